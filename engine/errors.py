@@ -1,25 +1,46 @@
 """The engine's exceptions.
 
     OxiseqError              everything this package raises on purpose (grammar/errors.py)
+    ├── ArgumentTypeError    an argument of a type that a function does not take; a TypeError, too (grammar/errors.py)
+    ├── ArgumentValueError   an argument of a value that it does not take; a ValueError, too (grammar/errors.py)
     ├── QueryError           a query text that is not accepted (grammar/errors.py)
     ├── EventError           an event, or a file of events, that cannot be read
     ├── LimitError           a limit is exceeded: what was given, what is allowed
     ├── KbError              the knowledge base cannot be read or asked
+    ├── ExtraError           a package is not installed: which, and the extra that brings it; an ImportError, too
     └── SnapshotError        a saved state cannot be restored
 """
 
 from __future__ import annotations
 
-from oxiseq.grammar.errors import OxiseqError, QueryError
+from oxiseq.grammar.arguments import public
+from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, OxiseqError, QueryError
 
-__all__ = ["EventError", "KbError", "LimitError", "OxiseqError", "QueryError", "SnapshotError", "syntax_reason"]
+__all__ = [
+    "ArgumentTypeError",
+    "ArgumentValueError",
+    "EventError",
+    "ExtraError",
+    "KbError",
+    "LimitError",
+    "OxiseqError",
+    "QueryError",
+    "SnapshotError",
+    "syntax_reason",
+]
 
 
+@public
 class EventError(OxiseqError):
     """An event, or a file of events, that cannot be read.
 
     `file` is the file's name (None: the event was handed over in memory), `line` the line counted from 1
     (None: not known or no text), `reason` what is wrong. `str()` is `file:line: reason`.
+
+    >>> import oxiseq
+    >>> oxiseq.Store().stream("urn:s").push("<urn:a> <urn:b>", 1)
+    Traceback (most recent call last):
+    oxiseq.EventError: line 1: ...
     """
 
     def __init__(self, file: str | None, line: int | None, reason: str) -> None:
@@ -35,8 +56,14 @@ class EventError(OxiseqError):
         return f"{place}: {self.reason}"
 
 
+@public
 class LimitError(OxiseqError):
-    """A limit is exceeded: `given` is what was asked for or reached, `limit` what is allowed (numbers)."""
+    """A limit is exceeded: `given` is what was asked for or reached, `limit` what is allowed (numbers).
+
+    >>> from oxiseq import LimitError
+    >>> str(LimitError(5, 3, "too many streams")), LimitError(5, 3).limit
+    ('too many streams: 5 given, at most 3 allowed', 3)
+    """
 
     def __init__(self, given: int, limit: int, what: str = "") -> None:
         super().__init__(given, limit, what)
@@ -48,8 +75,34 @@ class LimitError(OxiseqError):
         return f"{self.what or 'limit exceeded'}: {self.given} given, at most {self.limit} allowed"
 
 
+@public
 class KbError(OxiseqError):
-    """The knowledge base cannot be read or asked."""
+    """The knowledge base cannot be read or asked.
+
+    >>> import oxiseq
+    >>> text = "SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s <urn:p> ?o } }"
+    >>> oxiseq.Query(text).explain(kb=5)
+    Traceback (most recent call last):
+    oxiseq.KbError: a knowledge base is a file, text, a folder or a store, not 5
+    """
+
+
+@public
+class ExtraError(OxiseqError, ImportError):
+    """What was asked for needs a package that is not installed: `package`, and `extra`, the extra that brings it.
+
+    >>> from oxiseq import ExtraError
+    >>> print(ExtraError("pyarrow", "arrow"))
+    this needs pyarrow, which is not installed: pip install 'oxiseq[arrow]'
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(package, extra)
+        self.package = package
+        self.extra = extra
+
+    def __str__(self) -> str:
+        return f"this needs {self.package}, which is not installed: pip install 'oxiseq[{self.extra}]'"
 
 
 class SnapshotError(OxiseqError):

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Literal, overload
 
 from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.checking.ceql import CEQL_CHECKS
 from oxiseq.grammar.checking.clauses import check_clauses
@@ -50,11 +51,19 @@ CHECKS: tuple[Callable[[Overview], Iterator[Finding]], ...] = (
 )
 
 
+@public
 def check(query: AnyQuery, text: str = "") -> tuple[Finding, ...]:
     """All findings, in the order of the text; errors before lints at the same place.
 
     `text` is what `query` was parsed from: with it findings point at a variable, not only at the clause
     that holds it, and can show their line.
+
+    >>> import oxiseq
+    >>> text = "SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s <urn:p> ?o } }"
+    >>> for finding in oxiseq.check(oxiseq.parse(text), text):
+    ...     print(finding.severity, finding.line, finding.column, finding.message)
+    error 1 8 no GPM of SEQ binds ?x
+    lint 1 45 without WITHIN a match may take for ever, and so may what is kept for it
     """
     try:
         found = dict.fromkeys(_findings(query, text))

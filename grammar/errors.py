@@ -1,6 +1,8 @@
 """What can be wrong with a query, and how it is told.
 
     OxiseqError              everything this package raises on purpose
+    ├── ArgumentTypeError    an argument of a type that a function does not take; a TypeError, too
+    ├── ArgumentValueError   an argument of a value that it does not take; a ValueError, too
     └── QueryError           a query text that is not accepted, with its place
 
     Finding                  not raised: one error or lint that the checks report
@@ -27,7 +29,41 @@ Severity: TypeAlias = Literal["error", "lint"]
 
 
 class OxiseqError(Exception):
-    """The root of all errors that oxiseq raises on purpose."""
+    """The root of all errors that oxiseq raises on purpose.
+
+    >>> import oxiseq
+    >>> try:
+    ...     oxiseq.run("SELECT", {})
+    ... except oxiseq.OxiseqError as error:
+    ...     print(type(error).__name__)
+    QueryError
+    """
+
+    __module__ = "oxiseq"
+
+
+class ArgumentTypeError(OxiseqError, TypeError):
+    """An argument is of a type that the function does not take.
+
+    >>> import oxiseq
+    >>> oxiseq.run("SELECT", 3)
+    Traceback (most recent call last):
+    oxiseq.ArgumentTypeError: run(): streams is Mapping[str, Any], not int: 3
+    """
+
+    __module__ = "oxiseq"
+
+
+class ArgumentValueError(OxiseqError, ValueError):
+    """An argument is of a value that the function does not take.
+
+    >>> import oxiseq
+    >>> oxiseq.Query("VOCAB <http://e/> SELECT * FROM S WHERE A", "ceql").run({}, on_error="go on")
+    Traceback (most recent call last):
+    oxiseq.ArgumentValueError: ...
+    """
+
+    __module__ = "oxiseq"
 
 
 class QueryError(OxiseqError):
@@ -36,7 +72,16 @@ class QueryError(OxiseqError):
     `message` says what is wrong; `span` where (line and column count from 1); `source_line` is that line
     of the text; `expected` says what could have stood there and `hint` what was probably meant, both may
     be empty; `code` is a short stable name. `str()` shows it all with a caret under the place.
+
+    >>> import oxiseq
+    >>> try:
+    ...     oxiseq.Query("SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A B) }").variables
+    ... except oxiseq.QueryError as error:
+    ...     error.line, error.column
+    (1, 46)
     """
+
+    __module__ = "oxiseq"
 
     def __init__(
         self,
@@ -58,10 +103,12 @@ class QueryError(OxiseqError):
 
     @property
     def line(self) -> int:
+        """The line, counted from 1."""
         return self.span.line
 
     @property
     def column(self) -> int:
+        """The column, counted from 1."""
         return self.span.column
 
     @property
@@ -106,10 +153,12 @@ class Finding:
 
     @property
     def line(self) -> int:
+        """The line where it begins, counted from 1."""
         return self.span.line
 
     @property
     def column(self) -> int:
+        """The column where it begins, counted from 1."""
         return self.span.column
 
     def __str__(self) -> str:

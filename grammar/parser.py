@@ -17,6 +17,7 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from oxiseq.grammar.algebra import NOWHERE, Query
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import QueryError
@@ -63,12 +64,14 @@ def parse(text: str, language: Literal["epsparql"]) -> EpQuery: ...
 def parse(text: str, language: RspLanguage) -> RspQuery: ...
 @overload
 def parse(text: str, language: str) -> AnyQuery: ...
+@public
 def parse(text: str, language: str = "spaseq") -> AnyQuery:
     """Read a query of SPAseq (semantics.md 2.1), CEQL (3), RSEP-QL (4), EP-SPARQL (5) or continuous SPARQL (6).
 
     Raises `QueryError` where the text is not of the language, uses an undeclared prefix or an unknown
     function; `OxiseqError` for an unknown language.
 
+    >>> from oxiseq import parse
     >>> query = parse('''SELECT * FROM STREAM S1 <http://e/s>
     ...     WHERE { SEQ(A) DEFINE GPM A ON S1 { ?s ?p ?o } }''')
     >>> query.streams[0].iri.value

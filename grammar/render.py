@@ -23,6 +23,7 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
     Window,
 )
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import AnyQuery
@@ -37,8 +38,15 @@ from oxiseq.grammar.rsp_algebra import RspQuery
 _PLAIN = SparqlWriter()
 
 
+@public
 def render(query: AnyQuery) -> str:
-    """`query` as text of its language; SPAseq indented, IRIs shortened by its prefixes."""
+    """`query` as text of its language; SPAseq indented, IRIs shortened by its prefixes.
+
+    >>> import oxiseq
+    >>> query = oxiseq.parse("SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s <urn:p> ?o } }")
+    >>> print(oxiseq.render(query).splitlines()[0])
+    SELECT *
+    """
     if isinstance(query, CeqlQuery):
         return render_ceql(query)
     if isinstance(query, EpQuery):

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet
+
+from oxiseq.engine.extras import loaded, needed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    pa = needed("pyarrow")
+    pc = needed("pyarrow.compute")
 
 _ROWS = 1 << 16
 """Quads read at a time."""
@@ -67,9 +73,7 @@ class CodedText(io.RawIOBase):
 
 def _dataset(folder: Path) -> Any:
     """The Parquet files of a folder."""
-    from pyarrow import dataset  # noqa: PLC0415  imports pandas where it is installed, which takes half a second
-
-    return dataset.dataset(folder)
+    return loaded("pyarrow.dataset").dataset(folder)  # imports pandas where it is installed, which takes half a second
 
 
 def _texts(folder: Path) -> pa.Array:

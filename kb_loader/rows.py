@@ -18,13 +18,18 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any, TypeAlias, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-import pyarrow as pa
-import pyarrow.parquet
-
+from oxiseq.engine.extras import needed
 from oxiseq.kb_loader.quarantine import LONGEST, Fault
 from oxiseq.kb_loader.sources import BROKEN, Partitions, Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+else:
+    pa = needed("pyarrow")
+    pq = needed("pyarrow.parquet")
 
 _ROWS = 5_000
 """Rows at a time."""
@@ -53,7 +58,7 @@ def column_names(source: Source, content: IO[bytes]) -> Iterator[tuple[str, ...]
     given = tuple(name for name, _ in source.partitions)
     if source.ending == ".parquet":
         opened = pa.BufferReader(content.read()) if source.packing else content
-        yield (*_field_names(pa.parquet.ParquetFile(opened).schema_arrow), *given)
+        yield (*_field_names(pq.ParquetFile(opened).schema_arrow), *given)
     elif source.ending in (".csv", ".tsv"):
         for header in _headers(source, content):
             yield (*header, *given)
@@ -108,7 +113,7 @@ def _read(source: Source, content: IO[bytes], tell: Tell) -> Iterator[Rows]:
 
 def _parquet(source: Source, content: IO[bytes]) -> Iterator[Rows]:
     opened = pa.BufferReader(content.read()) if source.packing else content
-    for batch in pa.parquet.ParquetFile(opened).iter_batches(_ROWS):
+    for batch in pq.ParquetFile(opened).iter_batches(_ROWS):
         if any(pa.types.is_struct(field.type) for field in batch.schema):
             yield from _together((None, row) for row in batch.to_pylist())
             continue

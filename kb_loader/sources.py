@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
-import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterable
@@ -14,11 +13,11 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
-import pyarrow as pa
 from pyoxigraph import RdfFormat
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.folders import is_hidden, lake_log, partitions
+from oxiseq.engine.zstd import ZstdError, open_zstd
 from oxiseq.kb_loader.coded import CodedText, coded_size, is_coded
 
 RDF_ENDINGS = {
@@ -34,7 +33,7 @@ RDF_ENDINGS = {
 }
 TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")
 LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
-BROKEN = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+BROKEN = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, ZstdError)
 """What reading raises of a file that is cut off or not what its ending says."""
 BOM = b"\xef\xbb\xbf"
 """The byte order mark that some programs begin UTF-8 with."""
@@ -42,7 +41,7 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
-    ".zst": lambda raw: io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw), "zstd")),
+    ".zst": open_zstd,
 }
 
 

@@ -29,7 +29,16 @@ from oxiseq.importing import loading
 
 if TYPE_CHECKING:
     from oxiseq.continuous import ContinuousQuery
-    from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
+    from oxiseq.engine.errors import (
+        ArgumentTypeError,
+        ArgumentValueError,
+        EventError,
+        ExtraError,
+        KbError,
+        LimitError,
+        OxiseqError,
+        QueryError,
+    )
     from oxiseq.languages.graphs import MissingGraphWarning
     from oxiseq.matches.match import Match, Positions
     from oxiseq.matches.matches import Matches
@@ -41,7 +50,9 @@ if TYPE_CHECKING:
     from oxiseq.stream import Stream
 
 _HOMES = {
-    "ContinuousQuery": "continuous", "EventError": "engine.errors", "KbError": "engine.errors",
+    "ArgumentTypeError": "engine.errors", "ArgumentValueError": "engine.errors",
+    "ContinuousQuery": "continuous", "EventError": "engine.errors",
+    "ExtraError": "engine.errors", "KbError": "engine.errors",
     "LimitError": "engine.errors", "Match": "matches.match",
     "Matches": "matches.matches", "MissingGraphWarning": "languages.graphs", "OxiseqError": "engine.errors",
     "Positions": "matches.match", "Snapshot": "standing", "StandingQuery": "standing", "StoreChange": "standing",
@@ -60,14 +71,17 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return [*__all__, "__version__"]
 
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgumentTypeError",
+    "ArgumentValueError",
     "ContinuousQuery",
     "EventError",
+    "ExtraError",
     "KbError",
     "LimitError",
     "Match",

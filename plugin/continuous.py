@@ -21,6 +21,7 @@ from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.exchange import Exchange
 from oxiseq.feed import Feed
 from oxiseq.found import FoundMatches
+from oxiseq.grammar.arguments import public, trusted
 from oxiseq.languages.front import Front
 from oxiseq.late import LateEvent, late_events
 from oxiseq.left_out import warn_of
@@ -59,6 +60,7 @@ class Listening:
         self.close()
 
 
+@public
 class ContinuousQuery:
     """A query registered by `store.register(text)`. `for match in query` waits for its matches, as does `async for`;
     `query.wait("1s")` no longer than that, `query.matches()` not at all; `query.subscribe(callback)` is told of each.
@@ -67,6 +69,18 @@ class ContinuousQuery:
 
     Events with which it cannot find anything it may take in later, at the latest when it is asked for counts, state or
     late events; a warning of events left out comes then.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
+    >>> store = oxiseq.Store()
+    >>> query = store.register(text)
+    >>> store.stream("http://example.org/payments").push(payment, 1_000_000)
+    >>> for match in query.wait("0s"):
+    ...     print(match.at_us, match["paid"].value)
+    1000000 5
     """
 
     def __init__(
@@ -143,7 +157,8 @@ class ContinuousQuery:
         means: all that are kept. Raises CursorError where those behind another `since` are no longer kept."""
         with self._arrived:
             run = self._now
-            return Matches(self._found.behind(since or self._found.first - 1, limit).ordered(), run.events)
+            behind = min(since or self._found.first - 1, self._found.last)
+            return Matches(self._found.behind(behind, limit).ordered(), run.events)
 
     @property
     def found(self) -> int:
@@ -339,6 +354,7 @@ class ContinuousQuery:
 
     # --- the streams' side --------------------------------------------------------------------------
 
+    @trusted
     def receive(self, stream: str, late: EventBatch | None, batches: Sequence[Any], exchange: Exchange) -> None:
         """What an event of `stream` has led to: late events, matches."""
         faults = self._run.faults

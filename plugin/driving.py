@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -15,12 +14,14 @@ from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.arguments import named_node
 from oxiseq.late import LateBatch, as_graphs
 from oxiseq.left_out import ColumnWarning, warn_of
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.sources import batches_of
 from oxiseq.unread import warn_unread
+from oxiseq.warned import warn_caller
 
 Told: TypeAlias = Callable[[ReadReport], object] | None
 """Who is handed the running report of a file."""
@@ -62,20 +63,20 @@ class Driver:
         read are left out, with a warning. Raises EventError, OxiseqError."""
         iri = self._names.get(name, name)
         if iri not in self._names.values():
-            warn_unread(name, self._names, 4)
+            warn_unread(name, self._names)
             return
         if iri in self._sources:
             raise OxiseqError(f"the stream {name!r} is given twice")
-        predicate = NamedNode(time_predicate) if isinstance(time_predicate, str) else time_predicate
+        predicate = named_node(time_predicate, "time_predicate")
         self._sources[iri] = self._opener(events, self.terms, on_error, predicate, self.reports.append)
 
     def matches(self, progress: Callable[[], None] | None = None) -> Matches:
         """All matches, in the order of `at`. Warns of events that are left out, and of `notes`."""
         block = self.shape.block(list(self.batches(progress))).ordered()
         faults = self.run.faults
-        warn_of(faults, stacklevel=4)
+        warn_of(faults)
         for note in self.run.notes:
-            warnings.warn(note, ColumnWarning, stacklevel=4)
+            warn_caller(note, ColumnWarning)
         return Matches(block, self.run.events, self.late, faults, self.run.behind)
 
     def batches(self, progress: Callable[[], None] | None = None) -> Iterator[Any]:

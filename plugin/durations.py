@@ -20,7 +20,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import Final, TypeAlias
 
-from oxiseq.grammar.errors import OxiseqError
+from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
 from oxiseq.grammar.parsing.durations import MonthsError, duration_size
 
 Duration: TypeAlias = timedelta | str
@@ -95,8 +95,10 @@ class _Refusal:
         told = _shown(given)
         self._told = (f"{name}=" if name else "") + (told if len(told) <= _SHOWN else f"{told[:_SHOWN]}...")
 
+        self._kind = ArgumentValueError if isinstance(given, str | timedelta) else ArgumentTypeError
+
     def __call__(self, reason: str) -> OxiseqError:
-        return OxiseqError(f"{self._told} {reason}")
+        return self._kind(f"{self._told} {reason}")
 
     def of_range(self, least: int, most: int) -> OxiseqError:
         """It is too short, or too long."""
@@ -107,7 +109,7 @@ class _Refusal:
         """It has no unit; told are the readings that would be allowed. `python`: a timedelta could be written."""
         number = Decimal(text)
         if said := list(_readings(number, least, most, python=python)):
-            return OxiseqError(f"{self._told}: a duration has a unit: say {' or '.join(said)}")
+            return self._kind(f"{self._told}: a duration has a unit: say {' or '.join(said)}")
         if number.is_finite() and 0 < number < 1:
             return self(_FINER)
         return self.of_range(least, most)

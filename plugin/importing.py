@@ -1,4 +1,4 @@
-"""Loading the engine: Numba, pyarrow and hundreds of modules, about a second.
+"""Loading the engine: Numba and hundreds of modules, about a second.
 
 Python looks through all objects for garbage again and again while many are made. Imports make much and no garbage: a
 fifth of their time would go there.

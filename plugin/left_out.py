@@ -5,10 +5,10 @@ never be what a CEQL query asks of them.
 
 from __future__ import annotations
 
-import warnings
 from typing import Final
 
 from oxiseq.engine.events.faults import Faults
+from oxiseq.warned import warn_caller
 
 _TOLD: Final = 3
 """Of them a warning tells why."""
@@ -22,11 +22,11 @@ class ColumnWarning(UserWarning):
     """A column holds something else than the query compares it with."""
 
 
-def warn_of(faults: Faults, before: int = 0, stacklevel: int = 2) -> None:
+def warn_of(faults: Faults, before: int = 0) -> None:
     """Warn of those that came after the first `before`, if there are some."""
     count = faults.count - before
     if count <= 0:
         return
     named = faults.first[before:][:_TOLD]
     more = [f"and {count - len(named):,} more"] * (count > len(named))
-    warnings.warn(f"left out: {'; '.join([*named, *more])}", LeftOutWarning, stacklevel=stacklevel + 1)
+    warn_caller(f"left out: {'; '.join([*named, *more])}", LeftOutWarning)

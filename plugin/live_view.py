@@ -8,6 +8,7 @@ notebook shows the view, so it is no dependency.
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from collections import deque
@@ -17,6 +18,7 @@ from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from oxiseq.grammar.errors import ArgumentValueError
 from oxiseq.matches.match import short
 from oxiseq.matches.matches import moments
 from oxiseq.matches.rows import EVENTS, Cell, Times, cell_text, row_of
@@ -58,6 +60,10 @@ class LiveView:
     """
 
     def __init__(self, query: ContinuousQuery, every: float, most: int) -> None:
+        if not 0 <= most <= sys.maxsize:
+            raise ArgumentValueError(f"matches is how many are shown, 0 or more, not {most}")
+        if not 0 < every <= threading.TIMEOUT_MAX:
+            raise ArgumentValueError(f"every is a number of seconds above 0, not {every!r}")
         self._query = weakref.ref(query)  # a store that nobody holds is to be closed at once
         self._every = every
         self._recent: deque[tuple[Mapping[str, Sequence[int]], dict[str, str]]] = deque(maxlen=most)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast, overload
 
 from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.extras import loaded
+from oxiseq.grammar.arguments import public
 from oxiseq.store import Store
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ def open() -> Store: ...
 def open(location: str | os.PathLike[str], *, token: str | None = None, patience: Duration = ...) -> ServedStore: ...
 
 
+@public
 def open(
     location: str | os.PathLike[str] | None = None, *, token: str | None = None, patience: Duration = _PATIENCE
 ) -> Store | ServedStore:
@@ -56,6 +59,8 @@ def open(
 
     Raises OxiseqError for a folder that cannot be used, UnreachableError, RefusedError.
     """
+    if location is not None:
+        loaded("httpx_sse")  # the client of both
     if location is None:
         if token is not None:
             raise OxiseqError("token: a store in memory asks for none; say where the server is")

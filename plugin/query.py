@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Unpack
 
 from oxiseq.explanation import Explanation
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.translating import translated_text
 from oxiseq.knowledge import Kb
 from oxiseq.languages.registry import FRONTS, check_kb
@@ -21,12 +22,14 @@ from oxiseq.replay import answered, checked_names, shape_of
 from oxiseq.what_if import WhatIf, difference
 
 
+@public
 class Query(QueryText):
     """A query: its text in one of the languages, and what can be done with it.
 
     It does not change, can be pickled, and equals each query of the same text and language. The text is parsed when
     that is first needed: `check` tells what is wrong with it, all else raises QueryError.
 
+    >>> from oxiseq import Query
     >>> query = Query("VOCAB <http://e/> SELECT x, y FROM S WHERE Low AS x; High AS y WITHIN 1 HOUR", "ceql")
     >>> query.language, query.variables, dict(query.streams)
     ('ceql', ('x', 'y'), {'S': 'http://e/S'})
@@ -61,6 +64,7 @@ class Query(QueryText):
         Raises QueryError, with the place, where the other language cannot say it; OxiseqError for a language that is
         not known.
 
+        >>> from oxiseq import Query
         >>> print(Query("VOCAB <http://e/> SELECT * FROM S WHERE A", "ceql").translate("spaseq"))
         # means the same where no two events have the same time, and each is one node with one type and
         # at most one value per attribute
@@ -118,6 +122,7 @@ class Query(QueryText):
 
 
 @documented(QUERY, SOURCES)
+@public
 def run(
     query: QueryLike, streams: Mapping[str, Any], kb: Kb = None, language: str | None = None,
     **options: Unpack[RunKeywords],
@@ -136,5 +141,13 @@ def run(
 
     Warns (MissingGraphWarning) of a GRAPH that the KB does not have.
     Raises QueryError, EventError, KbError, OxiseqError.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
+    >>> [(match.at_us, match["paid"].value) for match in oxiseq.run(text, {"S": [(1, payment), (2, payment)]})]
+    [(1, '5'), (2, '5')]
     """
     return answered(query_text(query, language), streams, kb, options)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Final, TypeAlias, TypeVar
 
 from oxiseq.grammar import LANGUAGES, Finding, QueryError, check, language_of, load, parse
-from oxiseq.grammar.errors import OxiseqError
+from oxiseq.grammar.errors import ArgumentTypeError, OxiseqError
 from oxiseq.grammar.languages import AnyQuery, Language, known_language
 
 S = TypeVar("S", bound="QueryText")
@@ -138,7 +138,7 @@ def _given(query: Any) -> tuple[str, str, Language | None]:
         text, name = query.read(), getattr(query, "name", "")
         text = text.decode("utf-8", "strict") if isinstance(text, bytes) else text
         return str(text), name if isinstance(name, str) else "", _told(name)
-    raise OxiseqError(f"a query is a text, a path, a file or an oxiseq.Query, not {query!r}"[:200])
+    raise ArgumentTypeError(f"a query is a text, a path, a file or an oxiseq.Query, not {query!r}"[:200])
 
 
 def _read(path: Path) -> tuple[str, str, Language | None]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.knowledge import Kb, knowledge_of, opened
 from oxiseq.languages.front import Front
 from oxiseq.languages.graphs import MissingGraphWarning, missing_graphs
@@ -15,6 +14,7 @@ from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import QUERY, SOURCES, Options, said
 from oxiseq.query_text import QueryText
+from oxiseq.warned import warn_caller
 
 
 def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mapping[str, Any]) -> Matches:
@@ -31,7 +31,7 @@ def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mappin
     replay = front.replay(algebra, kb, options)
     if front.asks_kb:
         for lint in missing_graphs(algebra, query.text, knowledge_of(kb), options.rules):
-            warnings.warn(f"{lint.message}: {lint.hint}", MissingGraphWarning, stacklevel=3)
+            warn_caller(f"{lint.message}: {lint.hint}", MissingGraphWarning)
     front.prepare()
     for name, events in streams.items():
         replay.attach(name, events, options.on_error, options.time_predicate)
@@ -41,7 +41,7 @@ def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mappin
 def checked_names(streams: Mapping[str, Any]) -> tuple[str, ...]:
     """Of the streams. Raises OxiseqError where they are no mapping."""
     if not isinstance(streams, Mapping):
-        raise OxiseqError("streams are a mapping: the IRI of a stream → its file or events")
+        raise ArgumentTypeError("streams are a mapping: the IRI of a stream → its file or events")
     return tuple(streams)
 
 

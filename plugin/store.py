@@ -28,6 +28,7 @@ from oxiseq.engine.standing import Asker, Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
 from oxiseq.found import MOST
+from oxiseq.grammar.arguments import checked, public
 from oxiseq.grammar.languages import Language
 from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
@@ -60,6 +61,7 @@ class ChangeRefusedError(OxiseqError):
     """The content cannot be changed now; nothing has been changed. It may be tried again."""
 
 
+@public
 class Store:
     """A pyoxigraph store with event streams.
 
@@ -85,6 +87,7 @@ class Store:
     1970-01-01 00:00:02+00:00 250
     """
 
+    @checked
     def __init__(
         self, path: str | None = None, *, inner: RdfStore | None = None, folder: Path | None = None
     ) -> None:

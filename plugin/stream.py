@@ -10,12 +10,28 @@ from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.flow.epsparql.stamps import with_start
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
+from oxiseq.grammar.arguments import public, trusted
 from oxiseq.pictures.tables import html_table
 from oxiseq.sources import Events, batches_of
 
 
+@public
 class Stream:
-    """A stream of a `Store`. Get it by `store.stream(iri)`; events go to every query that reads it."""
+    """A stream of a `Store`. Get it by `store.stream(iri)`; events go to every query that reads it.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
+    >>> store = oxiseq.Store()
+    >>> query = store.register(text)
+    >>> stream = store.stream("http://example.org/payments")
+    >>> stream.push(payment, 1_000_000)
+    >>> stream.advance(2_000_000)
+    >>> stream.events, len(query.matches())
+    (1, 1)
+    """
 
     def __init__(self, iri: str, terms: TermDictionary, feed: Feed) -> None:
         self.iri = iri
@@ -47,6 +63,7 @@ class Stream:
                 count += len(batch)
         return count
 
+    @trusted
     def push_batch(self, batch: EventBatch) -> None:
         """Push events that are already coded in the store's terms, as readers do; whoever codes them otherwise and
         keeps them for later tells the dictionary to `hold` their ids.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
+
+from oxiseq.warned import warn_caller
 
 
 class UnreadStreamWarning(UserWarning):
@@ -16,6 +17,6 @@ def unread(name: str, streams: Mapping[str, str]) -> str:
     return f"the query reads no stream {name!r}: its events are left out; the query reads {reads or 'no stream'}"
 
 
-def warn_unread(name: str, streams: Mapping[str, str], stacklevel: int) -> None:
-    """Warn; `stacklevel`: how many calls above this one the stream was given."""
-    warnings.warn(unread(name, streams), UnreadStreamWarning, stacklevel=stacklevel + 1)
+def warn_unread(name: str, streams: Mapping[str, str]) -> None:
+    """Warn."""
+    warn_caller(unread(name, streams), UnreadStreamWarning)

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow as pa
 from pyoxigraph import RdfFormat
 from pyoxigraph import Store as RdfStore
 
@@ -25,6 +24,7 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.events.tuples import read_rows
+from oxiseq.engine.extras import installed, needed
 from oxiseq.engine.flow.epsparql.query import compile_intervals
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
@@ -40,6 +40,11 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.first_run import prepare
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = needed("pyarrow")
 
 _TEXT: Final = "PREFIX : <urn:w:> {form} {window} FROM STREAM S <urn:w:S> WHERE {{ SEQ({seq}) {gpms} }} {tail}"
 _GPMS: Final = (
@@ -112,7 +117,8 @@ def warm_up(tell: Callable[[int, int, str], object] = lambda done, all, what: No
         text = _TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS, tail=" ".join(tail))
         steps.append(("sequences", partial(_answer, text, kb)))
     steps.append(("reading of files", _read))
-    steps += [("tuple events", partial(_answer_ceql, text)) for text in _CEQL]
+    if installed("pyarrow"):  # tables of tuple events are its tables
+        steps += [("tuple events", partial(_answer_ceql, text)) for text in _CEQL]
     steps += [("intervals", partial(_answer_intervals, text)) for text in _INTERVALS]
     for report in Report:
         steps += [("windows", partial(_answer_windows, load(text, "rspql"), report, kb)) for text in _WINDOWS]

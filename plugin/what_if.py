@@ -62,7 +62,7 @@ def difference(
     read = [_names(front_of(q).replay(q, None, o).streams) for q, o in zip(queries, (mine, options), strict=True)]
     for name in streams:
         if not any(name in names for names in read):
-            warn_unread(name, {iri: iri for names in read for iri in names.values()}, 3)
+            warn_unread(name, {iri: iri for names in read for iri in names.values()})
     return compared(*queries, streams, kb, options, mine)
 
 

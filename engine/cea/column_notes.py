@@ -5,23 +5,28 @@ say of each row is "no", so it is said of the column, once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
 from pyoxigraph import Literal, Variable
 
 from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.cea.ranges import compared
 from oxiseq.engine.events.tuples import TupleRows
+from oxiseq.engine.extras import needed
 from oxiseq.engine.terms.normal import XSD
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = needed("pyarrow")
 
 _NUMBERS, _TEXT = "numbers", "text"
 _HOLDS: Final[dict[str, Callable[[pa.DataType], bool]]] = {
     _TEXT: lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind),
     _NUMBERS: lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind),
-    "true and false": pa.types.is_boolean,
-    "times with a date": pa.types.is_timestamp,
-    "dates": pa.types.is_date,
+    "true and false": lambda kind: pa.types.is_boolean(kind),
+    "times with a date": lambda kind: pa.types.is_timestamp(kind),
+    "dates": lambda kind: pa.types.is_date(kind),
 }
 _IS: Final = {
     "string": _TEXT, "boolean": "true and false", "dateTime": "times with a date", "date": "dates",

@@ -12,11 +12,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyoxigraph import Literal, Variable
 
@@ -32,12 +30,20 @@ from oxiseq.engine.events.cells import Cells, Coded, Numbers, cell_terms, read_c
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.expressions.values import read
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.cea import facts as kernels
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.scope import expression_variables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    pa = needed("pyarrow")
+    pc = needed("pyarrow.compute")
 
 _MOST_KNOWN: Final = 1 << 20
 """Distinct values of a column whose facts are remembered."""

@@ -14,22 +14,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine import kinds
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.time import to_duration_literal, to_text
+from oxiseq.engine.extras import needed
 from oxiseq.engine.terms.normal import XSD, normalise
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    pa = needed("pyarrow")
+    pc = needed("pyarrow.compute")
 
 _ALL_THERE: Final = np.zeros(0, np.bool_)
 _NO_CODE: Final = -1
-_INT64, _FLOAT64 = pa.int64(), pa.float64()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +86,10 @@ def read_cells(column: pa.Array, name: str) -> Cells:
     if pa.types.is_uint64(kind) and len(column) and (pc.max(column).as_py() or 0) > np.iinfo(np.int64).max:
         return _coded(column.dictionary_encode())  # beyond 64 bits: as terms
     if pa.types.is_integer(kind):
-        return _numbers(kinds.INTEGER, column, _INT64)
+        return _numbers(kinds.INTEGER, column, pa.int64())
     if pa.types.is_floating(kind):
-        return _numbers(kinds.DOUBLE if pa.types.is_float64(kind) else kinds.FLOAT, column, _FLOAT64)
-    if _is_text(kind) or any(is_one(kind) for is_one in _TERMS):
+        return _numbers(kinds.DOUBLE if pa.types.is_float64(kind) else kinds.FLOAT, column, pa.float64())
+    if _is_text(kind) or _maker(kind) is not None:
         return _coded(column.dictionary_encode())
     raise EventError(None, None, f"the column {name!r} holds {kind}, which is no attribute of an event")
 
@@ -150,7 +155,8 @@ def cell_terms(values: pa.Array) -> list[Literal]:
         return _moments(values)
     if pa.types.is_duration(kind):
         return [normalise(to_duration_literal(n)) for n in _microseconds(values, pa.duration("us"))]
-    make = next(make for is_one, make in _TERMS.items() if is_one(kind))
+    make = _maker(kind)
+    assert make is not None, "`read_cells` lets no other type through"
     return [make(value) for value in values.to_pylist()]
 
 
@@ -172,13 +178,18 @@ def _literal(datatype: str, text: str) -> Literal:
     return normalise(Literal(text, datatype=NamedNode(XSD + datatype)))
 
 
-_TERMS: Final[dict[Callable[[pa.DataType], bool], Callable[[Any], Literal]]] = {
-    pa.types.is_boolean: lambda value: _literal("boolean", "true" if value else "false"),
-    pa.types.is_decimal: lambda value: _literal("decimal", format(value, "f")),
-    pa.types.is_uint64: lambda value: _literal("integer", str(value)),
-    pa.types.is_date: lambda value: _literal("date", value.isoformat()),
-    pa.types.is_time: lambda value: _literal("time", value.isoformat()),
-    pa.types.is_timestamp: lambda value: _literal("dateTime", value.isoformat()),  # `_moments` does it
-    pa.types.is_duration: lambda value: to_duration_literal(value),  # `cell_terms` does it
+def _maker(kind: pa.DataType) -> Callable[[Any], Literal] | None:
+    """How values of a type are written, if it is one of `_TERMS`."""
+    return next((make for name, make in _TERMS.items() if getattr(pa.types, f"is_{name}")(kind)), None)
+
+
+_TERMS: Final[dict[str, Callable[[Any], Literal]]] = {
+    "boolean": lambda value: _literal("boolean", "true" if value else "false"),
+    "decimal": lambda value: _literal("decimal", format(value, "f")),
+    "uint64": lambda value: _literal("integer", str(value)),
+    "date": lambda value: _literal("date", value.isoformat()),
+    "time": lambda value: _literal("time", value.isoformat()),
+    "timestamp": lambda value: _literal("dateTime", value.isoformat()),  # `_moments` does it
+    "duration": lambda value: to_duration_literal(value),  # `cell_terms` does it
 }
 """Types other than text and 64-bit numbers, and how their Python values are written."""

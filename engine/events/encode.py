@@ -6,23 +6,26 @@ Where it stands: the Python API's entrance to **event batches**; files have read
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-import rdflib
-import rdflib.term
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
-from oxiseq.engine.errors import EventError, syntax_reason
+from oxiseq.engine.errors import ArgumentTypeError, EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 
-GraphLike: TypeAlias = str | bytes | rdflib.Graph | Iterable[Triple] | Iterable[Quad]
+if TYPE_CHECKING:
+    import rdflib
+    import rdflib.term
+
+GraphLike: TypeAlias = "str | bytes | rdflib.Graph | Iterable[Triple] | Iterable[Quad]"
 """RDF text (Turtle, hence N-Triples too), an rdflib graph, or pyoxigraph's triples or quads."""
 _ALL_TRIPLES: Final = {Triple}
 
@@ -38,7 +41,7 @@ def encode_events(
     """
     times: list[int] = []
     graphs: list[NDArray[np.uint32]] = []
-    for time, graph in events:
+    for time, graph in _pairs(events):
         times.append(to_microseconds(time))
         graphs.append(_encode(graph, terms))
     if len(graphs) == 1:
@@ -46,6 +49,20 @@ def encode_events(
     sizes = np.array([len(graph) // 3 for graph in graphs], np.int64)
     flat = np.concatenate(graphs) if graphs else np.zeros(0, np.uint32)
     return EventBatch(np.array(times, np.int64), offsets(sizes), *_columns(flat))
+
+
+def iterated(events: Any) -> Iterable[Any]:
+    """What may be (time, graph) pairs. Raises ArgumentTypeError."""
+    if not isinstance(events, Iterable):
+        raise ArgumentTypeError(f"a stream is a file or (time, graph) pairs, not {events!r}"[:200])
+    return events
+
+
+def _pairs(events: Iterable[tuple[Time | Literal, GraphLike]]) -> Iterator[Any]:
+    for each in iterated(events):
+        if not isinstance(each, tuple | list) or len(each) != 2:
+            raise EventError(None, None, f"an event is (time, graph), not {each!r}"[:200])
+        yield each
 
 
 def _columns(flat: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
@@ -87,11 +104,11 @@ def graph_triples(graph: GraphLike) -> Iterable[Triple]:
         return graph
     if isinstance(graph, str | bytes):
         return (quad.triple for quad in parse(graph, RdfFormat.TURTLE))
-    if isinstance(graph, rdflib.Graph):
+    if (rdflib := _rdflib()) is not None and isinstance(graph, rdflib.Graph):
         return (_from_rdflib_triple(triple) for triple in graph.triples((None, None, None)))
     if isinstance(graph, Iterable) and not isinstance(graph, Triple | Quad):
         return (_checked(triple) for triple in graph)
-    raise TypeError(f"not an RDF text, an rdflib.Graph or an iterable of triples: {type(graph).__name__}")
+    raise ArgumentTypeError(f"not an RDF text, an rdflib.Graph or an iterable of triples: {type(graph).__name__}")
 
 
 def _checked(triple: object) -> Triple:
@@ -99,7 +116,12 @@ def _checked(triple: object) -> Triple:
         return triple
     if isinstance(triple, Quad):
         return triple.triple
-    raise TypeError(f"not a pyoxigraph Triple or Quad: {triple!r}")
+    raise ArgumentTypeError(f"not a pyoxigraph Triple or Quad: {triple!r}")
+
+
+def _rdflib() -> Any:
+    """rdflib, if the program has imported it: else nobody can have made a graph of it. Oxiseq does not need it."""
+    return sys.modules.get("rdflib")
 
 
 def _from_rdflib_triple(triple: tuple[rdflib.term.Node, rdflib.term.Node, rdflib.term.Node]) -> Triple:
@@ -111,6 +133,7 @@ def _from_rdflib_triple(triple: tuple[rdflib.term.Node, rdflib.term.Node, rdflib
 
 def from_rdflib(term: rdflib.term.Node) -> NamedNode | Literal | BlankNode:
     """An rdflib term as pyoxigraph's. Raises ValueError for anything but an IRI, a literal, a blank node."""
+    rdflib = _rdflib()
     if isinstance(term, rdflib.URIRef):
         return NamedNode(str(term))
     if isinstance(term, rdflib.BNode):

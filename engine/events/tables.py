@@ -21,13 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from oxiseq.engine import kinds
@@ -36,7 +35,15 @@ from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.events.time import OUTSIDE, outside, to_text
 from oxiseq.engine.events.write import replacing
+from oxiseq.engine.extras import needed
 from oxiseq.engine.terms.dictionary import TermDictionary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+else:
+    pa = needed("pyarrow")
+    pq = needed("pyarrow.parquet")
 
 TableFormat: TypeAlias = Literal["arrow", "parquet"]
 
@@ -45,18 +52,21 @@ FORMAT_KEY: Final = b"oxiseq.format"
 VERSION_KEY: Final = b"oxiseq.version"
 BATCH_EVENTS: Final = 8192
 
-_TRIPLE = pa.struct(
-    [pa.field(name, pa.int32(), nullable=False) for name in ("subject", "predicate", "object")]
-)
-SCHEMA: Final = pa.schema(
-    [
-        pa.field("time", pa.timestamp("us", tz="UTC"), nullable=False),
-        pa.field("terms", pa.list_(pa.field("item", pa.string(), nullable=False)), nullable=False),
-        pa.field("blanks", pa.int32(), nullable=False),
-        pa.field("triples", pa.list_(pa.field("item", _TRIPLE, nullable=False)), nullable=False),
-    ],
-    metadata={FORMAT_KEY: b"events", VERSION_KEY: str(VERSION).encode()},
-)
+_COLUMNS: Final = ("time", "terms", "blanks", "triples")
+
+
+@cache
+def table_schema() -> pa.Schema:
+    """The columns and the metadata of an event table."""
+    triple = pa.struct([pa.field(name, pa.int32(), nullable=False) for name in ("subject", "predicate", "object")])
+    types = (
+        pa.timestamp("us", tz="UTC"),
+        pa.list_(pa.field("item", pa.string(), nullable=False)),
+        pa.int32(),
+        pa.list_(pa.field("item", triple, nullable=False)),
+    )
+    fields = [pa.field(name, of, nullable=False) for name, of in zip(_COLUMNS, types, strict=True)]
+    return pa.schema(fields, metadata={FORMAT_KEY: b"events", VERSION_KEY: str(VERSION).encode()})
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -83,11 +93,11 @@ def write_table(
 @contextmanager
 def _writer(path: Path, format: TableFormat) -> Iterator[Callable[[pa.RecordBatch], None]]:
     if format == "parquet":
-        with pq.ParquetWriter(path, SCHEMA, compression="zstd") as parquet:
+        with pq.ParquetWriter(path, table_schema(), compression="zstd") as parquet:
             yield parquet.write_batch
     else:
         options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA, options=options) as arrow:
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table_schema(), options=options) as arrow:
             yield arrow.write_batch
 
 
@@ -108,12 +118,13 @@ class _Coder:
         self._codes[used] = 0
         event = np.repeat(np.arange(len(batch)), 3 * np.diff(batch.offset))
         codes[blank], blanks = _number_blanks(ids[blank], event[blank], len(batch))
+        graphs_type = table_schema().field("triples").type
         columns = [pa.array(np.ascontiguousarray(codes[position::3])) for position in range(3)]
-        triples = pa.StructArray.from_arrays(columns, fields=list(_TRIPLE))
+        triples = pa.StructArray.from_arrays(columns, fields=list(graphs_type.value_type))
         starts = batch.offset.astype(np.int32)
-        graphs = pa.ListArray.from_arrays(starts, triples, type=SCHEMA.field("triples").type)
-        times = pa.array(batch.time).cast(SCHEMA.field("time").type)
-        return pa.record_batch([times, self._texts(used, len(batch)), pa.array(blanks), graphs], schema=SCHEMA)
+        graphs = pa.ListArray.from_arrays(starts, triples, type=graphs_type)
+        times = pa.array(batch.time).cast(table_schema().field("time").type)
+        return pa.record_batch([times, self._texts(used, len(batch)), pa.array(blanks), graphs], schema=table_schema())
 
     def _number(self, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Give codes 1, 2, 3... to the distinct ids, in the order of their first appearance; those ids."""
@@ -130,7 +141,7 @@ class _Coder:
         strings = pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data))
         starts = np.full(rows + 1, len(ids), np.int32)
         starts[0] = 0
-        return pa.ListArray.from_arrays(starts, strings, type=SCHEMA.field("terms").type)
+        return pa.ListArray.from_arrays(starts, strings, type=table_schema().field("terms").type)
 
 
 def _number_blanks(
@@ -196,7 +207,7 @@ def check_schema(schema: pa.Schema, file: str) -> None:
     version = metadata.get(VERSION_KEY, b"?").decode(errors="replace")
     if version != str(VERSION):
         raise EventError(file, None, f"an event table of version {version}; this program reads {VERSION}")
-    if schema.names != SCHEMA.names:
+    if schema.names != list(_COLUMNS):
         raise EventError(file, None, f"an event table with wrong columns: {', '.join(schema.names)}")
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine import kinds
-from oxiseq.engine.errors import EventError
+from oxiseq.engine.errors import ArgumentTypeError, EventError
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.engine.terms.value import INTEGER_TYPES, read_datetime
 
@@ -41,7 +41,7 @@ def to_microseconds(time: Time | Literal) -> int:
     outside of the years 1 to 9999, TypeError for another type.
     """
     if isinstance(time, bool):
-        raise TypeError("not a time: a boolean")
+        raise ArgumentTypeError("not a time: a boolean")
     if isinstance(time, int | np.integer):
         return _in_range(int(time), time)
     if isinstance(time, datetime):
@@ -52,7 +52,9 @@ def to_microseconds(time: Time | Literal) -> int:
         return _in_range(_literal_microseconds(Literal(text, datatype=_DATETIME)), time)
     if isinstance(time, Literal):
         return _in_range(_literal_microseconds(time), time)
-    raise TypeError(f"not a time: {type(time).__name__}; a datetime, ISO 8601 text or int microseconds expected")
+    raise ArgumentTypeError(
+        f"not a time: {type(time).__name__}; a datetime, ISO 8601 text or int microseconds expected"
+    )
 
 
 def _literal_microseconds(literal: Literal) -> int:

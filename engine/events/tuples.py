@@ -10,15 +10,13 @@ type is text: a name of the query's vocabulary or an IRI; a null is an event of 
 from __future__ import annotations
 
 import gzip
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as csv
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import EventError
@@ -26,7 +24,17 @@ from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.events.tables import FORMAT_KEY
 from oxiseq.engine.events.time import OUTSIDE, outside
 from oxiseq.engine.events.units import TimeUnit, all_as_microseconds, check_unit
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kinds import FIRST_TIME, LAST_TIME
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.csv as csv
+    import pyarrow.parquet as pq
+else:
+    pa = needed("pyarrow")
+    csv = needed("pyarrow.csv")
+    pq = needed("pyarrow.parquet")
 
 BATCH_ROWS: Final = 1 << 16
 """Rows of a batch at most, so that memory does not grow with a table."""
@@ -78,7 +86,11 @@ class TupleRows:
 
 def is_table(source: object) -> bool:
     """Whether it is a table and not (time, graph) pairs."""
-    if isinstance(source, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or _is_frame(source):
+    if _is_frame(source):
+        return True
+    if sys.modules.get("pyarrow") is None:  # nobody can have made one
+        return False
+    if isinstance(source, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         return True
     return isinstance(source, list | tuple) and bool(source) and all(isinstance(b, pa.RecordBatch) for b in source)
 

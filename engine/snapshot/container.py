@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 from numpy.lib.format import descr_to_dtype, dtype_to_descr
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.terms.saved import State
+from oxiseq.engine.zstd import compress, decompress
 
 FORMAT: Final = 2
 """Changes with the meaning of what is saved."""
@@ -29,7 +29,6 @@ _HEAD: Final = struct.Struct("<8sI16sQ")
 """Magic, format, digest, length before compression."""
 _LENGTH: Final = struct.Struct("<Q")
 _ALIGNED: Final = 16
-_CODEC: Final = "zstd"
 
 
 def pack(state: State) -> bytes:
@@ -40,7 +39,7 @@ def pack(state: State) -> bytes:
     for array in arrays:
         parts += [np.ascontiguousarray(array).data.cast("B") if array.size else b"", _padding(array.nbytes)]
     content = b"".join(parts)
-    body: bytes = pa.Codec(_CODEC, 1).compress(content, asbytes=True)
+    body = compress(content)
     return _HEAD.pack(_MAGIC, FORMAT, _digest(len(content), body), len(content)) + body
 
 
@@ -54,7 +53,7 @@ def unpack(data: bytes) -> State:
     body = memoryview(data)[_HEAD.size :]
     if _digest(size, body) != digest:
         raise SnapshotError("the snapshot is damaged: its checksum is wrong")
-    content = pa.Codec(_CODEC).decompress(pa.py_buffer(body), size)
+    content = decompress(body, size)
     (length,) = _LENGTH.unpack_from(content)
     outline = json.loads(memoryview(content)[_LENGTH.size : _LENGTH.size + length].tobytes())
     tree: State = _filled(outline, content, [_LENGTH.size + length])
@@ -92,7 +91,7 @@ def _outlined(value: Any, arrays: list[NDArray[Any]]) -> Any:
     raise TypeError(f"not a part of a saved state: {value!r}")
 
 
-def _filled(value: Any, content: pa.Buffer, at: list[int]) -> Any:
+def _filled(value: Any, content: bytes, at: list[int]) -> Any:
     if isinstance(value, list):
         return [_filled(each, content, at) for each in value]
     if not isinstance(value, dict):

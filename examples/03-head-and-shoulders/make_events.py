@@ -1,4 +1,4 @@
-"""Real daily stock quotes, from the PyPI package bokeh_sampledata; the code is the demonstration's."""
+"""Real daily stock quotes; data and code are the demonstration's."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     arguments ─▶ one file per command (light) ─▶ its work (`running`, `converting`, `oxiseq.spaseq.explain`...)
 
-Importing the engine loads Numba and pyarrow, about a second. What must answer at once, `--help` and `check`,
+Importing the engine loads Numba, about a second. What must answer at once, `--help` and `check`,
 does without: the command modules import only click, the grammar and each other; a command that needs the
 engine imports it inside its callback. That is the one reason for imports within functions here.
 

@@ -9,17 +9,21 @@ import click
 
 from oxiseq.cli.backup import backup_command
 from oxiseq.cli.check import check_command
+from oxiseq.cli.completion import completion_command
 from oxiseq.cli.convert import convert_command
 from oxiseq.cli.demo import demo_command
 from oxiseq.cli.events import events_command
 from oxiseq.cli.explain import explain_command
 from oxiseq.cli.load import load_command
+from oxiseq.cli.push import push_command
+from oxiseq.cli.queries import queries_command
 from oxiseq.cli.replay import replay_command
 from oxiseq.cli.run import run_command
 from oxiseq.cli.serve import serve_command
 from oxiseq.cli.test import test_command
 from oxiseq.cli.translate import translate_command
 from oxiseq.cli.warmup import warmup_command
+from oxiseq.cli.watch import watch_command
 from oxiseq.cli.what_if import what_if_command
 from oxiseq.cli.why import why_command
 from oxiseq.grammar.errors import OxiseqError
@@ -28,8 +32,8 @@ SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Queries": (run_command, check_command, explain_command, translate_command),
     "Why, and what if": (test_command, why_command, what_if_command),
     "Events and knowledge": (convert_command, events_command, load_command),
-    "Server": (serve_command, replay_command, backup_command),
-    "This installation": (demo_command, warmup_command),
+    "Server": (serve_command, queries_command, push_command, watch_command, replay_command, backup_command),
+    "This installation": (demo_command, warmup_command, completion_command),
 }
 """The commands as `--help` lists them."""
 

@@ -8,7 +8,7 @@ from typing import cast
 import click
 from pyoxigraph import NamedNode
 
-from oxiseq.cli.progress import counted, nothing_of
+from oxiseq.cli.progress import counted, nothing_of, working
 from oxiseq.cli.request import EventsRequest
 from oxiseq.durations import duration_text
 from oxiseq.kb_loader.tables import Mapping
@@ -22,12 +22,13 @@ def arrange_events(request: EventsRequest) -> None:
     begun = perf_counter()
     mapping = None if request.mapping is None else Mapping.of_file(request.mapping)
     # click has checked the choices
-    done = arrange(
-        request.sources, request.output, every=duration_text(request.every),
-        meaning=Meaning(request.time, mapping, NamedNode(request.time_predicate), request.time_unit),
-        format=cast(Format, request.to),
-        engine=cast(Engine, request.engine), master=request.master, memory=request.memory,
-    )  # fmt: skip
+    with working("looking for sources", quiet=request.quiet) as watch:
+        done = arrange(
+            request.sources, request.output, every=duration_text(request.every),
+            meaning=Meaning(request.time, mapping, NamedNode(request.time_predicate), request.time_unit),
+            format=cast(Format, request.to), engine=cast(Engine, request.engine), master=request.master,
+            memory=request.memory, watch=watch,
+        )  # fmt: skip
     if request.quiet:
         return
     seconds = perf_counter() - begun

@@ -24,7 +24,9 @@ def backup_command(file: Path, location: Path, quiet: bool) -> None:
     """
     with loading():
         from oxiseq.cli.backing import back_up  # noqa: PLC0415  loads the engine: see __init__.py
+        from oxiseq.cli.progress import working  # noqa: PLC0415  as above
 
-    size = back_up(location, file)
+    with working(f"copying to {file}", quiet=quiet):
+        size = back_up(location, file)
     if not quiet:
         click.echo(f"{file}: {size:,} bytes", err=True)

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import click
 
 from oxiseq.importing import loading
 
 
 @click.command("demo", short_help="Find patterns in real stock quotes.")
-@click.pass_context
-def demo_command(ctx: click.Context) -> None:
-    """V-shape and head-and-shoulders over real daily stock quotes, joined with a small KB of companies.
-
-    Needs the extra: pip install 'oxiseq[examples]'
-    """
-    missing = [name for name in ("bokeh_sampledata", "pandas") if find_spec(name) is None]
-    if missing:
-        click.echo(f"the demo's data need {' and '.join(missing)}: pip install 'oxiseq[examples]'", err=True)
-        ctx.exit(1)
+def demo_command() -> None:
+    """V-shape and head-and-shoulders over real daily stock quotes, joined with a small KB of companies."""
     from rich.console import Console  # noqa: PLC0415  with the next one
 
     with loading():
+        from oxiseq.cli.progress import lines  # noqa: PLC0415  with the next one
         from oxiseq.demo import show  # noqa: PLC0415  loads the engine: see __init__.py
 
-    show(Console())
+    console = Console()
+    with lines(lambda: "looking for patterns", quiet=console.is_terminal):  # there `show` has a status of its own
+        show(console)

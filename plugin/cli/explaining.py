@@ -8,6 +8,7 @@ from typing import IO, Literal
 
 from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.options import STANDING, QuerySource
+from oxiseq.cli.progress import working
 from oxiseq.explanation import Explanation
 from oxiseq.knowledge import kb_store
 from oxiseq.languages.registry import front_of
@@ -15,6 +16,7 @@ from oxiseq.options import said_as_data
 from oxiseq.store import Store
 
 
+@working("compiling", quiet=False)
 def explained(source: QuerySource, kbs: Sequence[str], rules: Sequence[QuerySource] = ()) -> Explanation:
     """The explanation. Raises QueryError, KbError, LimitError."""
     if source.language == STANDING:

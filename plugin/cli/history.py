@@ -12,6 +12,7 @@ import click
 
 from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.options import QuerySource
+from oxiseq.cli.progress import working
 from oxiseq.cli.request import HistoryRequest
 from oxiseq.cli.running import stream_files, told
 from oxiseq.grammar.languages import AnyQuery
@@ -26,6 +27,7 @@ from oxiseq.what_if import compared
 _DOORS: Final = (QUERY, SOURCES, HISTORY)
 
 
+@working("looking back", quiet=False)
 def tell_why(source: QuerySource, request: HistoryRequest, form: str) -> str:
     """`text`, `json` or `prov`. Raises OxiseqError and click's usage errors."""
     query = source.load()
@@ -44,6 +46,7 @@ def tell_why(source: QuerySource, request: HistoryRequest, form: str) -> str:
     return why.to_prov() if form == "prov" else str(why)
 
 
+@working("running both queries", quiet=False)
 def tell_difference(draft: QuerySource, against: QuerySource, request: HistoryRequest, as_json: bool) -> str:
     """Gained and lost. Raises OxiseqError and click's usage errors."""
     queries = draft.load(), against.load()

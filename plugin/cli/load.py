@@ -48,7 +48,7 @@ def load_command(
     oxiseq load dump/ --location kb --engine spark --memory 8g
     """
     with loading():
-        from oxiseq.cli.loading import load_kb  # noqa: PLC0415  loads pyarrow: see __init__.py
+        from oxiseq.cli.loading import load_kb  # noqa: PLC0415  loads the engine: see __init__.py
 
     load_kb(
         LoadRequest(

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Shown
 
-from oxiseq.cli.progress import counted, nothing_of
+from oxiseq.cli.progress import counted, lines, nothing_of
 from oxiseq.cli.request import LoadRequest
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.kb_loader import LoadReport, Progress, load
@@ -79,7 +79,15 @@ def told(report: LoadReport) -> str:
 def _bar(*, quiet: bool) -> Iterator[Watch]:
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield lambda at: None if quiet or not at.note else click.echo(at.note, err=True)
+        last = ["looking for sources"]
+
+        def note(at: Progress) -> None:
+            last[0] = f"{at.step}: {at.statements:,} statements"
+            if at.note and not quiet:
+                click.echo(at.note, err=True)
+
+        with lines(lambda: last[0], quiet=quiet):
+            yield note
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     begun = perf_counter()

@@ -1,22 +1,37 @@
-"""On stderr: a progress bar if that is a terminal, and the closing summary."""
+"""On stderr: how far the work is, never silent for more than two seconds on a terminal, and the closing summary."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, repeat
 from pathlib import Path
+from time import perf_counter
 
+import click
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from oxiseq.engine.events.report import ReadReport
 
+_WAITS = (2, 4, 8, 16, 30, 60)
+"""Seconds between lines."""
 _NAMED = 5
 """Sources that are told by name."""
 
 
 class Bar:
-    """How far the reading of files is, in bytes. Without a terminal it does nothing."""
+    """How far the reading of files is: a bar on a terminal, else a line now and then."""
 
     def __init__(self, reports: Callable[[], Sequence[ReadReport]], shown: Progress | None) -> None:
         self._reports = reports
@@ -44,6 +59,13 @@ class Bar:
             self._shown.stop()
             self._shown = None
 
+    def line(self) -> str:
+        """The present state in words."""
+        reports = self._reports()
+        read, total = (sum(getattr(report, name) for report in reports) for name in ("bytes_read", "bytes_total"))
+        part = f", {read / total:.0%} of the files" if total else ""
+        return f"{sum(report.events for report in reports):,} events read{part}"
+
 
 @contextmanager
 def progress_bar(reports: Callable[[], Sequence[ReadReport]], *, quiet: bool) -> Iterator[Bar]:
@@ -55,9 +77,49 @@ def progress_bar(reports: Callable[[], Sequence[ReadReport]], *, quiet: bool) ->
         shown = Progress(*columns, console=console, transient=True)
     bar = Bar(reports, shown)
     try:
-        yield bar
+        with lines(bar.line, quiet=quiet or shown is not None):
+            yield bar
     finally:
         bar.close()
+
+
+@contextmanager
+def working(what: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Show that work goes on: `what`, or what the function that this gives was told last, and for how long."""
+    console = Console(stderr=True)
+    said = [what]
+    if quiet or not console.is_terminal:
+        with lines(lambda: said[0], quiet=quiet):
+            yield lambda text: said.__setitem__(0, text)
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda text: shown.update(task, description=text)
+
+
+@contextmanager
+def lines(text: Callable[[], str], *, quiet: bool) -> Iterator[None]:
+    """For who reads no terminal: a line on stderr after two seconds, then after ever longer ones, up to a minute."""
+    if quiet:
+        yield
+        return
+    done = threading.Event()
+
+    def tell() -> None:
+        begun = perf_counter()
+        for wait in chain(_WAITS, repeat(_WAITS[-1])):
+            if done.wait(wait):
+                return
+            click.echo(f"{text()} ({perf_counter() - begun:.0f} s)", err=True)
+
+    thread = threading.Thread(target=tell, name="oxiseq-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def counted(number: int, one: str, many: str) -> str:

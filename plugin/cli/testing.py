@@ -8,13 +8,14 @@ from time import perf_counter
 
 import click
 
-from oxiseq.cli.progress import counted
+from oxiseq.cli.progress import counted, lines
 from oxiseq.testing.cases import ENDING
 from oxiseq.testing.errors import TestFileError
 from oxiseq.testing.report import failure_text
 from oxiseq.testing.run import each_result
 
 
+@lines(lambda: "running the cases", quiet=False)
 def run_tests(given: Sequence[Path], only: str | None, *, stop: bool, why: bool, quiet: bool) -> bool:
     """Run the cases and tell of each; whether all passed. Raises TestFileError, QueryError, KbError."""
     begun, passed, failed, last = perf_counter(), 0, 0, None

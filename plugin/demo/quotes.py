@@ -1,26 +1,33 @@
 """Real daily stock quotes, as RDF events.
 
-The quotes come with the PyPI package `bokeh_sampledata` (nothing is downloaded): Apple, Facebook, Google, IBM
-and Microsoft, trading days up to 1 March 2013. One event holds a trading day's quotes of all companies, so
-that companies do not interrupt each other and `,` means the next trading day.
+Apple, Facebook, Google, IBM and Microsoft, trading days up to 1 March 2013, in quotes.csv.gz. One event holds a
+trading day's quotes of all companies, so that companies do not interrupt each other and `,` means the next trading day.
+
+The data are in the public domain: Quandl, which collected them as its WIKI Prices, declared them so
+(https://web.archive.org/web/20150411011214/https://www.quandl.com/data/WIKI). They were taken from the PyPI package
+`bokeh_sampledata` (its module `stocks`): the columns ticker, date, adj_close rounded to four decimals, and volume. A
+test compares the two.
 """
 
 from __future__ import annotations
 
+import csv
+import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from importlib import import_module
+from pathlib import Path
 from typing import Final
 
-from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 
 STREAM: Final = "http://stockmarket.org/stocks"
 """The stream's IRI."""
 TICKERS: Final = ("AAPL", "FB", "GOOG", "IBM", "MSFT")
 """The companies, as in `company_iri`."""
+FILE: Final = Path(__file__).with_name("quotes.csv.gz")
+"""ticker, day, price, volume: company after company, each by day."""
 
 _EVENT_LINES: Final = """\
 <{company}> <http://example/price> "{price}"^^<http://www.w3.org/2001/XMLSchema#decimal> .
@@ -43,15 +50,10 @@ class Quote:
 
 
 def quotes() -> Iterator[Quote]:
-    """All quotes, company after company, each by day. Raises OxiseqError where the data are not installed."""
-    try:
-        stocks = import_module("bokeh_sampledata.stocks")
-    except ImportError as error:
-        raise OxiseqError("the stock quotes are not installed; try: pip install 'oxiseq[examples]'") from error
-    for ticker in TICKERS:
-        table = getattr(stocks, ticker)
-        for day, price, volume in zip(table["date"], table["adj_close"], table["volume"], strict=True):
-            yield Quote(ticker, date.fromisoformat(day), Decimal(f"{price:.4f}"), int(volume))
+    """All quotes, company after company, each by day."""
+    with gzip.open(FILE, "rt", encoding="ascii", newline="") as lines:
+        for row in csv.DictReader(lines):
+            yield Quote(row["ticker"], date.fromisoformat(row["day"]), Decimal(row["price"]), int(row["volume"]))
 
 
 def company_iri(ticker: str) -> str:

@@ -52,14 +52,11 @@ class Shape:
 
 
 def show(console: Console) -> None:
-    """Find V-shapes and head-and-shoulders patterns in real quotes and print them.
-
-    Raises OxiseqError if the package with the quotes is not installed.
-    """
+    """Find V-shapes and head-and-shoulders patterns in real quotes and print them."""
     events = daily_events()
     console.print(
-        "[bold]Daily stock quotes[/] of Apple, Facebook, Google, IBM and Microsoft, from the PyPI package "
-        f"bokeh_sampledata (public domain): {len(events):,} events, one RDF graph per trading day, "
+        "[bold]Daily stock quotes[/] of Apple, Facebook, Google, IBM and Microsoft (Quandl WIKI "
+        f"Prices, public domain): {len(events):,} events, one RDF graph per trading day, "
         "joined with a small knowledge base of the companies."
     )
     prepare(lambda note: console.print(f"[dim]{note.capitalize()}.[/]"))

@@ -16,13 +16,12 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from oxiseq.engine.zstd import compress, decompress
 from oxiseq.journal.errors import DamagedError, VersionError
 
 _HEAD: Final = struct.Struct("<2sBB")
@@ -45,16 +44,11 @@ class Summary:
     max_time: int
 
 
-@cache
-def _codec() -> pa.Codec:
-    return pa.Codec("zstd", compression_level=1)
-
-
 def seal(kind: bytes, times: NDArray[np.int64], body: bytes) -> bytes:
     """The blob of a body that holds things of these times."""
     size, packed = len(body), 0
     if size >= _COMPRESS_FROM:
-        small = _codec().compress(body, asbytes=True)
+        small = compress(body)
         if len(small) < size:
             body, packed = small, 1
     low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
@@ -75,8 +69,8 @@ def unseal(kind: bytes, blob: bytes) -> tuple[int, bytes]:
     body = blob[_SIZE:]
     if packed:
         try:
-            body = _codec().decompress(body, decompressed_size=size, asbytes=True)
-        except (pa.ArrowException, OSError) as error:
+            body = decompress(body, size)
+        except ValueError as error:
             raise DamagedError(f"a damaged blob: {error}") from error
     if len(body) != size:
         raise DamagedError("a damaged blob: its size is wrong")

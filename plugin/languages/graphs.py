@@ -16,6 +16,7 @@ from pyoxigraph import NamedNode
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar import Finding, load
 from oxiseq.grammar.algebra import GraphPattern, Span
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.finding_tools import lint_finding
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.rsp_algebra import RspQuery
@@ -27,8 +28,20 @@ _OURS: Final = "urn:oxiseq:"
 """Graphs that the loader makes begin so."""
 
 
+@public
 class MissingGraphWarning(UserWarning):
-    """A query asks a graph that the knowledge base does not have."""
+    """A query asks a graph that the knowledge base does not have.
+
+    >>> import warnings
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/> SELECT ?s FROM STREAM S <urn:s>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?s :p ?o GRAPH :shops { ?s :q ?t } } }'''
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     _ = oxiseq.run(text, {"S": []}, kb="<urn:a> <urn:b> <urn:c> <http://example.org/shop> .")
+    >>> told[0].category is oxiseq.MissingGraphWarning
+    True
+    """
 
 
 def missing_graphs(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterable[str] = ()) -> tuple[Finding, ...]:

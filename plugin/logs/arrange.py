@@ -19,6 +19,7 @@ from oxiseq.durations import Duration, duration
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.open import open_events, write_events
 from oxiseq.engine.events.time import to_text
+from oxiseq.engine.extras import loaded
 from oxiseq.engine.folders import is_hidden
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events, unpack_events
@@ -70,13 +71,15 @@ def arrange(
     engine: Engine = "plain",
     master: str = "local[*]",
     memory: str = "2g",
+    watch: Callable[[str], object] = lambda step: None,
 ) -> Arranged:
     """Write the events of a log as coded tables in order of time, a file for each `every` (aligned to 1970).
 
     `sources`: files, folders or globs of N-Quads, TriG and coded Parquet, and of CSV, TSV, Parquet or JSON Lines whose
     rows are events (`meaning.mapping`). Files of the folder `output` are named by the time their range begins, so
     `oxiseq.run` reads the folder in order. If it holds files already, the log goes on behind them, and events of their
-    ranges or before are late. Bad and late rows go to the folder `output` with ".quarantine" behind it.
+    ranges or before are late. Bad and late rows go to the folder `output` with ".quarantine" behind it. `watch` is told
+    what is done next.
 
     Raises KbError for sources that are not there, EventError, and SparkMissing.
     """
@@ -84,6 +87,7 @@ def arrange(
     folder = Path(output)
     bad = folder.with_name(folder.name + ".quarantine")
     step = duration(every, "every", least=1)
+    loaded("pyarrow")  # for the tables: better said now than when all is read
     found = find_sources(given, [folder, bad])
     if meaning is not None and meaning.mapping is not None:
         check_columns(meaning.mapping, found)
@@ -93,10 +97,10 @@ def arrange(
     closed = _end_of(folder, step)
     plan = _Plan(folder.resolve(), bad.resolve(), step, closed, meaning or Meaning(), format)
     try:
-        with _tasks(engine, master, memory) as run:
-            counts = run(lambda task: _spool(plan, *task), list(enumerate(found)))
+        with _tasks(engine, master, memory, watch) as run:
+            counts = run(lambda task: _spool(plan, *task), list(enumerate(found)), "reading source")
             ranges = sorted(int(p.name) for p in spool.iterdir())
-            written = run(lambda start: _write(plan, start), ranges)
+            written = run(lambda start: _write(plan, start), ranges, "writing table")
         for start in ranges:  # oldest first: should it be interrupted here, the rest is not late the next time
             (spool / _name(plan, start)).replace(folder / _name(plan, start))
     finally:
@@ -107,10 +111,18 @@ def arrange(
 
 
 @contextmanager
-def _tasks(engine: Engine, master: str, memory: str) -> Iterator[Any]:
-    """What does a piece of work for each item, and gives the results."""
+def _tasks(engine: Engine, master: str, memory: str, watch: Callable[[str], object]) -> Iterator[Any]:
+    """What does a piece of work for each item, and gives the results. `what`: its name."""
+
+    def here(work: Callable[[object], object], items: list[object], what: str) -> list[object]:
+        done = []
+        for number, item in enumerate(items, 1):
+            watch(f"{what} {number:,} of {len(items):,}")
+            done.append(work(item))
+        return done
+
     if engine == "plain":
-        yield lambda work, items: [work(item) for item in items]
+        yield here
         return
     if (missing := spark_missing()) is not None:
         raise SparkMissing(missing)
@@ -121,7 +133,8 @@ def _tasks(engine: Engine, master: str, memory: str) -> Iterator[Any]:
     active = SparkSession.getActiveSession()
     spark = active or spark_session(master, memory)
 
-    def run(work: Callable[[object], object], items: list[object]) -> list[object]:
+    def run(work: Callable[[object], object], items: list[object], what: str) -> list[object]:
+        watch(f"{what}: {len(items):,} tasks on Spark")
         context = spark.sparkContext
         return context.parallelize(items, len(items)).map(work).collect() if items else []  # counts, not events
 

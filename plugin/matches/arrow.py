@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from oxiseq.engine import kinds
+from oxiseq.engine.extras import needed
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.matches.shape import Block
 
-TIME: Final = pa.timestamp("us", tz="UTC")
-
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = needed("pyarrow")
 
 def arrow_table(block: Block) -> pa.Table:
     """`at`, `start` and `end` (timestamps) where matches have them, a column per variable, positions where there are
     some, and a list of event times for each name that holds events."""
     rows, shape = block.rows, block.shape
-    columns: dict[str, pa.Array] = {"at": pa.array(rows.time, TIME)}
+    moment = pa.timestamp("us", tz="UTC")
+    columns: dict[str, pa.Array] = {"at": pa.array(rows.time, moment)}
     if shape.spans:
         start, end, none = block.spans()
-        columns |= {"start": pa.array(start, TIME, mask=none), "end": pa.array(end, TIME, mask=none)}
+        columns |= {"start": pa.array(start, moment, mask=none), "end": pa.array(end, moment, mask=none)}
     for name, i in shape.index.items():
         columns[_free(name, columns)] = _terms(np.ascontiguousarray(rows.values[:, i]), shape.terms)
     held = {lane: _held(block, lane) for lane in shape.lanes}
@@ -33,7 +36,7 @@ def arrow_table(block: Block) -> pa.Table:
         for lane, (mine, ends) in held.items():
             columns[_free(lane, columns)] = pa.ListArray.from_arrays(ends, pa.array(of[mine]))
     for lane, (mine, ends) in held.items():
-        times = pa.array(rows.event_time[mine], TIME)
+        times = pa.array(rows.event_time[mine], moment)
         columns[_free(f"events_{lane}", columns)] = pa.ListArray.from_arrays(ends, times)
     return pa.table(columns)
 

@@ -11,16 +11,25 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.terms.texts import Term, term_text
+from oxiseq.grammar.arguments import public
 
 Event: TypeAlias = tuple[str, int]
 """An event of a match: the IRI of its stream, and its time in microseconds since 1970 UTC."""
 
 
+@public
 class Positions(NamedTuple):
     """Where the events of a CEQL match stand among all events of the query's streams, counted from 0 in order of time
     (those of one time in the order of FROM).
 
     first, last: of the interval; all: the set D (CORE, PVLDB 2022), ascending; by: variable → those that it holds.
+
+    >>> import oxiseq
+    >>> text = "VOCAB <urn:> SELECT * FROM s WHERE A AS x; B AS y"
+    >>> events = [(1, "[] a <urn:A> ."), (2, "[] a <urn:C> ."), (3, "[] a <urn:B> .")]
+    >>> match, = oxiseq.run(text, {"s": events}, language="ceql")
+    >>> match.positions.first, match.positions.last, match.positions.by["y"]
+    (0, 2, (2,))
     """
 
     first: int
@@ -54,6 +63,7 @@ class Source(Protocol):
     def stamps(self, index: int, /) -> tuple[Triple, ...]: ...
 
 
+@public
 class Match(Mapping[str, Term]):
     """One match, of whatever language: a mapping of the variables that are bound (without `?`) to their terms.
 

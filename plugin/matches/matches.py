@@ -12,6 +12,8 @@ import numpy as np
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.faults import NO_FAULTS, Faults
+from oxiseq.engine.extras import loaded
+from oxiseq.grammar.arguments import public
 from oxiseq.late import LateBatch, LateEvent, late_events
 from oxiseq.matches.arrow import arrow_table
 from oxiseq.matches.match import Match
@@ -40,6 +42,7 @@ else:
         index, count = Sequence.index, Sequence.count
 
 
+@public
 class Matches(_Sequence):
     """The matches of a query of whatever language, in the order of `at`: a sequence of `Match`, made when one looks.
 
@@ -154,6 +157,7 @@ class Matches(_Sequence):
 
     def to_pandas(self) -> pd.DataFrame:
         """`to_arrow` as a pandas DataFrame (needs the extra `oxiseq[pandas]`)."""
+        loaded("pandas")
         return self.to_arrow().to_pandas()
 
     @overload

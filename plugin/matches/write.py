@@ -9,16 +9,21 @@ import gzip
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal, TypeAlias, cast
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TypeAlias, cast
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.write import replacing
+from oxiseq.engine.extras import needed
 from oxiseq.matches.arrow import arrow_table
 from oxiseq.matches.shape import Block, Shape
 from oxiseq.matches.text import Blocks, TextFormat, text_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+else:
+    pa = needed("pyarrow")
+    pq = needed("pyarrow.parquet")
 
 ResultFormat: TypeAlias = TextFormat | Literal["arrow", "parquet"]
 ENDINGS: Final[dict[str, ResultFormat]] = {

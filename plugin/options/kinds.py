@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 from pyoxigraph import NamedNode
 
 from oxiseq.durations import LONGEST, data_duration, duration, duration_text
-from oxiseq.engine.errors import EventError, OxiseqError
+from oxiseq.engine.errors import ArgumentValueError, EventError, OxiseqError
 from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.query_text import QueryLike, query_text
 
@@ -96,7 +96,7 @@ class TimesKind(Kind[tuple[int, ...]]):
 
     def read(self, given: Any, name: str) -> tuple[int, ...]:
         if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-            raise OxiseqError(f"{name} is a list of times, not {given!r}"[:200])
+            raise ArgumentValueError(f"{name} is a list of times, not {given!r}"[:200])
         return tuple(time_of(each, name) for each in given)
 
     def write(self, value: tuple[int, ...]) -> list[str]:
@@ -121,7 +121,7 @@ class WordKind(Kind[Any]):
     def read(self, given: Any, name: str) -> Any:
         found = next((w for w in self.words if isinstance(given, str) and w.lower() == given.lower()), None)
         if found is None:
-            raise OxiseqError(f"{name}={repr(given)[:60]} is not known; known: {', '.join(self.words)}")
+            raise ArgumentValueError(f"{name}={repr(given)[:60]} is not known; known: {', '.join(self.words)}")
         return self.make(found)
 
     def write(self, value: Any) -> str:
@@ -143,7 +143,7 @@ class CountKind(Kind[int]):
     def read(self, given: Any, name: str) -> int:
         if isinstance(given, int) and not isinstance(given, bool) and self.least <= given <= self.most:
             return given
-        raise OxiseqError(f"{name} is a whole number, {self.least} or more, not {str(given)[:60]!r}")
+        raise ArgumentValueError(f"{name} is a whole number, {self.least} or more, not {str(given)[:60]!r}")
 
     def data(self, given: Any, name: str) -> int:
         digits = isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) <= 19
@@ -162,7 +162,7 @@ class TextKind(Kind[str]):
     def read(self, given: Any, name: str) -> str:
         if isinstance(given, str) and given:
             return given
-        raise OxiseqError(f"{name} is a text that is not empty, not {given!r}"[:200])
+        raise ArgumentValueError(f"{name} is a text that is not empty, not {given!r}"[:200])
 
 
 class IriKind(Kind[str]):
@@ -181,7 +181,7 @@ class IriKind(Kind[str]):
                 return NamedNode(text.removeprefix("<").removesuffix(">")).value
             except ValueError:
                 pass  # told below
-        raise OxiseqError(f"{name} is an IRI, not {given!r}"[:200])
+        raise ArgumentValueError(f"{name} is an IRI, not {given!r}"[:200])
 
 
 class NamesKind(Kind[Mapping[str, str]]):
@@ -195,7 +195,7 @@ class NamesKind(Kind[Mapping[str, str]]):
 
     def read(self, given: Any, name: str) -> Mapping[str, str]:
         if not isinstance(given, Mapping) or not all(isinstance(t, str) for pair in given.items() for t in pair):
-            raise OxiseqError(f"{name} are an object from names to IRIs, not {given!r}"[:200])
+            raise ArgumentValueError(f"{name} are an object from names to IRIs, not {given!r}"[:200])
         return dict(given)
 
 
@@ -210,12 +210,12 @@ class QueriesKind(Kind[tuple[str, ...]]):
 
     def read(self, given: Any, name: str) -> tuple[str, ...]:
         if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-            raise OxiseqError(f"{name} are a list of texts, not {given!r}"[:200])
+            raise ArgumentValueError(f"{name} are a list of texts, not {given!r}"[:200])
         return tuple(_rule(each, name, number) for number, each in enumerate(given, 1))
 
     def data(self, given: Any, name: str) -> tuple[str, ...]:
         if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
-            raise OxiseqError(f"{name} are a list of texts, not {given!r}"[:200])
+            raise ArgumentValueError(f"{name} are a list of texts, not {given!r}"[:200])
         return tuple(given)
 
     def write(self, value: tuple[str, ...]) -> list[str]:
@@ -226,7 +226,7 @@ def _rule(given: QueryLike, name: str, number: int) -> str:
     try:
         return query_text(given).text
     except OxiseqError as error:
-        raise OxiseqError(f"{name}: number {number}: {error}") from None
+        raise ArgumentValueError(f"{name}: number {number}: {error}") from None
 
 
 def time_of(given: Any, name: str) -> int:
@@ -237,8 +237,9 @@ def time_of(given: Any, name: str) -> int:
         return to_microseconds(int(given) if digits else given)
     except (EventError, TypeError, ValueError, OverflowError) as error:
         reason = error.reason if isinstance(error, EventError) else str(error)
-        raise OxiseqError(f"{name} is no time: 2024-05-01T10:00:00Z, 2024-05-01 or integer microseconds are expected: "
-                          f"{reason}") from None
+        raise ArgumentValueError(
+            f"{name} is no time: 2024-05-01T10:00:00Z, 2024-05-01 or integer microseconds are expected: {reason}"
+        ) from None
 
 
 DURATION: Final = DurationKind()

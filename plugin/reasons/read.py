@@ -83,7 +83,7 @@ def read_streams(
     for name, events in streams.items():
         iri = names.get(name, name)
         if iri not in names.values():
-            warn_unread(name, names, 4)
+            warn_unread(name, names)
             continue
         given = opener(events, terms, reading.on_error, reading.time_predicate, None)
         parts = [as_graphs(batch, terms, vocab) for batch in given]

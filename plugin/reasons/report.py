@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, Final
 
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.arguments import public
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.provenance import Provenance, to_prov
 from oxiseq.reasons.read import Reading
@@ -93,6 +94,7 @@ class Reason:
     nearest: tuple[Near, ...]
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Why:
     """What became of everything, of a query of any language.
@@ -102,6 +104,15 @@ class Why:
     stage if none has stopped). `found`: how many matches the query as it stands has (at least so many if `more`).
     `matches`: what some of them were made of. `late`: events that came too late to be seen. `at`: the one instant that
     is told of (queries over windows); `notes`: what else there is to say.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
+    >>> told = oxiseq.Query(text).why({"S": [(1, payment)]})
+    >>> told.found, told.stopped, told.gpms[0].gpm
+    (1, None, 'A')
     """
 
     gpms: tuple[Funnel, ...]

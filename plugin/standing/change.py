@@ -10,6 +10,7 @@ from pyoxigraph import Triple
 
 from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.arguments import public
 
 Form: TypeAlias = Literal["SELECT", "CONSTRUCT", "ASK"]
 Row: TypeAlias = Mapping[str, Term | None] | Triple
@@ -45,8 +46,19 @@ class _Rows:
         return tuple(row for row, weight in self.weighed for _ in range(sign * weight))
 
 
+@public
 class StoreChange(_Rows):
-    """What one update has changed of an answer. `number`: its id; `at`, `at_us`: when the update was made."""
+    """What one update has changed of an answer. `number`: its id; `at`, `at_us`: when the update was made.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
+    >>> before = query.snapshot()
+    >>> store.update("INSERT DATA { <urn:a> <urn:p> 1 }")
+    >>> for change in query.take(since=before.number):
+    ...     print([row["s"].value for row in change.added], len(change.removed))
+    ['urn:a'] 0
+    """
 
     __slots__ = ("_count",)
 
@@ -82,8 +94,16 @@ class StoreChange(_Rows):
         return f"<StoreChange {self.number} {to_text(self.at_us)} {what}>"
 
 
+@public
 class Snapshot(_Rows):
-    """An answer. `number`: that of the last change in it; `at`, `at_us`: when it was looked at."""
+    """An answer. `number`: that of the last change in it; `at`, `at_us`: when it was looked at.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
+    >>> len(query.snapshot().rows), query.snapshot().number
+    (0, 0)
+    """
 
     __slots__ = ()
 

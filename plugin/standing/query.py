@@ -14,6 +14,7 @@ import numpy as np
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.standing import Told, Upheld
 from oxiseq.explanation import Explanation
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.over_store import check_over_store
 from oxiseq.journal import CursorError
@@ -54,8 +55,17 @@ class Subscription:
                 LOG.exception("query %s: a callback failed at change %d", self._query.name, change.number)
 
 
+@public
 class StandingQuery:
-    """A query registered by `store.register(text, language="sparql")`; see `oxiseq.standing`."""
+    """A query registered by `store.register(text, language="sparql")`; see `oxiseq.standing`.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
+    >>> store.update("INSERT DATA { <urn:a> <urn:p> 1 }")
+    >>> [row["s"].value for row in query.snapshot().rows]
+    ['urn:a']
+    """
 
     def __init__(self, standings: Standings, name: str, upheld: Upheld, keep: int, number: int = 0) -> None:
         self.name = name

@@ -15,11 +15,7 @@ from oxiseq.cli import main
 MAIN = "from oxiseq.cli import main; main(prog_name='oxiseq')"
 
 LIGHT = """
-import sys, types
-from importlib.util import find_spec
-package = types.ModuleType("oxiseq")  # without what its __init__ imports
-package.__path__ = find_spec("oxiseq").submodule_search_locations
-sys.modules["oxiseq"] = package
+import sys
 from oxiseq.cli import main
 try:
     main({arguments!r}, prog_name="oxiseq")
@@ -170,10 +166,3 @@ def test_the_warmup_command() -> None:
     result = oxiseq("warmup")
     assert result.exit_code == 0
     assert result.stdout.startswith("kernels ready after ")
-
-
-def test_the_demo_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oxiseq.cli.demo.find_spec", lambda name: None)
-    result = oxiseq("demo")
-    assert result.exit_code == 1
-    assert "the demo's data need bokeh_sampledata and pandas: pip install 'oxiseq[examples]'" in result.stderr

@@ -23,7 +23,7 @@ from oxiseq.engine.events import tables
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events, encode_events
 from oxiseq.engine.events.open import event_format, open_events, write_events
-from oxiseq.engine.events.tables import SCHEMA, read_table, write_table
+from oxiseq.engine.events.tables import read_table, table_schema, write_table
 from oxiseq.engine.events.time import FIRST_TIME, LAST_TIME
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
@@ -201,8 +201,8 @@ def save(path: Path, table: pa.Table) -> None:
 def test_files_that_are_no_event_tables(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     plain = pa.table({"time": [1]})
-    newer = SCHEMA.empty_table().replace_schema_metadata({**SCHEMA.metadata, tables.VERSION_KEY: b"9"})
-    columns = SCHEMA.empty_table().drop_columns(["blanks"])
+    newer = table_schema().empty_table().replace_schema_metadata({**table_schema().metadata, tables.VERSION_KEY: b"9"})
+    columns = table_schema().empty_table().drop_columns(["blanks"])
     for table, reason in [(plain, "not one of events"), (newer, "version 9"), (columns, "columns")]:
         save(path, table)
         with pytest.raises(EventError, match=reason):
@@ -250,7 +250,7 @@ def test_damaged_content_is_an_error(tmp_path: Path, row: dict[str, Any], reason
             pa.field("blanks", pa.int32()),
             pa.field("triples", pa.list_(pa.struct([(name, pa.int32()) for name in triple]))),
         ],
-        metadata=SCHEMA.metadata,
+        metadata=table_schema().metadata,
     )
     table = pa.Table.from_pylist([{**row, "time": 0, "triples": [triple]}], schema=loose)
     save(tmp_path / "e.arrow", table)

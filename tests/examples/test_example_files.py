@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import runpy
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from bokeh_sampledata import stocks
 from click.testing import CliRunner
 from example_loading import EXAMPLES, load
 from rich.console import Console
@@ -15,6 +17,7 @@ import oxiseq
 from oxiseq.cli import main
 from oxiseq.demo import show
 from oxiseq.demo.__main__ import main as write_quotes
+from oxiseq.demo.quotes import TICKERS, quotes
 
 
 @pytest.mark.parametrize("ending", [".nq", ".trig.gz", ".parquet"])
@@ -85,7 +88,11 @@ def test_demo_writes_its_events(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert write_quotes([str(tmp_path / "quotes.txt")]) == 1
 
 
-def test_demo_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bokeh_sampledata.stocks", None)
-    with pytest.raises(oxiseq.OxiseqError, match=r"pip install 'oxiseq\[examples\]'"):
-        show(Console(quiet=True))
+def test_the_quotes_are_those_of_their_source() -> None:
+    shipped = {ticker: [] for ticker in TICKERS}
+    for quote in quotes():
+        shipped[quote.ticker].append((quote.day.isoformat(), quote.price, quote.volume))
+    for ticker in TICKERS:
+        source = getattr(stocks, ticker)
+        rows = zip(source["date"], source["adj_close"], source["volume"], strict=True)
+        assert shipped[ticker] == [(day, Decimal(f"{price:.4f}"), volume) for day, price, volume in rows]

@@ -17,7 +17,7 @@ from oxiseq.server import ServerSettings, create_app
 from oxiseq.sparql import SparqlEndpoint
 from oxiseq.store import Store
 
-schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: pip install 'oxiseq[test]'")
+schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: pip install --group test")
 
 BODIES = ("application/spaseq-query", "application/ceql-query", *EVENTS, *GRAPHS)
 

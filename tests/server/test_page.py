@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-pytest.importorskip("selenium", reason="selenium is not installed: pip install 'oxiseq[test]'")
+pytest.importorskip("selenium", reason="selenium is not installed: pip install --group test")
 
 from http_client import ask
 from selenium.webdriver.common.action_chains import ActionChains

@@ -1,0 +1,69 @@
+"""Packages that only some features need: loaded when such a feature is first used, named where they are missing.
+
+    arrow     pyarrow     event tables (.arrow, .parquet), CSV tables of CEQL, tables of matches, Parquet for the loader
+    client    httpx       a store in a folder with its journal (`oxiseq.open`), a server that is elsewhere
+    jelly     pyjelly     event files in Jelly
+    pandas    pandas      matches as a DataFrame, a DataFrame as a stream
+    spark     pyspark     loading and streaming on Spark
+
+A module that needs one of them says so at its top, as an import that waits:
+
+    if TYPE_CHECKING:
+        import pyarrow as pa
+    else:
+        pa = needed("pyarrow")
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+from oxiseq.engine.errors import ExtraError
+
+EXTRAS: Final = {
+    "httpx": "client",
+    "httpx_sse": "client",
+    "pyarrow": "arrow",
+    "pandas": "pandas",
+    "pyjelly": "jelly",
+    "pyspark": "spark",
+}
+"""Package → the extra that brings it."""
+
+
+class Needed:
+    """A module that is imported when something of it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self.__name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        """What the module has under this name. Raises ExtraError where it is not installed."""
+        if attribute.startswith("__"):  # doctest, pickle and others ask every object for these
+            raise AttributeError(attribute)
+        found = getattr(loaded(self.__name), attribute)
+        setattr(self, attribute, found)
+        return found
+
+
+def needed(name: str) -> Any:
+    """The module of this name, to be imported when it is first used; one of a package in `EXTRAS`."""
+    return Needed(name)
+
+
+def installed(name: str) -> bool:
+    """Whether a package is there, without importing it."""
+    return find_spec(name) is not None
+
+
+def loaded(name: str) -> Any:
+    """Import a module of a package in `EXTRAS`. Raises ExtraError where the package is not installed."""
+    package = name.partition(".")[0]
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise ExtraError(package, EXTRAS[package]) from error

@@ -1,0 +1,31 @@
+"""`oxiseq completion`: what makes a shell complete commands, options and files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePath
+from typing import Final
+
+import click
+from click.shell_completion import get_completion_class
+
+VARIABLE: Final = "_OXISEQ_COMPLETE"
+"""By it the shell asks the program, as click has it."""
+_SHELLS: Final = ("bash", "fish", "zsh")
+
+
+@click.command("completion", short_help="Let your shell complete commands and options.")
+@click.argument("shell", type=click.Choice(_SHELLS), required=False)
+def completion_command(shell: str | None) -> None:
+    """Write what SHELL needs to complete `oxiseq`, by default for the one you use ($SHELL). bash needs 4.4 or newer.
+
+    \b
+    eval "$(oxiseq completion bash)"                                       # in ~/.bashrc, zsh likewise in ~/.zshrc
+    oxiseq completion fish > ~/.config/fish/completions/oxiseq.fish
+    """
+    chosen = shell or PurePath(os.environ.get("SHELL", "")).name
+    made = get_completion_class(chosen)
+    if made is None or chosen not in _SHELLS:
+        raise click.UsageError(f"which shell? Give one of {', '.join(_SHELLS)}")
+    group = click.get_current_context().find_root().command
+    click.echo(made(group, {}, "oxiseq", VARIABLE).source())

@@ -1,0 +1,40 @@
+"""`oxiseq push`: events of files to a server's stream."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from oxiseq.cli.elsewhere import Server, at_server
+from oxiseq.cli.options import Iri, flag, quiet_option
+from oxiseq.importing import loading
+
+
+@click.command("push", short_help="Push events of files to a server's stream.")
+@click.argument("stream", metavar="STREAM", type=Iri())
+@click.argument("files", metavar="FILE...", nargs=-1, required=True,
+                type=click.Path(exists=True, path_type=Path))  # fmt: skip
+@click.option("--create", is_flag=True, help="Make the stream if it is not there.")
+@flag("on_error", usual=True)
+@flag("time_predicate", usual=True)
+@quiet_option
+@at_server
+def push_command(
+    server: Server, stream: str, files: tuple[Path, ...], create: bool, on_error: str, time_predicate: str, quiet: bool
+) -> None:
+    """Push the events of files to the stream of this IRI, in the order given: N-Quads, TriG, Jelly, event tables.
+
+    Done is what the server has on its disk. A batch without an answer, or that comes too early for it, is sent again
+    for a minute: the server takes it once. The same command again, after it broke off, also stores no event twice
+    that the server still remembers.
+
+    \b
+    oxiseq push http://example.org/quotes quotes.nq --url http://localhost:7878
+    """
+    with loading():
+        from oxiseq.cli.pushing import push_files  # noqa: PLC0415  loads the engine: see __init__.py
+
+    if create:
+        server.ask("PUT", "streams", stream)
+    push_files(server, stream, files, on_error, time_predicate, quiet=quiet)

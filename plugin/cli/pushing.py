@@ -1,0 +1,85 @@
+"""The work of `oxiseq push`: files → batches of events → requests, each of which the server takes once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final, cast
+
+import click
+from pyoxigraph import NamedNode
+
+from oxiseq.cli.elsewhere import RefusedError, Server
+from oxiseq.cli.progress import closing, counted, progress_bar
+from oxiseq.engine.events.open import open_events
+from oxiseq.engine.events.report import OnError, ReadReport
+from oxiseq.engine.events.write import quads_text
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+_LARGEST: Final = 8 << 20
+"""Bytes from which on a request is sent: far below what a server takes, and large enough to be worth its way."""
+_COUNTS: Final = ("accepted", "late", "left_out", "rejected")
+_REASONS: Final = 10
+_MISSING: Final = 404
+
+
+def push_files(
+    server: Server, stream: str, files: Sequence[Path], on_error: str, time_predicate: str, *, quiet: bool
+) -> None:
+    """Push. Raises EventError, and what the server says no to."""
+    begun, sums, reasons = perf_counter(), Counter[str](), list[str]()
+    reports: list[ReadReport] = []
+
+    def tell(note: str) -> None:
+        if not quiet:
+            click.echo(f"note: {note}", err=True)
+
+    with progress_bar(lambda: reports, quiet=quiet) as bar:
+        for file in files:
+            reader = open_events(file, terms := TermDictionary(), NamedNode(time_predicate), cast(OnError, on_error))
+            reports.append(reader.report)
+            for number, body in enumerate(_bodies(quads_text(reader, terms))):
+                done = _push(server, stream, body, f"{file.name} {number}", tell)
+                sums.update({name: int(done[name] or 0) for name in _COUNTS})  # null where it was there already
+                sums["repeated"] += done["repeated"]
+                reasons += [each["reason"] for each in done["reasons"]]
+                bar.update()
+    if quiet:
+        return
+    accepted = sums["accepted"]
+    parts = [f"{counted(accepted, 'event', 'events')} accepted", f"{sums['late']:,} late"]
+    parts += [f"{sums[name]:,} {word}" for name, word in (("left_out", "left out by queries"), ("rejected", "rejected"),
+                                                          ("repeated", "batches were there already")) if sums[name]]
+    click.echo(closing(reports, parts, accepted, perf_counter() - begun), err=True)
+    for reason in reasons[:_REASONS]:
+        click.echo(f"rejected or left out: {reason}", err=True)
+
+
+def _push(server: Server, stream: str, body: bytes, name: str, tell: Any) -> dict[str, Any]:
+    """One batch. Its id is the digest of its name and content, so that the same file again is the same batches."""
+    digest = hashlib.blake2b(name.encode() + b"\0" + body, digest_size=16).hexdigest()
+    headers = {"content-type": "application/n-quads", "idempotency-key": digest}
+    try:
+        done: dict[str, Any] = server.insist("POST", "streams", stream, tell=tell, content=body, headers=headers)
+    except RefusedError as error:
+        if error.status == _MISSING:
+            raise RefusedError(_MISSING, f"{error}: register a query that reads it, or push with --create") from None
+        raise
+    return done
+
+
+def _bodies(events: Iterator[str]) -> Iterator[bytes]:
+    """The texts of events together, whole events in each."""
+    parts: list[bytes] = []
+    size = 0
+    for text in events:
+        parts.append(text.encode())
+        size += len(parts[-1])
+        if size >= _LARGEST:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)

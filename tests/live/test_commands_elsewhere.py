@@ -1,0 +1,156 @@
+"""`oxiseq queries`, `push` and `watch` speak to a server; watching outlives the server's end."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+from serve_process import ServeProcess
+
+from oxiseq.cli import main
+
+STREAM = "http://example.org/payments"
+QUERY = f"""PREFIX : <http://example.org/>
+SELECT ?who ?paid FROM STREAM S <{STREAM}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?who :paid ?paid }} }}"""
+TOKEN = "s3cret"
+
+
+def events(low: int, high: int) -> str:
+    """Payments, a second after the other."""
+    return "".join(
+        f"<urn:e{i}> <http://www.w3.org/ns/prov#generatedAtTime> "
+        f'"2026-11-20T10:{i // 60:02}:{i % 60:02}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n'
+        f'<http://example.org/ann> <http://example.org/paid> "{i}" <urn:e{i}> .\n'
+        for i in range(low, high)
+    )
+
+
+def oxiseq(*arguments: object, url: str | None = None, token: str | None = TOKEN) -> Result:
+    """The command, with its settings from the environment."""
+    environment = {"OXISEQ_URL": url, "OXISEQ_TOKEN": token}
+    return CliRunner().invoke(main, [str(each) for each in arguments], env=environment, catch_exceptions=False)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServeProcess]:
+    """At a port that stays, for who comes back."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = ServeProcess(tmp_path / "data", "--bind", f"127.0.0.1:{port}", "--write-token", TOKEN,
+                           "--read-token", TOKEN)  # fmt: skip
+    process.start()
+    yield process
+    process.close()
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    """A file."""
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_queries_are_listed_registered_paused_resumed_and_deleted(server: ServeProcess, tmp_path: Path) -> None:
+    url, file = server.address, write(tmp_path, "paid.spaseq", QUERY)
+    assert oxiseq("queries", "list", url=url).stdout == ""
+    assert oxiseq("queries", "register", file, "--name", "paid", "--lateness", "5s", url=url).stdout == "paid\n"
+    heading, row = oxiseq("queries", "list", url=url).stdout.splitlines()
+    assert heading.split() == ["name", "language", "state", "events", "late", "matches"]
+    assert row.split() == ["paid", "spaseq", "running", "0", "0", "0"]
+    assert json.loads(oxiseq("queries", "show", "paid", url=url).stdout)["lateness"] == "5s"
+    for verb, state in (("pause", "paused"), ("resume", "running")):
+        assert oxiseq("queries", verb, "paid", url=url).exit_code == 0
+        (found,) = json.loads(oxiseq("queries", "list", "--json", url=url).stdout)
+        assert found["state"] == state
+    assert oxiseq("queries", "delete", "paid", url=url).exit_code == 0
+    assert oxiseq("queries", "list", url=url).stdout == ""
+
+
+def test_what_the_server_refuses_is_told_with_its_reason(server: ServeProcess, tmp_path: Path) -> None:
+    url = server.address
+    wrong = oxiseq("queries", "register", write(tmp_path, "wrong.spaseq", QUERY.replace("SEQ(A)", "SEQ(B)")), url=url)
+    assert wrong.exit_code == 1 and "?who is bound only by A, which is not in SEQ: line 2, column 8" in wrong.stderr
+    missing = oxiseq("watch", "nobody", url=url)
+    assert missing.exit_code == 1 and "404" in missing.stderr and "nobody" in missing.stderr
+    assert "asks for a token: give it as OXISEQ_TOKEN" in oxiseq("queries", "list", url=url, token=None).stderr
+    assert "refuses this token" in oxiseq("queries", "list", url=url, token="other").stderr
+
+
+@pytest.mark.parametrize(("url", "said"), [
+    ("http://127.0.0.1:9", "is `oxiseq serve` at work there?"),
+    ("nonsense", "'nonsense' is no address of a server: write http://HOST:PORT"),
+    ("http://[::1", "is no address of a server"),
+    ("ftp://127.0.0.1", "is no address of a server"),
+])  # fmt: skip
+def test_an_address_where_nobody_answers(url: str, said: str) -> None:
+    result = oxiseq("queries", "list", url=url)
+    assert result.exit_code == 1
+    assert said in result.stderr
+
+
+def test_a_push_is_stored_once_however_often_it_is_made(server: ServeProcess, tmp_path: Path) -> None:
+    url, file = server.address, write(tmp_path, "events.nq", events(0, 30))
+    missing = oxiseq("push", STREAM, file, url=url)
+    assert missing.exit_code == 1
+    assert f"there is no stream <{STREAM}>" in missing.stderr and "--create" in missing.stderr
+    first = oxiseq("push", STREAM, file, "--create", url=url)
+    assert first.exit_code == 0, first.stderr
+    assert "30 events accepted" in first.stderr
+    assert "1 batches were there already" in oxiseq("push", STREAM, file, url=url).stderr
+    other = oxiseq("push", STREAM, write(tmp_path, "more.nq", events(30, 40)), "-q", url=url)
+    assert (other.exit_code, other.stderr) == (0, "")
+
+
+def test_watching_goes_on_behind_the_last_match_after_a_kill(server: ServeProcess, tmp_path: Path) -> None:
+    url = server.address
+    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
+    command = [sys.executable, "-m", "oxiseq", "watch", "paid", "--limit", "39", "--url", url]
+    environment = {**os.environ, "OXISEQ_TOKEN": TOKEN}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as watch:
+        assert watch.stdout is not None and watch.stderr is not None
+        time.sleep(3)  # it listens, or will: it takes the cursor first, and misses nothing
+        oxiseq("push", STREAM, write(tmp_path, "first.nq", events(0, 20)), url=url)
+        found = [json.loads(watch.stdout.readline())]
+        server.kill()
+        server.start()
+        oxiseq("push", STREAM, write(tmp_path, "second.nq", events(20, 40)), url=url)
+        found += [json.loads(line) for line in watch.stdout]
+        told = watch.stderr.read()
+    assert watch.returncode == 0, told
+    assert [each["id"] for each in found] == list(range(1, 40))
+    assert [each["bindings"]["paid"]["value"] for each in found] == [str(i) for i in range(39)]
+    assert "again in 0.5 s" in told
+
+
+def test_watching_a_query_that_is_deleted_ends_with_an_error(server: ServeProcess, tmp_path: Path) -> None:
+    url = server.address
+    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
+    command = [sys.executable, "-m", "oxiseq", "watch", "paid", "--since", "0", "--url", url]
+    environment = {**os.environ, "OXISEQ_TOKEN": TOKEN}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as watch:
+        assert watch.stdout is not None
+        oxiseq("push", STREAM, write(tmp_path, "first.nq", events(0, 5)), url=url)
+        watch.stdout.readline()
+        oxiseq("queries", "delete", "paid", url=url)
+        _, told = watch.communicate(timeout=60)
+    assert watch.returncode == 1
+    assert "the query paid: deleted" in told
+
+
+def test_an_answer_of_the_store_is_watched(server: ServeProcess) -> None:
+    url, headers = server.address, {"authorization": f"Bearer {TOKEN}"}
+    text = "SELECT ?s { ?s <http://example.org/p> 1 }"
+    httpx.post(f"{url}/queries", json={"text": text, "language": "sparql", "name": "all"}, headers=headers)
+    httpx.post(f"{url}/update", headers={**headers, "content-type": "application/sparql-update"},
+               content="INSERT DATA { <http://example.org/a> <http://example.org/p> 1 }")  # fmt: skip
+    watched = oxiseq("watch", "all", "--limit", "1", url=url)
+    assert "http://example.org/a" in watched.stdout
