@@ -96,7 +96,7 @@ def cell(language: str, kind: str, queries: int) -> dict[str, float]:
 
 
 def _pushes(store: oxiseq.Store) -> dict[str, float]:
-    push, many = store.stream(STREAM).push, store.stream(STREAM).push_many
+    push, many = store.stream(STREAM).push, store.stream(STREAM).extend
     taken: list[int] = []
     graphs = [event(number) for number in range(1000)]
     now = 0

@@ -68,7 +68,7 @@ class ByOxiseq:
         self.found = 0
         store = oxiseq.Store()
         self._query = store.register(v_shape(window))
-        self._query.on_match(self._count)
+        self._query.subscribe(self._count)
         self._stream = store.stream(STREAM)
         self._newest = START
 
@@ -227,7 +227,7 @@ def _one_by_one(
 
     store = oxiseq.Store()
     live = store.register(query(body))
-    live.on_match(count)
+    live.subscribe(count)
     push = store.stream(READINGS).push
     taken = []
     for i, graph in enumerate(graphs):

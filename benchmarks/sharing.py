@@ -2,12 +2,13 @@
 
     python -m benchmarks.sharing [--events 20000] [--window 10000] [--rounds 3] [--most 1000]
 
-An observation a second of one of a thousand sensors: its sensor, its value. Kinds of queries: a hundred that are
-equal; that differ in a constant, in their aggregates, in their groups, in a FILTER, in HAVING; in what they ask of the
+An observation a second of one of a thousand sensors: its sensor, its value. Kinds of queries: a hundred that are equal;
+that differ in a constant, in their aggregates, in their groups, in a FILTER, in HAVING; in what they ask of the
 knowledge base, which knows the kind and the place of a sensor; that tell all groups (`told`, whose cost is the rows of
-each). And a thousand that differ in a constant. Each kind's queries alone: ten of them, of which the mean is one. The
-window is full before the clock starts, so that as much leaves it as comes. CPU time of pushing events to the queries,
-answers in columns.
+each). And a thousand that differ in a constant. And of languages and clauses of which equal queries are one run (REPORT
+EVERY, event patterns, orders in time) a hundred that are equal and a hundred that differ in a constant. Each kind's
+queries alone: ten of them, of which the mean is one. The window is full before the clock starts, so that as much leaves
+it as comes. CPU time of pushing events to the queries, answers in columns.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from pyoxigraph import Literal, NamedNode, Quad, Store
 from benchmarks.machine import machine
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.rsp.plan import compile_rsp
-from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
+from oxiseq.grammar.languages import AnyQuery, Language
+from oxiseq.languages.front import Options
+from oxiseq.languages.registry import front_of
 
 E = "http://example.org/"
 STREAM = E + "observations"
@@ -59,6 +61,24 @@ KINDS: Mapping[str, Callable[[int], tuple[str, str, str]]] = {
                          f"GROUP BY ?s HAVING(SUM(?v) > {9000 - n})"),
 }  # fmt: skip
 """What is selected, the pattern, what follows it."""
+_REPORT = (
+    f"PREFIX : <{E}> SELECT ?o ?v FROM NAMED WINDOW :w ON <{STREAM}> [RANGE {{window}}s SLIDE 1s] "
+    "WHERE {{ WINDOW :w {{ ?o :sensor :s{n} ; :value ?v }} }} REPORT EVERY 10s"
+)
+_EVENTS = (
+    f"PREFIX : <{E}> SELECT * FROM NAMED <{STREAM}> WIN [RANGE {{window}} SECONDS SLIDE 1 SECONDS] AS :w "
+    "EVENT ON :w {{ ?o :sensor :s{n} ; :value ?v FILTER(?v > 500) }} AS A "
+    "EVENT ON :w {{ ?p :sensor :s{n} ; :value ?u FILTER(?u <= 500) }} AS B WHERE {{ MATCH {{ A SEQ B }} }}"
+)
+_IN_TIME = (
+    f"PREFIX : <{E}> SELECT * FROM STREAM <{STREAM}> WHERE {{{{ {{{{ ?o :sensor :s{{n}} ; :value ?v }}}} SEQ "
+    "{{ ?p :sensor :s{n} ; :value ?u }} "
+    'FILTER(getDURATION() < "PT{window}S"^^<http://www.w3.org/2001/XMLSchema#duration>) }}'
+)
+ONE_RUN: Mapping[str, tuple[Language, str]] = {
+    "report": ("rspql", _REPORT), "events": ("rsepql", _EVENTS), "in time": ("epsparql", _IN_TIME)
+}  # fmt: skip
+"""Language and text of queries of which equal ones are one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +111,16 @@ class Stream:
         return [self._whole.slice(at, min(at + size, high)) for at in range(low, high, size)]
 
 
-def text_of(kind: str, number: int, window: int) -> str:
+def query_of(kind: str, number: int, window: int) -> AnyQuery:
     """A query."""
+    if kind in ONE_RUN:
+        language, text = ONE_RUN[kind]
+        return load(text.format(n=number, window=window), language)
+    return load(text_of(kind, number, window), "rspql")
+
+
+def text_of(kind: str, number: int, window: int) -> str:
+    """A query over a window, answered at each instant."""
     head, where, tail = KINDS[kind](number)
     return (
         f"PREFIX : <{E}> SELECT {head} FROM NAMED WINDOW :w ON <{STREAM}> [RANGE {window}s SLIDE 1s] "
@@ -115,8 +143,8 @@ def run(kind: str, numbers: Sequence[int], size: Size) -> tuple[float, int]:
     terms, kb = TermDictionary(), knowledge()
     stream, runs = Stream(terms, size.window + size.events), Runs(terms)
     for number in numbers:
-        plan = compile_rsp(load(text_of(kind, number, size.window), "rspql"), terms)
-        runs.add(RspRun(plan, terms, kb))
+        query = query_of(kind, number, size.window)
+        runs.add(front_of(query).compile(query, terms, kb, Options(None, 0))[0])
     for batch in stream.pushes(0, size.window, 1000):
         runs.push(STREAM, batch)
     pushes = stream.pushes(size.window, size.window + size.events, size.push)
@@ -152,25 +180,29 @@ def main() -> None:
     options.add_argument("--window", type=int, default=10_000)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--most", type=int, default=1000, help="queries that differ in a constant")
+    options.add_argument("--only", action="append", choices=[*KINDS, *ONE_RUN])
     given = options.parse_args()
     print(machine())
     for push in (1, 1000, 10_000):
         size = Size(given.events if push > 1 else given.events // 10, given.window, push)
         print(f"\npushes of {push}: {size.events} events, a window of {given.window}")
-        for kind in KINDS:
-            many = [range(100), *([range(given.most)] if kind == "constants" else [])]
+        for kind in (*KINDS, *ONE_RUN):
+            if given.only and kind not in given.only:
+                continue
+            many: list[Sequence[int]] = [[0] * 100] if kind in ONE_RUN else []
+            many += [range(100), *([range(given.most)] if kind == "constants" else [])]
             ways = [(kind, [number]) for number in range(0, 100, 10)] + [(kind, numbers) for numbers in many]
             found = medians(ways, size, given.rounds)
             alone, together = found[: -len(many)], found[-len(many) :]
             one = statistics.mean(took for took, _ in alone)
             _print(kind, 1, one, size.events, one, round(statistics.mean(rows for _, rows in alone)))
             for numbers, (took, rows) in zip(many, together, strict=True):
-                _print(kind, len(numbers), took, size.events, one, rows)
+                _print(kind if len({*numbers}) > 1 else f"{kind} (=)", len(numbers), took, size.events, one, rows)
 
 
 def _print(kind: str, queries: int, took: float, events: int, one: float, rows: int) -> None:
     print(
-        f"{kind:11} {queries:5} queries  {took / events * 1e6:8.2f} µs/event  {events / took:11,.0f} events/s  "
+        f"{kind:12} {queries:5} queries  {took / events * 1e6:8.2f} µs/event  {events / took:11,.0f} events/s  "
         f"{took / one:6.2f} times one  {rows:9,} rows"
     )
 

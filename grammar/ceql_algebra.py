@@ -7,12 +7,15 @@ names; an attribute that an event lacks is an unbound variable (an error, hence 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pyoxigraph import Literal, Variable
 
 from oxiseq.grammar.algebra import (
+    Aggregate,
+    Call,
     Consumption,
     Expression,
     Limit,
@@ -23,6 +26,7 @@ from oxiseq.grammar.algebra import (
     Window,
     span_field,
 )
+from oxiseq.grammar.scope import subexpressions
 
 # --- conditions of FILTER -------------------------------------------------------------------------
 
@@ -140,8 +144,36 @@ class StartOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """A column of an answer with aggregates: `expression AS name`, or `[company]` alone."""
+
+    expression: Expression
+    name: str
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What is told of all complex events that end at one event: SELECT with aggregates, GROUP BY and HAVING.
+
+    In its expressions `COUNT(*)` is an Aggregate without argument, `COUNT(y)` one over the variable y, `SUM(y[price])`
+    one over `Call(OF, (y, price))`; `[company]` is `Call(OF, (company,))`. A variable in HAVING is a column's name.
+    """
+
+    columns: tuple[Told, ...]
+    by: tuple[Variable, ...] = ()
+    having: Expression | None = None
+    by_span: Span = span_field()
+    having_span: Span = span_field()
+
+
+OF = "[]"
+"""The call that takes an attribute's value."""
+
+
+@dataclass(frozen=True, slots=True)
 class CeqlQuery:
-    """A CEQL query. `columns` is None for `*`, `selection` None for ALL; a `Window` is always sliding.
+    """A CEQL query. `columns` is None for `*` and with `totals`, `selection` None for ALL; a `Window` always slides.
 
     `vocab` is the namespace of types, attributes and stream names.
     """
@@ -157,9 +189,43 @@ class CeqlQuery:
     limit: Limit | None = None
     order: StartOrder | None = None
     sample: Sample | None = None
+    totals: Totals | None = None
     span: Span = span_field()
     text: str = field(default="", compare=False, repr=False)
     """What it was parsed from, so that later errors can show the place."""
+
+
+def aggregates(totals: Totals) -> tuple[Aggregate, ...]:
+    """All of SELECT and HAVING, each once."""
+    written = [column.expression for column in totals.columns]
+    written += [] if totals.having is None else [totals.having]
+    return tuple(dict.fromkeys(e for each in written for e in subexpressions(each) if isinstance(e, Aggregate)))
+
+
+def keys_of(expression: Expression) -> Iterator[Variable]:
+    """The attributes that stand alone in brackets, as `[company]`."""
+    for part in subexpressions(expression):
+        match part:
+            case Call("[]", (Variable() as attribute,)):
+                yield attribute
+
+
+def summed_attributes(query: CeqlQuery) -> tuple[Variable, ...]:
+    """The attributes whose values aggregates and GROUP BY look at."""
+    if query.totals is None:
+        return ()
+    of = (a.arg.args[1] for a in aggregates(query.totals) if isinstance(a.arg, Call))
+    return tuple(dict.fromkeys((*query.totals.by, *(a for a in of if isinstance(a, Variable)))))
+
+
+def column_names(expression: Expression) -> Iterator[Variable]:
+    """The names of columns in HAVING."""
+    match expression:
+        case Variable():
+            yield expression
+        case Call(name, args) if name != OF:
+            for arg in args:
+                yield from column_names(arg)
 
 
 def subformulas(formula: Formula) -> tuple[Formula, ...]:

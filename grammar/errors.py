@@ -79,6 +79,10 @@ class QueryError(OxiseqError):
         """The same as JSON values; the keys are those of `Finding.to_json`."""
         return _as_json("error", self.code, self.message, self.span, self.expected, self.hint)
 
+    def to_finding(self) -> Finding:
+        """The same, not raised."""
+        return Finding("error", self.code, self.message, self.span, self.hint, self.text, self.expected)
+
 
 def _rebuild(message: str, span: Span, text: str, hint: str, expected: str, code: str) -> QueryError:
     return QueryError(message, span, text, hint=hint, expected=expected, code=code)
@@ -97,6 +101,8 @@ class Finding:
     span: Span = NOWHERE
     hint: str = ""
     text: str = field(default="", compare=False, repr=False)
+    expected: str = ""
+    """What could have stood there, of a text that cannot be parsed."""
 
     @property
     def line(self) -> int:
@@ -107,15 +113,17 @@ class Finding:
         return self.span.column
 
     def __str__(self) -> str:
-        return _show(self.message, self.span, self.text, "", self.hint)
+        return _show(self.message, self.span, self.text, self.expected, self.hint)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values: severity, code, message, hint, line, column, start, end."""
-        return _as_json(self.severity, self.code, self.message, self.span, "", self.hint)
+        return _as_json(self.severity, self.code, self.message, self.span, self.expected, self.hint)
 
     def to_error(self) -> QueryError:
         """The same as an exception."""
-        return QueryError(self.message, self.span, self.text, hint=self.hint, code=self.code)
+        return QueryError(
+            self.message, self.span, self.text, hint=self.hint, expected=self.expected, code=self.code
+        )
 
 
 def source_line(text: str, span: Span) -> str:

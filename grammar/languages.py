@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.ceql_algebra import CeqlQuery
@@ -13,6 +14,11 @@ from oxiseq.grammar.rsp_algebra import RspQuery
 
 Language: TypeAlias = Literal["spaseq", "ceql", "epsparql", "rspql", "spectra", "rsepql"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
+TITLES: Final[Mapping[Language, str]] = {
+    "spaseq": "SPAseq", "ceql": "CEQL", "epsparql": "EP-SPARQL", "rspql": "RSP-QL", "spectra": "SPECTRA",
+    "rsepql": "RSEP-QL",
+}  # fmt: skip
+"""As people write them."""
 AnyQuery: TypeAlias = Query | CeqlQuery | EpQuery | RspQuery
 
 

@@ -6,8 +6,9 @@ from decimal import Decimal
 
 from pyoxigraph import Literal, Variable
 
-from oxiseq.grammar.algebra import Call, Expression, Window
+from oxiseq.grammar.algebra import Aggregate, Call, Expression, Window
 from oxiseq.grammar.ceql_algebra import (
+    OF,
     AllOf,
     AnyOf,
     AttributeWindow,
@@ -22,6 +23,8 @@ from oxiseq.grammar.ceql_algebra import (
     Iterated,
     Named,
     StartOrder,
+    Told,
+    Totals,
 )
 from oxiseq.grammar.parsing.clauses import MICROSECONDS
 from oxiseq.grammar.render_clauses import render_consumption, render_sample
@@ -44,6 +47,8 @@ def render_ceql(query: CeqlQuery) -> str:
     lines = [] if query.vocab is None else [f"VOCAB <{query.vocab}>"]
     strategy = f"{query.selection.strategy.value} " if query.selection else ""
     columns = "*" if query.columns is None else ", ".join(c.name for c in query.columns)
+    if query.totals is not None:
+        columns = ", ".join(map(render_told, query.totals.columns))
     lines.append(f"SELECT {strategy}{columns}")
     lines.append("FROM " + ", ".join(s.name for s in query.streams))
     lines.append("WHERE " + render_formula(query.formula))
@@ -51,6 +56,8 @@ def render_ceql(query: CeqlQuery) -> str:
         lines.append("PARTITION BY " + ", ".join(f"[{v.value}]" for v in query.partition.by))
     if query.window is not None:
         lines.append(render_window(query.window))
+    if query.totals is not None:
+        lines += render_groups(query.totals)
     if query.consumption is not None:
         lines.append(render_consumption(query.consumption))
     if query.order is not None:
@@ -60,6 +67,20 @@ def render_ceql(query: CeqlQuery) -> str:
     if query.sample is not None:
         lines.append(render_sample(query.sample))
     return "\n".join(lines) + "\n"
+
+
+def render_told(told: Told) -> str:
+    """A column of aggregates."""
+    text, binds = _expression(told.expression)
+    if told.expression == Call(OF, (Variable(told.name),)):
+        return text
+    return f"{text if binds >= _SUM else f'({text})'} AS {told.name}"
+
+
+def render_groups(totals: Totals) -> list[str]:
+    """GROUP BY and HAVING."""
+    lines = ["GROUP BY " + ", ".join(f"[{v.value}]" for v in totals.by)] if totals.by else []
+    return lines if totals.having is None else [*lines, f"HAVING {render_predicate(totals.having)}"]
 
 
 def render_order(order: StartOrder) -> str:
@@ -136,6 +157,12 @@ def _expression(expression: Expression) -> tuple[str, int]:
             return expression.value, _PRIMARY
         case Literal():
             return _literal(expression)
+        case Aggregate(name, argument):
+            return f"{name}({'*' if argument is None else _expression(argument)[0]})", _PRIMARY
+        case Call(name, (Variable(value=attribute),)) if name == OF:
+            return f"[{attribute}]", _PRIMARY
+        case Call(name, (Variable(value=variable), Variable(value=attribute))) if name == OF:
+            return f"{variable}[{attribute}]", _PRIMARY
         case Call("!", (operand,)):
             return f"NOT {_at(operand, _NOT)}", _NOT
         case Call("NEGATE" | "PLUS" as name, (operand,)):

@@ -2,7 +2,8 @@
 
     query text → algebra → plan → events → matches
 
-`run` answers a query over given streams; `Store` holds a knowledge base, streams and continuous queries.
+`Query` is a query and what can be done with it, `run` answers one over given streams; `Store` holds a knowledge base,
+streams and continuous queries.
 
 >>> import oxiseq
 >>> query = '''
@@ -27,17 +28,14 @@ from typing import TYPE_CHECKING, Any
 from oxiseq.importing import loading
 
 if TYPE_CHECKING:
-    from oxiseq.asking_why import why
     from oxiseq.continuous import ContinuousQuery
     from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
-    from oxiseq.explaining import explain
-    from oxiseq.grammar import check, parse, render
-    from oxiseq.grammar.translating import translate
     from oxiseq.languages.graphs import MissingGraphWarning
     from oxiseq.matches.match import Match, Positions
     from oxiseq.matches.matches import Matches
+    from oxiseq.opening import open
+    from oxiseq.query import Query, run
     from oxiseq.reasons.report import Why
-    from oxiseq.replay import run
     from oxiseq.standing import Snapshot, StandingQuery, StoreChange
     from oxiseq.store import Store
     from oxiseq.stream import Stream
@@ -47,9 +45,8 @@ _HOMES = {
     "LimitError": "engine.errors", "Match": "matches.match",
     "Matches": "matches.matches", "MissingGraphWarning": "languages.graphs", "OxiseqError": "engine.errors",
     "Positions": "matches.match", "Snapshot": "standing", "StandingQuery": "standing", "StoreChange": "standing",
-    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.report", "check": "grammar",
-    "explain": "explaining", "parse": "grammar", "render": "grammar", "run": "replay",
-    "translate": "grammar.translating", "why": "asking_why",
+    "Query": "query", "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.report",
+    "open": "opening", "run": "query",
 }  # fmt: skip
 
 
@@ -78,6 +75,7 @@ __all__ = [
     "MissingGraphWarning",
     "OxiseqError",
     "Positions",
+    "Query",
     "QueryError",
     "Snapshot",
     "StandingQuery",
@@ -85,11 +83,6 @@ __all__ = [
     "StoreChange",
     "Stream",
     "Why",
-    "check",
-    "explain",
-    "parse",
-    "render",
+    "open",
     "run",
-    "translate",
-    "why",
 ]

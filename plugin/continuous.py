@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-import numpy as np
-
+from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults
-from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.time import Time
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.alone import faults_of
@@ -23,29 +21,50 @@ from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.exchange import Exchange
 from oxiseq.feed import Feed
-from oxiseq.grammar import load
-from oxiseq.languages.front import Front, Options
+from oxiseq.found import FoundMatches
+from oxiseq.languages.front import Front
 from oxiseq.late import LateEvent, late_events
 from oxiseq.left_out import warn_of
 from oxiseq.live_view import EVERY, MATCHES, LiveView
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
-from oxiseq.matches.shape import Block, Shape
+from oxiseq.matches.shape import Shape
+from oxiseq.options import HISTORY, Options, said
 from oxiseq.pictures.tables import html_table
-from oxiseq.reasons.read import Reading, Span
+from oxiseq.query_text import QueryText
+from oxiseq.reasons.read import Span, reading_of
 from oxiseq.reasons.report import SHOWN, Why, WhyRequest
 from oxiseq.reasons.windows import same_windows
 from oxiseq.spaseq.explain import explain
 
-IDLE = 0.05
-"""Seconds without a push after which a waiting consumer takes the open instant as complete."""
+IDLE: Final = "50ms"
+"""Without a push for so long, a waiting consumer takes the open instant as complete."""
+_SLICE: Final = 1.0
+"""Seconds for which a thread waits at a time for who iterates asynchronously."""
+
+
+class Listening:
+    """A callback that is called until `close()`; also a context manager."""
+
+    def __init__(self, end: Callable[[], object]) -> None:
+        self._end = end
+
+    def close(self) -> None:
+        """It is called no more. May be called twice."""
+        self._end()
+
+    def __enter__(self) -> Listening:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class ContinuousQuery:
-    """A query registered by `store.register(text)`; hands out `Match`es.
+    """A query registered by `store.register(text)`. `for match in query` waits for its matches, as does `async for`;
+    `query.wait("1s")` no longer than that, `query.matches()` not at all; `query.subscribe(callback)` is told of each.
 
-    Matches are kept, as columns, until `matches()` hands them out; those that go to a callback are kept only if
-    `matches()` has been called. Late events are kept until `late_events()` hands them out.
+    The newest `keep` matches are kept, as columns. Late events are kept until `late_events()` hands them out.
 
     Events with which it cannot find anything it may take in later, at the latest when it is asked for counts, state or
     late events; a warning of events left out comes then.
@@ -53,7 +72,7 @@ class ContinuousQuery:
 
     def __init__(
         self,
-        text: str,
+        query: QueryText,
         front: Front[Any],
         run: AnyRun,
         shape: Shape,
@@ -61,10 +80,14 @@ class ContinuousQuery:
         feeders: Callable[[ContinuousQuery], tuple[ContinuousQuery, ...]],
         kb: KnowledgeBase,
         options: Options,
+        name: str,
+        keep: int,
     ) -> None:
-        self.text = text
-        self.found = 0
-        """How many matches it has found."""
+        self.query = query
+        """As it was registered."""
+        self.name = name
+        self.cursor = 0
+        """The id of the last match that has been handed out one by one: those behind it come next. May be set."""
         self._front = front
         self._kb = kb
         self._options = options
@@ -74,12 +97,8 @@ class ContinuousQuery:
         self._shape = shape
         self._arrived = feed.arrived
         self._feeders = feeders
-        self._waiting: deque[Any] = deque()
-        self._first_waiting: Block | None = None
-        """The first of those that wait, from number `_next` on."""
-        self._next = 0
-        self._callbacks: list[Callable[[Match], object]] = []
-        self._iterated = False
+        self._found = FoundMatches(shape, keep)
+        self._callbacks: tuple[Callable[[Match], object], ...] = ()
         self._late: list[tuple[str, EventBatch]] = []
         self._closed = False
         self._warned = 0
@@ -87,44 +106,64 @@ class ContinuousQuery:
 
     # --- the consumer's side ------------------------------------------------------------------------
 
-    def matches(self, timeout: float | None = None, idle: float | None = IDLE) -> Iterator[Match]:
-        """The matches, as they complete; blocks for the next one, at most `timeout` seconds (None: for ever).
+    def __iter__(self) -> Iterator[Match]:
+        """`wait()`: the matches behind `cursor`, without end."""
+        return self.wait()
 
-        `timeout` and `idle` are waiting times in seconds, as those of `threading`; they are no durations of streams.
+    def wait(self, timeout: Duration | None = None, *, idle: Duration | None = IDLE) -> Iterator[Match]:
+        """The matches behind `cursor`, as they complete; blocks for the next one, at most `timeout` in all (None: for
+        ever).
 
         The newest instant stays open for more graphs until something later comes. When nothing has been
-        pushed for `idle` seconds while this waits, or the timeout is over, the instant is taken as complete, so
+        pushed for `idle` while this waits, or the timeout is over, the instant is taken as complete, so
         that what comes for it afterwards is late (None: never; also the default with lateness allowed). While nothing
         is pushed, time goes on with the clock, behind the newest event: a match that waits for its window to close, or
         for a bound such as `N! WITHIN 10 MINUTES` to pass, comes then.
-        Ends when the timeout is over or the query has been closed and all matches are handed out.
+        Ends when the timeout is over or the query has been closed and all matches are handed out. Raises CursorError
+        where matches behind `cursor` are no longer kept.
         """
-        with self._arrived:
-            self._iterated = True
-        if idle == IDLE and self._run.lateness:
-            idle = None
-        return self._handed_out(None if timeout is None else time.monotonic() + timeout, idle)
+        seconds = None if timeout is None else duration(timeout, "timeout") / 1e6
+        rest = None if idle is None or (idle == IDLE and self._run.lateness) else duration(idle, "idle") / 1e6
+        return self._handed_out(None if seconds is None else time.monotonic() + seconds, rest)
 
     def _handed_out(self, deadline: float | None, idle: float | None) -> Iterator[Match]:
-        while (match := self._take(deadline, idle)) is not None:
-            yield match
+        while self._awaited(deadline, idle):
+            yield self._next()
 
-    def take(self) -> Matches:
-        """All matches that have been found and not been handed out, at once: `to_pandas()`, `to_arrow()`, and a table
-        in a notebook. Nothing is waited for; what has come for the newest instant stays open."""
-        with self._arrived:
-            self._iterated = True
-            block = self._shape.block(self._waiting)
-            if self._next:
-                block = block.take(np.arange(self._next, len(block)))
-            self._waiting.clear()
-            self._next, self._first_waiting = 0, None
-            return Matches(block.ordered(), self._now.events)
+    async def __aiter__(self) -> AsyncIterator[Match]:
+        idle = None if self._run.lateness else duration(IDLE) / 1e6
+        while True:
+            if await asyncio.to_thread(self._awaited, time.monotonic() + _SLICE, idle):
+                yield self._next()  # not there: a thread that nobody waits for any more must not take one
+            elif self._closed:
+                return
 
-    def on_match(self, callback: Callable[[Match], object]) -> None:
-        """Call `callback` with each match that completes from now on, in the pushing thread."""
+    def matches(self, since: int = 0, limit: int | None = None) -> Matches:
+        """Those found so far whose ids are greater than `since`, at most `limit`, at once: `to_pandas()`, `to_arrow()`,
+        and a table in a notebook. Nothing is waited for; what has come for the newest instant stays open. Since 0
+        means: all that are kept. Raises CursorError where those behind another `since` are no longer kept."""
         with self._arrived:
-            self._callbacks.append(callback)
+            run = self._now
+            return Matches(self._found.behind(since or self._found.first - 1, limit).ordered(), run.events)
+
+    @property
+    def found(self) -> int:
+        """How many matches it has found."""
+        return self._found.last
+
+    def subscribe(self, callback: Callable[[Match], object]) -> Listening:
+        """Call `callback` with each match that completes from now on, in the pushing thread, until what this returns
+        is closed."""
+        def told(match: Match) -> object:  # another object each time: one may subscribe twice
+            return callback(match)
+
+        with self._arrived:
+            self._callbacks = (*self._callbacks, told)
+        return Listening(lambda: self._unsubscribe(told))
+
+    def _unsubscribe(self, callback: Callable[[Match], object]) -> None:
+        with self._arrived:
+            self._callbacks = tuple(each for each in self._callbacks if each is not callback)
 
     def late_events(self) -> list[LateEvent]:
         """The late events since the last call, of each stream in order of arrival."""
@@ -133,11 +172,9 @@ class ContinuousQuery:
             late, self._late = self._late, []
             return late_events(late, self._shape.terms, self._shape.vocab)
 
-    def why(
-        self, begin: int | datetime | None = None, end: int | datetime | None = None, provenance: int = SHOWN
-    ) -> Why:
+    def why(self, since: Time | None = None, until: Time | None = None, limit: int = SHOWN) -> Why:
         """Why it matched and why it did not, over the events that its streams keep (`Stream.keep`), with the knowledge
-        base of now; see `oxiseq.why`.
+        base of now; see `oxiseq.Query.why`.
 
         Raises OxiseqError if none of its streams keeps events; KbError, LimitError.
         """
@@ -145,11 +182,11 @@ class ContinuousQuery:
         if not kept:
             streams = " nor ".join(f"<{iri}>" for iri in self.reads)
             raise OxiseqError(f"no events are kept of {streams}: call store.stream(...).keep(10_000) before they come")
-        times = [None if t is None else to_microseconds(t) for t in (begin, end)]
-        options = replace(self._options, start=self._first)
-        request = WhyRequest(Reading(Span(*times), options.start, options.lateness), provenance)
+        asked = said(self.query.language, {"since": since, "until": until, "limit": limit}, (HISTORY,))
+        options = replace(self._options, origin=self._first)
+        request = WhyRequest(reading_of(options, Span(asked.since, asked.until)), asked.limit)
         kb = self._kb if self._front.asks_kb else None
-        return self._front.why(load(self.text, self._front.language), kept, kb, options, request)
+        return self._front.why(self.query.algebra, kept, kb, options, request)
 
     @property
     def _now(self) -> AnyRun:
@@ -161,8 +198,8 @@ class ContinuousQuery:
     def _first(self) -> int | None:
         """The t of its tumbling windows."""
         run, plan = self._now, self._plan
-        if self._options.start is not None or plan is None or not isinstance(run, QueryRun):
-            return self._options.start
+        if self._options.origin is not None or plan is None or not isinstance(run, QueryRun):
+            return self._options.origin
         return same_windows(plan.query.window, run.window_start)
 
     def live(self, every: float = EVERY, matches: int = MATCHES) -> LiveView:
@@ -241,12 +278,19 @@ class ContinuousQuery:
                 self._closed = True
                 self._feed.close(self._run)
 
-    def _take(self, deadline: float | None, idle: float | None) -> Match | None:
+    def _next(self) -> Match:
         with self._arrived:
-            while not self._waiting:
+            match = self._found.one(self.cursor + 1)
+            self.cursor += 1
+            return match
+
+    def _awaited(self, deadline: float | None, idle: float | None) -> bool:
+        """Whether there is a match behind the cursor, or comes until then (monotonic clock)."""
+        with self._arrived:
+            while self.cursor >= self._found.last:
                 now = time.monotonic()
                 if self._closed:
-                    return None
+                    return False
                 upstream = [q for q in (*self._feeders(self), self) if q.open]
                 quiet_at = max((q.last_push for q in upstream), default=now) + (idle or 0)
                 over = deadline is not None and now >= deadline
@@ -262,21 +306,13 @@ class ContinuousQuery:
                             query.settle()
                     continue
                 if over:
-                    return None
+                    return False
                 waits = [] if deadline is None else [deadline - now]
                 if upstream and idle is not None:
                     waits.append(max(quiet_at - now, 0.001))
                 waits += [max(at - now, 0.001) for at, _ in timed]
                 self._arrived.wait(min(waits, default=None))
-            block = self._first_waiting
-            if block is None:
-                block = self._first_waiting = self._shape.block([self._waiting[0]])
-            match = block.match(self._next)
-            self._next += 1
-            if self._next == len(block):
-                self._waiting.popleft()
-                self._next, self._first_waiting = 0, None
-            return match
+            return True
 
     @property
     def open(self) -> bool:
@@ -313,12 +349,11 @@ class ContinuousQuery:
         if late is not None:
             self._shape.terms.hold(*late.ids)
             self._late.append((stream, late))
-        self.found += sum(map(len, batches))
-        callbacks, into = tuple(self._callbacks), self.feeds
-        if self._iterated or not callbacks:
-            self._waiting += batches
+        begin = self._found.last + 1
+        self._found.add(batches)
+        callbacks, into = self._callbacks, self.feeds
         if batches and (self._views or callbacks or into is not None):
-            block = self._shape.block(batches)
+            block = self._shape.block(batches).numbered(begin)
             for view in self._views:
                 view.receive(block)
             if callbacks or into is not None:
@@ -332,8 +367,8 @@ class ContinuousQuery:
     def _repr_html_(self) -> str:
         rows = [("reads", ", ".join(self.reads)), ("events", f"{self.events:,}"), ("late", f"{self.late:,}")]
         rows += [("matches", f"{self.found:,}"), *((kind, f"{count:,}") for kind, count in self.state.items())]
-        drawn = "" if self._plan is None else explain(self._plan).to_svg()
-        return f"<div>{html_table(', '.join(self.variables), rows, self.text)}{drawn}</div>"
+        drawn = "" if self._plan is None else explain(self._plan).svg()
+        return f"<div>{html_table(', '.join(self.variables), rows, self.query.text)}{drawn}</div>"
 
     def __repr__(self) -> str:
         return f"<ContinuousQuery {', '.join(self.variables)}: {self.events} events>"

@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
-from itertools import islice
-from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol, TypeVar
 
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.errors import EventError, OxiseqError
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import GraphLike, encode_events
-from oxiseq.engine.events.open import open_events
+from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
-from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.late import LateBatch
 from oxiseq.left_out import ColumnWarning, warn_of
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
+from oxiseq.sources import batches_of
 from oxiseq.unread import warn_unread
 
-Pairs: TypeAlias = Iterable[tuple[int | datetime, GraphLike]]
-Events: TypeAlias = str | Path | Pairs
-"""A file of events, or (time, graph) pairs in order of arrival."""
-Source: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
-"""Gives batches that are coded in the dictionary."""
 B = TypeVar("B")
-
-_PAIRS = 4096
 
 
 class Driven(Protocol[B]):
@@ -89,7 +78,7 @@ class Driver:
         read are left out, with a warning. Raises EventError, OxiseqError."""
         iri = self._names.get(name, name)
         if iri not in self._names.values():
-            warn_unread(name, self._names, 3)
+            warn_unread(name, self._names, 4)
             return
         if iri in self._sources:
             raise OxiseqError(f"the stream {name!r} is given twice")
@@ -97,11 +86,7 @@ class Driver:
         self._sources[iri] = self._open(events, on_error, predicate)
 
     def _open(self, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
-        if not isinstance(events, str | Path):
-            return events(self.terms) if callable(events) else _pairs(_iterated(events), self.terms)
-        reader = open_events(events, self.terms, time_predicate, on_error)
-        self.reports.append(reader.report)
-        return iter(reader)
+        return batches_of(events, self.terms, on_error, time_predicate, self.reports.append)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -117,9 +102,9 @@ class Driver:
         """All matches, in the order of `at`. Warns of events that are left out, and of `notes`."""
         block = self.shape.block(list(self.batches(progress))).ordered()
         faults = faults_of(self.run)
-        warn_of(faults, stacklevel=3)
+        warn_of(faults, stacklevel=4)
         for note in self.notes:
-            warnings.warn(note, ColumnWarning, stacklevel=3)
+            warnings.warn(note, ColumnWarning, stacklevel=4)
         return Matches(block, self.run.events, self.late, faults, self.behind)
 
     def batches(self, progress: Callable[[], None] | None = None) -> Iterator[Any]:
@@ -150,27 +135,3 @@ class Driver:
             if isinstance(late, EventBatch):
                 self.terms.hold(*late.ids)
             self.late.append((iri, late))
-
-
-def _pairs(events: Pairs, terms: TermDictionary) -> Iterator[EventBatch]:
-    remaining = iter(events)
-    while part := list(islice(remaining, _PAIRS)):
-        try:
-            batch = encode_events(part, terms)
-        except (TypeError, ValueError):
-            for event in part:
-                _check_pair(event)
-            raise
-        yield batch
-
-
-def _iterated(events: Any) -> Pairs:
-    if not isinstance(events, Iterable):
-        raise OxiseqError(f"a stream is a file or (time, graph) pairs, not {events!r}")
-    return events
-
-
-def _check_pair(event: object) -> None:
-    """Raise EventError for what is no (time, graph) pair."""
-    if not isinstance(event, tuple | list) or len(event) != 2:
-        raise EventError(None, None, f"an event is (time, graph), not {event!r}"[:200])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 from oxiseq.pictures.svg import Svg
+
+WITH_EQUALS: Final = "all, with equal queries that began at the same event"
+"""What a query shares whose state depends on when it began."""
 
 
 class Explanation(ABC):
@@ -15,19 +18,19 @@ class Explanation(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def to_json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """As JSON values."""
 
     @abstractmethod
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         """For a terminal."""
 
     @abstractmethod
-    def to_dot(self) -> str:
+    def dot(self) -> str:
         """For Graphviz."""
 
     @abstractmethod
-    def to_svg(self) -> Svg:
+    def svg(self) -> Svg:
         """The query's automaton, or the network that its events pass."""
 
     @property
@@ -35,10 +38,7 @@ class Explanation(ABC):
     def summary(self) -> tuple[str, ...]:
         """A few lines below the picture."""
 
-    def __str__(self) -> str:
-        return self.to_text()
-
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.summary)
-        text = f"<details><summary>all of it</summary><pre>{escape(self.to_text())}</pre></details>"
-        return f"<div>{self.to_svg()}<ul>{lines}</ul>{text}</div>"
+        text = f"<details><summary>all of it</summary><pre>{escape(str(self))}</pre></details>"
+        return f"<div>{self.svg()}<ul>{lines}</ul>{text}</div>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from pyoxigraph import Triple
@@ -10,6 +11,7 @@ from pyoxigraph import Triple
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.events.row_graphs import row_graphs
+from oxiseq.engine.events.time import to_datetime
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -17,11 +19,16 @@ LateBatch: TypeAlias = EventBatch | TupleRows
 
 
 class LateEvent(NamedTuple):
-    """An event that was older than its stream's watermark: the stream's IRI, microseconds, its graph."""
+    """An event that was older than its stream's watermark: the stream's IRI, its time in microseconds, its graph."""
 
     stream: str
-    time: int
+    time_us: int
     graph: tuple[Triple, ...]
+
+    @property
+    def time(self) -> datetime:
+        """Its time, in UTC."""
+        return to_datetime(self.time_us)
 
 
 def late_events(late: Iterable[tuple[str, LateBatch]], terms: TermDictionary, vocab: str = "") -> list[LateEvent]:

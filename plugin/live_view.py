@@ -54,7 +54,7 @@ class LiveView:
     """Get it by `query.live()`. A notebook that shows it goes on drawing it until `stop()`, or the query's end.
 
     Where there is no notebook, `html()` is how it stands now. Matches that it shows are not taken from
-    `query.matches()`.
+    `query.wait()`.
     """
 
     def __init__(self, query: ContinuousQuery, every: float, most: int) -> None:

@@ -46,13 +46,20 @@ class Reopening:
 
     @property
     def store(self) -> RdfStore:
-        """The one of now; it waits while the folder is being opened."""
+        """The one of now; it waits while the folder is being opened. Raises OxiseqError when it has been closed."""
         store = self._store
         if store is None:
             with self._lock:
                 store = self._store
-        assert store is not None
+        if store is None:
+            raise OxiseqError("the store is closed")
         return store
+
+    def close(self) -> None:
+        """Let go of it: the folder may be opened elsewhere when nothing else holds it, as an answer that is being read
+        does."""
+        with self._lock:
+            self._store, self._folder = None, None
 
     @property
     def failed(self) -> bool:

@@ -6,13 +6,13 @@ to the store behind it, and what changes the content is noted, so that KB patter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from datetime import datetime
 from functools import partial
+from itertools import count
 from pathlib import Path
 from threading import RLock
-from typing import Any, Final, Literal, overload
+from typing import Any, Final, Literal, Unpack, overload
 
 from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
@@ -22,18 +22,23 @@ from oxiseq.concerns import ConcernedKb
 from oxiseq.continuous import ContinuousQuery
 from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.time import Time
 from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Asker, Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
-from oxiseq.grammar import load
+from oxiseq.found import MOST
 from oxiseq.grammar.languages import Language
+from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
-from oxiseq.languages.front import Options, said, without_reports
-from oxiseq.languages.registry import front_of, rules_of
+from oxiseq.languages.front import Front
+from oxiseq.languages.registry import FRONTS
 from oxiseq.matches.match import result_event
+from oxiseq.options import QUERY, said
+from oxiseq.options.keywords import QueryKeywords, documented
 from oxiseq.pictures.tables import html_table
+from oxiseq.query import Query
+from oxiseq.query_text import QueryLike, query_text
 from oxiseq.reopening import NoRoomError, NotReopenedError, Reopening
 from oxiseq.standing import StandingQuery, Standings
 from oxiseq.standing.standings import KEEP
@@ -44,6 +49,11 @@ _LOADS = frozenset(["bulk_load", "load"])
 
 
 _LIMITS: Final = Limits()
+_STANDING: Final[Mapping[str, Any]] = {
+    "name": None, "keep": KEEP, "most_triples": _LIMITS.most_triples, "most_rows": _LIMITS.most_rows,
+    "most_asking": "5m",
+}  # fmt: skip
+"""What is said of a query over the store, and its defaults."""
 
 
 class ChangeRefusedError(OxiseqError):
@@ -70,7 +80,7 @@ class Store:
     >>> reading = "<http://example.org/h1> <http://example.org/watts> {} ."
     >>> stream.push(reading.format(100), 1_000_000)
     >>> stream.push(reading.format(250), 2_000_000)
-    >>> for match in query.matches(timeout=1):
+    >>> for match in query.wait("1s"):
     ...     print(match.at, match["after"].value)
     1970-01-01 00:00:02+00:00 250
     """
@@ -237,73 +247,62 @@ class Store:
 
     @overload
     def register(
-        self, text: str, start: int | datetime | None = None, lateness: Duration = "0s",
-        language: Language = "spaseq",
-        stream_names: Mapping[str, str] = {}, report: str | None = None,
-        instants: Iterable[int | datetime] | None = None, consumption: str | None = None, rules: Sequence[str] = (),
+        self, query: QueryLike, language: Language | None = None, *, name: str | None = None, keep: int | None = None,
+        **options: Unpack[QueryKeywords],
     ) -> ContinuousQuery: ...
 
     @overload
     def register(
-        self, text: str, *, language: Literal["sparql"], name: str | None = None, keep: int = KEEP,
+        self, query: QueryLike, language: Literal["sparql"], *, name: str | None = None, keep: int = KEEP,
         most_triples: int = _LIMITS.most_triples, most_rows: int = _LIMITS.most_rows,
         most_asking: Duration | None = "5m",
     ) -> StandingQuery: ...
 
+    @documented(QUERY)
     def register(
-        self,
-        text: str,
-        start: int | datetime | None = None,
-        lateness: Duration = "0s",
-        language: str = "spaseq",
-        stream_names: Mapping[str, str] = {},
-        report: str | None = None,
-        instants: Iterable[int | datetime] | None = None,
-        consumption: str | None = None,
-        rules: Sequence[str] = (),
-        name: str | None = None,
-        keep: int = KEEP,
-        most_triples: int = _LIMITS.most_triples,
-        most_rows: int = _LIMITS.most_rows,
-        most_asking: Duration | None = "5m",
+        self, query: QueryLike, language: str | None = None, *, name: str | None = None, keep: int | None = None,
+        **options: Any,
     ) -> ContinuousQuery | StandingQuery:
-        """Register a continuous query; it sees the events that are pushed from now on. Or (`language="sparql"`) a query
-        that stands over the content of this store and reads no stream: see `oxiseq.standing`; `name`, `keep`,
-        `most_triples`, `most_rows` and `most_asking` (how long the store may be asked at a change) are for it.
+        """Register a continuous query, a text, a path or a `Query`; it sees the events that are pushed from now on. An
+        EP-SPARQL query that names no stream reads those that the store has by now. `name`: what it is called, for
+        `find`; `keep`: how many of the newest matches are kept (a million). Raises QueryError, ConflictError,
+        OxiseqError.
 
-        `start` is the t of tumbling windows (default: the time of the first event it sees); `lateness`, a timedelta or
-        a text with a unit (`"5s"`), how much a stream may be out of order. `stream_names`: for CEQL, name in FROM →
-        IRI, where it is not the vocabulary's. `report`, `instants` and `consumption` are for queries over windows, see
-        `oxiseq.run`. `rules`: for EP-SPARQL, CONSTRUCT queries over whose closure the query is answered (one that names
-        no stream reads those that the store has by now). Raises QueryError.
+        Or (`language="sparql"`) a query that stands over the content of this store and reads no stream: see
+        `oxiseq.standing`; it takes `name`, `keep`, `most_triples`, `most_rows` and `most_asking` (how long the store
+        may be asked at a change).
         """
         if language == "sparql":
-            _only_standing(start, lateness, stream_names, report, instants, consumption, rules)
-            _sensible(name, keep=keep, most_triples=most_triples, most_rows=most_rows)
-            seconds = None if most_asking is None else duration(most_asking, "most_asking") / 1e6
-            return self._standings.register(text, name, keep, Limits(most_triples, most_rows, seconds))
-        given = name, keep, most_triples, most_rows, most_asking
-        if given != (None, KEEP, _LIMITS.most_triples, _LIMITS.most_rows, "5m"):
-            raise OxiseqError('name, keep, most_triples, most_rows and most_asking are for language="sparql" only')
-        query = load(text, language)
-        front = front_of(query)
-        begin = None if start is None else to_microseconds(start)
-        asked = said(report, instants, consumption)
-        options = Options(
-            begin, duration(lateness, "lateness"), stream_names, said=asked, rules=rules_of(front, rules),
-            reads=tuple(self._streams),
-        )  # fmt: skip
-        without_reports(front, options)
+            told = {key: value for key, value in (("name", name), ("keep", keep)) if value is not None}
+            return self._standings.register(query_text(query).text, *_of_standing({**told, **options}))
+        text = Query(query, language)
+        chosen = said(text.language, options, reads=tuple(self._streams))
+        front: Front[Any] = FRONTS[text.language]
+        algebra = text.algebra
         front.prepare()
         with self._lock:
-            run, shape = front.compile(query, self._terms, self._kb, options)
-            registered = ContinuousQuery(text, front, run, shape, self._feed, self._feeders, self._kb, options)
-            self._feed.add(run, registered, begin)
+            run, shape = front.compile(algebra, self._terms, self._kb, chosen)
+            registered = ContinuousQuery(
+                text, front, run, shape, self._feed, self._feeders, self._kb, chosen, self._named(name),
+                MOST if keep is None else keep,
+            )  # fmt: skip
+            self._feed.add(run, registered, chosen.origin)
             for iri in shape.reads:
                 self.stream(iri)
             if registered.feeds is not None:
                 self.stream(registered.feeds)
             return registered
+
+    def _named(self, name: str | None) -> str:
+        """What a new query is called. Raises ConflictError."""
+        known = {query.name for query in self._feed.queries}
+        if name is None:
+            return next(each for each in (f"q{number}" for number in count(1)) if each not in known)
+        if not isinstance(name, str) or not name:
+            raise OxiseqError(f"name={name!r}: a query's name is a text")
+        if name in known:
+            raise ConflictError(f"there is a query {name!r} already")
+        return name
 
     @property
     def standing(self) -> tuple[StandingQuery, ...]:
@@ -315,7 +314,7 @@ class Store:
         can be ended. `way` is given the usual one, in this process. None: that one again."""
         self._standings.ask_by(way)
 
-    def advance(self, time: int | datetime) -> None:
+    def advance(self, time: Time) -> None:
         """Punctuation for all streams: no event before `time` will come any more.
 
         A stream that queries feed comes after those that they read, so that their results are not late.
@@ -344,6 +343,30 @@ class Store:
             left = [iri for iri in left if iri not in ready]
         return ordered
 
+    def find(self, name: str) -> ContinuousQuery:
+        """The registered query of this name. Raises UnknownError."""
+        for query in self._feed.queries:
+            if query.name == name:
+                return query
+        raise UnknownError(f"there is no query {name!r}")
+
+    def close(self) -> None:
+        """End its queries, and let go of the store behind: a folder can be opened elsewhere then. May be called
+        twice."""
+        for query in self._feed.queries:
+            query.close()
+        for standing in self.standing:
+            standing.close()
+        with self._lock:
+            self._kb.moved(None)
+            self._held.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def _repr_html_(self) -> str:
         streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]
         queries = [(" ".join(q.variables), f"{q.events:,} events, {q.late:,} late") for q in self.queries]
@@ -353,11 +376,15 @@ class Store:
         return f"<oxiseq.Store: {len(self)} quads, {len(self._streams)} streams, {len(self._feed.queries)} queries>"
 
 
-def _only_standing(start: Any, lateness: Duration, *others: Any) -> None:
-    """Raises OxiseqError for what is said about streams."""
-    if start is not None or duration(lateness, "lateness") or any(others):
-        raise OxiseqError("a query over the store reads no stream: it takes name, keep, most_triples, most_rows, "
-                          "most_asking")
+def _of_standing(given: Mapping[str, Any]) -> tuple[str | None, int, Limits]:
+    """Name, changes that are kept, limits. Raises OxiseqError for what is said about streams, and for values that are
+    none."""
+    if set(given) - set(_STANDING):
+        raise OxiseqError(f"a query over the store reads no stream: it takes {', '.join(_STANDING)}")
+    name, keep, most_triples, most_rows, most_asking = {**_STANDING, **given}.values()
+    _sensible(name, keep=keep, most_triples=most_triples, most_rows=most_rows)
+    seconds = None if most_asking is None else duration(most_asking, "most_asking") / 1e6
+    return name, keep, Limits(most_triples, most_rows, seconds)
 
 
 def _sensible(name: object, **numbers: object) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
-
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, encode_events
-from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.report import OnError
+from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.flow.epsparql.stamps import with_start
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
 from oxiseq.pictures.tables import html_table
+from oxiseq.sources import Events, batches_of
 
 
 class Stream:
@@ -25,20 +24,28 @@ class Stream:
         self._terms = terms
         self._feed = feed
 
-    def push(self, graph: GraphLike, time: int | datetime, start: int | datetime | None = None) -> None:
-        """Push one event: an rdflib.Graph, pyoxigraph triples, or RDF text; `time` as datetime or int µs.
-        `start`: since when it lasted, for EP-SPARQL queries.
+    def push(self, graph: GraphLike, time: Time, start: Time | None = None) -> None:
+        """Push one event: an rdflib.Graph, pyoxigraph triples, or RDF text; `time` as datetime, ISO 8601 text or
+        int µs. `start`: since when it lasted, for EP-SPARQL queries.
 
         An instant is complete when a later event, `advance` or `close` has passed it; until then a second
         graph of the same time is merged. An event older than the watermark is late: counted by each query
         (`query.late`) and handed out by `query.late_events()`. Raises EventError for what is not RDF.
         """
-        self.push_many(((time, graph if start is None else with_start(graph, start)),))
-
-    def push_many(self, events: Iterable[tuple[int | datetime, GraphLike]]) -> None:
-        """Push (time, graph) pairs in their order; all or, if one cannot be read, none of them."""
         with self._feed.lock:
-            self.push_batch(encode_events(events, self._terms))
+            pair = time, graph if start is None else with_start(graph, start)
+            self.push_batch(encode_events((pair,), self._terms))
+
+    def extend(self, events: Events, on_error: OnError = "stop") -> int:
+        """Push the events of a file (N-Quads, TriG, Jelly, an event table), or (time, graph) pairs of a list or a
+        generator, in their order; how many. Some thousand at a time: those of a part all or, if one cannot be read,
+        none. `on_error="skip"` leaves out malformed events of files. Raises EventError."""
+        count = 0
+        with self._feed.lock:
+            for batch in batches_of(events, self._terms, on_error):
+                self.push_batch(batch)
+                count += len(batch)
+        return count
 
     def push_batch(self, batch: EventBatch) -> None:
         """Push events that are already coded in the store's terms, as readers do; whoever codes them otherwise and
@@ -58,7 +65,7 @@ class Stream:
             raise OxiseqError(f"a stream cannot keep {events} events")
         self._feed.keep(self.iri, events)
 
-    def advance(self, time: int | datetime) -> None:
+    def advance(self, time: Time) -> None:
         """Punctuation: no event before `time` will come any more (if one does, it is late)."""
         self._feed.punctuate(self.iri, to_microseconds(time))
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from html import escape
 from typing import Any
 
 from oxiseq.driving import Driver
-from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.events.faults import Faults
-from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.run.alone import faults_of
-from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import Asked, Kb, kb_store
-from oxiseq.languages.front import Options
-from oxiseq.languages.registry import check_kb, front_of, rules_of
+from oxiseq.languages.registry import check_kb, front_of
 from oxiseq.matches.rows import EVENTS, Row, cell_key, cell_text, row_of
+from oxiseq.options import Options, fitting
+from oxiseq.query_text import QueryText
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.unread import warn_unread
 
@@ -56,31 +53,19 @@ class WhatIf:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def what_if(
-    draft: str,
-    against: str,
-    streams: Mapping[str, Any],
-    kb: Kb = None,
-    start: int | datetime | None = None,
-    *,
-    language: str = "spaseq",
-    against_language: str | None = None,
-    lateness: Duration = "0s",
-    rules: Sequence[str] = (),
+def difference(
+    draft: QueryText, against: QueryText, streams: Mapping[str, Any], kb: Kb, options: Options
 ) -> WhatIf:
-    """Run two queries over the same whole streams (`streams` by IRI, as `oxiseq.run` takes them, but no iterators: they
-    are read twice). `rules`: EP-SPARQL's, of both. A stream that neither reads is left out, with a warning. Raises
-    QueryError, EventError, KbError; OxiseqError where the answers have nothing in common.
+    """Two queries over the same whole streams (no iterators: they are read twice). A stream that neither reads is left
+    out, with a warning. Raises QueryError, EventError, KbError; OxiseqError where the answers have nothing in common.
     """
-    queries = load(draft, language), load(against, against_language or language)
-    begin = None if start is None else to_microseconds(start)
-    late = duration(lateness, "lateness")
-    options = Options(begin, late, rules=rules_of(front_of(queries[1]), rules), reads=tuple(streams))
-    read = [_names(front_of(q).replay(q, None, options).streams) for q in queries]
+    queries = draft.algebra, against.algebra
+    mine = fitting(draft.language, options)
+    read = [_names(front_of(q).replay(q, None, o).streams) for q, o in zip(queries, (mine, options), strict=True)]
     for name in streams:
         if not any(name in names for names in read):
-            warn_unread(name, {iri: iri for names in read for iri in names.values()}, 2)
-    return compared(*queries, streams, kb, options)
+            warn_unread(name, {iri: iri for names in read for iri in names.values()}, 3)
+    return compared(*queries, streams, kb, options, mine)
 
 
 def compared(
@@ -111,7 +96,7 @@ def _rows(
     names = _names(driver.streams)
     for name, events in streams.items():
         if name in names:
-            driver.attach(names[name], events)
+            driver.attach(names[name], events, options.on_error, options.time_predicate)
     rows: list[tuple[int, dict[str, Any]]] = []
     for batch in driver.batches(bounds.check):
         if bounds.matches is not None and len(rows) + len(batch) > bounds.matches:

@@ -6,8 +6,9 @@ text that the checks accept, with streams of tuple events; options leave out wha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
@@ -136,6 +137,38 @@ def ceql_situation(dice: Dice, options: CeqlOptions) -> CeqlSituation:
     """One throw."""
     streams = dice.pick([("S",), ("S",), ("S", "T")])
     return CeqlSituation(ceql_query(dice, streams, options), streams, ceql_events(dice, streams, options))
+
+
+COLUMNS = [
+    "COUNT(*)", "COUNT({0})", "COUNT({0}[v])", "SUM({0}[v])", "AVG({0}[v])", "MIN({0}[v])", "MAX({0}[w])",
+    "SUM({0}[w]) - COUNT({0})", "SUM({0}[v]) / SUM({0}[w])", "2 * COUNT(*) + 1", "MIN({0}[k])", "COUNT({0}[none])",
+    "MAX({0}[none])", "SUM({0}[k])",
+]  # fmt: skip
+HAVINGS = [
+    "COUNT(*) > 1", "COUNT({0}) < 3", "SUM({0}[v]) >= 4 OR COUNT(*) > 2", "c0 > 2", "NOT c0 = 1", "COUNT(*) < 3",
+    "MIN({0}[v]) = 1", "c0 < COUNT(*) * 3 AND MAX({0}[w]) > 1", "AVG({0}[w]) > 1.5",
+]  # fmt: skip
+STRATEGIES = ("ALL ", "NEXT ", "LAST ", "MAX ", "STRICT ")
+
+
+def with_totals(situation: CeqlSituation, seed: int) -> CeqlSituation:
+    """The same formula and clauses with aggregates of what ends at one event; the situation has no LIMIT."""
+    dice = Dice(seed)
+    lines = situation.text.split("\n")
+    formula = "\n".join(lines[3:])
+    names = [name for name in ("A", "B", "C", "x", "y", "z") if re.search(rf"(?<!')\b{name}\b(?!')", formula)]
+    strategy = next((s for s in STRATEGIES if lines[1].startswith(f"SELECT {s}")), "")
+    shown = [f"{c.format(dice.pick(names))} AS c{i}" for i, c in enumerate(dice.some(COLUMNS, 4))]
+    clauses = []
+    by = next((re.findall(r"\[(\w)\]", line) for line in lines if line.startswith("PARTITION")), [])
+    if by and dice.chance(60):
+        keys = dice.some(by, 2)
+        clauses.append(f"GROUP BY {', '.join(f'[{k}]' for k in keys)}")
+        shown.append(f"[{dice.pick(keys)}]")
+    if dice.chance(50):
+        clauses.append(f"HAVING {dice.pick(HAVINGS).format(dice.pick(names))}")
+    lines[1] = f"SELECT {strategy}{', '.join(shown)}"
+    return replace(situation, text="\n".join([*lines, *clauses]))
 
 
 def ceql_query(dice: Dice, streams: tuple[str, ...], options: CeqlOptions) -> str:

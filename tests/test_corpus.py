@@ -42,12 +42,12 @@ def test_reference_answers_the_case(case: Case) -> None:
 @pytest.mark.parametrize("case", [c for c in CASES if c.refused], ids=by_name)
 def test_engine_refuses_what_it_cannot_answer(case: Case) -> None:
     with pytest.raises(QueryError, match=case.refused):
-        oxiseq.run(case.query, streams=case.streams, kb=case.kb, start=case.start)
+        oxiseq.run(case.query, streams=case.streams, kb=case.kb, origin=case.start)
 
 
 @pytest.mark.parametrize("case", load_cases(), ids=by_name)
 def test_engine_answers_the_case(case: Case) -> None:
-    found = list(oxiseq.run(case.query, streams=case.streams, kb=case.kb, start=case.start))
+    found = list(oxiseq.run(case.query, streams=case.streams, kb=case.kb, origin=case.start))
     rows = Counter((m.at_us, tuple(sorted((v, str(t)) for v, t in m.items() if t is not None))) for m in found)
     assert rows == case.rows
     matches = Counter(

@@ -101,14 +101,14 @@ def by_pushes(query: Query, situation: Situation, together: bool) -> list[Answer
         if together and number not in situation.pauses:
             continue
         for each, events in waiting.items():
-            store.stream(each).push_many(events)
+            store.stream(each).extend(events)
             events.clear()
         if number in situation.pauses:
-            found += live.matches(timeout=0, idle=None)
+            found += live.wait("0s", idle=None)
     for each, events in waiting.items():
-        store.stream(each).push_many(events)
+        store.stream(each).extend(events)
     live.close()
-    found += live.matches(timeout=0, idle=None)
+    found += live.wait("0s", idle=None)
     return [of_match(query, m) for m in found]
 
 

@@ -16,8 +16,8 @@ from benchmarks.operators.queries import STREAM, InTime, Operator
 from benchmarks.operators.stream import SECOND, Sensors
 from oxiseq.engine.kb import StoreKb
 from oxiseq.grammar import load
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
+from oxiseq.options import Options
 
 PUSH: Final = 1_000
 """Events of a large push."""

@@ -19,7 +19,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Unfit
 from oxiseq.engine.kernels.cea import facts as kernels
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.ceql_algebra import AttributeWindow
+from oxiseq.grammar.ceql_algebra import AttributeWindow, summed_attributes
 
 I64 = NDArray[np.int64]
 RDF_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
@@ -43,7 +43,7 @@ def asked_of(plan: CeaPlan) -> tuple[Variable, ...]:
     query = plan.query
     by = query.partition.by if query.partition is not None else ()
     window = (query.window.attribute,) if isinstance(query.window, AttributeWindow) else ()
-    return tuple(dict.fromkeys((*compile_facts(plan.atoms).attributes, *by, *window)))
+    return tuple(dict.fromkeys((*compile_facts(plan.atoms).attributes, *by, *window, *summed_attributes(query))))
 
 
 def predicates(vocab: str, attributes: Sequence[Variable], terms: TermDictionary) -> I64:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.kernels.cea import facts as kernels
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Marks:
     time: NDArray[np.int64]
     partition: NDArray[np.int64]
     attribute: NDArray[np.float64] | None
+    values: NDArray[np.int64]
+    """i64[n, k]: of the attributes that aggregates are of the ids of the terms, 0 where an event lacks one."""
     fault: NDArray[np.int64] | None = None
     """What is wrong with each as a tuple event (faults.py), 0: nothing; None: nothing is with any. Events that wait
     have none."""
@@ -34,21 +36,25 @@ class Marks:
     def take(self, index: NDArray[np.int64] | slice) -> Marks:
         """Some of the events."""
         attribute = None if self.attribute is None else self.attribute[index]
-        return Marks(self.symbol[index], self.time[index], self.partition[index], attribute)
+        return Marks(self.symbol[index], self.time[index], self.partition[index], attribute, self.values[index])
 
     def renumbered(self, numbers: NDArray[np.int64]) -> Marks:
         """The same with other numbers of partitions: `numbers[old]`, the last one of them for those in none."""
-        return Marks(self.symbol, self.time, numbers[self.partition], self.attribute)
+        return Marks(self.symbol, self.time, numbers[self.partition], self.attribute, self.values)
 
-    def save(self) -> State:
+    def save(self, terms: SavedTerms) -> State:
         """As a saved state."""
-        return {name: getattr(self, name) for name in ("symbol", "time", "partition", "attribute")}
+        named = {name: getattr(self, name) for name in ("symbol", "time", "partition", "attribute")}
+        return {**named, "values": terms.ids(self.values)}
 
     @classmethod
-    def restored(cls, state: State) -> Marks:
+    def restored(cls, state: State, terms: KnownTerms) -> Marks:
         """The same marks, copied."""
         symbol, time, partition, attribute = (state[name] for name in ("symbol", "time", "partition", "attribute"))
-        return cls(symbol.copy(), time.copy(), partition.copy(), None if attribute is None else attribute.copy())
+        values = terms.ids(state["values"]).astype(np.int64)
+        return cls(
+            symbol.copy(), time.copy(), partition.copy(), None if attribute is None else attribute.copy(), values
+        )
 
     @classmethod
     def concat(cls, parts: Sequence[Marks]) -> Marks:
@@ -61,6 +67,7 @@ class Marks:
             np.concatenate([p.time for p in parts]),
             np.concatenate([p.partition for p in parts]),
             np.concatenate(attributes) if attributes else None,
+            np.concatenate([p.values for p in parts]),
         )
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.collect import collect, pack
+from oxiseq.engine.kernels.cea.counting import COUNTED
 from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import NEED_STACK
+from oxiseq.engine.kernels.matches.records import NEED_STACK, NODE_TOP
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_nodes
 
@@ -37,10 +38,10 @@ class Capacities:
         return cls(nodes=SPINE + 2, live=1, fresh=1, parts=1, out=2, stack=3, moves=1)
 
 
-def allocate(sizes: Capacities) -> k.Memory:
-    """Empty memory for one run."""
+def allocate(sizes: Capacities, counted: bool = False) -> k.Memory:
+    """Empty memory for one run; `counted`: nodes remember how many prefixes they stand for."""
     return k.Memory(
-        **match_arrays(k.SCALARS, sizes.nodes, sizes.fresh, sizes.stack, sizes.out),
+        **match_arrays(k.SCALARS, sizes.nodes, sizes.fresh, sizes.stack, sizes.out, COUNTED * counted),
         parts=_parts(sizes.parts),
         live=np.zeros(sizes.live, k.LIVE),
         fresh=np.zeros(sizes.fresh, k.LIVE),
@@ -103,4 +104,5 @@ def free_nodes(A: Pointers, S: k.Memory, tau: int, again: bool) -> tuple[k.Memor
     """
     marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.parts), np.int64)
     oldest = int(call(collect, A, Pointers(S), marks, floors, tau))
+    S.weights[S.scalars[NODE_TOP] :] = 0  # nothing is known of nodes to come
     return with_room_for_nodes(S, again, least=len(S.parts)), oldest

@@ -7,7 +7,7 @@ what it does not know: numbers of new symbols, steps of the automaton.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.matches.choice import Chooser
+from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.memory import begin_choice, more_out
 from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.algebra import Consumption
@@ -86,17 +87,35 @@ class FoundEvents:
         return len(self.start)
 
 
+class Ends(Protocol):
+    """Who sees the complex events of each end as a set, or how many there are."""
+
+    @property
+    def least(self) -> int:
+        """Fewer are no matter."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether numbers are enough."""
+
+    def count(self, at: NDArray[np.int64], number: NDArray[np.int64]) -> None:
+        """So many end at the events at these positions, in order."""
+
+    def see(self, found: FrozenMatches, holders: Holders, at: int, time: int) -> None:
+        """Those that end at the event at position `at`, at `time` (µs); none may be left. Raises LimitError."""
+
+
 class CeaRun:
     """The running state of one query. `oldest`: no partial match refers to a position before it."""
 
-    def __init__(self, plan: CeaPlan, capacities: Capacities | None = None) -> None:
+    def __init__(self, plan: CeaPlan, capacities: Capacities | None = None, ends: Ends | None = None) -> None:
+        """`ends`: sees the complex events of each end as a set, instead of their being told one by one."""
         self._capacities = capacities = capacities or Capacities()
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan)
         self._sizes = _sizes(plan, capacities)
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
-        self._memory = allocate(capacities)
         self._holders = Holders(plan, subsets)
         self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
         self._written: list[Written] = []
@@ -107,6 +126,12 @@ class CeaRun:
         silent = -1 if all(plan.masks) else SILENT
         self._chooser = Chooser(strategy, capacities.nodes // 4, silent) if strategy is not None else None
         self._picker = EventPicker(plan.query) if _picks(plan.query) else None
+        self._ends = ends
+        if ends is not None:
+            self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is told, for CONSUME BY
+            self._sizes[k.COUNTS] = self._counted
+            self._sizes[k.LEAST], self._sizes[k.TELLS_COUNTS] = ends.least, ends.counts and self._counted
+        self._memory = allocate(capacities, self._counted)
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._few = k.Events(np.zeros((_FEW, plan.words), np.uint64), *(np.zeros(_FEW, np.int64) for _ in range(3)))
         self._few_pointers = Pointers(self._few)
@@ -143,6 +168,8 @@ class CeaRun:
             else:
                 self._memory = grow(self._memory, need)
         self._drain(full=False)
+        if self._ends is not None:
+            self._tell_counts(self._ends)
         scalars[k.BASE] += len(events)
         found = self._found()
         self._collect_at_times(len(events))
@@ -191,6 +218,11 @@ class CeaRun:
         return int(self._memory.scalars[matches.NODE_TOP]) + self._live
 
     @property
+    def _counted(self) -> bool:
+        """Whether the kernel counts what ends at each event."""
+        return self._ends is not None and self._chooser is None
+
+    @property
     def _live(self) -> int:
         parts = self._memory.parts
         return int(parts["count"][parts["epoch"] == self._memory.scalars[k.EPOCH]].sum())
@@ -203,7 +235,7 @@ class CeaRun:
     def forget(self) -> None:
         """Give up all partial matches; positions and counters go on."""
         position, counters = self.position, self._memory.scalars[_COUNTERS]
-        self._memory = allocate(self._capacities)
+        self._memory = allocate(self._capacities, self._counted)
         self._memory.scalars[_COUNTERS] = counters
         self._memory.scalars[k.BASE] = self.oldest = position
         self._holders.forget(position)
@@ -220,7 +252,7 @@ class CeaRun:
 
     def restore(self, state: State) -> None:
         """Go on from a saved state; for a run that has not seen any event."""
-        self._memory = restore_memory(state["memory"], self._cache, self._capacities)
+        self._memory = restore_memory(state["memory"], self._cache, self._capacities, self._counted)
         self._holders.restore(state["holders"])
         self.oldest, self._collected, self._tau = int(state["oldest"]), int(state["collected"]), int(state["tau"])
 
@@ -264,6 +296,10 @@ class CeaRun:
         """Of what ends at an event at `time` what the strategy keeps, and of that what is asked for."""
         begin_choice(self._memory)
         memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
+        if self._ends is not None:
+            self._tell_counts(self._ends)
+            at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
+            self._ends.see(FrozenMatches(memory), self._holders, at, time)
         return memory if self._picker is None else self._picker.pick(memory, time)
 
     def _free(self, again: bool) -> None:
@@ -316,6 +352,13 @@ class CeaRun:
             ends, last = memory.out_ends[: count + 1].copy(), memory.out_marks[:count, 0] + s[k.BASE]
             self._written.append(Written(memory.out_rows[:rows].copy(), ends, last))
             s[matches.OUT_ROWS] = s[matches.OUT_MATCHES] = 0
+
+    def _tell_counts(self, ends: Ends) -> None:
+        """What the kernel has counted since the last time."""
+        self._drain(full=False)
+        written, self._written = self._written, []
+        for each in written if self._sizes[k.TELLS_COUNTS] else ():
+            ends.count(each.last, each.rows)
 
     def _found(self) -> FoundEvents:
         """What has been drained."""

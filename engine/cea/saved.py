@@ -27,7 +27,7 @@ _EMPTY_BETWEEN_BATCHES: Final = (*matches.EMPTY_BETWEEN_BATCHES, k.AT)
 def save_memory(S: k.Memory, cache: StepCache) -> State:
     """Between batches, after a collection."""
     state: State = {name: getattr(S, name) for name in S._fields if name not in _FOR_WORK}
-    state["nodes"] = S.nodes[: S.scalars[NODE_TOP]]
+    state["nodes"], state["weights"] = S.nodes[: S.scalars[NODE_TOP]], S.weights[:0]  # they are counted again
     there = _in_use(S)
     used = np.unique(S.live["state"][there])
     live = S.live[: S.scalars[k.LIVE_TOP]].copy()
@@ -46,9 +46,9 @@ def _in_use(S: k.Memory) -> Array:
     return places
 
 
-def restore_memory(state: State, cache: StepCache, sizes: Capacities) -> k.Memory:
+def restore_memory(state: State, cache: StepCache, sizes: Capacities, counted: bool) -> k.Memory:
     """Memory that goes on from a saved state; the cache has its states then."""
-    S = allocate(sizes)
+    S = allocate(sizes, counted)
     cache.begin([Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]])
     arrays = {name: filled(getattr(S, name), state[name]) for name in S._fields if name not in _FOR_WORK}
     S = S._replace(**arrays)

@@ -48,20 +48,25 @@ _TWO_53: Final = 2**53
 
 
 class TableMarker:
-    """Marks rows for one query. `vocab`: the namespace of types; `window`: the attribute of WITHIN."""
+    """Marks rows for one query. `vocab`: the namespace of types; `window`: the attribute of WITHIN; `summed`: those
+    that aggregates are of."""
 
     def __init__(
         self,
         facts: FactPlan,
         vocab: str,
+        terms: TermDictionary,
         partitions: Partitions,
         by: Sequence[Variable] = (),
         window: Variable | None = None,
+        summed: Sequence[Variable] = (),
     ) -> None:
         self._facts = facts
+        self._terms = terms
         self._partitions = partitions
         self._by = tuple(by)
         self._window = window
+        self._summed = tuple(summed)
         self._types = {name: i for i, iri in enumerate(facts.types) for name in (iri, iri.removeprefix(vocab))}
         asked = [tuple(sorted(expression_variables(leaf), key=str)) for leaf in facts.leaves]
         self._single = {
@@ -72,7 +77,7 @@ class TableMarker:
         self._known: list[dict[Any, int]] = [{} for _ in by]
         self._renumbered = partitions.renumbered
         self._columns = ColumnNotes(facts, window)
-        self._asked = tuple(dict.fromkeys((*facts.attributes, *by, *([window] if window else ()))))
+        self._asked = tuple(dict.fromkeys((*facts.attributes, *by, *([window] if window else ()), *summed)))
         self._layout: _Layout | None = None
         self._type_numbers = _Recent(self._of_types)
 
@@ -106,9 +111,13 @@ class TableMarker:
             self._joint.mark(cells, type_of, facts)
         numbers = [self._numbers(i, cells.get(a), count) for i, a in enumerate(self._by)]
         window = None if self._window is None else _window_values(cells.get(self._window), count)
-        return Marks(
-            symbols(self._facts, facts, type_of), batch.time, self._partitions.numbers(numbers, count), window
-        )
+        symbol = symbols(self._facts, facts, type_of)
+        values = np.zeros((count, len(self._summed)), np.int64)
+        for i, attribute in enumerate(self._summed):
+            if attribute in cells:
+                read = np.flatnonzero(symbol.any(axis=1))
+                values[read, i] = _ids(cells[attribute], read, self._terms)
+        return Marks(symbol, batch.time, self._partitions.numbers(numbers, count), window, values)
 
     def _type_of(self, batch: TupleRows, layout: _Layout) -> NDArray[np.int64]:
         out = np.empty(len(batch), np.int64)
@@ -203,6 +212,19 @@ def _window_values(cells: Cells | None, count: int) -> NDArray[np.float64]:
     values = [read(term) for term in cells.terms()]
     numeric = [float(v.number) if kinds.INTEGER <= v.kind <= kinds.DOUBLE else np.nan for v in values]
     return np.array([*numeric, np.nan], np.float64)[cells.codes]
+
+
+def _ids(cells: Cells, rows: NDArray[np.int64], terms: TermDictionary) -> NDArray[np.int64]:
+    """The ids of some rows' terms, 0 where one is missing."""
+    if isinstance(cells, Coded):
+        distinct, inverse = np.unique(cells.codes[rows], return_inverse=True)
+        known = cells.terms() if len(cells.values) else []
+        of_code = [terms.intern(known[code]) if code >= 0 else 0 for code in distinct.tolist()]
+        return np.array(of_code, np.int64)[inverse]
+    values = cells.values[rows]
+    keys, place = _sorted(values.view(np.int64))
+    ids = [terms.intern(cells.term(value)) for value in keys.view(values.dtype)]
+    return np.where(cells.present[rows], np.array(ids, np.int64)[place], 0)
 
 
 # --- one attribute ----------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 
 class TermMarker:
-    """Marks events of one query. `vocab`: the namespace of attributes; `window`: the attribute of WITHIN. `attributes`:
-    all that it looks at."""
+    """Marks events of one query. `vocab`: the namespace of attributes; `window`: the attribute of WITHIN; `summed`:
+    those that aggregates are of. `attributes`: all that it looks at."""
 
     def __init__(
         self,
@@ -35,15 +35,17 @@ class TermMarker:
         partitions: Partitions,
         by: Sequence[Variable] = (),
         window: Variable | None = None,
+        summed: Sequence[Variable] = (),
     ) -> None:
         self._facts = facts
         self._terms = terms
         self._partitions = partitions
-        extra = (*by, *([window] if window is not None else ()))
+        extra = (*by, *([window] if window is not None else ()), *summed)
         self.attributes = tuple(dict.fromkeys((*facts.attributes, *extra)))
         slots = {a: 2 + i for i, a in enumerate(self.attributes)}
         self._by = [slots[a] for a in by]
         self._window = None if window is None else slots[window]
+        self._summed = [slots[a] for a in summed]
         self._asked = predicates(vocab, self.attributes, terms)
         self._types = np.array([terms.constant(NamedNode(t)) for t in facts.types], np.int64)
         self._machine = LeafMachine(facts, tuple(range(len(facts.leaves))), slots, terms)
@@ -57,7 +59,8 @@ class TermMarker:
         facts = np.zeros((count, self._facts.words), np.uint64)
         self._machine.mark(values, type_of, self._terms.columns, self._terms.term, facts)
         partition = self._partitions.numbers([self._numbers(i, values[:, s]) for i, s in enumerate(self._by)], count)
-        return Marks(symbols(self._facts, facts, type_of), batch.time, partition, self._window_values(values), fault)
+        symbol, window = symbols(self._facts, facts, type_of), self._window_values(values)
+        return Marks(symbol, batch.time, partition, window, values[:, self._summed], fault)
 
     def _numbers(self, attribute: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Numbers of values, by id from a table that holds until ids are freed, or partitions forgotten: 0 not known,

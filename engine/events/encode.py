@@ -7,7 +7,6 @@ Where it stands: the Python API's entrance to **event batches**; files have read
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -18,7 +17,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, s
 
 from oxiseq.engine.errors import EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch, offsets
-from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
@@ -29,7 +28,7 @@ _ALL_TRIPLES: Final = {Triple}
 
 
 def encode_events(
-    events: Iterable[tuple[int | datetime | Literal, GraphLike]], terms: TermDictionary
+    events: Iterable[tuple[Time | Literal, GraphLike]], terms: TermDictionary
 ) -> EventBatch:
     """A batch of (time, graph) pairs; for times see `to_microseconds`.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ MICROSECONDS: Final = 1_000_000
 FIRST_TIME: Final = kinds.FIRST_TIME
 LAST_TIME: Final = kinds.LAST_TIME
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+Time: TypeAlias = datetime | int | str
+"""Microseconds since 1970, a datetime (without a zone: UTC), or ISO 8601 text."""
+_DATE = re.compile(r"-?[0-9]{4,}-[0-9][0-9]-[0-9][0-9]", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DATETIME = NamedNode(XSD + "dateTime")
 _DURATION = NamedNode(XSD + "dayTimeDuration")
@@ -29,13 +32,13 @@ OUTSIDE: Final = "a time outside of the years 1 to 9999"
 """Why it is not taken."""
 
 
-def to_microseconds(time: datetime | int | Literal) -> int:
+def to_microseconds(time: Time | Literal) -> int:
     """A time as microseconds since 1970 UTC.
 
-    An int is taken as microseconds. A datetime or xsd:dateTime without a zone means UTC. Literals of
-    xsd:dateTime, xsd:dateTimeStamp and of the integer types (microseconds) are accepted. Raises EventError
-    for another literal, digits below a microsecond and times outside of the years 1 to 9999, TypeError for another
-    type.
+    An int is taken as microseconds. A text is an xsd:dateTime, or a date, which means its first instant. A datetime or
+    xsd:dateTime without a zone means UTC. Literals of xsd:dateTime, xsd:dateTimeStamp and of the integer types
+    (microseconds) are accepted. Raises EventError for another text or literal, digits below a microsecond and times
+    outside of the years 1 to 9999, TypeError for another type.
     """
     if isinstance(time, bool):
         raise TypeError("not a time: a boolean")
@@ -44,9 +47,12 @@ def to_microseconds(time: datetime | int | Literal) -> int:
     if isinstance(time, datetime):
         aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
         return _in_range((aware - _EPOCH) // timedelta(microseconds=1), time)
+    if isinstance(time, str):
+        text = f"{time}T00:00:00Z" if _DATE.fullmatch(time) else time
+        return _in_range(_literal_microseconds(Literal(text, datatype=_DATETIME)), time)
     if isinstance(time, Literal):
         return _in_range(_literal_microseconds(time), time)
-    raise TypeError(f"not a time: {type(time).__name__}; a datetime or int microseconds expected")
+    raise TypeError(f"not a time: {type(time).__name__}; a datetime, ISO 8601 text or int microseconds expected")
 
 
 def _literal_microseconds(literal: Literal) -> int:
@@ -58,7 +64,7 @@ def _literal_microseconds(literal: Literal) -> int:
         raise EventError(None, None, reason)
     read = read_datetime(literal.value)
     if read is None:
-        raise EventError(None, None, f"not a valid time: {literal}")
+        raise EventError(None, None, f"not a valid time: {str(literal)[:200]}")
     if not read.whole:
         raise EventError(None, None, f"a time finer than a microsecond: {literal}")
     return read.microseconds

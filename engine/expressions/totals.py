@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final, Protocol
 
+import numpy as np
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine import kinds
@@ -54,6 +56,15 @@ def total_of(aggregate: Aggregate, terms: TermDictionary) -> Total:
     if aggregate.name in ("SUM", "AVG") and not aggregate.distinct:
         return SumTotal(aggregate.name == "AVG", terms)
     return BagTotal(aggregate, terms)
+
+
+def add_all(total: Total, values: Sequence[tuple[int, int]]) -> None:
+    """Each of these values is there so many times more."""
+    if isinstance(total, SumTotal):
+        total.add_all(values)
+        return
+    for value, times in values:
+        total.add(value, times)
 
 
 def integer(count: int) -> Term:
@@ -114,6 +125,20 @@ class SumTotal:
             self._special[0.0 if math.isnan(number.number) else number.number] += times
         else:
             self._sum += Fraction(number.number) * times
+
+    def add_all(self, values: Sequence[tuple[int, int]]) -> None:
+        """Many at once, (value, times) each: what is an integer of 64 bits is added as such."""
+        columns, ids = self._terms.columns, np.array([value for value, _ in values], np.int64)
+        plain = (columns.kind[ids] == kinds.INTEGER) & ((columns.quality[ids] & kinds.EXACT_INTEGER) != 0)
+        total = count = 0
+        for (value, times), is_plain, number in zip(values, plain.tolist(), columns.exact[ids].tolist(), strict=True):
+            if is_plain:
+                total += number * times
+                count += times
+            else:
+                self.add(value, times)
+        self._sum += total
+        self._of_kind[0] += count
 
     def term(self) -> Term:
         if self._errors:

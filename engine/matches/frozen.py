@@ -6,7 +6,7 @@ Where it stands: finals of an instant → **frozen set** → the matches asked f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.kernels.matches.frozen import memory as f
 from oxiseq.engine.kernels.matches.frozen.best import find_best
-from oxiseq.engine.kernels.matches.frozen.freeze import count_ways, freeze
+from oxiseq.engine.kernels.matches.frozen.freeze import count_above, count_ways, freeze
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matches.memory import M
@@ -40,11 +40,15 @@ class FrozenMatches:
         none = np.zeros((0, 3), np.int32), np.zeros((0, 3), np.int32), np.zeros((0, 3), np.int32)
         self._memory = f.FrozenMemory(
             S.nodes, S.finals, np.full(len(S.nodes), -1, np.int32), np.zeros(_FIRST, np.int64), state,
-            np.zeros(_FIRST, np.int64), np.zeros((_FIRST, 3), np.int32), np.zeros((0, 1), np.uint64), np.zeros((0, 0)),
-            *none, np.zeros(0, f.RECORD), np.zeros((0, 0)), np.zeros((0, 2), np.int32), np.zeros(0, np.int32),
+            np.zeros(_FIRST, np.int64), np.zeros((_FIRST, 3), np.int32), np.zeros((0, 1), np.uint64),
+            np.zeros((0, 1), np.uint64), np.zeros(0, np.uint8), np.zeros((0, 0)), *none, np.zeros(0, f.RECORD),
+            np.zeros((0, 0)), np.zeros((0, 2), np.int32), np.zeros(0, np.int32),
         )  # fmt: skip
         self._size = self._freeze()
+        self._memory = self._memory._replace(blocked=np.zeros(self._size, np.uint8))
         self._limbs = 1
+        self._pointers: Pointers | None = None
+        """Those with which it was counted."""
         self._enough: bool | None = None
 
     @property
@@ -57,6 +61,12 @@ class FrozenMatches:
             self._limbs, self._enough = 2 * self._limbs, None
         root = int(self._memory.state[f.ROOT])
         return 0 if root < 0 else self._ways(root)
+
+    def leave_out(self, nodes: NDArray[np.intp]) -> None:
+        """From now on it is the set of the matches that have none of these outputs, but for `best`."""
+        blocked = np.zeros(len(self._memory.pos), np.uint8)
+        blocked[nodes] = 1
+        self._memory, self._enough = self._memory._replace(blocked=blocked), None
 
     def exceeds(self, number: int) -> bool:
         """Whether there are more matches than `number`, which is less than 2^64."""
@@ -131,9 +141,20 @@ class FrozenMatches:
             record = int(records["parent"][record])
         return found
 
+    def times(self, nodes: NDArray[np.intp]) -> NDArray[Any]:
+        """How many matches each of these outputs is in: u64, or Python's integers. Raises LimitError as `count`."""
+        if not self.count:
+            return np.zeros(len(nodes), np.uint64)
+        assert self._pointers is not None, "they have been counted"
+        count_above(self._pointers.address)
+        memory = self._memory
+        if self._limbs == 1:
+            times: NDArray[np.uint64] = memory.ways[nodes, 0] * memory.above[nodes, 0]
+            return times
+        return np.array([_number(memory.ways[n]) * _number(memory.above[n]) for n in nodes.tolist()], object)
+
     def _ways(self, n: int) -> int:
-        limbs = self._memory.ways[n]
-        return int(limbs[0]) if self._limbs == 1 else int.from_bytes(limbs.astype("<u8").tobytes(), "little")
+        return int(self._memory.ways[n, 0]) if self._limbs == 1 else _number(self._memory.ways[n])
 
     def _freeze(self) -> int:
         while (need := freeze(Pointers(self._memory).address)) != f.FOUND:
@@ -148,6 +169,22 @@ class FrozenMatches:
     def _counted(self) -> bool:
         """Whether what is below each node can be counted in numbers of so many limbs; then it has been."""
         if self._enough is None:
-            self._memory = self._memory._replace(ways=np.zeros((self._size, self._limbs), np.uint64))
-            self._enough = count_ways(Pointers(self._memory).address) == f.FOUND
+            ways, above = (np.zeros((self._size, self._limbs), np.uint64) for _ in range(2))
+            self._memory = self._memory._replace(ways=ways, above=above)
+            self._pointers = Pointers(self._memory)
+            self._enough = count_ways(self._pointers.address) == f.FOUND
         return self._enough
+
+
+def _number(limbs: NDArray[np.uint64]) -> int:
+    return int.from_bytes(limbs.astype("<u8").tobytes(), "little")
+
+
+def sums_by(values: NDArray[np.int64], times: NDArray[Any]) -> list[tuple[int, int]]:
+    """How often each value is there, in the order of values; those that never are are left out."""
+    distinct, inverse = np.unique(values, return_inverse=True)
+    if times.dtype != object and float(times.sum(dtype=np.float64)) >= 2.0**63:
+        times = times.astype(object)
+    sums = np.zeros(len(distinct), times.dtype)
+    np.add.at(sums, inverse, times)
+    return [(value, number) for value, number in zip(distinct.tolist(), sums.tolist(), strict=True) if number]

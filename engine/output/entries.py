@@ -27,12 +27,20 @@ class Entry(NamedTuple):
     times: int
 
 
+class Bundle(NamedTuple):
+    """All matches of one end that agree on their keys: of each measure how often each value is there; 0: an error."""
+
+    key: Key
+    values: tuple[list[tuple[int, int]], ...]
+    times: int
+
+
 class Instant(NamedTuple):
     """The matches that end at one instant; `clock` of it, in the window's unit."""
 
     time: int
     clock: int
-    entries: list[Entry]
+    entries: Sequence[Entry | Bundle]
 
 
 class InstantNumbers:

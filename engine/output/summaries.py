@@ -11,30 +11,24 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.expressions.exact import ExpressionError, Leaf, evaluate, holds
-from oxiseq.engine.expressions.totals import CountTotal, Total, total_of
+from oxiseq.engine.expressions.totals import Total, add_all, total_of
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.output.entries import Entry, Instant, Key
+from oxiseq.engine.output.entries import Bundle, Entry, Instant, Key
+from oxiseq.engine.output.group_rows import GroupRows, Ranked, Row
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.order import order_key
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Aggregate, Every, Expression, OnChange, OnClose
+from oxiseq.grammar.algebra import Every, OnChange, OnClose
 
 MOST_TICKS: Final = 1_000_000
 """Moments of REPORT EVERY between two instants, past which LimitError is raised."""
 _NEVER: Final = 1 << 62
-Row = tuple[int, ...]
-_Ranked = tuple[Row, tuple[Any, ...]]
-"""A row, and what ORDER BY compares."""
 
 
 @dataclass(slots=True)
@@ -43,7 +37,7 @@ class _Group:
 
     matches: int
     totals: tuple[Total, ...]
-    row: _Ranked | None = None
+    row: Ranked | None = None
     """Its row, once it has been made, until the group changes; None also where HAVING drops it."""
     known: bool = False
 
@@ -69,6 +63,7 @@ class Summaries:
         self._skipped = 0
         """Moments of REPORT EVERY that were too many; 0 between batches."""
         self._rows: list[tuple[int, Row]] = []
+        self._rows_made = GroupRows(plan, terms)
 
     @property
     def waits(self) -> bool:
@@ -196,13 +191,13 @@ class Summaries:
         sliding = plan.window is not None and plan.window.sliding
         for entry in instant.entries:
             self._add(self._groups, entry, 1)
-            if sliding:
+            if sliding and isinstance(entry, Entry):
                 self._entered += 1
                 heappush(self._leaving, (entry.start, self._entered, entry))
         if changes:
             self._report(instant.time, list(_less(self._rows_of(self._groups, touched), before)))
 
-    def _add(self, groups: dict[Key, _Group], entry: Entry, sign: int) -> None:
+    def _add(self, groups: dict[Key, _Group], entry: Entry | Bundle, sign: int) -> None:
         group = groups.get(entry.key)
         if group is None:
             totals = tuple(total_of(m.aggregate, self._terms) for m in self._plan.measures)
@@ -210,6 +205,10 @@ class Summaries:
         times, keys = sign * entry.times, len(self._plan.keys)
         group.matches += times
         group.known = False
+        if isinstance(entry, Bundle):
+            for total, pairs in zip(group.totals, entry.values, strict=True):
+                add_all(total, pairs)
+            return
         for measure, total in zip(self._plan.measures, group.totals, strict=True):
             total.add(0 if measure.column is None else entry.values[measure.column - keys], times)
         if not group.matches:
@@ -219,7 +218,7 @@ class Summaries:
 
     def _rows_of(
         self, groups: Mapping[Key, _Group], keys: Iterable[Key], *, empty: bool = False
-    ) -> list[_Ranked]:
+    ) -> list[Ranked]:
         """The rows of these groups, each with what ORDER BY compares; those that HAVING drops, and groups without
         matches, have none. `empty`: without GROUP BY there is one all the same."""
         found = [(key, groups[key]) for key in keys if key in groups]
@@ -227,59 +226,12 @@ class Summaries:
             found = [((), _Group(0, tuple(total_of(m.aggregate, self._terms) for m in self._plan.measures)))]
         return [row for key, group in found if (row := self._row(key, group)) is not None]
 
-    def _row(self, key: Key, group: _Group) -> _Ranked | None:
+    def _row(self, key: Key, group: _Group) -> Ranked | None:
         if not group.known:
-            group.row, group.known = self._new_row(key, group), True
+            group.row, group.known = self._rows_made.row(key, group.totals), True
         return group.row
 
-    def _new_row(self, key: Key, group: _Group) -> _Ranked | None:
-        plan = self._plan
-        leaves: dict[Leaf, Term] = {
-            name: self._terms.term(i) for name, i in zip(plan.keys, key, strict=True) if i
-        }
-        huge: dict[Leaf, Term] = {}
-        for measure, total in zip(plan.measures, group.totals, strict=True):
-            try:
-                leaves[measure.aggregate] = total.term()
-            except ExpressionError:
-                if isinstance(total, CountTotal):
-                    huge[measure.aggregate] = total.at_most()
-        if not all(holds(condition, {**leaves, **huge}) for condition in plan.having):
-            return None
-        row = []
-        for name, expression in zip(plan.names, plan.columns, strict=True):
-            if isinstance(expression, Variable) and expression in plan.keys:
-                row.append(key[plan.keys.index(expression)])
-                continue
-            term = self._value(expression, leaves)
-            i = 0 if term is None else self._number(term, key, group)
-            row.append(i)
-            if i and name not in plan.keys:
-                leaves[name] = self._terms.term(i)
-        return tuple(row), tuple(self._ranked(e, leaves) for e, _ in plan.order_by)
-
-    def _value(self, expression: Expression, leaves: Mapping[Leaf, Term]) -> Term | None:
-        if isinstance(expression, Aggregate):
-            return leaves.get(expression)
-        try:
-            return evaluate(expression, leaves)
-        except ExpressionError:
-            return None
-
-    def _number(self, term: Term, key: Key, group: _Group) -> int:
-        """The id of a computed term; a blank node of the group keeps its own, one from BNODE() is new."""
-        if not isinstance(term, BlankNode):
-            return self._terms.intern(term)
-        same = (i for i in (*key, *_held(group)) if i and self._terms.term(i) == term)
-        return next(same, None) or self._terms.blank()
-
-    def _ranked(self, expression: Expression, leaves: Mapping[Leaf, Term]) -> Any:
-        try:
-            return order_key(evaluate(expression, leaves))
-        except ExpressionError:
-            return order_key(None)
-
-    def _report(self, time: int, rows: list[_Ranked]) -> None:
+    def _report(self, time: int, rows: list[Ranked]) -> None:
         """The rows of one report: in order, each once with DISTINCT, those that LIMIT and OFFSET leave."""
         for place in range(len(self._plan.order_by) - 1, -1, -1):
             rows.sort(key=lambda row: row[1][place], reverse=self._plan.order_by[place][1])
@@ -352,7 +304,7 @@ def _held(group: _Group) -> Iterator[int]:
         yield from total.held
 
 
-def _less(rows: list[_Ranked], others: Counter[Row]) -> Iterator[_Ranked]:
+def _less(rows: list[Ranked], others: Counter[Row]) -> Iterator[Ranked]:
     """The rows without as many of each as `others` has."""
     for row in rows:
         if others[row[0]]:

@@ -18,6 +18,7 @@ from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
 from oxiseq.engine.plan.counting import carried, listed_because
+from oxiseq.engine.plan.folding import Folding, folding_of
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking, ranking_of, variables_of
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
@@ -113,7 +114,9 @@ class QueryPlan:
     ranking: Ranking | None
     """Which matches of an end are told, where ORDER BY or SAMPLE says so."""
     listed: str | None
-    """Why the matches of a summary are listed; None: they are counted as they are found."""
+    """Why the matches of a summary are listed or folded; None: they are counted as they are found."""
+    folding: Folding | None = None
+    """How groups are made of the sets of matches that end at one instant, where that needs no listing."""
 
     @property
     def window(self) -> Window | None:
@@ -144,9 +147,22 @@ def compile_query(
         return plan
     enriched = (name for name, gpm in plan.gpms.items() if gpm.enriched)
     because = listed_because(plan.summary, seen, plan.automaton.ambiguous, enriched, plan.sequence.graph)
-    if because is not None:
+    if because is None:
+        return _compile(seen, terms, carried(plan.summary), wanted)
+    folding = _folded(plan, plan.summary, seen)
+    if folding is None:
         return replace(plan, listed=because)
-    return _compile(seen, terms, carried(plan.summary), wanted)
+    return replace(_compile(seen, terms, None, wanted, folding=True), listed=because, folding=folding)
+
+
+def _folded(plan: QueryPlan, summary: SummaryPlan, seen: Overview) -> Folding | None:
+    """How groups are made of sets of matches, if these are all that is needed."""
+    if plan.automaton.ambiguous or plan.query.filters or plan.deferred:
+        return None
+    if any(gpm.enriched for gpm in plan.gpms.values()):
+        return None
+    folding = folding_of(summary, seen, plan.answer.iterations)
+    return folding if folding is not None and folding.variables <= set(plan.stored) else None
 
 
 def _ranked_by_listing(plan: QueryPlan, ranking: Ranking | None) -> str | None:
@@ -172,10 +188,10 @@ def _ranked_by_listing(plan: QueryPlan, ranking: Ranking | None) -> str | None:
 
 def _compile(
     seen: Overview, terms: TermDictionary, told_apart: frozenset[Variable] | None, also: frozenset[Variable], *,
-    picking: bool = False,
+    picking: bool = False, folding: bool = False,
 ) -> QueryPlan:
     """`told_apart`: matches are counted, apart by the values of these variables. `picking`: those that ORDER BY or
-    SAMPLE ask for are found on the compact set."""
+    SAMPLE ask for are found on the compact set. `folding`: so are totals, and one match of an instant is told."""
     query = seen.query
     parts = dict(seen.parts)
     automaton = build_automaton(query.sequence)
@@ -192,6 +208,8 @@ def _compile(
     chosen = query.selection is not None or query.limit is not None or summarised or ranking is not None
     deferred = chosen and any(edge.waits for edge in graph.edges)
     clauses = _clauses(query, automaton, summarised, ranking)
+    if folding:
+        clauses = replace(clauses, limit=1, picks=True)
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned)
     sequence = build_tables(graph, builder.scopes, query.window, terms, clauses)

@@ -192,6 +192,15 @@ def _repeats(gpm: str, seen: Overview) -> bool:
     return any(p.repeats for p in seen.places if p.name == gpm)
 
 
+def owner_of(variable: Variable, seen: Overview, *, always_there: bool) -> str | None:
+    """A GPM that stands in a match once at most and whose row has the variable's value, if the match has one; None if
+    there is none. `always_there`: it is in every match, with a value."""
+    try:
+        return _owner(variable, seen, always_there=always_there)
+    except _NotCarriedError:
+        return None
+
+
 def _owner(variable: Variable, seen: Overview, *, always_there: bool) -> str:
     """A GPM that stands in a match once at most and whose row has the variable's value, if the match has one."""
     binders = seen.binders(variable)

@@ -57,6 +57,11 @@ class SummaryPlan:
     window: Window | None
 
     @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """In the order of measures."""
+        return tuple(measure.aggregate for measure in self.measures)
+
+    @property
     def by_window(self) -> bool:
         """Whether all matches of one window may be counted together."""
         return isinstance(self.report, OnClose) and not self.instantly

@@ -17,7 +17,7 @@ from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.leaves import Leaves
-from oxiseq.engine.flow.plan import Asked, FlowPlan, Patterns, draws, inputs
+from oxiseq.engine.flow.plan import Asked, FlowPlan, Join, Patterns, draws, inputs
 from oxiseq.engine.flow.sharing.joining import Output, joined
 from oxiseq.engine.flow.standing import wanted_of
 from oxiseq.engine.flow.told import Told
@@ -220,6 +220,8 @@ def _wanted(plan: FlowPlan, outputs: Sequence[Output], plans: Sequence[RspPlan])
     wanted = {place: Wanted(0) for place, form in enumerate(plan.forms) if isinstance(form, Patterns)}
     for output in outputs:
         below = _below(plan, output.root)
+        if any(isinstance(plan.forms[place], Join) for place in below):
+            wanted.update(dict.fromkeys(below & wanted.keys(), Wanted.NEW | Wanted.ENDED))
         for number in (number for mine in output.queries for number in mine):
             one = plans[number]
             for place in below & wanted.keys():

@@ -194,7 +194,7 @@ class _Compiler:
     def _rhythm(self) -> Rhythm:
         query, instants = self.query, self.options.instants
         if query.when is not None and instants is not None:
-            raise OxiseqError("the query says when it is answered (REPORT): leave out instants")
+            raise OxiseqError("the query says when it is answered (REPORT): leave out at")
         if query.consume is not None and self.options.consume not in (None, query.consume):
             raise OxiseqError(f"the query says CONSUME {query.consume.value}: leave out consumption")
         if instants is not None:

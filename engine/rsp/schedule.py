@@ -123,6 +123,8 @@ class Schedule:
         last, before = min(self._last(newest, windows) if ended else passed - 1, _LAST), self._passed
         if before is not None and last <= before:
             return Stretches(none, none, before, self._filled)
+        if before is not None and all(last // p == before // p for p in self.rhythm.periods):  # no tick lies between
+            return Stretches(none, none, last, self._filled)
         turns = windows.turns(before, last)
         if before is not None:  # what has turned before may have its first tick now
             turns = np.append(turns, before + 1)

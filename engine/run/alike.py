@@ -6,7 +6,7 @@ rows of groups. Their sequence, windows, clauses and patterns are the same.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.finder import Finder, of_all
@@ -33,7 +33,7 @@ def found_by(plan: QueryPlan) -> Hashable:
     return (
         plan.streams, query.streams, query.sequence, query.gpms, query.window, query.partition, query.selection,
         query.consumption, plan.sequence.clauses, plan.sequence.keys, plan.sequence.counted, plan.deferred,
-        PARTITION in plan.stored, plan.sequence.counted and summary is not None and summary.by_window,
+        plan.folding, PARTITION in plan.stored, plan.sequence.counted and summary is not None and summary.by_window,
     )  # fmt: skip
 
 
@@ -43,12 +43,14 @@ def told_by(plan: QueryPlan) -> Hashable:
     return query.form, query.summary, query.limit, query.filters
 
 
-def share(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
-    """Have queries that are alike share; none of them has seen an instant."""
+def share(runs: Sequence[QueryRun], bounds: Mapping[QueryRun, Hashable], terms: TermDictionary) -> None:
+    """Have queries that are alike share; none of them has seen an instant. bounds: of the states of those that have
+    some; these are shared by equal queries only."""
     alike: dict[Hashable, list[QueryRun]] = {}
     for run in runs:
         if why_alone(run.plan) is None:
-            alike.setdefault((id(run.clock), found_by(run.plan)), []).append(run)
+            bound = (bounds[run], told_by(run.plan)) if run in bounds else None
+            alike.setdefault((id(run.clock), found_by(run.plan), bound), []).append(run)
     for members in alike.values():
         if len(members) > 1:
             _make_one(members, terms)

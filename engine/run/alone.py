@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from copy import deepcopy
+from typing import Any, ClassVar, Protocol, Self
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
@@ -12,7 +13,7 @@ from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import Watermarks
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
 
 
 class ReadsStreams(Protocol):
@@ -29,6 +30,9 @@ class AloneRun(ABC):
     resets: Resets = Resets()
     faults: Faults = NO_FAULTS
     """Events that were left out because the query's language cannot take them, as if they had not come."""
+    origin: bytes | None = b""
+    """The digest of the snapshot that it goes on from, empty for none: equal runs of one origin are in the same state.
+    None: of no use any more, since it has been handed something."""
     leaves_out: ClassVar[bool] = False
     """Whether there are events that the language cannot take."""
 
@@ -107,6 +111,22 @@ class AloneRun(ABC):
     def collect(self) -> None:
         """Free what is dead now, so that `records` tells what lives."""
         return
+
+    # --- equal runs in one state ------------------------------------------------------------------------
+
+    @abstractmethod
+    def another(self) -> Self:
+        """One of the same plan that has not seen anything."""
+
+    def share(self, other: Self) -> None:
+        """Be in the state of an equal one, from now on: what one of them is handed, the other has seen."""
+        self.__dict__ = other.__dict__
+
+    def part(self, terms: TermDictionary) -> None:
+        """Go on by itself from the state that it has shared. terms: its dictionary."""
+        alone = self.another()
+        alone.restore(deepcopy(self.save(SavedTerms(terms))), SameTerms(terms))
+        self.share(alone)
 
     # --- what it tells ------------------------------------------------------------------------------
 

@@ -7,11 +7,14 @@ A run is *asleep* while neither an event without its keys nor time alone can hav
 comes meanwhile waits in the stream's backlog, and is handed to it together, in the same order: so its answers, counters
 and state are those that it would have had; whoever reads or saves them calls `catch_up` first. Of the runs asleep those
 that have waited longest catch up a few at a time, so that no push has to work for all of them.
+
+Runs of equal queries that are in the same state are one (member.py): those that are registered before anything comes,
+or brought back from the same snapshot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
@@ -21,7 +24,8 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.backlog import Backlog
-from oxiseq.engine.run.concern import Concern, Key, keys_in, predicate_of
+from oxiseq.engine.run.concern import Key, keys_in, predicate_of
+from oxiseq.engine.run.member import Member
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -39,67 +43,30 @@ _Item: TypeAlias = tuple[str, EventBatch | _Passed | int]
 """A stream, and events or the time of a punctuation."""
 
 
-@dataclass(slots=True, eq=False)
-class _Member:
-    """A run. `seen`: of one asleep, by stream the position up to which it has been handed events.
-
-    It is awake while not everything up to the time `until` is complete, or no event newer than `woken` has come.
-    `last`: `until` is an instant behind all that concerns it, at which it may tell what has gone; where events linger,
-    it is awake until there is one.
-    """
-
-    run: AloneRun
-    number: int
-    concern: Concern | None
-    seen: dict[str, int]
-    until: int = BEFORE_ALL
-    woken: int | None = BEFORE_ALL
-    last: bool = False
-
-    @property
-    def rests(self) -> bool:
-        """Whether it may sleep."""
-        waits = self.concern is None or self.woken is not None or (self.concern.linger and not self.last)
-        return not waits and self.run.order.passed > self.until
-
-    def called(self, last: int) -> None:
-        """Events up to this time concern it."""
-        if self.concern is not None:
-            self.until, self.last = max(self.until, last + self.concern.linger), False
-
-    def wake(self) -> None:
-        """The next event concerns it, whatever it is."""
-        self.woken = self.run.order.accepted
-
-    def stepped(self) -> None:
-        """It has been handed something."""
-        order, accepted = self.run.order, self.run.order.accepted
-        if self.woken is not None and accepted > self.woken:
-            self.called(accepted)
-            self.woken = None
-        lingers = self.concern is not None and self.concern.linger and not self.last
-        if lingers and order.passed > self.until and accepted > self.until:  # a punctuation is no instant
-            self.until, self.last = accepted, True
-
-
 @dataclass(slots=True)
 class _Stream:
     """Who reads a stream. `asleep`: those that have waited longest first; `wanted`: by key those that it concerns."""
 
     backlog: Backlog = field(default_factory=Backlog)
-    awake: dict[_Member, None] = field(default_factory=dict)
-    asleep: dict[_Member, None] = field(default_factory=dict)
-    wanted: dict[Key, dict[_Member, None]] = field(default_factory=dict)
+    awake: dict[Member, None] = field(default_factory=dict)
+    asleep: dict[Member, None] = field(default_factory=dict)
+    wanted: dict[Key, dict[Member, None]] = field(default_factory=dict)
     paired: dict[int, int] = field(default_factory=dict)
     """Predicates of keys that have an object, and how many such keys there are."""
+    known: dict[Member, None] = field(default_factory=dict)
+    """Those of known lineage, which others may join as long as nothing comes."""
 
 
 class ApartRuns:
     """Such runs. Outcomes come in order of registration. Not safe for several threads."""
 
     def __init__(self, terms: TermDictionary) -> None:
-        self._members: dict[AloneRun, _Member] = {}
+        self._terms = terms
+        self._members: dict[AloneRun, Member] = {}
+        self._number: dict[AloneRun, int] = {}
         self._streams: dict[str, _Stream] = {}
+        self._known: dict[tuple[Hashable, Hashable], Member] = {}
+        """By what is equal and lineage."""
         self._stepped: set[AloneRun] = set()
         self._count = 0
         terms.register(self)
@@ -114,26 +81,58 @@ class ApartRuns:
         """In order of registration."""
         return tuple(self._members)
 
+    def __contains__(self, run: object) -> bool:
+        return run in self._members
+
     @property
     def behind(self) -> int:
         """How many runs have not been handed all events that have come."""
         asleep = {member for stream in self._streams.values() for member in stream.asleep}
-        return sum(any(seen < self._streams[iri].backlog.end for iri, seen in m.seen.items()) for m in asleep)
+        late = (m for m in asleep if any(seen < self._streams[iri].backlog.end for iri, seen in m.seen.items()))
+        return sum(len(member.runs) for member in late)
 
     def stepped(self) -> set[AloneRun]:
         """Those that have been handed something since the last call."""
         stepped, self._stepped = self._stepped, set()
         return stepped
 
-    def add(self, run: AloneRun) -> None:
-        """One more: it sees what comes from now on."""
-        seen = {iri: self._streams.setdefault(iri, _Stream()).backlog.end for iri in dict.fromkeys(run.plan.streams)}
-        member = self._members[run] = _Member(run, self._count, run.concern, seen)
+    def state_of(self, run: AloneRun) -> int:
+        """A number that runs have which are in one state, and no others."""
+        return id(self._members.get(run, run))
+
+    # --- who is there -------------------------------------------------------------------------------
+
+    def add(self, run: AloneRun, equal: Hashable | None = None) -> None:
+        """One more: it sees what comes from now on. equal: what is the same in runs that it may be one with."""
+        self._number[run] = self._count
         self._count += 1
+        untouched = run.origin is not None and (run.origin or (run.order.fresh and not run.events))
+        lineage: Hashable = run.origin if untouched else object()
+        equal = object() if equal is None else equal
+        there = self._known.get((equal, lineage))
+        if there is not None:
+            self._join(run, there)
+            return
+        seen = {iri: self._streams.setdefault(iri, _Stream()).backlog.end for iri in dict.fromkeys(run.plan.streams)}
+        member = self._members[run] = Member([run], self._number[run], run.concern, seen, equal, lineage)
         if run.order.accepted > BEFORE_ALL:  # it has been restored: what it has seen may have concerned it
             member.called(run.order.accepted)
             member.wake()
-        for iri in seen:
+        self._enter(member)
+        self._know(member, lineage)
+
+    def add_to(self, run: AloneRun, other: AloneRun) -> None:
+        """One more, which is in the state of another."""
+        self._number[run] = self._count
+        self._count += 1
+        self._join(run, self._members[other])
+
+    def _join(self, run: AloneRun, member: Member) -> None:
+        member.take_in(run)
+        self._members[run] = member
+
+    def _enter(self, member: Member) -> None:
+        for iri in member.seen:
             stream = self._streams[iri]
             stream.awake[member] = None
             if member.concern is not None:
@@ -144,9 +143,16 @@ class ApartRuns:
                     stream.paired[predicate_of(key)] = stream.paired.get(predicate_of(key), 0) + 1
 
     def remove(self, run: AloneRun) -> None:
-        """Forget a run."""
+        """Forget a run; one that has its state with others has none then."""
         member = self._members.pop(run)
+        del self._number[run]
         self._stepped.discard(run)
+        member.drop(run)
+        if not member.runs:
+            self._leave(member)
+
+    def _leave(self, member: Member) -> None:
+        self._touch(member)
         for iri in member.seen:
             stream = self._streams[iri]
             stream.awake.pop(member, None)
@@ -162,8 +168,23 @@ class ApartRuns:
             self._trim(iri, stream)
 
     @staticmethod
-    def _keys(member: _Member, iri: str) -> Iterable[Key]:
+    def _keys(member: Member, iri: str) -> Iterable[Key]:
         return () if member.concern is None else member.concern.keys.get(iri, ())
+
+    def _know(self, member: Member, lineage: Hashable) -> None:
+        """Others may join it, until something comes."""
+        member.lineage = lineage
+        self._known[member.equal, lineage] = member
+        for iri in member.seen:
+            self._streams[iri].known[member] = None
+
+    def _touch(self, member: Member) -> None:
+        """Its state is not the one of before any more."""
+        if self._known.get((member.equal, member.lineage)) is member:
+            del self._known[member.equal, member.lineage]
+            for iri in member.seen:
+                self._streams[iri].known.pop(member, None)
+        member.lineage, member.ended = object(), ()
 
     # --- what comes ---------------------------------------------------------------------------------
 
@@ -172,6 +193,8 @@ class ApartRuns:
         stream = self._streams.get(iri)
         if stream is None:
             return []
+        for member in tuple(stream.known):
+            self._touch(member)
         missed = {member: self._missed(member) for member in self._concerned(stream, batch) if member in stream.asleep}
         touched = [*stream.awake, *missed]
         if stream.asleep:
@@ -183,11 +206,13 @@ class ApartRuns:
         outcomes: list[Outcome] = []
         for member in touched:
             outcomes += self._step(member, [*missed.get(member, ()), (iri, batch)])
-        return outcomes + self._catch_up_some(iri, stream, len(batch)) if stream.asleep else outcomes
+        if stream.asleep:
+            outcomes += self._catch_up_some(iri, stream, len(batch))
+        return self._in_order(outcomes)
 
-    def _concerned(self, stream: _Stream, batch: EventBatch) -> dict[_Member, None]:
+    def _concerned(self, stream: _Stream, batch: EventBatch) -> dict[Member, None]:
         """Those that a batch concerns."""
-        found: dict[_Member, None] = {}
+        found: dict[Member, None] = {}
         for key in keys_in(batch, stream.wanted, stream.paired) if stream.wanted else ():
             found |= stream.wanted[key]
         if found:
@@ -201,12 +226,23 @@ class ApartRuns:
         stream = self._streams.get(iri)
         if stream is None:
             return []
+        for member in tuple(stream.known):
+            self._touch(member)
         if stream.asleep:
             stream.backlog.mark(time)
         outcomes: list[Outcome] = []
         for member in sorted(stream.awake, key=_number):
             outcomes += self._step(member, [(iri, time)])
+        return self._in_order(outcomes)
+
+    def _in_order(self, outcomes: list[Outcome]) -> list[Outcome]:
+        """Of registration."""
+        if len(self._members) > 1:
+            outcomes.sort(key=self._place_of)
         return outcomes
+
+    def _place_of(self, outcome: Outcome) -> int:
+        return self._number[outcome.run] if isinstance(outcome.run, AloneRun) else 0
 
     def catch_up(self, run: AloneRun) -> list[Outcome]:
         """Hand a run what it has not been handed yet; nothing for one that is not registered."""
@@ -234,26 +270,62 @@ class ApartRuns:
 
     def settle(self, run: AloneRun) -> list[Outcome]:
         """One run takes everything seen so far as complete."""
-        member = self._members[run]
-        return self._step(member, self._missed(member), run.settle, quiet=False)
+        return self._by_itself(run, "settle", lambda member: self._step(member, [], run.settle, quiet=False))
 
     def close(self, run: AloneRun) -> list[Outcome]:
         """The streams have ended for one run; `remove` it afterwards."""
+        return self._by_itself(run, "close", lambda member: self._step(member, [], run.close, quiet=False))
+
+    def forget(self, run: AloneRun, at: int) -> None:
+        """See `AloneRun.forget`; the run has caught up."""
+        def forgets(member: Member) -> list[Outcome]:
+            run.forget(at)
+            return []
+
+        self._by_itself(run, "forget", forgets)
+
+    def _by_itself(self, run: AloneRun, what: str, step: Callable[[Member], list[Outcome]]) -> list[Outcome]:
+        """What a run does that those in the same state do not, or have just done; what has come of it."""
+        outcomes = self.catch_up(run)
+        if any(outcome.error is not None for outcome in outcomes):
+            return outcomes
         member = self._members[run]
-        return self._step(member, self._missed(member), run.close, quiet=False)
+        lineage = member.lineage, what
+        there = self._known.get((member.equal, lineage))
+        if there is not None:
+            self._members[run] = there
+            member.drop(run)
+            if not member.runs:
+                self._leave(member)
+            there.take_in(run)
+            return [*outcomes, *(outcome._replace(run=run) for outcome in there.ended)]
+        if len(member.runs) > 1:
+            member = self._members[run] = member.part(run, self._terms)
+            self._enter(member)
+            self._place(member)
+        ended = step(member)
+        self._touch(member)
+        self._know(member, lineage)
+        member.ended = ended
+        return [*outcomes, *ended]
 
     def keep_answers(self, run: AloneRun) -> bool:
         """The KB is about to change, and the run has caught up: see `AloneRun.keep_answers`. Raises KbError."""
         member = self._members.get(run)
-        if member is not None and run.reads_kb:
+        if member is None:
+            return run.keep_answers()
+        if run.reads_kb:
             assert not any(isinstance(item, EventBatch) for _, item in self._missed(member)), "catch_up first"
             member.wake()
             self._place(member)
-        return run.keep_answers()
+        kept = member.keep_answers(run)
+        if kept:
+            self._touch(member)
+        return kept
 
     # --- one run ------------------------------------------------------------------------------------
 
-    def _missed(self, member: _Member) -> list[_Item]:
+    def _missed(self, member: Member) -> list[_Item]:
         """What one that is asleep has not been handed."""
         if member not in self._streams[next(iter(member.seen))].asleep:
             return []
@@ -279,7 +351,7 @@ class ApartRuns:
                     punctuation = max(punctuation, mark)
         return items
 
-    def _passed(self, member: _Member, iri: str) -> _Passed | None:
+    def _passed(self, member: Member, iri: str) -> _Passed | None:
         """What one that is asleep need not see at all: events that come in order, but for the last ones."""
         concern, order, seen = member.concern, member.run.order, member.seen[iri]
         if concern is None or concern.needed is None or len(member.seen) > 1:
@@ -289,12 +361,14 @@ class ApartRuns:
         return _Passed(events, last) if events and order.takes(0, first) else None
 
     def _step(
-        self, member: _Member, items: Sequence[_Item], end: Callable[[], None] | None = None, *, quiet: bool = True
+        self, member: Member, items: Sequence[_Item], end: Callable[[], None] | None = None, *, quiet: bool = True
     ) -> list[Outcome]:
         """Hand events and punctuations to a run, one after the other, and let it work through what is complete then;
         what has come of that. `quiet`: nothing if it has found nothing."""
         run = member.run
-        self._stepped.add(run)
+        run.origin = None
+        self._touch(member)
+        self._stepped.update(member.runs)
         known, late = run.faults.count, dict[str, EventBatch]()
         try:
             for iri, item in items:
@@ -310,7 +384,7 @@ class ApartRuns:
         except Exception as error:
             member.wake()  # whatever it has not done it may do at the next event
             self._place(member)
-            return [Outcome(run, [], None, error)]
+            return member.told([Outcome(run, [], None, error)])
         member.stepped()
         self._place(member)
         left_out = run.faults.count - known
@@ -318,9 +392,9 @@ class ApartRuns:
         outcomes = [Outcome(run, [], each, stream=iri) for iri, each in others]
         if found or last[1] is not None or left_out or not quiet:
             outcomes.append(Outcome(run, found, last[1], left_out=left_out, stream=last[0]))
-        return outcomes
+        return member.told(outcomes)
 
-    def _place(self, member: _Member) -> None:
+    def _place(self, member: Member) -> None:
         """Among those awake, or last among those asleep."""
         rests = member.rests
         for iri in member.seen:
@@ -333,5 +407,5 @@ class ApartRuns:
             member.seen[iri] = stream.backlog.end
 
 
-def _number(member: _Member) -> int:
+def _number(member: Member) -> int:
     return member.number

@@ -18,6 +18,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
+from oxiseq.engine.output.folding import Folded, MatchFolder
 from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows
@@ -29,7 +30,7 @@ from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.sequence.run import Found, SequenceRun
+from oxiseq.engine.sequence.run import Found, Picker, SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
@@ -51,6 +52,7 @@ class Findings:
 
     found: Found | None
     counts: Sequence[Counts]
+    folded: Sequence[Folded]
     until: int
     start: int
 
@@ -87,7 +89,10 @@ class Finder:
         """Nothing has been seen."""
         plan, exists = self.plan, self.answers.exists
         self.rows = RowStore(len(plan.stored))
-        picker = None
+        picker: Picker | None = None
+        self._folder = None
+        if plan.folding is not None:
+            picker = self._folder = MatchFolder(plan, plan.folding, self.rows, self._terms)
         if plan.ranking is not None and plan.sequence.clauses.picks:
             picker = MatchPicker(plan, plan.ranking, self.rows, self._terms)
         self.sequence = SequenceRun(
@@ -219,7 +224,9 @@ class Finder:
                 self._deferred.hold(found, self.rows)
                 found = self._deferred.release(until, self.window_start, self._seen(bool(sources)))
         counts = self.sequence.take_counts() if self.plan.sequence.counted else ()
-        return Findings(found, counts, until, self.window_start)
+        if self._folder is not None:
+            return Findings(None, counts, self._folder.take(), until, self.window_start)
+        return Findings(found, counts, (), until, self.window_start)
 
     def _count_by_window(self) -> None:
         plan = self.plan
@@ -356,7 +363,7 @@ class Finder:
 def of_all(finder: Finder, plan: QueryPlan) -> QueryPlan:
     """The plan of a query whose matches a finder finds: its own answer, made of the finder's rows."""
     return replace(finder.plan, query=plan.query, answer=plan.answer, limit=plan.limit, summary=plan.summary,
-                   written=plan.written, listed=plan.listed)  # fmt: skip
+                   written=plan.written, listed=plan.listed, folding=plan.folding)  # fmt: skip
 
 
 def _are_terms(plan: QueryPlan) -> NDArray[np.bool_]:

@@ -133,10 +133,12 @@ class Group:
                 self.recent.add(self.taken)
                 self.events += sum(map(len, self.taken))
                 self.taken = ()
-        for run, (batch,) in self.found.items():
-            run.matches += len(batch.time)
+        outcomes = []
+        for run, batches in self.found.items():  # of thousands of queries
+            run.matches += len(batches[0].time)
+            outcomes.append(Outcome(run, batches))
         if late is None:
-            return [Outcome(run, batches) for run, batches in self.found.items()]
+            return outcomes
         return [Outcome(run, self.found.get(run, []), late) for run in self.runs]
 
     # --- the KB -------------------------------------------------------------------------------------
@@ -191,34 +193,37 @@ class Group:
     def _deal(self, part: Part, found: dict[RspRun, list[MatchBatch]], terms: TermDictionary) -> None:
         """Each query of a part has its rows, in the columns that it shows."""
         shown: dict[int, _Shown] = {}
+        built, ways = self._built, self._ways
         for queries, low, high in part.pieces:
-            mine: dict[int, MatchBatch] = {}
             for number in queries:
-                run, way = self._built[number], self._ways[number]
+                run, way = built[number], ways[number]
                 if run is None:
                     continue
-                if way not in mine:
-                    if way not in shown:
-                        whole = run.batch(part.at, part.rows)
-                        terms.hold(whole.values)
-                        shown[way] = _Shown(whole)
-                    mine[way] = shown[way].of(low, high)
-                found[run] = [mine[way]]
+                if way not in shown:
+                    whole = run.batch(part.at, part.rows)
+                    terms.hold(whole.values)
+                    shown[way] = _Shown(whole)
+                found[run] = [shown[way].of(low, high)]
 
 
 class _Shown:
     """Matches without events, of several queries."""
 
     def __init__(self, whole: MatchBatch) -> None:
-        self._whole = whole
+        self._whole, self._count = whole, len(whole.time)
         self._ends: dict[int, NDArray[np.int64]] = {}
+        self._last, self._low, self._high = whole, 0, self._count
 
     def of(self, low: int, high: int) -> MatchBatch:
-        """Some of them, one after the other."""
+        """Some of them, one after the other; equal queries ask for the same, one after the other."""
+        if low == self._low and high == self._high:
+            return self._last
         whole, count = self._whole, high - low
-        if count == len(whole.time):
-            return whole
         ends = self._ends.get(count)
         if ends is None:
             ends = self._ends[count] = whole.ends[: count + 1]
-        return MatchBatch(whole.time[low:high], whole.values[low:high], ends, whole.event_letter, whole.event_time)
+        self._low, self._high = low, high
+        self._last = MatchBatch(
+            whole.time[low:high], whole.values[low:high], ends, whole.event_letter, whole.event_time
+        )
+        return self._last

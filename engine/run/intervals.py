@@ -8,7 +8,7 @@ Instants are worked through many at a time, unless rules feed each other: then o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
@@ -77,6 +77,9 @@ class IntervalRun(KbRun):
         self._begun: _Operators | None = None  # a query among many may never see an event that concerns it
         self._keys = self._pattern_keys()
         terms.register(self)
+
+    def another(self) -> Self:
+        return type(self)(self._plan, self._terms, self._kb.present, self.order.start, self.lateness)
 
     @property
     def plan(self) -> IntervalPlan:

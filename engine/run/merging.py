@@ -9,6 +9,7 @@ same time comes after it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL, Watermark, Watermarks
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.dictionary import AnyIds
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
 @dataclass(slots=True)
@@ -29,15 +31,15 @@ class _Waiting(Watermark):
     newest: int = BEFORE_ALL
     """The largest time that waits."""
 
-    def save(self) -> State:
-        waiting = Marks.concat(self.pieces).save() if self.pieces else None
+    def save(self, terms: SavedTerms) -> State:
+        waiting = Marks.concat(self.pieces).save(terms) if self.pieces else None
         return {"waiting": waiting, "rising": self.rising, "largest": self.largest, "punctuation": self.punctuation}
 
     @classmethod
-    def restored(cls, state: State) -> _Waiting:
+    def restored(cls, state: State, terms: KnownTerms) -> _Waiting:
         restored = cls(largest=int(state["largest"]), punctuation=int(state["punctuation"]))
         if state["waiting"] is not None:
-            restored.wait(Marks.restored(state["waiting"]), bool(state["rising"]))
+            restored.wait(Marks.restored(state["waiting"], terms), bool(state["rising"]))
         return restored
 
     def wait(self, marks: Marks, rising: bool) -> None:
@@ -75,14 +77,18 @@ class Merging(Watermarks[_Waiting]):
     def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
         super().__init__((_Waiting() for _ in range(streams)), lateness, start)
 
-    def save(self) -> State:
+    def save(self, terms: SavedTerms) -> State:
         """Its state, with the events that wait."""
-        return {**self._save(), "streams": [waiting.save() for waiting in self._streams]}
+        return {**self._save(), "streams": [waiting.save(terms) for waiting in self._streams]}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
         self._restore(state)
-        self._streams = [_Waiting.restored(each) for each in state["streams"]]
+        self._streams = [_Waiting.restored(each, terms) for each in state["streams"]]
+
+    def held_ids(self) -> Iterator[AnyIds]:
+        """The terms of events that wait."""
+        return (piece.values for waiting in self._streams for piece in waiting.pieces)
 
     @property
     def partitions(self) -> list[NDArray[np.int64]]:

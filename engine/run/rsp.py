@@ -10,7 +10,7 @@ Queries of one store may share their state, as long as it is the same (together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.full_rows import FullRows
@@ -128,6 +127,9 @@ class RspRun(KbRun):
     def late(self) -> int:
         return super().late + self._before[1]
 
+    def another(self) -> Self:
+        return type(self)(self._plan, self._terms, self._kb.present, self.order.start, self.lateness)
+
     # --- a state that is shared ---------------------------------------------------------------------
 
     @property
@@ -138,11 +140,6 @@ class RspRun(KbRun):
     def remember(self) -> None:
         """Remember what the windows hold from now on."""
         self.recent = Recent(self._plan, None if self._newest is None else self._arrivals.passed)
-
-    @property
-    def kb_in_time(self) -> KbInTime:
-        """The KB as it sees it."""
-        return self._kb
 
     def knows_all(self, recent: Recent) -> bool:
         """Whether its state is of the KB that holds now and of what its windows hold, and of nothing else. Blank nodes

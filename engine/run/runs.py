@@ -2,17 +2,18 @@
 
 SPAseq queries share clocks and matching (shared.py); those over windows share their state as long as it is the same
 (together.py); each other query has an order of its own (alone.py) and is handed events only when something may come of
-them (apart.py).
+them (apart.py). Of those, equal ones that are in the same state are one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.apart import ApartRuns
+from oxiseq.engine.run.equal import equal_by
 from oxiseq.engine.run.group import kind_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
@@ -35,15 +36,18 @@ class Runs:
         self._together = Together(terms)
         self._count = 0
 
-    def add(self, run: AnyRun, start: int | None = None, *, shares: bool = True) -> None:
-        """A query; `start` as it was given. shares: it may share its state with others. One of SPAseq has not seen any
-        event yet."""
+    def add(
+        self, run: AnyRun, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None
+    ) -> None:
+        """A query; `start` as it was given. shares: it may share its state with others. bounds: how large that may
+        become; one with bounds is one with equal queries that have the same, or shares nothing. One of SPAseq has not
+        seen any event yet."""
         self._number[run] = self._count
         self._count += 1
         if not isinstance(run, AloneRun):
-            self._shared.add(run, start, shares=shares)
-        elif not (shares and isinstance(run, RspRun) and self._is_together(run)):
-            self._apart.add(run)
+            self._shared.add(run, start, shares=shares, bounds=bounds)
+        elif not (shares and bounds is None and isinstance(run, RspRun) and self._is_together(run)):
+            self._apart.add(run, equal_by(run, bounds) if shares else None)
 
     def _is_together(self, run: RspRun) -> bool:
         kind = kind_of(run)
@@ -70,8 +74,15 @@ class Runs:
     def save(self, terms: SavedTerms) -> State:
         """The state of all queries, each of which has caught up."""
         assert not self._apart.behind, "catch_up first"
-        alone = [run.save(terms) for run in self._number if isinstance(run, AloneRun)]
-        return {"shared": self._shared.save(terms), "alone": alone}
+        alone, equal = list[State](), list[int]()
+        places: dict[int, int] = {}
+        for run in self._number:
+            if isinstance(run, AloneRun):
+                place = places.setdefault(self._apart.state_of(run), len(alone))
+                equal.append(place)
+                if place == len(alone):
+                    alone.append(run.save(terms))
+        return {"shared": self._shared.save(terms), "alone": alone, "equal": equal}
 
     def restore(self, state: State, runs: Sequence[AnyRun], terms: KnownTerms) -> None:
         """Go on from a saved state, with runs of the same plans in the same order that have not seen any event; when
@@ -79,9 +90,12 @@ class Runs:
         self._shared.restore(state["shared"], [run for run in runs if isinstance(run, QueryRun)], terms)
         self._number.update((run, number) for number, run in enumerate(runs))
         self._count = len(runs)
-        alone = [run for run in runs if isinstance(run, AloneRun)]
-        for run, saved in zip(alone, state["alone"], strict=True):
-            run.restore(saved, terms)
+        first: dict[int, AloneRun] = {}
+        for run, place in zip((run for run in runs if isinstance(run, AloneRun)), state["equal"], strict=True):
+            if first.setdefault(place, run) in self._apart:
+                self._apart.add_to(run, first[place])
+                continue
+            run.restore(state["alone"][place], terms)
             if not (isinstance(run, RspRun) and self._is_together(run)):
                 self._apart.add(run)
 
@@ -121,6 +135,15 @@ class Runs:
         if not isinstance(run, AloneRun):
             return self._shared.settle(run, until)
         return [_outcome(run, run.settle)] if run in self._together else self._apart.settle(run)
+
+    def forget(self, run: AnyRun, at: int) -> None:
+        """One query gives up its partial matches, and has caught up before: see `AloneRun.forget`."""
+        if not isinstance(run, AloneRun):
+            self._shared.forget(run, at)
+        elif run in self._together:
+            run.forget(at)
+        else:
+            self._apart.forget(run, at)
 
     def close(self, run: AnyRun) -> list[Outcome]:
         """The streams have ended for one query; `remove` it afterwards."""

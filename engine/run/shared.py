@@ -11,7 +11,7 @@ are alike and have seen the same find their matches together (alike.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -82,17 +82,25 @@ class SharedRuns:
         self._count = 0
         self._stepped: set[QueryRun] = set()
         self._by_themselves: set[QueryRun] = set()
+        self._bounds: dict[QueryRun, Hashable] = {}
+        """Of the states of those that have some."""
+        self._forgotten: tuple[tuple[object, ...], QueryRun] | None = None
+        """The last that has forgotten, and of which state."""
 
     def stepped(self) -> set[QueryRun]:
         """Those that have worked on an instant since the last call."""
         stepped, self._stepped = self._stepped, set()
         return stepped
 
-    def add(self, run: QueryRun, start: int | None = None, *, shares: bool = True) -> None:
+    def add(
+        self, run: QueryRun, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None
+    ) -> None:
         """A query that has not seen any event yet; `start` as it was given. shares: it may find its matches together
-        with others."""
+        with others. bounds: of its state, None without any."""
         if not shares:
             self._by_themselves.add(run)
+        if bounds is not None:
+            self._bounds[run] = bounds
         self._number[run] = self._count
         self._count += 1
         kind = run.plan.streams, run.lateness, start
@@ -109,6 +117,9 @@ class SharedRuns:
         del self._number[run]
         self._stepped.discard(run)
         self._by_themselves.discard(run)
+        self._bounds.pop(run, None)
+        if self._forgotten is not None and self._forgotten[1] is run:
+            self._forgotten = None
 
     def save(self, terms: SavedTerms) -> State:
         """The state of all queries, in order of registration; clocks that they share once."""
@@ -162,6 +173,14 @@ class SharedRuns:
         if run.own_answers:
             self._group(run).keeping.add(run)
         return kept
+
+    def forget(self, run: QueryRun, at: int) -> None:
+        """See `QueryRun.forget`. Those that have told the same and do so one after the other go on together."""
+        before = run.finder, run.teller, run.clock, run.clock.instants, run.clock.passed
+        run.forget(at)
+        if self._forgotten is not None and self._forgotten[0] == before and self._forgotten[1] in self._number:
+            run.share(self._forgotten[1].finder, self._forgotten[1].teller)
+        self._forgotten = before, run
 
     def settle(self, run: QueryRun, until: int = BEFORE_ALL) -> list[Outcome]:
         """One query takes every instant seen so far as complete, and all before `until` (µs)."""
@@ -288,7 +307,8 @@ class SharedRuns:
     def _pass(self, kind: Kind) -> _Pass:
         """For the queries that there are; those that have not seen an instant may share."""
         runs = [run for group in self._groups[kind] for run in group.runs]
-        share([run for run in runs if not run.instants and run not in self._by_themselves], self._terms)
+        may_share = [run for run in runs if not run.instants and run not in self._by_themselves]
+        share(may_share, self._bounds, self._terms)
         return _Pass(runs, self._terms)
 
     def _work_together(

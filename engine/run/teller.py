@@ -14,6 +14,7 @@ from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.counted import CountedEntries
 from oxiseq.engine.output.entries import InstantNumbers, instants_of
+from oxiseq.engine.output.folding import instants_of_folded
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.summaries import Summaries
 from oxiseq.engine.output.write import AnswerWriter
@@ -84,6 +85,8 @@ class Teller:
         sliding = plan.window is not None and plan.window.sliding
         if self._counted is not None:
             found = self._counted.instants(findings.counts, findings.start, self._numbers)
+        elif plan.folding is not None:
+            found = instants_of_folded(findings.folded, self._numbers)
         else:
             found = instants_of(batches, len(plan.summary.keys), sliding, self._numbers)
         until = findings.until if findings.until >= AFTER_ALL else findings.until - self.undecided

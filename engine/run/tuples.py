@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, TypeVar
+from collections.abc import Iterator
+from typing import ClassVar, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,17 @@ from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.output.end_totals import EndTotals
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern, keys_of
 from oxiseq.engine.run.merging import Merging
 from oxiseq.engine.run.resets import Resets
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.grammar.ceql_algebra import AttributeWindow
+from oxiseq.grammar.ceql_algebra import AttributeWindow, summed_attributes
 
 Arrived = TypeVar("Arrived", EventBatch, TupleRows)
 I64 = NDArray[np.int64]
@@ -54,7 +58,7 @@ class TupleRun(AloneRun):
         self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0,
         capacities: Capacities | None = None,
     ) -> None:
-        self._plan = plan
+        self._plan, self._capacities = plan, capacities
         self.matches = 0
         self.resets, self.faults = Resets(), Faults()
         query = plan.query
@@ -62,11 +66,17 @@ class TupleRun(AloneRun):
         window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
         facts, vocab, self._partitions = compile_facts(plan.atoms), query.vocab or "", Partitions(len(by))
         self._dictionary = terms
-        self._terms = TermMarker(facts, vocab, terms, self._partitions, by, window)
-        self._tables = TableMarker(facts, vocab, self._partitions, by, window)
+        summed = summed_attributes(query)
+        self._terms = TermMarker(facts, vocab, terms, self._partitions, by, window, summed)
+        self._tables = TableMarker(facts, vocab, terms, self._partitions, by, window, summed)
         self._merging = Merging(len(plan.streams), lateness, start)
-        self._cea = CeaRun(plan, capacities)
-        self._log = _Log()
+        self._totals = None
+        if query.totals is not None:
+            self._totals = EndTotals(plan, query.totals, terms, lambda positions: self._log.values(positions),
+                                     lambda positions: self._log.at(positions)[0])  # fmt: skip
+            terms.register(self)
+        self._cea = CeaRun(plan, capacities, self._totals)
+        self._log = _Log(len(summed))
         self._look_at = self._look_after = 0
         self._waiting_only = 0
 
@@ -75,6 +85,10 @@ class TupleRun(AloneRun):
         attributes = self._terms.attributes
         fault = faults_in(self._plan.query.vocab or "", attributes, batch, terms)
         return None if fault is None else unfit(stream, batch.time, fault, attributes)
+
+    def another(self) -> Self:
+        order, capacities = self._merging, self._capacities
+        return type(self)(self._plan, self._dictionary, order.start, order.lateness, capacities)
 
     @property
     def plan(self) -> CeaPlan:
@@ -106,13 +120,14 @@ class TupleRun(AloneRun):
         late = self._merging.push(self.plan.streams.index(stream), marks)
         return None if late is None else batch.take(late)
 
-    def advance(self) -> list[ComplexEvents]:
-        """Work through all events whose place is known by now; what was found, in order of end."""
+    def advance(self) -> list[ComplexEvents | MatchBatch]:
+        """Work through all events whose place is known by now; what was found, in order of end: complex events, or rows
+        of totals."""
         taken = self._merging.take()
         if taken is None:
             return []
         marks, streams = taken
-        found = []
+        found: list[ComplexEvents | MatchBatch] = []
         for low in range(0, len(marks), CHUNK):
             part = slice(low, low + CHUNK)
             batch = self._work(marks if len(marks) <= CHUNK else marks.take(part), streams[part])
@@ -150,10 +165,12 @@ class TupleRun(AloneRun):
         self._look_at = 2 * self._partitions.records
         self._look_after = self._merging.events + sum(map(len, waiting)) + self._cea.records
 
-    def _work(self, marks: Marks, streams: I64) -> ComplexEvents | None:
-        self._log.add(marks.time, streams)
+    def _work(self, marks: Marks, streams: I64) -> ComplexEvents | MatchBatch | None:
+        self._log.add(marks.time, streams, marks.values)
         found = self._cea.feed(MarkedEvents(marks.symbol, marks.time, marks.partition, marks.attribute))
-        made = self._complex_events(found) if len(found) else None
+        made: ComplexEvents | MatchBatch | None = self._complex_events(found) if len(found) else None
+        if self._totals is not None:
+            made = self._totals.take()
         self._log.forget(self._cea.oldest)
         return made
 
@@ -164,22 +181,27 @@ class TupleRun(AloneRun):
             found.start, found.end, time, found.offsets, found.positions, found.held, event_time, event_stream
         )
 
+    def held_ids(self) -> Iterator[AnyIds]:
+        """The terms that aggregates may be of."""
+        yield from self._merging.held_ids()
+        yield self._log.ids
+
     def save(self, terms: SavedTerms) -> State:
-        """Its state between batches; it holds no ids."""
+        """Its state between batches."""
         self._collect_partitions()
         automaton = self._cea.save()
         self._log.forget(self._cea.oldest)
         return {"matches": self.matches, "resets": self.resets.save(), "faults": self.faults.save(),
-                "partitions": self._partitions.save(), "merging": self._merging.save(),
-                "automaton": automaton, "log": self._log.save()}  # fmt: skip
+                "partitions": self._partitions.save(), "merging": self._merging.save(terms),
+                "automaton": automaton, "log": self._log.save(terms)}  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         self.matches, self.resets = int(state["matches"]), Resets.restored(state["resets"])
         self.faults = Faults.restored(state["faults"])
         self._partitions.restore(state["partitions"])
-        self._merging.restore(state["merging"])
+        self._merging.restore(state["merging"], terms)
         self._cea.restore(state["automaton"])
-        self._log.restore(state["log"])
+        self._log.restore(state["log"], terms)
 
     # --- what it tells ------------------------------------------------------------------------------
 
@@ -229,18 +251,20 @@ class TupleRun(AloneRun):
         self.resets = self.resets.another(at, self._log.newest, self.records)
         self._cea.forget()
         self._collect_partitions()
-        self._log = _Log(self._cea.position, self._log.newest)
+        self._log = _Log(self._log.ids.shape[1], self._cea.position, self._log.newest)
 
 
 class _Log:
-    """Time and stream of the events by position, from some position on."""
+    """Time, stream and values of the events by position, from some position on. `attributes`: how many values each
+    has."""
 
-    def __init__(self, first: int = 0, newest: int = 0) -> None:
+    def __init__(self, attributes: int, first: int = 0, newest: int = 0) -> None:
         self._first, self._count, self._gone = first, 0, 0
         self.newest = newest
         """The time of the last one that came; 0 if none has."""
         self._time = np.zeros(_FIRST, np.int64)
         self._stream = np.zeros(_FIRST, np.int64)
+        self._values = np.zeros((_FIRST, attributes), np.int64)
 
     @property
     def held(self) -> int:
@@ -250,27 +274,34 @@ class _Log:
     @property
     def bytes(self) -> int:
         """With room for more."""
-        return self._time.nbytes + self._stream.nbytes
+        return self._time.nbytes + self._stream.nbytes + self._values.nbytes
 
-    def save(self) -> State:
+    @property
+    def ids(self) -> I64:
+        """All values, which are ids of terms."""
+        return self._values[self._gone : self._count]
+
+    def save(self, terms: SavedTerms) -> State:
         """The events that are asked for."""
         part = slice(self._gone, self._count)
         return {"first": self._first + self._gone, "time": self._time[part], "stream": self._stream[part],
-                "newest": self.newest}  # fmt: skip
+                "values": terms.ids(self.ids), "newest": self.newest}  # fmt: skip
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
         self._first, self._count, self._gone = int(state["first"]), 0, 0
-        self.add(state["time"], state["stream"])
+        self.add(state["time"], state["stream"], terms.ids(state["values"]).astype(np.int64))
         self.newest = int(state["newest"])
 
-    def add(self, time: I64, stream: I64) -> None:
+    def add(self, time: I64, stream: I64, values: I64) -> None:
         """The events at the next positions."""
         count = self._count + len(time)
         if count > len(self._time):
-            more = np.zeros(max(count, 2 * len(self._time)) - len(self._time), np.int64)
-            self._time, self._stream = np.concatenate([self._time, more]), np.concatenate([self._stream, more])
-        self._time[self._count : count], self._stream[self._count : count] = time, stream
+            room = max(count, 2 * len(self._time))
+            self._time, self._stream = longer(self._time, room), longer(self._stream, room)
+            self._values = longer(self._values, room)
+        part = slice(self._count, count)
+        self._time[part], self._stream[part], self._values[part] = time, stream, values
         self._count = count
         self.newest = int(time[-1]) if len(time) else self.newest
 
@@ -278,10 +309,16 @@ class _Log:
         """Times and streams."""
         return self._time[positions - self._first], self._stream[positions - self._first]
 
+    def values(self, positions: I64) -> I64:
+        """i64[n, attributes]: of the events at these positions."""
+        found: I64 = self._values[positions - self._first]
+        return found
+
     def forget(self, before: int) -> None:
         """Nobody asks for what is before this position; it goes when that is most of what is kept."""
         gone = self._gone = min(max(before - self._first, 0), self._count)
         if 2 * gone > self._count:
             kept = self._count - gone
-            self._time[:kept], self._stream[:kept] = self._time[gone : self._count], self._stream[gone : self._count]
+            for array in (self._time, self._stream, self._values):
+                array[:kept] = array[gone : self._count].copy()
             self._first, self._count, self._gone = self._first + gone, kept, 0

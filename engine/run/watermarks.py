@@ -89,6 +89,11 @@ class Watermarks(ABC, Generic[S]):
         return self._start
 
     @property
+    def fresh(self) -> bool:
+        """Whether nothing has come, not even a punctuation."""
+        return not self.events and all(mark.punctuation == BEFORE_ALL for mark in self._streams)
+
+    @property
     @abstractmethod
     def open(self) -> bool:
         """Whether events wait."""

@@ -34,6 +34,11 @@ class KbRun(AloneRun):
     def order(self) -> Arrivals:
         return self._arrivals
 
+    @property
+    def kb_in_time(self) -> KbInTime:
+        """The KB as it sees it."""
+        return self._kb
+
     def advance(self) -> list[MatchBatch]:
         """Work through all that is complete by now: what is found, in order. Raises LimitError, KbError. An error of
         the KB loses nothing: the next call hands out what this one did not."""

@@ -17,6 +17,7 @@ gives others); one that nothing in the state names may have another label in lat
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias, TypeVar, overload
 
@@ -27,13 +28,13 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.run.clock import Clock
+from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import AnyRun, Runs
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.container import pack, unpack
-from oxiseq.engine.snapshot.plans import fingerprint
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -85,6 +86,7 @@ def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase
             run.restore(state, Clock.restored(state["clock"], known), known)
         else:
             run.restore(state, known)
+            run.origin = hashlib.blake2b(data, digest_size=16).digest()
         return run
 
     return _of_this_version(made)

@@ -59,12 +59,12 @@ def main() -> tuple[list[oxiseq.Match], list[oxiseq.Match]]:
     surges = store.register((HERE / "surges.spaseq").read_text(encoding="utf-8"))
     streets = store.register((HERE / "streets.spaseq").read_text(encoding="utf-8"))
     pairs: list[oxiseq.Match] = []
-    streets.on_match(pairs.append)
+    streets.subscribe(pairs.append)
     for _ in push(store):
         pass  # a server would wait for the next reading here
     surges.close()
     streets.close()
-    return list(surges.matches()), pairs
+    return list(surges.wait()), pairs
 
 
 if __name__ == "__main__":

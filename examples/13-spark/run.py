@@ -69,8 +69,8 @@ def main() -> tuple[Arranged, list[tuple[str, ...]]]:
             .start()
         )  # fmt: skip
         running.awaitTermination()
-        found = spark.read.parquet(str(folder / "found")).orderBy("time").collect()
-    rows = [(f"{row.time:%T}", row.company, row.sector, row.p1, row.p2, row.p3) for row in found]
+        found = spark.read.parquet(str(folder / "found")).orderBy("at").collect()
+    rows = [(f"{row.at:%T}", row.company, row.sector, row.p1, row.p2, row.p3) for row in found]
     for row in rows:
         print(*row)
     return arranged, rows

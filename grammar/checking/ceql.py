@@ -4,7 +4,8 @@ unbounded    no WITHIN: partial matches are kept for ever
 constant     a condition that asks for no attribute
 name         AS gives a name that is also a type
 consume      CONSUME BY PARTITION without partitions
-select       a name stands twice in SELECT
+select       a name stands twice in SELECT, or means nothing there
+group        an attribute by which complex events are not apart
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from oxiseq.grammar.ceql_algebra import (
     subformulas,
     variables,
 )
+from oxiseq.grammar.checking.ceql_totals import check_totals
 from oxiseq.grammar.checking.common import check_consumption, check_limit, check_sample, check_window
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding
@@ -88,4 +90,4 @@ def _all(formula: Formula) -> Iterator[Formula]:
         yield from _all(inner)
 
 
-CEQL_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (_names, _formula, _clauses)
+CEQL_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (_names, _formula, _clauses, check_totals)

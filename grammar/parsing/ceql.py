@@ -11,8 +11,9 @@ from collections.abc import Sequence as Items
 from lark import Token, Tree
 from pyoxigraph import NamedNode, Variable
 
-from oxiseq.grammar.algebra import Call, Expression, Partition, Span, Window
+from oxiseq.grammar.algebra import NOWHERE, Aggregate, Call, Expression, Partition, Span, Window
 from oxiseq.grammar.ceql_algebra import (
+    OF,
     AllOf,
     AnyOf,
     AttributeWindow,
@@ -28,6 +29,8 @@ from oxiseq.grammar.ceql_algebra import (
     Name,
     Named,
     StartOrder,
+    Told,
+    Totals,
 )
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
@@ -47,8 +50,9 @@ class CeqlBuilder(ClauseBuilder):
         (select,) = trees(tree, "select")
         (streams,) = trees(tree, "from")
         (formula,) = trees(tree, *_FORMULAS)
+        totals = self.totals(select, trees(tree, "group"), trees(tree, "having"))
         return CeqlQuery(
-            None if tokens(select, "STAR") else self.names(select),
+            None if tokens(select, "STAR") or totals is not None else self.names(select),
             self.names(streams),
             self.formula(formula),
             self.window(trees(tree, "within")),
@@ -59,6 +63,7 @@ class CeqlBuilder(ClauseBuilder):
             self.limit(trees(tree, "limit")),
             self.order(trees(tree, "order")),
             self.sample(trees(tree, "sample")),
+            totals,
             span=where(tree),
             text=self.text,
         )
@@ -108,6 +113,46 @@ class CeqlBuilder(ClauseBuilder):
         except ValueError as reason:
             raise self.error(f"{token} is not an attribute's name: {reason}", span_of(token)) from None
 
+    # --- what is told of all that end at one event -------------------------------------------------
+
+    def totals(
+        self, select: Tree[Token], group: Items[Tree[Token]], having: Items[Tree[Token]]
+    ) -> Totals | None:
+        """None where each complex event is told by itself."""
+        told = trees(select, "told")
+        by, condition = self.only(group, "GROUP BY", "group"), self.only(having, "HAVING", "having")
+        clause = by or condition
+        if not told and clause is None:
+            return None
+        names = tokens(select, "NAME", "STAR")
+        if names or not told:
+            message = f"SELECT {names[0]} tells complex events one by one, aggregates are of all that end at one event"
+            hint = "write SELECT COUNT(*) AS n, or leave aggregates, GROUP BY and HAVING out"
+            raise self.error(message, span_of(names[0]), hint=hint, code="select")
+        return Totals(
+            tuple(map(self.told, told)),
+            () if by is None else tuple(self.attribute(tokens(key, "NAME")[0]) for key in trees(by, "key")),
+            None if condition is None else self.predicate(condition.children[0]),
+            by_span=NOWHERE if by is None else where(by),
+            having_span=NOWHERE if condition is None else where(condition),
+        )
+
+    def told(self, node: Tree[Token]) -> Told:
+        expression, *name = node.children
+        value = self.predicate(expression)
+        if not name:
+            assert isinstance(expression, Tree)
+            name = list(tokens(expression, "NAME"))
+        return Told(value, str(name[0]), span=where(node))
+
+    def over_all(self, node: Tree[Token], span: Span) -> Aggregate:
+        function, what, *attribute = node.children
+        name = str(function).upper()
+        if not attribute:
+            return Aggregate(name, None if what == "*" else self.attribute(Token("NAME", what)), span=span)
+        arguments = tuple(self.attribute(Token("NAME", each)) for each in (what, *attribute))
+        return Aggregate(name, Call(OF, arguments, span=span), span=span)
+
     # --- formulas ---------------------------------------------------------------------------------
 
     def formula(self, node: Node) -> Formula:
@@ -146,7 +191,7 @@ class CeqlBuilder(ClauseBuilder):
     # --- predicates -------------------------------------------------------------------------------
 
     def predicate(self, node: Node) -> Expression:
-        """An expression over attributes."""
+        """An expression over attributes, or over aggregates."""
         assert isinstance(node, Tree)
         span = where(node)
         match kind(node):
@@ -154,6 +199,10 @@ class CeqlBuilder(ClauseBuilder):
                 return self.attribute(tokens(node, "NAME")[0])
             case "literal":
                 return self.literal(node)
+            case "aggregate":
+                return self.over_all(node, span)
+            case "key":
+                return Call(OF, (self.attribute(tokens(node, "NAME")[0]),), span=span)
             case "or" | "and" | "not" as rule:
                 return Call(_LOGIC[rule], tuple(self.predicate(c) for c in node.children), span=span)
             case "signed":

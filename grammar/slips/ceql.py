@@ -25,11 +25,12 @@ CEQL_COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*|--[^\n]*|/\*.*?\*/", re.DO
 
 CEQL_KEYWORDS = [
     *["VOCAB", "SELECT", "FROM", "WHERE", "AS", "FILTER", "AND", "OR", "NOT", "PARTITION", "BY", "WITHIN", "CONSUME"],
-    *["ORDER", "START", "LIMIT", "SAMPLE", "SEED", "ALL", "NEXT", "LAST", "MAX", "STRICT", "EVENTS"],
+    *["GROUP", "HAVING", "COUNT", "SUM", "AVG", "MIN", "ORDER", "START", "LIMIT", "SAMPLE", "SEED", "ALL", "NEXT"],
+    *["LAST", "MAX", "STRICT", "EVENTS"],
 ]
 _STEPS = {"->": ";", "=>": ";", "THEN": ";", "FOLLOWED": ";", ".": ";", "-": ";", "|": "OR", "||": "OR"}
 _LOGIC = {"&&": "AND", "&": "AND", "||": "OR", "|": "OR", "!": "NOT", ",": "AND"}
-_END = ("FILTER", "PARTITION", "WITHIN", "CONSUME", "ORDER", "LIMIT", "SAMPLE")
+_END = ("FILTER", "PARTITION", "WITHIN", "GROUP", "HAVING", "CONSUME", "ORDER", "LIMIT", "SAMPLE")
 
 
 def _missing_close(s: Slip) -> Said | None:
@@ -64,14 +65,34 @@ def _select(s: Slip) -> Said | None:
         return Said("complex events are a set: leave DISTINCT out")
     if s.last_word in ("ALL", "NEXT", "LAST", "MAX", "STRICT") and s.found == "*":
         return Said("SELECT takes one strategy")
-    if s.found == "(":
-        return Said("SELECT takes names of variables and types only")
     if s.word == "WHERE":
         return Said("name the stream: FROM Stock WHERE ...")
     if s.word == "AS":
         return Said("names are given in WHERE: BUY AS b")
     if s.kind == "word" and "COMMA" in s.accepts and not get_close_matches(s.word, ["FROM"], 1, 0.7):
         return Said("names are separated by commas")
+    return None
+
+
+def _totals(s: Slip) -> Said | None:
+    """In a column, or in HAVING, where aggregates stand."""
+    if s.accepts == {"RPAR", "LSQB"} or s.accepts == {"NAME", "STAR"}:
+        if s.last_word == "DISTINCT":
+            return Said("complex events are a set, and values are taken as often as they are there: leave DISTINCT out")
+        return Said("an aggregate is COUNT(*), COUNT(y) or SUM(y[price]), where y names events in WHERE")
+    if s.accepts == {"RSQB"} and re.search(r"\(\s*\w+\s*\[[^\]]*$", s.before):
+        return Said("an attribute stands alone there; conditions stand in FILTER: ... FILTER y[price > 100]")
+    if s.word == "AS" and "RPAR" in s.accepts and re.match(r"(?s).*\bSELECT\b[^\[]*\(", s.before, re.IGNORECASE):
+        return Said("columns stand without parentheses: COUNT(*) AS n")
+    if "_AS" in s.accepts and "_FROM" not in s.accepts and "SEMICOLON" not in s.accepts:
+        if s.word == "FROM" or s.found == ",":
+            return Said("name the column: COUNT(*) AS n")
+        if s.kind in ("word", "variable"):
+            return Said(f"AS gives the name: AS {s.found.lstrip('?$')}")
+    if s.accepts == {"LSQB"} and s.found == "(" and s.last_word in ("COUNT", "SUM", "AVG", "MIN", "MAX"):
+        return Said("conditions on all that end at one event stand behind WHERE: HAVING COUNT(*) > 100")
+    if s.accepts == {"LSQB"} and re.search(r"\bGROUP\s+BY\b[^;]*$", s.before, re.IGNORECASE):
+        return Said("attributes stand in brackets: GROUP BY [name], [volume]")
     return None
 
 
@@ -212,7 +233,7 @@ def _within(s: Slip) -> Said | None:
     if s.accepts == {"POLICY"}:
         return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
     if s.word in ("WHERE", "FROM", "SELECT") and "$END" in s.accepts:
-        behind = "PARTITION BY, WITHIN, CONSUME BY, ORDER BY, LIMIT or SAMPLE"
+        behind = "PARTITION BY, WITHIN, GROUP BY, HAVING, CONSUME BY, ORDER BY, LIMIT or SAMPLE"
         return Said(f"the order is SELECT, FROM, WHERE, then {behind}")
     return None
 
@@ -234,6 +255,7 @@ CEQL_RULES: tuple[Rule, ...] = (
     _too_many,
     _head,
     _within,
+    _totals,
     _select,
     _from,
     _operand,

@@ -160,6 +160,9 @@ def describe(accepts: frozenset[str]) -> str:
     if left >= _STEPS:
         words.append("an operator of CEL")
         left -= _STEPS | {"_AS", "PLUS", "COLON_PLUS", "_OR"}
+    if "AGGREGATE" in left:
+        words.append("an aggregate such as COUNT(*)")
+        left -= {"AGGREGATE", "LSQB", "STRING", "NUMBER", "BOOLEAN", "PLUS", "MINUS", "LPAR", "_NOT"}
     if left >= _VALUES:
         words.append("an attribute or a value")
         left -= _VALUES | {"PLUS", "MINUS", "LPAR", "_NOT"}

@@ -7,16 +7,20 @@ FILTER with OR over several events. Partitions are those of CEQL also where cont
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
     Atom,
+    Call,
     Disjunction,
+    Expression,
     Gpm,
     MatchFunction,
     Op,
+    Projection,
     Query,
     Repeat,
     Select,
@@ -27,6 +31,7 @@ from oxiseq.grammar.algebra import (
     Summary,
 )
 from oxiseq.grammar.ceql_algebra import (
+    OF,
     AttributeWindow,
     CeqlQuery,
     Either,
@@ -36,9 +41,12 @@ from oxiseq.grammar.ceql_algebra import (
     Formula,
     Iterated,
     Named,
+    Totals,
+    aggregates,
     subformulas,
 )
 from oxiseq.grammar.finding_tools import listing
+from oxiseq.grammar.render_ceql import render_predicate
 from oxiseq.grammar.translating.ceql_choices import twofold
 from oxiseq.grammar.translating.ceql_gpms import GpmWriter, Names
 from oxiseq.grammar.translating.ceql_places import Place, places_of
@@ -54,15 +62,17 @@ def ceql_as_spaseq(query: CeqlQuery) -> Translation:
     places = places_of(query.formula, query.text)
     _refuse_hidden(query, places)
     partition = query.partition.by if query.partition is not None else ()
-    names = Names({v.value for v in partition})
+    columns = {column.name for column in query.totals.columns} if query.totals is not None else set()
+    names = Names({v.value for v in partition} | columns)
     writer = GpmWriter(query.vocab or "", partition, bool(partition) and _counts_events(query), names)
     gpm_names = Names()
     gpms = [[_gpm(place, stream.name, len(query.streams) > 1, gpm_names, writer) for stream in query.streams]
             for place in places]  # fmt: skip
     strict = query.selection is not None and query.selection.strategy is Strategy.STRICT
     atoms = iter([_either([Atom(g.name) for g in each]) for each in gpms])
+    form = Select(None, False, None if strict else query.selection)
     translated = Query(
-        Select(None, False, None if strict else query.selection),
+        form if query.totals is None else replace(form, columns=_columns(query.totals)),
         tuple(Stream(s.name, NamedNode(writer.vocab + s.name)) for s in query.streams),
         _element(query.formula, atoms, strict),
         tuple(gpm for each in gpms for gpm in each),
@@ -72,9 +82,48 @@ def ceql_as_spaseq(query: CeqlQuery) -> Translation:
         query.partition,
         query.consumption,
         query.limit,
-        summary=Summary(order_by=((MatchFunction("STARTTIME"), query.order.descending),) if query.order else ()),
+        summary=_groups(query.totals) if query.totals is not None else _order(query),
     )
     return Translation(translated, (_EVENTS, *_held(query.formula, iter(gpms))))
+
+
+# --- what is told of all that end at once ---------------------------------------------------------
+
+
+def _order(query: CeqlQuery) -> Summary:
+    return Summary(order_by=((MatchFunction("STARTTIME"), query.order.descending),) if query.order else ())
+
+
+def _columns(totals: Totals) -> tuple[Projection, ...]:
+    made = [(Variable(column.name), _of_groups(column.expression)) for column in totals.columns]
+    return tuple(Projection(name, None if value == name else value) for name, value in made)
+
+
+def _groups(totals: Totals) -> Summary:
+    """Each event has a time of its own, so that those that end at it are those that end then."""
+    named = {Variable(column.name): column.expression for column in totals.columns}
+    having = () if totals.having is None else (_of_groups(_named(totals.having, named)),)
+    return Summary((*totals.by, MatchFunction("ENDTIME")), having)
+
+
+def _of_groups(expression: Expression) -> Expression:
+    """`[company]` is the partition's variable."""
+    match expression:
+        case Call("[]", (Variable() as attribute,)):
+            return attribute
+        case Call(name, args):
+            return Call(name, tuple(map(_of_groups, args)))
+    return expression
+
+
+def _named(expression: Expression, columns: Mapping[Variable, Expression]) -> Expression:
+    """With what the columns are for their names."""
+    match expression:
+        case Variable():
+            return columns[expression]
+        case Call(name, args) if name != OF:
+            return Call(name, tuple(_named(arg, columns) for arg in args))
+    return expression
 
 
 # --- what cannot be kept --------------------------------------------------------------------------
@@ -90,6 +139,16 @@ def _refuse(query: CeqlQuery) -> None:
     if query.sample is not None:
         message = "SAMPLE draws other matches in SPAseq: its draws are made of the query's text"
         raise refused(message, query.sample.span, query.text, "leave it out")
+    for aggregate in aggregates(query.totals) if query.totals is not None else ():
+        if aggregate.arg is not None:
+            message = f"{render_predicate(aggregate)} runs over all events of all complex events, whatever their places"
+            hint = "SPAseq's aggregates run over one pattern's values: only COUNT(*) is translated"
+            raise refused(message, aggregate.span, query.text, hint)
+    by = query.partition.by if query.partition is not None else ()
+    for column in query.totals.columns if query.totals is not None else ():
+        if Variable(column.name) in by and column.expression != Call(OF, (Variable(column.name),)):
+            message = f"{column.name} is a column here and an attribute of PARTITION BY"
+            raise refused(message, column.span, query.text, "both would be one variable: call the column otherwise")
     if two := twofold(query.formula):
         first, second = two
         message = f"an event {second.name} can stand here and at column {first.span.column} for the same complex event"

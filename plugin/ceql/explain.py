@@ -12,9 +12,17 @@ from typing import Any
 
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
+from oxiseq.engine.output.end_totals import MOST_LISTED
 from oxiseq.explanation import Explanation
-from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.render_ceql import render_formula, render_order, render_predicate, render_window
+from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, aggregates
+from oxiseq.grammar.render_ceql import (
+    render_formula,
+    render_groups,
+    render_order,
+    render_predicate,
+    render_told,
+    render_window,
+)
 from oxiseq.grammar.render_clauses import render_consumption, render_sample
 from oxiseq.pictures.drawing import Arrow, Node, draw
 from oxiseq.pictures.svg import Svg
@@ -57,20 +65,24 @@ class CeqlExplanation(Explanation):
     limit: int | None
     order: str | None
     sample: str | None
+    totals: str | None
+    """SELECT with aggregates, and GROUP BY and HAVING."""
+    counted: str | None
+    """How the complex events that aggregates run over are counted."""
     atoms: tuple[AtomFacts, ...]
     positions: tuple[PositionFacts, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """As JSON values."""
         return asdict(self)
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return as_text(self)
 
-    def to_dot(self) -> str:
+    def dot(self) -> str:
         return as_dot(self)
 
-    def to_svg(self) -> Svg:
+    def svg(self) -> Svg:
         """The automaton: a box per event of the formula, `:` on the arrows to the very next event, `;` to any later."""
         nodes = [Node("start", ""), *map(self._node, self.positions)]
         arrows = [Arrow("start", f"p{p.number}", ()) for p in self.positions if p.start]
@@ -103,12 +115,26 @@ def explain_ceql(plan: CeaPlan) -> CeqlExplanation:
         None if query.limit is None else query.limit.count,
         None if query.order is None else render_order(query.order).removeprefix("ORDER BY "),
         None if query.sample is None else render_sample(query.sample).removeprefix("SAMPLE "),
+        None if query.totals is None else ", ".join(map(render_told, query.totals.columns)),
+        None if query.totals is None else _counted(plan, query.totals),
         tuple(
             AtomFacts(i, _short(atom.type, query), tuple(render_predicate(p) for p in atom.predicates))
             for i, atom in enumerate(plan.atoms)
         ),
         tuple(_position(plan, n) for n in range(len(plan.positions.letters))),
     )
+
+
+def _counted(plan: CeaPlan, totals: Totals) -> str:
+    groups = "".join(f", {line}" for line in render_groups(totals))
+    return f"a row for each event at which complex events end{groups}; {_way(plan, totals)}"
+
+
+def _way(plan: CeaPlan, totals: Totals) -> str:
+    if plan.ambiguous and any(aggregate.arg is not None for aggregate in aggregates(totals)):
+        listed = f"{MOST_LISTED:,} at most are looked at one by one"
+        return f"they are counted by visiting live nodes; where several variables may hold an event {listed}"
+    return "they are counted by visiting live nodes, none is listed"
 
 
 def _position(plan: CeaPlan, n: int) -> PositionFacts:
@@ -133,7 +159,7 @@ def as_text(explanation: CeqlExplanation) -> str:
 
 
 def _lines(e: CeqlExplanation) -> Iterator[str]:
-    yield f"SELECT {', '.join(e.variables)}"
+    yield f"SELECT {', '.join(e.variables) if e.totals is None else e.totals}"
     yield e.formula
     yield f"window: {e.window}"
     yield f"strategy: {e.strategy}"
@@ -146,6 +172,8 @@ def _lines(e: CeqlExplanation) -> Iterator[str]:
         yield f"order: {e.order}, among those that end at one event"
     if e.sample is not None:
         yield f"sample: {e.sample}, among those that end at one event"
+    if e.counted is not None:
+        yield f"aggregates: {e.counted}"
     yield from ["", "streams", *(f"  {name} <{iri}>" for name, iri in e.streams.items())]
     yield from ["", "atoms", *(f"  {a.number}: {_condition(a)}" for a in e.atoms)]
     yield from ["", "automaton"]

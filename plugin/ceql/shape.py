@@ -18,7 +18,10 @@ _FEW_BITS = 16
 
 
 def ceql_shape(plan: CeaPlan, terms: TermDictionary) -> Shape:
-    """Events by variable. Who holds an event is a set of variables, numbered in each block anew."""
+    """Events by variable, or rows of totals. Who holds an event is a set of variables, numbered in each block anew."""
+    if plan.query.totals is not None:
+        names = tuple(column.name for column in plan.query.totals.columns)
+        return Shape(terms, "SELECT", names, plan.streams, spans=False, vocab=plan.query.vocab or "")
 
     def gather(shape: Shape, batches: Sequence[ComplexEvents]) -> Block:
         found = ComplexEvents.concat(batches, words_of(plan))

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from oxiseq.cli.options import STANDING, QueryFile, QuerySource, any_language_option
-from oxiseq.grammar import Finding, QueryError, check, parse
-from oxiseq.grammar.errors import Severity
+from oxiseq.grammar import Finding, QueryError, parse
 from oxiseq.grammar.over_store import check_over_store
+from oxiseq.query_text import QueryText
 
 _COLOURS = {"error": "red", "lint": "yellow"}
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A finding of the checks, or the error that parsing ended with."""
-
-    severity: Severity
-    what: Finding | QueryError
 
 
 @click.command("check", short_help="Tell errors and lints of queries, with their places.")
@@ -53,34 +45,31 @@ def check_command(
         ctx.exit(1)
 
 
-def findings(source: QuerySource) -> tuple[Found, ...]:
+def findings(source: QuerySource) -> tuple[Finding, ...]:
     """What is wrong with a query: the one syntax error, or all that the checks find."""
+    if source.language != STANDING:
+        return QueryText.of(source.text, source.language).check()
     try:
-        if source.language == STANDING:
-            found = check_over_store(parse(source.text, "rspql"), source.text)
-        else:
-            found = tuple(check(parse(source.text, source.language), source.text))
-        return tuple(Found(f.severity, f) for f in found)
+        return tuple(check_over_store(parse(source.text, "rspql"), source.text))
     except QueryError as error:
-        return (Found("error", error),)
+        return (error.to_finding(),)
 
 
-def as_values(source: QuerySource, found: Found) -> dict[str, Any]:
+def as_values(source: QuerySource, found: Finding) -> dict[str, Any]:
     """A finding as JSON values: the file, then what grammar/errors.py writes, with the end's line and column."""
-    values = found.what.to_json()
+    values = found.to_json()
     before = source.text[: values["end"]]
     values["end_line"] = before.count("\n") + 1
     values["end_column"] = len(before) - (before.rfind("\n") + 1) + 1
     return {"file": source.name, **values}
 
 
-def shown(source: QuerySource, found: Found) -> str:
+def shown(source: QuerySource, found: Finding) -> str:
     """`file:line:column: error: message`, the line with a caret, the hint."""
-    what = found.what
-    _, *below = str(what).removeprefix(what.message).split("\n")
-    place = f"{source.name}:{what.line}:{what.column}"
+    _, *below = str(found).removeprefix(found.message).split("\n")
+    place = f"{source.name}:{found.line}:{found.column}"
     severity = click.style(found.severity, fg=_COLOURS[found.severity], bold=True)
-    return "\n".join([f"{place}: {severity}: {what.message} [{what.code}]", *below[1:]])
+    return "\n".join([f"{place}: {severity}: {found.message} [{found.code}]", *below[1:]])
 
 
 def _count(number: int, one: str, many: str) -> str:

@@ -35,7 +35,7 @@ def config_options(*secrets: str) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         file = click.option("--config", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
                             is_eager=True, expose_value=False, callback=_read, allow_from_autoenv=True,
-                            help="A TOML file with a table of these options, named as here.")  # fmt: skip
+                            help="A TOML file with a table of these options, as max_rows.")  # fmt: skip
         shown = click.option("--print-config", is_flag=True, expose_value=False, callback=_note_secrets(secrets),
                              allow_from_autoenv=False,
                              help="Print all settings, as such a file and from where each is, and end.")  # fmt: skip
@@ -102,7 +102,7 @@ def _options(command: click.Command) -> list[click.Option]:
 
 
 def _key(option: click.Option) -> str:
-    return max(option.opts, key=len).removeprefix("--")
+    return max(option.opts, key=len).removeprefix("--").replace("-", "_")
 
 
 def _line(ctx: click.Context, option: click.Option) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from oxiseq.cli.options import on_error_option, quiet_option, time_predicate_option
+from oxiseq.cli.options import flag, quiet_option
 from oxiseq.cli.request import ConvertRequest, OnError
 from oxiseq.importing import loading
 
@@ -18,8 +18,8 @@ FORMATS = ("nquads", "trig", "jelly", "arrow", "parquet")
 @click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--from", "from_", type=click.Choice(FORMATS), help="Default: by IN's name.")
 @click.option("--to", type=click.Choice(FORMATS), help="Default: by OUT's name.")
-@time_predicate_option
-@on_error_option
+@flag("time_predicate", usual=True)
+@flag("on_error", usual=True)
 @quiet_option
 def convert_command(
     source: Path, target: Path, from_: str | None, to: str | None, time_predicate: str, on_error: OnError, quiet: bool

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from oxiseq.cli.options import Duration, quiet_option, time_predicate_option, time_unit_option
+from oxiseq.cli.options import Duration, flag, quiet_option
 from oxiseq.cli.request import EventsRequest, TimeUnit
 from oxiseq.importing import loading
 
@@ -19,7 +19,7 @@ from oxiseq.importing import loading
               help="For tables: a SPARQL CONSTRUCT query that makes a row's graph of its columns.")  # fmt: skip
 @click.option("--time", default="time", show_default=True, metavar="COLUMN",
               help="For tables: timestamps, xsd:dateTime or integers.")  # fmt: skip
-@time_unit_option
+@flag("time_unit")
 @click.option("--every", default="1h", show_default=True, metavar="DURATION", type=Duration(least=1),
               help="The time that a file covers: 5m, 1h, 1d or PT1H.")  # fmt: skip
 @click.option("--to", type=click.Choice(["parquet", "arrow"]), default="parquet", show_default=True,
@@ -28,7 +28,7 @@ from oxiseq.importing import loading
               help="This process, or Spark's tasks; on a cluster all must see sources and output.")  # fmt: skip
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark's master.")
 @click.option("--memory", metavar="SIZE", default="2g", show_default=True, help="Java memory of Spark.")
-@time_predicate_option
+@flag("time_predicate", usual=True)
 @quiet_option
 def events_command(
     sources: tuple[str, ...], output: Path, mapping: Path | None, time: str, time_unit: TimeUnit | None, every: int,

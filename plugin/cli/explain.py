@@ -7,7 +7,7 @@ from typing import IO, Literal
 
 import click
 
-from oxiseq.cli.options import QueryFile, QuerySource, any_language_option
+from oxiseq.cli.options import QueryFile, QuerySource, any_language_option, flag
 from oxiseq.importing import loading
 
 
@@ -18,8 +18,7 @@ from oxiseq.importing import loading
     "--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True,
     help="Knowledge base: with it the rows of the GRAPH patterns are told.",
 )  # fmt: skip
-@click.option("--rules", metavar="FILE", multiple=True, type=QueryFile(),
-              help="EP-SPARQL: a CONSTRUCT rule; may be repeated.")  # fmt: skip
+@flag("rules")
 @click.option("--dot", "form", flag_value="dot", help="The automaton, or the windows or operators, for Graphviz.")
 @click.option("--json", "form", flag_value="json", help="All of it as JSON.")
 @click.option("--svg", metavar="FILE", type=click.File("w", encoding="utf-8", lazy=True),

@@ -10,7 +10,8 @@ from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.options import STANDING, QuerySource
 from oxiseq.explanation import Explanation
 from oxiseq.knowledge import kb_store
-from oxiseq.languages.registry import front_of, rules_of
+from oxiseq.languages.registry import front_of
+from oxiseq.options import said_as_data
 from oxiseq.store import Store
 
 
@@ -23,15 +24,15 @@ def explained(source: QuerySource, kbs: Sequence[str], rules: Sequence[QuerySour
     front = front_of(query)
     checked_kb(front, kbs)
     with source.named():
-        texts = rules_of(front, [rule.text for rule in rules])
-        return front.explain(query, combined(kbs), texts)
+        given = said_as_data(front.language, {"rules": [rule.text for rule in rules]})
+        return front.explain(query, combined(kbs), given.rules)
 
 
 def written(explanation: Explanation, form: Literal["text", "dot", "json"], svg: IO[str] | None) -> str:
     """What is told on the terminal; with `svg` the picture goes there, and nothing is told."""
     if svg is not None:
-        svg.write(explanation.to_svg() + "\n")
+        svg.write(explanation.svg() + "\n")
         return ""
     if form == "json":
-        return json.dumps(explanation.to_json(), indent=2, ensure_ascii=False) + "\n"
-    return explanation.to_dot() if form == "dot" else explanation.to_text()
+        return json.dumps(explanation.json(), indent=2, ensure_ascii=False) + "\n"
+    return explanation.dot() if form == "dot" else str(explanation)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from oxiseq.cli.options import GENERATED_AT, QuerySource
+from oxiseq.cli.options import QuerySource
 from oxiseq.cli.request import RunRequest
-from oxiseq.durations import duration_text
 
 STDIN = "<stdin>"
 
@@ -32,22 +31,13 @@ def _file(source: QuerySource) -> str:
 
 
 def _options(request: RunRequest) -> Iterator[str]:
-    type_column, time_column, time_unit = request.columns
-    given: list[tuple[str, object, object]] = [
-        ("language", request.query.chosen, None),
-        *(("stream", stream, None) for stream in request.streams),
-        *(("kb", kb, None) for kb in request.kbs),
-        ("start", request.start, None),
-        ("lateness", duration_text(request.lateness), "0s"),
-        ("type-column", type_column, "type"),
-        ("time-column", time_column, "time"),
-        ("time-unit", time_unit, None),
-        *(("at", instant, None) for instant in request.instants or ()),
-        ("consumption", request.consumption, None),
-        *(("rules", _file(rules), None) for rules in request.rules),
-        ("time-predicate", request.time_predicate, GENERATED_AT),
-        ("on-error", request.on_error, "stop"),
-    ]
-    for name, value, usual in given:
-        if value != usual:
-            yield f"--{name}={value}"
+    if request.query.chosen is not None:
+        yield f"--language={request.query.chosen}"
+    yield from (f"--stream={stream}" for stream in request.streams)
+    yield from (f"--kb={kb}" for kb in request.kbs)
+    for name, value in {**request.given, "rules": [_file(rules) for rules in request.rules]}.items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, dict):
+            yield from (f"{flag}={key}={iri}" for key, iri in value.items())
+        else:
+            yield from (f"{flag}={each}" for each in (value if isinstance(value, list) else [value]))

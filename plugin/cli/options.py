@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from oxiseq.durations import LONGEST, data_duration
-from oxiseq.engine.errors import EventError
-from oxiseq.engine.events.time import to_microseconds
 from oxiseq.grammar import LANGUAGES, QueryError, language_of, load
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.languages import AnyQuery
+from oxiseq.options import OPTIONS, Door, options_for
+from oxiseq.options.kinds import (
+    TIME,
+    CountKind,
+    DurationKind,
+    IriKind,
+    Kind,
+    NamesKind,
+    QueriesKind,
+    TextKind,
+    TimeKind,
+    TimesKind,
+    WordKind,
+)
 
-GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 STANDING: Final = "sparql"
 """The language of queries that stand over a store."""
 _OVER_STORE: Final = (".rq", ".sparql")
-_DATETIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
-_DATE = re.compile(r"-?\d{4,}-\d\d-\d\d")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +102,8 @@ class Time(click.ParamType[int]):
         if isinstance(value, int):
             return value
         try:
-            if re.fullmatch(r"[+-]?\d+", value):
-                return to_microseconds(int(value))
-            text = f"{value}T00:00:00Z" if _DATE.fullmatch(value) else value
-            return to_microseconds(Literal(text, datatype=_DATETIME))
-        except EventError:
+            return TIME.data(value, "time")
+        except OxiseqError:
             self.fail(f"{value!r} is not a time: 2024-05-01T10:00:00Z, 2024-05-01 or integer microseconds", param, ctx)
 
 
@@ -132,26 +138,89 @@ class Iri(click.ParamType[str]):
         return text
 
 
+class StreamName(click.ParamType[tuple[str, str]]):
+    """NAME=IRI."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """The name and the IRI."""
+        if isinstance(value, tuple):
+            return value
+        name, separator, iri = str(value).partition("=")
+        if not name or not separator:
+            self.fail(f"{value!r}: NAME=IRI is expected", param, ctx)
+        return name, Iri().convert(iri, param, ctx)
+
+
+def flag(name: str, *, usual: bool = False) -> Callable[[F], F]:
+    """A declared option as a flag of the command line. None where it is not given; `usual`: its default."""
+    option = OPTIONS[name]
+    metavar, kind, several = _flag_type(option.kind)
+    default = option.default is not None and not several
+    shown = f" [default: {option.kind.write(option.default)}]" if default else ""
+    about = f"{option.titles}: {option.help}" if option.languages else option.help
+    return click.option(
+        f"--{name.replace('_', '-')}", name, metavar=metavar, type=kind, multiple=several,
+        default=option.default if usual else None,
+        help=about.removesuffix(".") + ("; may be repeated." if several else ".") + shown,
+    )  # fmt: skip
+
+
+def flags(*doors: Door, without: Collection[str] = ()) -> Callable[[F], F]:
+    """All declared options of these doors; the command takes them as keywords, and hands them to `given_options`."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options_for(doors=doors)):
+            if option.name not in without:
+                function = flag(option.name)(function)
+        return function
+
+    return decorate
+
+
+def given_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given of them, as data that `said_as_data` reads."""
+    given: dict[str, Any] = {}
+    for name, option in OPTIONS.items():
+        value = values.get(name)
+        if value is None or value == ():
+            continue
+        if isinstance(option.kind, NamesKind):
+            value = dict(value)
+        elif isinstance(option.kind, QueriesKind):
+            value = tuple(source.text for source in value)
+        given[name] = option.kind.write(value)
+    return given
+
+
+def _flag_type(kind: Kind[Any]) -> tuple[str | None, click.ParamType[Any], bool]:
+    """Placeholder, type, whether it may be repeated."""
+    if isinstance(kind, WordKind):
+        return None, click.Choice(kind.words, case_sensitive=False), False
+    if isinstance(kind, CountKind):
+        return "N", click.IntRange(kind.least), False
+    return _FLAG_TYPES[type(kind)]
+
+
+_FLAG_TYPES: Final[Mapping[type[Kind[Any]], tuple[str, click.ParamType[Any], bool]]] = {
+    DurationKind: ("DURATION", Duration(), False), TimeKind: ("TIME", Time(), False),
+    TimesKind: ("TIME", Time(), True), TextKind: ("NAME", click.STRING, False), IriKind: ("IRI", Iri(), False),
+    NamesKind: ("NAME=IRI", StreamName(), True), QueriesKind: ("FILE", QueryFile(), True),
+}  # fmt: skip
+
 _LANGUAGE_HELP: Final = "The query's language. [default: what the file's ending says, else spaseq]"
-language_option = click.option("--language", "-l", type=click.Choice(LANGUAGES), help=_LANGUAGE_HELP)
+language_option = click.option("--language", "-L", type=click.Choice(LANGUAGES), help=_LANGUAGE_HELP)
 any_language_option = click.option(
-    "--language", "-l", type=click.Choice((*LANGUAGES, STANDING)), help=_LANGUAGE_HELP
+    "--language", "-L", type=click.Choice((*LANGUAGES, STANDING)), help=_LANGUAGE_HELP
 )  # fmt: skip
 """Queries over the store, too."""
-time_predicate_option = click.option(
-    "--time-predicate", metavar="IRI", type=Iri(), default=GENERATED_AT, show_default=True,
-    help="The predicate that gives an event its time.",
-)  # fmt: skip
-time_unit_option = click.option(
-    "--time-unit", type=click.Choice(["s", "ms", "us", "ns"]),
-    help="The unit of integer times in tables. [default: us, and refused if it seems to be another]",
-)  # fmt: skip
 location_option = click.option(
     "--location", "-l", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True,
     help="The folder of a server's store.",
 )  # fmt: skip
-on_error_option = click.option(
-    "--on-error", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
-    help="At a malformed line or event: stop, or leave it out and go on.",
+log_option = click.option(
+    "--location", "-l", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Instead of files: the events that the server of this folder has kept.",
 )  # fmt: skip
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary.")

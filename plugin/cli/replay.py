@@ -8,27 +8,24 @@ from typing import Any, Final
 
 import click
 
-from oxiseq.cli.options import GENERATED_AT, QueryFile, QuerySource, Time, location_option
+from oxiseq.cli.options import QueryFile, QuerySource, flags, given_options, language_option, location_option
 from oxiseq.cli.request import ReplayRequest, RunRequest
 from oxiseq.cli.run import run_command
-from oxiseq.grammar import LANGUAGES
 from oxiseq.importing import loading
+from oxiseq.options import HISTORY, QUERY
 
-_AS_IN_RUN: Final = (
-    "kbs", "format_", "output", "start", "lateness", "late", "report", "instants", "consumption", "sort", "quiet",
-    "rules",
-)  # fmt: skip
+_AS_IN_RUN: Final = ("kbs", "format_", "output", "late", "sort", "quiet")
 
 
 @click.command("replay", short_help="Answer a query over the events that a server has kept.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @location_option
-@click.option("--language", type=click.Choice(LANGUAGES), help="[default: what the file's ending says, else spaseq]")
-@click.option("--from", "begin", metavar="TIME", type=Time(), help="Only events from then on. [default: all kept]")
-@click.option("--to", "end", metavar="TIME", type=Time(), help="Only events before that.")
+@language_option
+@flags(QUERY, HISTORY, without=("limit",))
 def replay_command(
-    query: QuerySource, location: Path, language: str | None, begin: int | None, end: int | None,
-    format_: str | None, instants: tuple[int, ...], **others: Any,
+    query: QuerySource, location: Path, language: str | None, since: int | None, until: int | None,
+    kbs: tuple[str, ...], format_: str | None, output: Path | None, late: Path | None, sort: bool, quiet: bool,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Answer a query over the events that a server has kept.
 
@@ -36,16 +33,16 @@ def replay_command(
     Without --kb the knowledge base is the store in the folder, as it is now. Matches are written as by `run`.
 
     \b
-    oxiseq replay rises.spaseq --location data --from 2024-05-01T10:00:00Z --to 2024-05-01T11:00:00Z
+    oxiseq replay rises.spaseq --location data --since 2024-05-01T10:00:00Z --until 2024-05-01T11:00:00Z
     """
     with loading():
         from oxiseq.cli.replaying import replay_log  # noqa: PLC0415  loads the engine: see __init__.py
 
     run = RunRequest(
-        replace(query, chosen=language), (), format=format_, columns=("type", "time", None),
-        time_predicate=GENERATED_AT, on_error="stop", instants=instants or None, **others,
+        replace(query, chosen=language), (), kbs, format_, output, late, sort, quiet, given_options(options),
+        options["rules"],
     )  # fmt: skip
-    replay_log(ReplayRequest(run, location, begin, end))
+    replay_log(ReplayRequest(run, location, since, until))
 
 
 replay_command.params += [option for option in run_command.params if option.name in _AS_IN_RUN]

@@ -18,6 +18,6 @@ def replay_log(request: ReplayRequest) -> None:
         run = replace(run, kbs=(str(location),))
     with Journal(location / FILE_NAME, read_only=True) as journal:
         streams = [stream.iri for stream in journal.streams.all()]
-        span = [(name, time) for name, time in (("from", request.begin), ("to", request.end)) if time is not None]
+        span = [(name, time) for name, time in (("since", request.since), ("until", request.until)) if time is not None]
         place = [f"--location={location}", *(f"--{name}={time}" for name, time in span)]
-        run_query(run, {iri: LogSource(journal, iri, request.begin, request.end) for iri in streams}, place)
+        run_query(run, {iri: LogSource(journal, iri, request.since, request.until) for iri in streams}, place)

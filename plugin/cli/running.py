@@ -15,18 +15,18 @@ from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
-from oxiseq.driving import Driver, Source
+from oxiseq.driving import Driver
 from oxiseq.engine.events.open import event_format, write_events
-from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.alone import faults_of
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import knowledge_of, opened
-from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.graphs import missing_graphs
-from oxiseq.languages.registry import front_of, rules_of
+from oxiseq.languages.registry import front_of
 from oxiseq.matches.text import table_of
 from oxiseq.matches.write import BINARY, ResultFormat, blocks_of, check_format, result_format, write_blocks
+from oxiseq.options import QUERY, SOURCES, said_as_data
+from oxiseq.sources import Source
 from oxiseq.unread import unread
 
 _ONE_STREAM: Final = "urn:oxiseq:stream"
@@ -49,13 +49,8 @@ def run_query(
     front = front_of(query)
     checked_kb(front, request.kbs)
     with request.query.named():
-        asked = said(request.report, request.instants, request.consumption)
-        options = Options(
-            request.start, request.lateness, naming=Naming(*request.columns), said=asked,
-            rules=rules_of(front, [rule.text for rule in request.rules]),
-            reads=told(request.streams) if sources is None else tuple(sources),
-        )  # fmt: skip
-        without_reports(front, options)
+        reads = told(request.streams) if sources is None else tuple(sources)
+        options = said_as_data(front.language, request.given, (QUERY, SOURCES), reads)
         kb = opened(combined(request.kbs)) if front.asks_kb else None
         replay = front.replay(query, kb, options)
     files: Mapping[str, Path | Source]
@@ -65,7 +60,7 @@ def run_query(
         files = {iri: sources[iri] for iri in replay.streams.values() if iri in sources}
     check_format(replay.shape, chosen)
     for name, events in files.items():
-        replay.attach(name, events, request.on_error, request.time_predicate)
+        replay.attach(name, events, options.on_error, options.time_predicate)
     if not request.quiet:
         _tell_unfed(replay.streams, files)
         if front.asks_kb:

@@ -14,7 +14,7 @@ from typing import Final
 import click
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.cli.request import ServeRequest
+from oxiseq.cli.settings import SECOND, ServeSettings, seconds
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.kb_loader import open_kb
 from oxiseq.kb_loader.coded import is_coded
@@ -49,7 +49,7 @@ _SWITCH: Final = 0.0005
 """Seconds after which a thread lets another one run: Python's 5 ms would add up in the time to a match."""
 
 
-def serve(request: ServeRequest) -> None:
+def serve(request: ServeSettings) -> None:
     """Serve until SIGTERM or SIGINT. Raises OxiseqError."""
     sys.setswitchinterval(_SWITCH)
     log_to_stderr(request.log_format)
@@ -67,12 +67,12 @@ def serve(request: ServeRequest) -> None:
 
 
 def application_of(
-    request: ServeRequest, opened: ExitStack
+    request: ServeSettings, opened: ExitStack
 ) -> tuple[flask.Flask, ServerSettings, LiveRoutes | None]:
     """What is served, closed with `opened`. Raises OxiseqError."""
     tokens = Tokens(request.read_token, request.write_token)
     settings = ServerSettings(
-        request.host, request.port, request.cors, tokens, request.max_body, request.threads, request.subscribers,
+        *request.bind, request.cors, tokens, request.max_body, request.threads, request.subscribers,
         allowed_hosts=request.allowed_host,
     )  # fmt: skip
     endpoint = endpoint_of(request, opened)
@@ -82,7 +82,7 @@ def application_of(
     return create_app(endpoint, settings, live), settings, live
 
 
-def _live(request: ServeRequest, endpoint: Answers, opened: ExitStack) -> LiveRoutes | None:
+def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack) -> LiveRoutes | None:
     """Streams and queries beside what may be written to. Raises JournalError."""
     knowledge = RemoteKnowledge(RemoteKb(endpoint)) if isinstance(endpoint, Upstream) else store_of(endpoint)
     if knowledge is None or request.read_only:
@@ -94,9 +94,9 @@ def _live(request: ServeRequest, endpoint: Answers, opened: ExitStack) -> LiveRo
     durability = request.durability if request.location is not None else "normal"
     budget = Budget(request.state_records or None, request.state_bytes or None, request.on_budget)
     settings = LiveSettings(
-        subscribers=request.subscribers, idle=request.idle, keep=request.keep, budget=budget,
-        graphs=request.event_triples, unasked=request.event_triples_for,
-        refresh=request.upstream_refresh, union=request.union_default_graph, asking=request.timeout,
+        subscribers=request.subscribers, idle=seconds(request.idle), keep=request.keep, budget=budget,
+        graphs=request.event_triples, unasked=request.event_triples_for / SECOND,
+        refresh=seconds(request.upstream_refresh), union=request.union_default_graph, asking=seconds(request.timeout),
     )  # fmt: skip
     service = opened.enter_context(LiveService(knowledge, folder, settings, durability))
     if isinstance(endpoint, SparqlEndpoint):
@@ -112,15 +112,15 @@ def store_of(endpoint: Answers) -> Store | None:
     return store if isinstance(store, Store) else None
 
 
-def limits_of(request: ServeRequest) -> Limits:
+def limits_of(request: ServeSettings) -> Limits:
     """Of an answer."""
     return Limits(
-        seconds=request.timeout, rows=request.max_rows, body=request.max_body, running=2 * request.threads,
+        seconds=seconds(request.timeout), rows=request.max_rows, body=request.max_body, running=2 * request.threads,
         memory=request.query_memory,
     )  # fmt: skip
 
 
-def endpoint_of(request: ServeRequest, opened: ExitStack) -> Answers:
+def endpoint_of(request: ServeSettings, opened: ExitStack) -> Answers:
     """What answers: a store, or another endpoint; its processes end with `opened`. Raises OxiseqError."""
     settings = SparqlSettings(
         request.read_only, request.union_default_graph, request.allow_service, request.allow_load, limits_of(request)
@@ -136,7 +136,7 @@ def endpoint_of(request: ServeRequest, opened: ExitStack) -> Answers:
     return SparqlEndpoint(store, settings, processes)
 
 
-def _processes(request: ServeRequest, store: Store, opened: ExitStack) -> Processes | None:
+def _processes(request: ServeSettings, store: Store, opened: ExitStack) -> Processes | None:
     """Where queries are evaluated that cannot be ended otherwise."""
     if not hasattr(select, "poll"):  # Windows: there they are evaluated here
         return None
@@ -145,13 +145,13 @@ def _processes(request: ServeRequest, store: Store, opened: ExitStack) -> Proces
     return made
 
 
-def _snapshots(request: ServeRequest, store: Store) -> Snapshots:
+def _snapshots(request: ServeSettings, store: Store) -> Snapshots:
     if request.location is None or is_coded(request.location):
         return in_memory(store)
     return Unchanging(request.location) if request.read_only else on_disk(store, request.location)
 
 
-def _store(request: ServeRequest) -> RdfStore:
+def _store(request: ServeSettings) -> RdfStore:
     if request.location is None:
         return RdfStore()
     if request.read_only:
@@ -162,10 +162,11 @@ def _store(request: ServeRequest) -> RdfStore:
         raise not_opened(request.location, error) from error
 
 
-def _warn(request: ServeRequest) -> None:
+def _warn(request: ServeSettings) -> None:
     """Open to others without a token is allowed, but not silently."""
-    if request.write_token is None and not request.read_only and not _is_loopback(request.host):
-        click.echo(f"warning: {request.host} can be reached by others, and no --write-token is set", err=True)
+    host, _ = request.bind
+    if request.write_token is None and not request.read_only and not _is_loopback(host):
+        click.echo(f"warning: {host} can be reached by others, and no --write-token is set", err=True)
 
 
 def _is_loopback(host: str) -> bool:

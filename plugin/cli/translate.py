@@ -8,7 +8,7 @@ import click
 
 from oxiseq.cli.options import QueryFile, QuerySource, language_option
 from oxiseq.grammar import LANGUAGES
-from oxiseq.grammar.translating import translate
+from oxiseq.grammar.translating import translated_text
 
 
 @click.command("translate", short_help="Show a query in another language.")
@@ -26,4 +26,4 @@ def translate_command(query: QuerySource, to: str, language: str | None) -> None
     """
     source = replace(query, chosen=language)
     with source.named():
-        click.echo(translate(source.text, to=to, language=source.language), nl=False)
+        click.echo(translated_text(source.load(), to), nl=False)

@@ -12,7 +12,8 @@ import atexit
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from oxiseq.cli.serve import request_of, serve_command
+from oxiseq.cli.serve import serve_command
+from oxiseq.cli.settings import settings_of
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -23,7 +24,7 @@ def application() -> Flask:
     from oxiseq.cli.serving import application_of  # noqa: PLC0415  after the settings have been read
     from oxiseq.server.logs import log_to_stderr  # noqa: PLC0415  the same
 
-    request = request_of(serve_command.make_context("serve", []).params)
+    request = settings_of(serve_command.make_context("serve", []).params)
     log_to_stderr(request.log_format)
     opened = ExitStack()
     atexit.register(opened.close)

@@ -16,7 +16,7 @@ from rich.table import Table
 from oxiseq.demo.quotes import STREAM, daily_events
 from oxiseq.first_run import prepare
 from oxiseq.matches.match import Match, short
-from oxiseq.replay import run
+from oxiseq.query import run
 
 HERE: Final = Path(__file__).parent
 """Where the queries and the knowledge base are."""

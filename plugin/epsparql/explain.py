@@ -27,6 +27,8 @@ from oxiseq.engine.flow.epsparql.algebra import (
 )
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column
+from oxiseq.engine.run.equal import why_unequal
+from oxiseq.explanation import WITH_EQUALS
 from oxiseq.grammar.algebra import Construct, Expression, TimeOp
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.render_clauses import amount
@@ -34,8 +36,6 @@ from oxiseq.grammar.render_forms import render_template
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.terms import RDF_TYPE
 from oxiseq.spaseq.explain_text import quoted
-
-_SHARES = "nothing: what it keeps is what has happened since it was registered"
 
 
 def explain_intervals(plan: IntervalPlan) -> dict[str, Any]:
@@ -55,11 +55,18 @@ def explain_intervals(plan: IntervalPlan) -> dict[str, Any]:
         "consumption": _consumption(plan),
         "instants": _instants(plan),
         "memory": _memory(plan),
-        "shares": _SHARES,
+        "shares": _sharing(plan),
         "rules": rules,
         "strata": strata,
         "operators": _Explainer(plan.query).operator(plan.answered.plan),
     }
+
+
+def _sharing(plan: IntervalPlan) -> str:
+    why = why_unequal(plan)
+    if why is not None:
+        return f"nothing: {why}"
+    return f"{WITH_EQUALS}; nothing with others: what it keeps is what has happened since it was registered"
 
 
 def _made(rule: EpQuery) -> list[str]:

@@ -17,16 +17,16 @@ class IntervalExplanation(Explanation):
 
     facts: dict[str, Any]
 
-    def to_json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         return self.facts
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return as_text(self.facts)
 
-    def to_dot(self) -> str:
+    def dot(self) -> str:
         return as_dot(self.facts)
 
-    def to_svg(self) -> Svg:
+    def svg(self) -> Svg:
         """Operators from left to right, what each keeps below its name; rules have networks of their own."""
         drawing = _Drawing()
         for rule in self.facts["rules"]:

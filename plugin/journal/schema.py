@@ -19,7 +19,7 @@ Durability: TypeAlias = Literal["full", "normal"]
 """`full`: what is acknowledged is on the disk. `normal`: it outlives the process, however that dies; the last moments
 may be lost when the machine itself dies. Either way the file stays whole."""
 
-VERSION: Final = 3
+VERSION: Final = 4
 APPLICATION: Final = 0x6F78736A
 """SQLite's application_id of a journal: "oxsj"."""
 WAIT_SECONDS: Final = 5.0
@@ -132,6 +132,23 @@ UPDATE stream SET largest = (SELECT max(max_time) FROM entry WHERE stream = stre
 UPDATE stream SET punctuated = (SELECT max(max_time) FROM entry WHERE stream = stream.id AND count = 0
                                 AND max_time BETWEEN {FIRST_TIME} AND {LAST_TIME} + 1)
     WHERE punctuated NOT BETWEEN {FIRST_TIME} AND {LAST_TIME} + 1;
+""",
+    """
+-- options have other names, and durations their unit (oxiseq.options)
+UPDATE query SET options = json_remove(json_set(options, '$.origin', json_extract(options, '$.start')), '$.start')
+    WHERE json_type(options, '$.start') IS NOT NULL;
+UPDATE query SET options = json_remove(json_set(options, '$.at', json_extract(options, '$.instants')), '$.instants')
+    WHERE json_type(options, '$.instants') IS NOT NULL;
+UPDATE query SET options = json_set(options, '$.lateness', json_extract(options, '$.lateness') || 'us')
+    WHERE json_type(options, '$.lateness') = 'integer';
+UPDATE query SET options = json_remove(json_set(options, '$.stream_names', json_extract(options, '$.streamNames')),
+    '$.streamNames') WHERE json_type(options, '$.streamNames') IS NOT NULL;
+UPDATE query SET options = json_remove(json_set(options,
+    '$.state_records', ifnull(json_extract(options, '$.stateBudget.records'), 0),
+    '$.state_bytes', ifnull(json_extract(options, '$.stateBudget.bytes'), 0)),
+    '$.stateBudget') WHERE json_type(options, '$.stateBudget') IS NOT NULL;
+UPDATE query SET options = json_remove(json_set(options, '$.on_budget', json_extract(options, '$.onBudget')),
+    '$.onBudget') WHERE json_type(options, '$.onBudget') IS NOT NULL;
 """,
 )
 

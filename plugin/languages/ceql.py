@@ -9,6 +9,7 @@ from oxiseq.ceql.explain import explain_ceql
 from oxiseq.ceql.replay import CeqlReplay
 from oxiseq.ceql.shape import ceql_shape
 from oxiseq.engine.cea.plan import compile_ceql
+from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.cea import advance, facts
 from oxiseq.engine.run.runs import AnyRun
@@ -20,12 +21,18 @@ from oxiseq.first_run import announce
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import Language
 from oxiseq.knowledge import Kb
-from oxiseq.languages.front import LOG, Front, Options
+from oxiseq.languages.front import LOG, Front
 from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
 from oxiseq.reasons.ceql.events import opener
 from oxiseq.reasons.ceql.why import why_ceql
 from oxiseq.reasons.read import read_streams
 from oxiseq.reasons.report import Why, WhyRequest
+
+
+def _naming(options: Options) -> Naming:
+    """The columns of tables that hold type and time."""
+    return Naming(options.type_column, options.time_column, options.time_unit)
 
 
 class CeqlFront(Front[CeqlQuery]):
@@ -41,7 +48,7 @@ class CeqlFront(Front[CeqlQuery]):
     def compile(
         self, query: CeqlQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
     ) -> tuple[TupleRun, Shape]:
-        run = TupleRun(compile_ceql(query, options.stream_names), terms, options.start, options.lateness)
+        run = TupleRun(compile_ceql(query, options.stream_names), terms, options.origin, options.lateness)
         return run, ceql_shape(run.plan, terms)
 
     def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> TupleRun:
@@ -49,7 +56,7 @@ class CeqlFront(Front[CeqlQuery]):
         return restore(state, run.plan, terms)
 
     def replay(self, query: CeqlQuery, kb: Kb, options: Options) -> CeqlReplay:
-        return CeqlReplay(query, options.start, options.lateness, options.stream_names, options.naming)
+        return CeqlReplay(query, options.origin, options.lateness, options.stream_names, _naming(options))
 
     def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_ceql(compile_ceql(query))
@@ -58,5 +65,5 @@ class CeqlFront(Front[CeqlQuery]):
         plan = compile_ceql(query, options.stream_names)
         names = dict(zip((s.name for s in query.streams), plan.streams, strict=True))
         vocab = query.vocab or ""
-        history = read_streams(names, streams, asked.reading, opener=opener(options.naming, vocab))
+        history = read_streams(names, streams, asked.reading, opener=opener(_naming(options), vocab))
         return why_ceql(plan, history, asked.provenance, asked.bounds)

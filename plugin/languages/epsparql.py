@@ -21,8 +21,9 @@ from oxiseq.first_run import announce
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import Language
 from oxiseq.knowledge import Kb, knowledge_of
-from oxiseq.languages.front import LOG, Front, Options, without_names
+from oxiseq.languages.front import LOG, Front
 from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
 from oxiseq.reasons.intervals.asking import Source, opener
 from oxiseq.reasons.intervals.why import why_intervals
 from oxiseq.reasons.read import read_streams
@@ -36,7 +37,6 @@ class EpFront(Front[EpQuery]):
 
     language: ClassVar[Language] = "epsparql"
     media_type: ClassVar[str] = "application/epsparql-query"
-    takes_consumption: ClassVar[bool] = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((looking.look, merging.consolidate), tell)
@@ -44,27 +44,24 @@ class EpFront(Front[EpQuery]):
     def compile(
         self, query: EpQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
     ) -> tuple[IntervalRun, Shape]:
-        without_names(options, "an EP-SPARQL query")
-        plan = compile_intervals(query, read_rules(options.rules), options.reads, options.said.consume)
-        return IntervalRun(plan, terms, kb, options.start, options.lateness), interval_shape(plan, terms)
+        plan = compile_intervals(query, read_rules(options.rules), options.reads, options.consumption)
+        return IntervalRun(plan, terms, kb, options.origin, options.lateness), interval_shape(plan, terms)
 
     def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> IntervalRun:
         assert isinstance(run, IntervalRun)
         return restore(state, run.plan, terms, kb)
 
     def replay(self, query: EpQuery, kb: Kb, options: Options) -> IntervalReplay:
-        without_names(options, "an EP-SPARQL query")
         return IntervalReplay(
-            query, kb, options.rules, options.reads, options.start, options.lateness, options.said.consume
+            query, kb, options.rules, options.reads, options.origin, options.lateness, options.consumption
         )
 
     def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return IntervalExplanation(explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED)))
 
     def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
-        without_names(options, "an EP-SPARQL query")
         rules = tuple(read_rules(options.rules))
-        plan = compile_intervals(query, rules, options.reads, options.said.consume)
+        plan = compile_intervals(query, rules, options.reads, options.consumption)
         named = {s.iri.value: s.name for q in (query, *rules) for s in q.streams if s.name}
         names = {named.get(iri, iri): iri for iri in plan.streams}
         history = read_streams(names, streams, asked.reading, opener=opener)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.windows import advance
-from oxiseq.engine.rsp.plan import compile_rsp
+from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.snapshot.saving import restore
@@ -18,8 +18,9 @@ from oxiseq.first_run import announce
 from oxiseq.grammar.languages import Language
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.knowledge import Kb, knowledge_of
-from oxiseq.languages.front import LOG, Front, Options, without_names
+from oxiseq.languages.front import LOG, Front
 from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
 from oxiseq.reasons.read import read_streams
 from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.reasons.rsp.asking import Source
@@ -29,13 +30,16 @@ from oxiseq.rsp.replay import RspReplay
 from oxiseq.rsp.shape import rsp_shape
 
 
+def _unsaid(options: Options) -> RspOptions:
+    """What the text of a query leaves open."""
+    return RspOptions(options.report, options.at, options.consumption)
+
+
 class RspqlFront(Front[RspQuery]):
     """SPARQL over windows (semantics.md 6)."""
 
     language: ClassVar[Language] = "rspql"
     media_type: ClassVar[str] = "application/rspql-query"
-    takes_reports: ClassVar[bool] = True
-    takes_consumption: ClassVar[bool] = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((match.match_events, advance.advance), tell)
@@ -43,26 +47,23 @@ class RspqlFront(Front[RspQuery]):
     def compile(
         self, query: RspQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
     ) -> tuple[RspRun, Shape]:
-        without_names(options, f"a query of {self.language.upper()}")
-        plan = compile_rsp(query, terms, options.said)
-        return RspRun(plan, terms, kb, options.start, options.lateness), rsp_shape(plan, terms)
+        plan = compile_rsp(query, terms, _unsaid(options))
+        return RspRun(plan, terms, kb, options.origin, options.lateness), rsp_shape(plan, terms)
 
     def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> RspRun:
         assert isinstance(run, RspRun)
         return restore(state, run.plan, terms, kb)
 
     def replay(self, query: RspQuery, kb: Kb, options: Options) -> RspReplay:
-        without_names(options, f"a query of {self.language.upper()}")
-        return RspReplay(query, kb, options.said, options.start, options.lateness)
+        return RspReplay(query, kb, _unsaid(options), options.origin, options.lateness)
 
     def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_rsp(compile_rsp(query, TermDictionary()))
 
     def why(self, query: RspQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
-        without_names(options, f"a query of {self.language.upper()}")
         history = read_streams({iri: iri for iri in query.streams}, streams, asked.reading)
         source = Source(query, history, knowledge_of(kb), asked.bounds)
-        return why_windows(source, options.said, asked.provenance)
+        return why_windows(source, _unsaid(options), asked.provenance)
 
 
 

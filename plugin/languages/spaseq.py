@@ -16,8 +16,9 @@ from oxiseq.first_run import prepare
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.languages import Language
 from oxiseq.knowledge import Kb, knowledge_of
-from oxiseq.languages.front import LOG, Front, Options, without_names
+from oxiseq.languages.front import LOG, Front
 from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
 from oxiseq.reasons.read import read_history
 from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.reasons.why import why_of
@@ -38,8 +39,7 @@ class SpaseqFront(Front[Query]):
     def compile(
         self, query: Query, terms: TermDictionary, kb: KnowledgeBase, options: Options
     ) -> tuple[QueryRun, Shape]:
-        without_names(options, "a SPAseq query")
-        run = QueryRun(compile_query(query, terms), terms, kb, options.start, options.lateness)
+        run = QueryRun(compile_query(query, terms), terms, kb, options.origin, options.lateness)
         return run, spaseq_shape(run.plan, terms)
 
     def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> QueryRun:
@@ -47,15 +47,11 @@ class SpaseqFront(Front[Query]):
         return restore(state, run.plan, terms, kb)
 
     def replay(self, query: Query, kb: Kb, options: Options) -> Replay:
-        without_names(options, "a SPAseq query")
-        return Replay(query, kb, options.start, options.lateness)
+        return Replay(query, kb, options.origin, options.lateness)
 
     def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))
 
     def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
-        without_names(options, "a SPAseq query")
-        reading = asked.reading
-        history = read_history(query, streams, reading.span, reading.start, reading.lateness, reading.on_error,
-                               reading.time_predicate)  # fmt: skip
+        history = read_history(query, streams, asked.reading)
         return why_of(query, history, knowledge_of(kb), asked.provenance, asked.bounds)

@@ -37,7 +37,7 @@ def answer_graph(answer: Answer, format: RdfFormat) -> bytes:
 def answer_events(answer: Answer) -> Iterator[bytes]:
     """As `snapshot` events, some rows at a time. The last one alone has the id: who has not got it begins again."""
     rows = _repeated(answer)
-    head = f'"time": "{to_text(answer.at)}"'
+    head = f'"at": "{to_text(answer.at)}"'
     if answer.form == "ASK":
         yield _event("snapshot", answer.number, f'{head}, "part": 0, "answer": {_truth(answer.rows)}, "more": false')
         return
@@ -61,7 +61,7 @@ def change_events(stored: StoredMatches, form: Form) -> list[bytes]:
 def change_text(stored: StoredMatches, form: Form) -> str:
     """The same as JSON alone."""
     at, more = to_text(int(stored.time[-1])), _truth(stored.heading.more)
-    head = f'{{"id": {stored.last}, "time": "{at}"'
+    head = f'{{"id": {stored.last}, "at": "{at}"'
     rows = signed_rows(stored)
     if form == "ASK":
         return f'{head}, "answer": {_truth(any(came for _, came in rows))}, "more": {more}}}'

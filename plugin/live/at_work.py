@@ -24,8 +24,8 @@ class AtWork:
         """One more."""
         self._queries[query.run] = query
         budget = query.watch.budget
-        alone = budget.records is not None or budget.bytes is not None  # it is about what the query has by itself
-        self.runs.add(query.run, query.start, shares=not alone)
+        bound = budget.records is not None or budget.bytes is not None
+        self.runs.add(query.run, query.origin, bounds=budget if bound else None)
         for stream in query.shape.reads:
             self._readers.setdefault(stream, {})[query] = None
         if query.run.reads_kb:

@@ -13,12 +13,12 @@ one when the query was brought back (`LiveQuery.decided`): nobody has worked on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.run.runs import AnyRun
+from oxiseq.options import Options
 
 Policy: TypeAlias = Literal["fail", "reset"]
 POLICIES: Final[tuple[Policy, ...]] = ("fail", "reset")
@@ -40,13 +40,11 @@ class Budget:
     bytes: int | None = None
     policy: Policy = "fail"
 
-    def of(self, options: Mapping[str, Any]) -> Budget:
-        """That of a query registered with these options; this one is for what they do not say."""
-        said = options.get("stateBudget")
-        policy = cast(Policy, options.get("onBudget", self.policy))
-        if said is None:
-            return Budget(self.records, self.bytes, policy)
-        return Budget(said.get("records"), said.get("bytes"), policy)
+    def of(self, options: Options) -> Budget:
+        """That of a query registered with these options; this one is for what they do not say, and 0 is no bound."""
+        records = self.records if options.state_records is None else options.state_records or None
+        most = self.bytes if options.state_bytes is None else options.state_bytes or None
+        return Budget(records, most, self.policy if options.on_budget is None else cast(Policy, options.on_budget))
 
     def check(self, run: AnyRun) -> None:
         """Raises BudgetError when a run that has not seen anything is beyond it."""

@@ -58,11 +58,11 @@ class Engine:
         """A query that has seen nothing yet. Raises QueryError, BudgetError, OxiseqError."""
         query = load(text, language)
         front = front_of(query)
-        given = options_of(front, options)
+        given = options_of(front.language, options)
         run, shape = front.compile(query, self.terms, self._kb, given)
-        budget = self._budget.of(options)
+        budget = self._budget.of(given)
         budget.check(run)
-        return LiveQuery(name, front, run, shape, given.start, watch=budget.watch())
+        return LiveQuery(name, front, run, shape, given.origin, watch=budget.watch())
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""
@@ -132,7 +132,7 @@ class Engine:
 
     def forget(self, query: LiveQuery) -> None:
         """Let it give up its partial matches and go on; it has caught up."""
-        query.run.forget(microseconds_now())
+        self._at_work.runs.forget(query.run, microseconds_now())
         query.watch = query.watch.budget.watch()
         query.saved = -1
 

@@ -22,7 +22,7 @@ class LiveQuery:
     front: Front[Any]
     run: AnyRun
     shape: Shape
-    start: int | None
+    origin: int | None
     count: int = 0
     stored: int = 0
     position: int = 0

@@ -47,7 +47,7 @@ class MadeOf:
         """Times as xsd:dateTime, terms as SPARQL's JSON results have them; of an event that the stream keeps no longer
         `triples` is empty."""
         return {
-            "id": self.number, "query": self.query, "time": to_text(self.match.time),
+            "id": self.number, "query": self.query, "at": to_text(self.match.time),
             "bindings": {v: json_term(t) for v, t in self.match.bindings.items() if t is not None},
             "events": [
                 {"gpm": event.gpm, "stream": event.stream, "time": to_text(event.time),

@@ -20,14 +20,14 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import LogSource, UnknownError
 from oxiseq.knowledge import Kb, knowledge_of
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
 from oxiseq.live.errors import BoundError
-from oxiseq.live.options import fitting, options_of
+from oxiseq.live.options import options_of
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.service import LiveService
+from oxiseq.options import Options, fitting
 from oxiseq.reasons.bounds import Bounds
-from oxiseq.reasons.read import Reading, Span
+from oxiseq.reasons.read import Span, reading_of
 from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.reasons.windows import same_windows
 from oxiseq.what_if import WhatIf, compared
@@ -74,12 +74,12 @@ class Past:
         query = load(record.text, record.language)
         front = front_of(query)
         front.prepare()
-        options = options_of(front, record.options)
+        options = options_of(front.language, record.options)
         if isinstance(query, Query):
             options = self._on_its_grid(name, query, options)
         streams = self._sources(front.replay(query, None, options).streams.values())
         kb = asked_once(self._service) if front.asks_kb else None
-        request = WhyRequest(Reading(Span(), options.start, options.lateness), provenance, self._bounds)
+        request = WhyRequest(reading_of(options, Span()), provenance, self._bounds)
         why = front.why(query, streams, kb, options, request)
         looked = self._looked
         return Told(why, looked.events, looked.first, looked.last)
@@ -93,25 +93,25 @@ class Past:
         for front in fronts:
             front.prepare()
         streams = tuple(stream.iri for stream in self._service.streams.all())
-        options = replace(options_of(fronts[0], record.options), reads=streams)
+        options = replace(options_of(fronts[0].language, record.options), reads=streams)
         if isinstance(query, Query):
             options = self._on_its_grid(name, query, options)
         kb: Kb = self._service.kb_of_now if all(front.asks_kb for front in fronts) else None
-        mine = fitting(fronts[1], options)
+        mine = fitting(fronts[1].language, options)
         return compared(draft, query, self._sources(streams), kb, options, mine, self._bounds)
 
     # --- what they read -----------------------------------------------------------------------------
 
     def _on_its_grid(self, name: str, query: Query, options: Options) -> Options:
         """With tumbling windows as the query at work has them."""
-        if options.start is not None:
+        if options.origin is not None:
             return options
         live = self._service.worker.find(name)
         start = live.run.window_start if live is not None and isinstance(live.run, QueryRun) else None
-        return replace(options, start=same_windows(query.window, start))
+        return replace(options, origin=same_windows(query.window, start))
 
     def _source(self, iri: str) -> LogSource:
-        return LogSource(self._service.journal, iri, self._span.begin, self._span.end)
+        return LogSource(self._service.journal, iri, self._span.since, self._span.until)
 
     def _sources(self, iris: Iterable[str]) -> dict[str, Callable[[TermDictionary], Iterator[EventBatch]]]:
         """Stream IRI → its events, of streams that there are."""

@@ -31,6 +31,7 @@ from oxiseq.live.errors import BoundError
 from oxiseq.live.live_query import LiveQuery
 from oxiseq.live.mending import Mender
 from oxiseq.live.metrics import Metrics
+from oxiseq.live.options import options_of, stored_options
 from oxiseq.live.reading import UnworkableError, reason_of
 from oxiseq.live.rebuilding import Rebuilder
 from oxiseq.live.settings import LiveSettings
@@ -38,6 +39,7 @@ from oxiseq.live.standing import StandingQueries
 from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics
 from oxiseq.live.worker import LOG, Worker, aside
+from oxiseq.options import Options
 from oxiseq.standing import StandingQuery
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
@@ -67,6 +69,8 @@ class QueryStatus:
     """Of a query over the store that is at work."""
     rows: int = 0
     """Of its answer."""
+    options: Options = field(default_factory=Options)
+    """What was said of one that reads streams."""
 
     @property
     def doing(self) -> str:
@@ -82,6 +86,14 @@ class _Facts:
     feeds: str | None
     variables: tuple[str, ...]
     asks: tuple[str, ...] = ()
+
+
+def _options(record: QueryRecord) -> Options:
+    """What was said of a query; nothing where that is no longer accepted, and the query has failed for it."""
+    try:
+        return options_of(record.language, record.options)
+    except OxiseqError:
+        return Options()
 
 
 class Queries:
@@ -106,9 +118,8 @@ class Queries:
     ) -> QueryStatus:  # fmt: skip
         """A query that sees what comes from now on; its streams are made where they are missing.
 
-        options: `lateness` (µs), `start` (µs), `stateBudget` ({"records": n, "bytes": n}, a missing one is no bound),
-        `onBudget` (fail or reset), for CEQL `streamNames`, for EP-SPARQL `rules`. With `replace` a query of this name
-        goes; ids of matches go on. Raises QueryError, ConflictError, BoundError, KbError, OxiseqError.
+        options: those that a query of the language has, as JSON values (`oxiseq.options`). With `replace` a query of
+        this name goes; ids of matches go on. Raises QueryError, ConflictError, BoundError, KbError, OxiseqError.
         """
         chosen = name if name is not None else f"q{secrets.token_hex(4)}"
         if not NAME.fullmatch(chosen):
@@ -117,8 +128,8 @@ class Queries:
         if language == STANDING:
             return self._register_standing(chosen, text, given, replace)
         front_named(language).prepare()
-        if language == "epsparql":  # one that names no stream reads those that are here now, also after a restart
-            given.setdefault("reads", [record.iri for record in self._streams.all()])
+        streams = () if language != "epsparql" else (record.iri for record in self._streams.all())
+        given = stored_options(language, given, streams)  # one that names no stream reads those, also after a restart
         if self._learn is not None:  # without locks: it may take long
             with self._engine_lock:
                 asks = self._engine.compile(chosen, text, language, given).run.kb_texts
@@ -335,13 +346,14 @@ class Queries:
             )
         query = self._worker.find(record.name)
         facts = self._known.get(record.name, _Facts((), None, ()))
-        budget = self._settings.budget.of(record.options)
+        options = _options(record)
+        budget = self._settings.budget.of(options)
         stalled = self._worker.stalled(record.name) if record.state == "running" else ""
         aside_count = self._journal.set_aside.count(record.name)
         if query is None:
             return QueryStatus(
                 record, facts.reads, facts.feeds, facts.variables, error=record.error, budget=budget, stalled=stalled,
-                set_aside=aside_count,
+                set_aside=aside_count, options=options,
             )  # fmt: skip
         with self._engine_lock:
             self._engine.catch_up(query)
@@ -349,4 +361,5 @@ class Queries:
         return QueryStatus(
             record, facts.reads, facts.feeds, facts.variables, query.run.events, query.run.late,
             self._worker.waiting, state, query.error, budget, query.run.resets, stalled, aside_count, query.faults,
+            options=options,
         )  # fmt: skip

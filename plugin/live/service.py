@@ -89,7 +89,7 @@ class LiveService:
         """What `/ready` says of it: `reason` only where it is not ready; entries that queries have set aside."""
         told: dict[str, object] = {}
         try:
-            told["setAside"] = self.journal.set_aside.total()
+            told["set_aside"] = self.journal.set_aside.total()
         except JournalError as error:
             return {"reason": str(error)}
         if self.journal.lost:

@@ -57,8 +57,15 @@ def _rowless(count: int, format: QueryResultsFormat) -> bytes:
 
 
 def match_events(matches: StoredMatches) -> list[bytes]:
-    """Each match as a server-sent event: its id, and as data an object of id, time, SPARQL JSON bindings and, by GPM or
-    variable, events."""
+    """Each match as a server-sent event: its id, and as data what `match_lines` has."""
+    return [
+        b"id: %d\nevent: match\ndata: %b\n\n" % (number, line)
+        for number, line in enumerate(match_lines(matches), matches.first)
+    ]
+
+
+def match_lines(matches: StoredMatches) -> list[bytes]:
+    """Each match as an object on one line: id, at, SPARQL JSON bindings and, by GPM or variable, events."""
     names = _names(matches.heading.variables)
     cells = [None if text is None else json_cell(text) for text in matches.terms]
     found = []
@@ -68,8 +75,8 @@ def match_events(matches: StoredMatches) -> list[bytes]:
         )
         number = matches.first + i
         found.append(
-            f'id: {number}\nevent: match\ndata: {{"id": {number}, "time": "{to_text(time)}",'
-            f' "bindings": {{{bound}}}, "events": {json.dumps(_events(matches, i))}}}\n\n'.encode()
+            f'{{"id": {number}, "at": "{to_text(time)}", "bindings": {{{bound}}},'
+            f' "events": {json.dumps(_events(matches, i))}}}'.encode()
         )
     return found
 

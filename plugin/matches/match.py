@@ -35,6 +35,8 @@ class Source(Protocol):
     @property
     def index(self) -> Mapping[str, int]: ...
 
+    def number(self, index: int, /) -> int | None: ...
+
     def at(self, index: int, /) -> int: ...
 
     def span(self, index: int, /) -> tuple[int, int] | None: ...
@@ -76,6 +78,12 @@ class Match(Mapping[str, Term]):
         self._index = index
         self._row: dict[str, Term] | None = None
         self._graph: tuple[Triple, ...] | None = None
+
+    @property
+    def id(self) -> int | None:
+        """Its number among the matches of its continuous query, from 1 on, the same after a restart; None for those of
+        `oxiseq.run`. Matches that differ in it only are equal."""
+        return self._source.number(self._index)
 
     # --- times --------------------------------------------------------------------------------------
 
@@ -194,7 +202,7 @@ class Match(Mapping[str, Term]):
     def __reduce__(self) -> tuple[object, ...]:
         source, index = self._source, self._index
         kept = Kept(source.index, self.at_us, source.span(index), self._bound(), dict(self.events), self.positions,
-                    self.graph, source.stamps(index))  # fmt: skip
+                    self.graph, source.stamps(index), self.id)  # fmt: skip
         return Match, (kept, 0)
 
     def __repr__(self) -> str:
@@ -216,6 +224,10 @@ class Kept:
     where: Positions | None
     triples: tuple[Triple, ...]
     stamped: tuple[Triple, ...]
+    numbered: int | None
+
+    def number(self, _: int, /) -> int | None:
+        return self.numbered
 
     def at(self, _: int, /) -> int:
         return self.time

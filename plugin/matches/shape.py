@@ -91,24 +91,35 @@ class Block:
     rows: MatchBatch
     letters: Letters
     positions: PositionColumns | None = None
+    numbers: I64 | None = None
+    """Their ids, where the query counts them."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
+    def numbered(self, first: int) -> Block:
+        """The same with ids from `first` on."""
+        return replace(self, numbers=np.arange(first, first + len(self)))
+
     def take(self, index: I64) -> Block:
         """Some of them, in the order of `index`."""
+        numbers = None if self.numbers is None else self.numbers[index]
         if self.positions is None:
-            return replace(self, rows=self.rows.take(index))
+            return replace(self, rows=self.rows.take(index), numbers=numbers)
         numbered = replace(self.rows, event_letter=np.arange(len(self.rows.event_letter), dtype=np.int32)).take(index)
         flat = numbered.event_letter
         positions = PositionColumns(self.positions.first[index], self.positions.last[index], self.positions.of[flat])
-        return replace(self, rows=replace(numbered, event_letter=self.rows.event_letter[flat]), positions=positions)
+        rows = replace(numbered, event_letter=self.rows.event_letter[flat])
+        return replace(self, rows=rows, positions=positions, numbers=numbers)
 
     def ordered(self, *, ties: bool = False) -> Block:
         """In the order of `at`; with `ties` those of one instant by their events."""
         if ties:
             return self.take(np.array(sorted(range(len(self)), key=self._place), np.int64))
-        return self if self.shape.in_order else replace(self, rows=self.rows.by_end())
+        times = self.rows.time
+        if self.shape.in_order or (times[1:] >= times[:-1]).all():
+            return self
+        return self.take(np.argsort(times, kind="stable"))  # a match whose negation waits completes later than it ends
 
     def _place(self, index: int) -> tuple[Any, ...]:
         events = self._events_at(index)
@@ -158,6 +169,10 @@ class Block:
     def index(self) -> Mapping[str, int]:
         """Name → column of terms."""
         return self.shape.index
+
+    def number(self, index: int) -> int | None:
+        """Its id."""
+        return None if self.numbers is None else int(self.numbers[index])
 
     def at(self, index: int) -> int:
         """When it is answered, in µs."""

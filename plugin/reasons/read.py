@@ -18,15 +18,16 @@ from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Query
+from oxiseq.options import Options
 from oxiseq.unread import warn_unread
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Events from `begin` to before `end` (µs; None: all)."""
+    """Events from `since` to before `until` (µs; None: all)."""
 
-    begin: int | None = None
-    end: int | None = None
+    since: int | None = None
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +48,29 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How streams are read, times in µs: only a span of time, from `start` on, with so much disorder."""
+    """How streams are read, times in µs: only a span of time, from `origin` on, with so much disorder."""
 
     span: Span = Span()
-    start: int | None = None
+    origin: int | None = None
     lateness: int = 0
     on_error: OnError = "stop"
     time_predicate: NamedNode = GENERATED_AT
+
+
+def reading_of(options: Options, span: Span | None = None) -> Reading:
+    """How the options say it; `span`: where the events are given by it already."""
+    chosen = Span(options.since, options.until) if span is None else span
+    predicate = NamedNode(options.time_predicate)
+    return Reading(chosen, options.origin, options.lateness, options.on_error, predicate)
 
 
 Opener: TypeAlias = Callable[[Any, TermDictionary, Reading], Iterator[EventBatch]]
 """The events that were given of a stream, as batches."""
 
 
-def read_history(
-    query: Query, streams: Mapping[str, Any], span: Span, start: int | None, lateness: int,
-    on_error: OnError = "stop", time_predicate: NamedNode = GENERATED_AT,
-) -> History:
+def read_history(query: Query, streams: Mapping[str, Any], reading: Reading) -> History:
     """Read all that a SPAseq query reads, an event per instant. Raises EventError."""
-    names = {s.name: s.iri.value for s in query.streams}
-    return read_streams(names, streams, Reading(span, start, lateness, on_error, time_predicate), merged=True)
+    return read_streams({s.name: s.iri.value for s in query.streams}, streams, reading, merged=True)
 
 
 def opened(events: Any, terms: TermDictionary, reading: Reading) -> Iterator[EventBatch]:
@@ -84,11 +88,11 @@ def read_streams(
     opener: Opener = opened,
 ) -> History:
     """Read all streams; `names`: name in the query → IRI. `merged`: simultaneous events of a stream are one; else they
-    stand in order of arrival, and what is before `start` is not seen. A stream that the query does not read is left
+    stand in order of arrival, and what is before `origin` is not seen. A stream that the query does not read is left
     out, with a warning. Raises EventError."""
     terms = TermDictionary()
     batches: dict[str, EventBatch] = {}
-    late, first = 0, reading.start
+    late, first = 0, reading.origin
     for name, events in streams.items():
         iri = names.get(name, name)
         if iri not in names.values():
@@ -99,9 +103,9 @@ def read_streams(
             terms.hold(*part.ids)
         whole, behind = (in_order if merged else ordered)(parts, reading.lateness)
         late += behind
-        if not merged and reading.start is not None:
-            whole = within(whole, Span(reading.start, None))
-        if reading.start is None and len(whole):
+        if not merged and reading.origin is not None:
+            whole = within(whole, Span(reading.origin, None))
+        if reading.origin is None and len(whole):
             first = int(whole.time[0]) if first is None else min(first, int(whole.time[0]))
         batches[iri] = within(whole, reading.span)
     empty = EventBatch.empty()
@@ -133,7 +137,7 @@ def spans(history: History, instants: int) -> Iterator[Span]:
 
 def within(batch: EventBatch, span: Span) -> EventBatch:
     """The events of a span of time, of a batch in order of time."""
-    low = 0 if span.begin is None else int(np.searchsorted(batch.time, span.begin))
-    high = len(batch) if span.end is None else int(np.searchsorted(batch.time, span.end))
+    low = 0 if span.since is None else int(np.searchsorted(batch.time, span.since))
+    high = len(batch) if span.until is None else int(np.searchsorted(batch.time, span.until))
     high = max(high, low)
     return batch.slice(low, high)

@@ -25,7 +25,7 @@ def steps(
             batch = within(history.batches[iri], span)
             if len(batch):
                 run.push(iri, batch)
-            run.punctuate(iri, AFTER_ALL if span.end is None else span.end)
+            run.punctuate(iri, AFTER_ALL if span.until is None else span.until)
         yield run.advance()
 
 

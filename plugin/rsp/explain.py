@@ -12,7 +12,8 @@ from oxiseq.engine.flow.explain import Step, steps
 from oxiseq.engine.flow.relations import Column
 from oxiseq.engine.rsp.joint import why_alone
 from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.explanation import Explanation
+from oxiseq.engine.run.equal import why_unequal
+from oxiseq.explanation import WITH_EQUALS, Explanation
 from oxiseq.grammar.algebra import OnChange, OnClose
 from oxiseq.grammar.render_clauses import amount
 from oxiseq.grammar.render_rsp import render_window
@@ -68,17 +69,17 @@ class RspExplanation(Explanation):
     into: str | None
     """The stream that answers go to."""
 
-    def to_json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """As JSON values."""
         return asdict(self)
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return as_text(self)
 
-    def to_dot(self) -> str:
+    def dot(self) -> str:
         return as_dot(self)
 
-    def to_svg(self) -> Svg:
+    def svg(self) -> Svg:
         return picture(self)
 
     @property
@@ -118,9 +119,11 @@ def explain_rsp(plan: RspPlan) -> RspExplanation:
 
 
 def _sharing(plan: RspPlan) -> str:
-    why = why_alone(plan)
+    unequal, why = why_unequal(plan), why_alone(plan)
+    if unequal is not None:
+        return f"nothing: {unequal}"
     if why is not None:
-        return f"nothing: {why}"
+        return f"{WITH_EQUALS}; nothing with others: {why}"
     shared = "events, windows and equal operators, with queries that read the same streams through the same windows"
     return shared + ("; " + _WITHOUT_BLANKS if plan.reads_kb else "")
 

@@ -24,7 +24,7 @@ from oxiseq.late import graphs
 from oxiseq.spark.bucket import Outcome
 from oxiseq.spark.work import Work
 
-TIME: Final = "time"
+AT: Final = "at"
 LATE: Final = "late"
 
 
@@ -47,7 +47,7 @@ def event_columns(plan: QueryPlan) -> dict[str, NDArray[np.bool_]]:
 
 def arrow_schema(work: Work) -> pa.Schema:
     """What the operator hands to Spark."""
-    fields = [(TIME, pa.int64())]
+    fields = [(AT, pa.int64())]
     fields += [(f"value_{i}", pa.string()) for i in range(len(value_columns(work.plan, work.shown)))]
     fields += [(name, pa.string()) for name in event_columns(work.plan)]
     return pa.schema([*fields, ("late_stream", pa.string()), ("late_time", pa.int64()), ("late_graph", pa.string())])
@@ -80,7 +80,7 @@ def _table(work: Work, columns: dict[str, pa.Array], rows: int) -> pa.Table:
 
 
 def _match_columns(work: Work, batch: MatchBatch, terms: str) -> dict[str, pa.Array]:
-    columns: dict[str, pa.Array] = {TIME: pa.array(batch.time)}
+    columns: dict[str, pa.Array] = {AT: pa.array(batch.time)}
     if isinstance(work.plan.query.form, Construct):
         columns["value_0"] = pa.array(_graphs(work, batch), pa.string())
     else:

@@ -56,7 +56,7 @@ class Bucket:
         if state is not None:
             self._run = restore(state, work.plan, work.terms, work.kb)
             return
-        self._run = QueryRun(work.plan, work.terms, work.kb, work.order.start, _NEVER)
+        self._run = QueryRun(work.plan, work.terms, work.kb, work.order.origin, _NEVER)
         for iri in work.plan.streams:
             if iri not in work.order.given:
                 self._run.punctuate(iri, AFTER_ALL)

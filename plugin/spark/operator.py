@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from oxiseq.durations import Duration, duration
+from oxiseq.durations import Duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.report import OnError
-from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.time import Time
 from oxiseq.engine.plan.correlation import Correlation, correlation
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
+from oxiseq.grammar.algebra import Query
 from oxiseq.kb_loader import is_path
-from oxiseq.spark.answers import LATE, TIME, event_columns, schema, value_columns
+from oxiseq.options import QUERY, SOURCES, said
+from oxiseq.query_text import QueryLike, query_text
+from oxiseq.spark.answers import AT, LATE, event_columns, schema, value_columns
 from oxiseq.spark.balance import MOST, even_keys
 from oxiseq.spark.decoding import COLUMNS
 from oxiseq.spark.order import Order
@@ -50,17 +52,17 @@ class OnePartitionWarning(UserWarning):
 
 def match(
     spark: SparkSession,
-    query: str,
+    query: QueryLike,
     streams: Mapping[str, DataFrame],
     kb: str | Path | None = None,
     *,
-    start: int | datetime | None = None,
+    origin: Time | None = None,
     lateness: Duration = "0s",
     buckets: int | None = None,
     late: bool = False,
     terms: Terms = "text",
     on_error: OnError = "stop",
-    language: str = "spaseq",
+    language: str | None = None,
 ) -> DataFrame:
     """The matches of a SPAseq query over streams of events, as a DataFrame that is streaming if the streams are.
 
@@ -69,10 +71,10 @@ def match(
     or `time` (timestamp, or bigint microseconds) and `graph` (one event's triples, N-Triples or Turtle). An event is
     one row's, whole.
 
-    The answer has `time` (the match's end), a string for each column of the query (`terms="text"`: IRIs and lexical
-    forms; "ntriples": RDF terms), for CONSTRUCT one column `graph`, and for each positive GPM `events_NAME`, the times
-    of its events. The rows are those of `oxiseq.run` over the same events, each once; those of one key come in order of
-    time.
+    The answer has `at` (when it was answered: the match's end), a string for each column of the query
+    (`terms="text"`: IRIs and lexical forms; "ntriples": RDF terms), for CONSTRUCT one column `graph`, and for each
+    positive GPM `events_NAME`, the times of its events. The rows are those of `oxiseq.run` over the same events,
+    each once; those of one key come in order of time.
 
     Streaming: an event is late when it is older than Spark's watermark, which moves between micro-batches: the largest
     time of the micro-batches before, less `lateness`, of the stream that is furthest behind. Late events are not
@@ -80,37 +82,39 @@ def match(
     `late=True` adds a column `late` (struct of `stream`, `time`, `graph`), null in matches; a row in which it is not
     null tells a late event that a pattern of the query matches, and nothing else.
 
-    `buckets` runs share the keys (default: twice the cores); a checkpoint belongs to one number. `start`: when tumbling
-    windows begin, needed where these are time windows and the query is partitioned. `kb`: a file, a store's folder
-    (opened for reading) or N-Quads text; a path must be good on every executor.
+    `buckets` runs share the keys (default: twice the cores); a checkpoint belongs to one number. `origin`: when
+    tumbling windows begin, needed where these are time windows and the query is partitioned. `kb`: a file, a
+    store's folder (opened for reading) or N-Quads text; a path must be good on every executor.
 
     Raises QueryError, OxiseqError. A query that cannot be partitioned runs in one task, with OnePartitionWarning.
     """
-    if language != "spaseq":
-        load(query, language)  # what is wrong with the text or the language comes first
+    asked = query_text(query, language)
+    algebra = asked.algebra  # what is wrong with the text comes first
+    if not isinstance(algebra, Query):
         raise SparkError(
-            f"a query in {language} cannot be partitioned: {_whole(language)}; use oxiseq.run, or write it in SPAseq"
+            f"a query in {asked.language} cannot be partitioned: {_whole(asked.language)}; use oxiseq.run, or write it "
+            "in SPAseq"
         )
-    allowed = duration(lateness, "lateness")
+    chosen = said("spaseq", {"origin": origin, "lateness": lateness, "on_error": on_error}, (QUERY, SOURCES))
     terms_ = TermDictionary()
-    plan = compile_query(load(query), terms_)
+    plan = compile_query(algebra, terms_)
     key = correlation(plan)
     given = _by_iri(plan, streams)
     wanted = spark.sparkContext.defaultParallelism * 2 if buckets is None else buckets
-    if terms not in ("text", "ntriples") or on_error not in ("stop", "skip"):
-        raise SparkError(f"terms is text or ntriples, on_error stop or skip; not {terms!r}, {on_error!r}")
+    if terms not in ("text", "ntriples"):
+        raise SparkError(f"terms is text or ntriples, not {terms!r}")
     if not 1 <= wanted <= MOST:
         raise SparkError(f"buckets must be from 1 to {MOST}, but is {wanted}")
     number = wanted if key.by else 1
-    _check(key, number, start)
-    order = Order(query, _kb(kb), None if start is None else to_microseconds(start), tuple(given), number, on_error)
+    _check(key, number, chosen.origin)
+    order = Order(asked.text, _kb(kb), chosen.origin, tuple(given), number, chosen.on_error)
     at_work = Work(order) if order.kb is None else Work(_without_kb(order))
     _check_names(at_work, late)
     streaming = {each.isStreaming for each in given.values()}
     if len(streaming) > 1:
         raise SparkError("either all streams are streaming DataFrames, or none is")
     keys = even_keys(number)
-    dealt = _dealt(order, given, plan, keys, allowed)
+    dealt = _dealt(order, given, plan, keys, chosen.lateness)
     grouped = dealt.groupBy("bucket")
     if streaming == {True}:
         _prepare(spark, number)
@@ -121,9 +125,9 @@ def match(
     return _shown(rows, at_work, late)
 
 
-def explain(query: str) -> str:
+def explain(query: QueryLike) -> str:
     """How `match` would partition a query, a line."""
-    return correlation(compile_query(load(query), TermDictionary())).text()
+    return correlation(compile_query(load(query_text(query).text), TermDictionary())).text()
 
 
 def _whole(language: str) -> str:
@@ -163,19 +167,19 @@ def _columns(frame: DataFrame) -> tuple[str, ...]:
     return next((columns for columns in COLUMNS if set(columns) <= set(frame.columns)), ())
 
 
-def _check(key: Correlation, buckets: int, start: int | datetime | None) -> None:
+def _check(key: Correlation, buckets: int, origin: int | None) -> None:
     if not key.by:
         warnings.warn(f"one task does all the matching: {key.reason}", OnePartitionWarning, stacklevel=3)
-    elif key.needs_start and buckets > 1 and start is None:
+    elif key.needs_start and buckets > 1 and origin is None:
         raise SparkError(
-            "tumbling windows begin with the first event, which no partition knows: give start= (0: the first of 1970, "
-            "so that windows of an hour are hours), or buckets=1"
+            "tumbling windows begin with the first event, which no partition knows: give origin= (0: the first of "
+            "1970, so that windows of an hour are hours), or buckets=1"
         )
 
 
 def _check_names(at_work: Work, late: bool) -> None:
     """Raise SparkError if a variable has the name of another column of the answer, which Spark could not tell apart."""
-    others = [TIME, *event_columns(at_work.plan), *[LATE] * late]
+    others = [AT, *event_columns(at_work.plan), *[LATE] * late]
     for name in value_columns(at_work.plan, at_work.shown):
         if name.lower() in [other.lower() for other in others]:
             told = f"?{name} has the name of another column ({', '.join(others)})"
@@ -191,7 +195,7 @@ def _kb(kb: str | Path | None) -> str | None:
 
 
 def _without_kb(order: Order) -> Order:
-    return Order(order.text, None, order.start, order.given, order.buckets)
+    return Order(order.text, None, order.origin, order.given, order.buckets)
 
 
 def _dealt(
@@ -228,12 +232,12 @@ def _prepare(spark: SparkSession, buckets: int) -> None:
 def _shown(rows: DataFrame, at_work: Work, late: bool) -> DataFrame:
     """The operator's columns under the names and with the types that users see."""
     names = value_columns(at_work.plan, at_work.shown)
-    columns = [F.timestamp_micros(TIME).alias(TIME)]
+    columns = [F.timestamp_micros(AT).alias(AT)]
     columns += [F.col(f"value_{i}").alias(name) for i, name in enumerate(names)]
     for name in event_columns(at_work.plan):
         columns.append(_times(F.col(name)).alias(name))
     if rows.isStreaming:
-        rows = rows.observe("oxiseq", F.count(TIME).alias("matches"), F.count("late_stream").alias("late"))
+        rows = rows.observe("oxiseq", F.count(AT).alias("matches"), F.count("late_stream").alias("late"))
     if late:
         told = F.struct(
             F.col("late_stream").alias("stream"), F.timestamp_micros("late_time").alias("time"),

@@ -8,12 +8,12 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A query as it is sent to workers. `kb`: a file, a store's folder, N-Quads text or None; `start` in µs; `given`:
+    """A query as it is sent to workers. `kb`: a file, a store's folder, N-Quads text or None; `origin` in µs; `given`:
     the IRIs of the streams that have events; `buckets`: how many runs share the keys; `on_error` as in `run`."""
 
     text: str
     kb: str | None
-    start: int | None
+    origin: int | None
     given: tuple[str, ...]
     buckets: int
     on_error: Literal["stop", "skip"] = "stop"

@@ -17,21 +17,21 @@ from oxiseq.spaseq.explain_text import as_dot, as_text, bounds_of, end_of
 class SpaseqExplanation(SpaseqFacts, Explanation):
     """The facts, and what can be done with them."""
 
-    def to_json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """As JSON values, with the names of the fields."""
         return asdict(self)
 
-    def to_svg(self) -> Svg:
+    def svg(self) -> Svg:
         """The automaton: a box per state, double where a match ends, an arrow per wait."""
         nodes = [Node("start", ""), *(Node(f"s{s.number}", s.letter, s.final) for s in self.states)]
         if any(edge.op == "window" for edge in self.edges):
             nodes.append(Node("end", end_of(self.edges), True))
         return draw(nodes, [arrow for edge in self.edges for arrow in _arrows(edge)], self.sequence)
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return as_text(self)
 
-    def to_dot(self) -> str:
+    def dot(self) -> str:
         return as_dot(self)
 
     @property

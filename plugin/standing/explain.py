@@ -32,14 +32,14 @@ class StandingExplanation(Explanation):
     kept: int
     shared: int
 
-    def to_json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """As JSON values."""
         return asdict(self)
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return "\n".join(_lines(self)) + "\n"
 
-    def to_dot(self) -> str:
+    def dot(self) -> str:
         lines = ["digraph query {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];']
         for node in self._nodes():
             shape = ", peripheries=2" if node.name == "answer" else ""
@@ -47,7 +47,7 @@ class StandingExplanation(Explanation):
         lines += [f"  {arrow.source} -> {arrow.target};" for arrow in self._arrows()]
         return "\n".join([*lines, "}"]) + "\n"
 
-    def to_svg(self) -> Svg:
+    def svg(self) -> Svg:
         return draw([*self._nodes()], [*self._arrows()], f"{self.form}: what is kept of the store", network=True)
 
     @property

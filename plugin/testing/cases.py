@@ -7,29 +7,30 @@ case that does not say otherwise.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery, language_of
 from oxiseq.knowledge import Kb
-from oxiseq.languages.front import Options, said
-from oxiseq.languages.registry import front_of, rules_of
+from oxiseq.languages.registry import front_of
+from oxiseq.options import QUERY, Options, options_for, said_as_data
 from oxiseq.testing.errors import TestFileError
 from oxiseq.testing.events import Event, Reader, in_order
 from oxiseq.testing.tables import Table, read_table
-from oxiseq.testing.times import absolute, reader, span, writer
+from oxiseq.testing.times import absolute, reader, writer
 from oxiseq.testing.words import Words
 
 ENDING: Final = ".oxitest.toml"
+_OPTIONS: Final = tuple(option.name for option in options_for(doors=(QUERY,)))
 _CASE_KEYS: Final = frozenset({
-    "name", "query", "text", "language", "kb", "kb_text", "prefixes", "origin", "start", "lateness", "events", "table",
-    "stream", "files", "trig", "expect", "at", "late", "end", "report", "instants", "consumption", "stream_names",
-    "rules",
+    "name", "query", "text", "language", "kb", "kb_text", "prefixes", "zero", "events", "table", "stream", "files",
+    "trig", "expect", "after", "late", "end", *_OPTIONS,
 })  # fmt: skip
-_AT_KEYS: Final = frozenset({"time", "expect", "new", "late"})
+_AFTER_KEYS: Final = frozenset({"time", "expect", "new", "late"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Case:
     kb: Kb
     options: Options
     words: Words
-    origin: int
+    zero: int
     streams: Mapping[str, str]
     events: tuple[Event, ...]
     stands: tuple[Stand, ...]
@@ -72,7 +73,7 @@ class Case:
 
     def written(self, time: int) -> str:
         """A time as the case would write it."""
-        return writer(self.origin)(time)
+        return writer(self.zero)(time)
 
 
 def load_cases(path: Path) -> list[Case]:
@@ -106,21 +107,15 @@ def _read(folder: Path, place: str, data: Mapping[str, Any], number: int) -> Cas
     _known(data, _CASE_KEYS)
     text, language = _query_text(folder, data)
     query = load(text, language)
-    origin = absolute(data.get("origin", 0))
-    time = reader(origin)
-    options = Options(
-        time(data["start"]) if "start" in data else None, span(data.get("lateness", "0s"), "lateness"),
-        data.get("stream_names", {}),
-        said=said(data.get("report"), [time(t) for t in data["instants"]] if "instants" in data else None,
-                  data.get("consumption")),
-        rules=rules_of(front_of(query), _rules(folder, data.get("rules", ()))),
-    )  # fmt: skip
+    zero = absolute(data.get("zero", 0))
+    time = reader(zero)
+    options = _options(front_of(query).language, _given(folder, data, time))
     streams = front_of(query).replay(query, None, options).streams
     words = _words(query, data["prefixes"])
     return Case(
-        str(data.get("name", f"case {number}")), place, text, query, _kb(folder, data, words), options, words, origin,
+        str(data.get("name", f"case {number}")), place, text, query, _kb(folder, data, words), options, words, zero,
         streams, _events(folder, data, Reader(words, time, streams)),
-        tuple(_stand(each, time) for each in data.get("at", ())), _expected(data.get("expect")), data.get("late"),
+        tuple(_stand(each, time) for each in data.get("after", ())), _expected(data.get("expect")), data.get("late"),
         data.get("end", True),
     )  # fmt: skip
 
@@ -159,6 +154,27 @@ def _kb(folder: Path, data: Mapping[str, Any], words: Words) -> Kb:
     return folder / data["kb"] if "kb" in data else None
 
 
+def _options(language: str, given: Mapping[str, Any]) -> Options:
+    try:
+        return said_as_data(language, given)
+    except OxiseqError as error:
+        raise TestFileError(str(error)) from None
+
+
+def _given(folder: Path, data: Mapping[str, Any], time: Callable[[Any], int]) -> dict[str, Any]:
+    """The options, times counted from the case's zero."""
+    given = {name: data[name] for name in _OPTIONS if name in data}
+    if "origin" in given:
+        given["origin"] = time(given["origin"])
+    if isinstance(given.get("at"), list):
+        if any(isinstance(each, dict) for each in given["at"]):
+            raise TestFileError("at are times: what must have been found by then stands in [[case.after]]")
+        given["at"] = [time(each) for each in given["at"]]
+    if "rules" in given:
+        given["rules"] = _rules(folder, given["rules"])
+    return given
+
+
 def _rules(folder: Path, given: Any) -> Any:
     """Texts, or names of files that end with .epsparql."""
     if not isinstance(given, list):
@@ -184,9 +200,9 @@ def _events(folder: Path, data: Mapping[str, Any], read: Reader) -> tuple[Event,
 
 
 def _stand(data: Mapping[str, Any], time: Any) -> Stand:
-    _known(data, _AT_KEYS)
+    _known(data, _AFTER_KEYS)
     if "time" not in data:
-        raise TestFileError("[[case.at]] needs a time")
+        raise TestFileError("[[case.after]] needs a time")
     return Stand(time(data["time"]), _expected(data.get("expect")), _expected(data.get("new")), data.get("late"))
 
 

@@ -70,7 +70,7 @@ def _left(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) ->
 
 def _cell(case: Case, kind: Kind, text: str) -> Cell:
     """What a cell of an expected row means, by its column's kind."""
-    time = reader(case.origin)
+    time = reader(case.zero)
     if kind == "times":
         return Times(tuple(time(each) for each in text.split()))
     if kind == "number":

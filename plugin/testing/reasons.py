@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.languages.registry import front_of
-from oxiseq.reasons.read import Reading, Span
+from oxiseq.reasons.read import Span, reading_of
 from oxiseq.reasons.report import WhyRequest
 from oxiseq.reasons.text import lines
 from oxiseq.testing.run import Result
@@ -19,8 +19,8 @@ def reasons(result: Result) -> list[str]:
         streams.setdefault(event.stream, []).append((event.time, list(event.graph)))
     span = Span(None, None if until is None else until + 1)
     try:
-        reading = Reading(span, case.options.start, case.options.lateness)
-        why = front_of(case.query).why(case.query, streams, case.kb, case.options, WhyRequest(reading, 0))
+        asked = WhyRequest(reading_of(case.options, span), 0)
+        why = front_of(case.query).why(case.query, streams, case.kb, case.options, asked)
     except OxiseqError as error:
         return [f"why not: cannot be told: {error}"]
     return ["why not: " + line if number == 0 else line for number, line in enumerate(lines(why, case.written))]

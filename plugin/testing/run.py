@@ -10,7 +10,6 @@ from typing import Any
 from oxiseq.driving import Driver
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.run.watermarks import AFTER_ALL
-from oxiseq.languages.front import without_reports
 from oxiseq.languages.registry import check_kb, front_of
 from oxiseq.matches.rows import columns_of, row_of
 from oxiseq.testing.cases import Case, Expected, Stand, load_cases
@@ -52,7 +51,6 @@ def run_case(case: Case) -> Result:
     """Run one case. Raises TestFileError, KbError."""
     front = front_of(case.query)
     check_kb(front, case.kb)
-    without_reports(front, case.options)
     front.prepare()
     run = _Running(case, front.replay(case.query, case.kb, case.options))
     try:

@@ -46,17 +46,17 @@ def absolute(value: Any) -> int:
         raise TestFileError(f"{value!s} is not a time") from None
 
 
-def reader(origin: int) -> Callable[[Any], int]:
-    """Reads times: spans count from `origin` (µs), clock times from the midnight before it."""
+def reader(zero: int) -> Callable[[Any], int]:
+    """Reads times: spans count from `zero` (µs), clock times from the midnight before it."""
 
     def read(value: Any) -> int:
         if isinstance(value, str):
             text = value.strip()
             if is_in_units(text):
-                return origin + span(text)
+                return zero + span(text)
             if clock := _CLOCK.fullmatch(text):
                 seconds = Fraction(int(clock[1]) * 3600 + int(clock[2]) * 60) + Fraction(clock[3] or 0)
-                return origin - origin % _DAY + int(seconds * 1_000_000)
+                return zero - zero % _DAY + int(seconds * 1_000_000)
             if re.fullmatch(r"[-+]?\d+", text):
                 return int(text)
         return absolute(value)
@@ -64,11 +64,11 @@ def reader(origin: int) -> Callable[[Any], int]:
     return read
 
 
-def writer(origin: int) -> Callable[[int], str]:
-    """Writes times as such a test would: `5m` after 1970's beginning or `origin`, if that is short."""
+def writer(zero: int) -> Callable[[int], str]:
+    """Writes times as such a test would: `5m` after 1970's beginning or `zero`, if that is short."""
 
     def write(time: int) -> str:
-        since = time - origin
+        since = time - zero
         text = duration_text(since) if 0 <= since <= _NEAR else ""
         return text if 1 <= len(text.rstrip(ascii_letters)) <= 4 else to_text(time)
 

@@ -58,7 +58,7 @@ def test_a_damaged_event_costs_itself_alone(tmp_path: Path) -> None:
         assert "checksum" in str(faults[0]["detail"])
         status, told = here.ask("GET", f"{PATH}/events")  # a page ends before it
         assert status == 200 and told.count(b"watts") == 5
-        for target in ("/queries/spaseq/why?from=2024-05-01T10:00:00Z", "/streams", "/queries"):
+        for target in ("/queries/spaseq/why?since=2024-05-01T10:00:00Z", "/streams", "/queries"):
             assert here.ask("GET", target)[0] == (500 if "why" in target else 200)
         text = LANGUAGES["spaseq"].encode()
         assert here.ask("POST", "/query", text, {"Content-Type": "application/spaseq-query"})[0] == 500
@@ -66,7 +66,7 @@ def test_a_damaged_event_costs_itself_alone(tmp_path: Path) -> None:
         settled(here)
         assert {here.query(name)["state"] for name in LANGUAGES} == {"running"}
     with asked(tmp_path) as here:  # the queries had seen it: nothing is set aside
-        assert here.ask("GET", "/ready")[1]["setAside"] == 0
+        assert here.ask("GET", "/ready")[1]["set_aside"] == 0
 
 
 def test_damaged_matches_cost_themselves_alone(tmp_path: Path) -> None:

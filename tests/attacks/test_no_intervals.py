@@ -22,7 +22,6 @@ from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.left_out import LeftOutWarning
-from oxiseq.what_if import what_if
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
@@ -97,7 +96,7 @@ def test_starts_given_in_python() -> None:
         store.stream(STREAM).push(graph(1), 5, start=7)
     store.stream(STREAM).push(graph(2), 6, start=4)
     query.close()
-    assert ([(m.start_us, m.end_us) for m in query.matches(timeout=0)], query.left_out) == ([(0, 6)], 1)
+    assert ([(m.start_us, m.end_us) for m in query.wait("0s")], query.left_out) == ([(0, 6)], 1)
 
 
 WORDS = {
@@ -146,9 +145,9 @@ def test_what_is_no_interval_costs_nothing_else(events: list[tuple[int, int]], s
         store = oxiseq.Store()
         queries.append(store.register(QUERY, language="epsparql", lateness="2us"))
         for part in _parts(mine, dice):
-            store.stream(STREAM).push_many(part)
+            store.stream(STREAM).extend(part)
         queries[-1].close()
-    told = [[(m.start_us, m.end_us, str(dict(m))) for m in q.matches(timeout=0)] for q in queries]
+    told = [[(m.start_us, m.end_us, str(dict(m))) for m in q.wait("0s")] for q in queries]
     assert told[0] == told[1]
     assert (queries[0].late, queries[0].left_out) == (queries[1].late, len(whole) - len(clean))
     assert queries[0].events == len(whole)
@@ -188,7 +187,7 @@ def test_the_command_line_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_why_tells_and_counts_the_others() -> None:
-    told = oxiseq.why(QUERY, {STREAM: pairs()}, language="epsparql")
+    told = oxiseq.Query(QUERY, "epsparql").why({STREAM: pairs()})
     assert told.found == expected()
     assert told.notes == (f"left out: {FIRST}", f"left out: {SECOND_ONE}")
     assert FIRST in str(told)
@@ -197,7 +196,7 @@ def test_why_tells_and_counts_the_others() -> None:
 
 def test_what_if_tells_of_both() -> None:
     draft = QUERY.replace("SEQ", "EQUALS")
-    told = what_if(draft, QUERY, {STREAM: pairs()}, language="epsparql")
+    told = oxiseq.Query(QUERY, "epsparql").compare(draft, {STREAM: pairs()})
     assert (told.kept, len(told.lost)) == (0, expected())
     lines = [f"left out: {FIRST}", f"left out: {SECOND_ONE}"]
     assert told.notes == (*(f"the draft: {line}" for line in lines), *(f"the other: {line}" for line in lines))

@@ -97,7 +97,7 @@ def test_the_command_line_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_why_tells_and_counts_the_others() -> None:
-    told = oxiseq.why(QUERY, {"S": pairs()}, language="ceql")
+    told = oxiseq.Query(QUERY, "ceql").why({"S": pairs()})
     assert told.found == expected()
     assert told.notes == (f"left out: {FIRST}", f"left out: {SECOND_ONE}")
     assert FIRST in str(told)

@@ -12,7 +12,6 @@ import pytest
 from asked_service import BEGIN, EX, LANGUAGES, PATH, STREAM, TURTLE, Asked, asked, settled
 
 import oxiseq
-from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.open import write_events
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -69,7 +68,7 @@ def test_no_door_lets_a_time_in_that_is_outside_of_the_years_1_to_9999(tmp_path:
                 assert "the time of event" in told["reasons"][0]["reason"]
             headers = {"Content-Type": "application/spaseq-query"}
             text = LANGUAGES["spaseq"].encode()
-            assert here.ask("POST", f"/queries?name=x&start={quote(wrong)}", text, headers)[0] == 400
+            assert here.ask("POST", f"/queries?name=x&origin={quote(wrong)}", text, headers)[0] == 400
         still_works(here)
 
 
@@ -91,17 +90,17 @@ def test_python_refuses_them_too(tmp_path: Path) -> None:
     stream = store.stream(STREAM)
     doors: tuple[Callable[[int], object], ...] = (
         lambda wrong: stream.push(GRAPH.decode(), wrong), stream.advance, store.advance,
-        lambda wrong: store.register(LANGUAGES["spaseq"], start=wrong),
+        lambda wrong: store.register(LANGUAGES["spaseq"], origin=wrong),
         lambda wrong: list(oxiseq.run(LANGUAGES["spaseq"], {"S": [(wrong, GRAPH.decode())]})),
     )  # fmt: skip
     for wrong in (1 << 62, (1 << 63) - 1, -(1 << 62), 10**30):
         for door in doors:
-            with pytest.raises(EventError, match="outside of the years 1 to 9999"):
+            with pytest.raises(oxiseq.OxiseqError, match="outside of the years 1 to 9999"):
                 door(wrong)
     stream.push(f"<{EX}h> <{EX}watts> 5 .", BEGIN)
     stream.push(f"<{EX}h> <{EX}watts> 50 .", BEGIN + 1)
     stream.advance(BEGIN + 2)
-    assert [match["after"].value for match in query.matches(timeout=0)] == ["50"]
+    assert [match["after"].value for match in query.wait("0s")] == ["50"]
 
 
 def test_the_last_moment_of_all_may_come_and_nothing_after_it(tmp_path: Path) -> None:
@@ -154,14 +153,14 @@ def test_an_old_log_that_holds_such_an_entry_stops_nobody(tmp_path: Path, old: i
             settled(here)
             for name in LANGUAGES:
                 told = here.query(name)
-                assert told["setAside"]["entries"] == 1
-                assert told["setAside"]["events"] == (0 if isinstance(old, int) else len(old))
-                assert "outside of the years 1 to 9999" in told["setAside"]["last"]["reason"]
+                assert told["set_aside"]["entries"] == 1
+                assert told["set_aside"]["events"] == (0 if isinstance(old, int) else len(old))
+                assert "outside of the years 1 to 9999" in told["set_aside"]["last"]["reason"]
             status, told = here.ask("GET", "/ready")
-            assert (status, told["setAside"]) == (200, len(LANGUAGES))
+            assert (status, told["set_aside"]) == (200, len(LANGUAGES))
             headers = {"Content-Type": "application/spaseq-query"}  # to look back passes over it, too
             assert here.ask("POST", "/query", LANGUAGES["spaseq"].encode(), headers)[0] == 200
-            assert here.ask("GET", "/queries/spaseq/why?from=2024-01-01T00:00:00Z")[0] == 200
+            assert here.ask("GET", "/queries/spaseq/why?since=2024-01-01T00:00:00Z")[0] == 200
             assert "oxiseq_set_aside" in here.ask("GET", "/metrics")[1].decode()
             still_works(here)
             if again:  # the last of all: it is of today

@@ -90,7 +90,7 @@ def test_told_when_windows_close(name: str) -> None:
 @pytest.mark.parametrize("name", CLOSED)
 def test_nothing_is_asked_again(name: str) -> None:
     for more in ((), ("ISTREAM", "")):
-        assert "nothing is asked again\n" in str(oxiseq.explain(query(name, *more), language="rspql"))
+        assert "nothing is asked again\n" in str(oxiseq.Query(query(name, *more), "rspql").explain())
 
 
 @pytest.mark.parametrize("name", CHANGED)
@@ -156,7 +156,7 @@ def test_live_the_clock_goes_on_and_a_window_becomes_empty() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_query_is_explained(name: str) -> None:
-    assert f"<{STREAM}>" in str(oxiseq.explain(query(name), language="rspql"))
+    assert f"<{STREAM}>" in str(oxiseq.Query(query(name), "rspql").explain())
 
 
 readings = st.lists(

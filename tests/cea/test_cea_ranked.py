@@ -83,6 +83,6 @@ def test_too_many_are_not_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_explain_says_so() -> None:
     query = load(LOOP.format("ORDER BY START DESC SAMPLE 3"), "ceql")
-    text = explain_ceql(compile_ceql(query)).to_text()
+    text = str(explain_ceql(compile_ceql(query)))
     assert "order: START DESC, among those that end at one event" in text
     assert "sample: 3, among those that end at one event" in text

@@ -105,7 +105,7 @@ def test_rows_whose_time_falls_are_late() -> None:
     found = run({"S": table([2, 1, 3], v=[5, 1, 7], k=["x", None, "y"])})
     assert found.late == 1 and spans(found) == [(0, 1)]
     (late,) = found.late_events()
-    assert (late.stream, late.time) == (f"{VOCAB}S", 1)
+    assert (late.stream, late.time_us) == (f"{VOCAB}S", 1)
     assert {str(t.predicate).rpartition("#")[2]: t.object.value for t in late.graph} == {
         "type>": f"{VOCAB}B", "v>": "1",
     }  # fmt: skip
@@ -117,7 +117,7 @@ def test_lateness_lets_them_be_sorted() -> None:
 
 
 def test_events_before_the_start_are_not_seen() -> None:
-    assert spans(run({"S": table([1, 2, 3], ["A", "A", "B"])}, start=2)) == [(0, 1)]
+    assert spans(run({"S": table([1, 2, 3], ["A", "A", "B"])}, origin=2)) == [(0, 1)]
 
 
 # --- answers ----------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def test_what_else_may_be_wrong() -> None:
         run({"S": table()}, "SELECT * FROM S WHERE A")
     with pytest.raises(oxiseq.OxiseqError, match="the language 'sql' is not known; known: spaseq, ceql"):
         oxiseq.run(PAIR, {}, language="sql")  # type: ignore[call-overload]  # the wrong argument is the point
-    with pytest.raises(oxiseq.OxiseqError, match="stream_names are for CEQL"):
+    with pytest.raises(oxiseq.OxiseqError, match="stream_names is for CEQL"):
         oxiseq.run("SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o } }", {},
                    stream_names={"S": "urn:x"})  # type: ignore[call-overload]  # the same  # fmt: skip
 

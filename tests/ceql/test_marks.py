@@ -198,7 +198,7 @@ def test_rows_are_marked_as_the_reference_reads_the_same_events(seed: int) -> No
     table = drawn_table(dice, dice.between(0, 12))
     atoms = drawn_atoms(dice, TABLE_PREDICATES)
     partitions = Partitions(2)
-    marker = TableMarker(compile_facts(atoms), VOCAB, partitions, BY, WINDOW)
+    marker = TableMarker(compile_facts(atoms), VOCAB, TermDictionary(), partitions, BY, WINDOW)
     cut = dice.between(0, len(table))
     symbol, partition, attribute = [], [], []
     for part in (table[:cut], table[cut:]):

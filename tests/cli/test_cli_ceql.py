@@ -121,8 +121,8 @@ def test_the_language_may_be_named(stocks: Path) -> None:
     write(stocks, "sells.txt", QUERY)
     assert oxiseq("check", "sells.txt").exit_code == 1
     assert oxiseq("check", "sells.txt", "--language", "ceql").exit_code == 0
-    assert oxiseq("explain", "sells.txt", "-l", "ceql").exit_code == 0
-    result = oxiseq("run", "sells.txt", "-l", "ceql", "-s", "trades.csv")
+    assert oxiseq("explain", "sells.txt", "-L", "ceql").exit_code == 0
+    result = oxiseq("run", "sells.txt", "-L", "ceql", "-s", "trades.csv")
     assert "1 match" in result.stderr
 
 

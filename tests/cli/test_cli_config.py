@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from oxiseq.cli import main
-from oxiseq.cli.serve import request_of, serve_command
+from oxiseq.cli.serve import serve_command
+from oxiseq.cli.settings import ServeSettings, seconds, settings_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "11-server"
 
@@ -28,13 +30,13 @@ def settings(*arguments: str, **environment: str) -> dict[str, object]:
 
 def test_each_source_gives_way_to_the_one_before(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
-    file.write_text('[serve]\nthreads = 3\nmax-rows = 5\nkeep = "2m"\n')
+    file.write_text('[serve]\nthreads = 3\nmax_rows = 5\nkeep = "2m"\n')
     found = settings("--config", str(file), "--threads", "9", OXISEQ_THREADS="8", OXISEQ_MAX_ROWS="6")
-    assert (found["threads"], found["max-rows"], found["keep"], found["subscribers"]) == (9, 6, "2m", 64)
-    assert settings(OXISEQ_CONFIG=str(file))["max-rows"] == 5
+    assert (found["threads"], found["max_rows"], found["keep"], found["subscribers"]) == (9, 6, "2m", 64)
+    assert settings(OXISEQ_CONFIG=str(file))["max_rows"] == 5
     assert settings("--keep", "1.5h")["keep"] == "90m" and settings("--keep", "0s")["keep"] == "0s"
     lines = printed("--config", str(file), OXISEQ_MAX_ROWS="6").stdout.splitlines()
-    assert {"threads = 3  # file", "max-rows = 6  # environment", "subscribers = 64"} <= set(lines)
+    assert {"threads = 3  # file", "max_rows = 6  # environment", "subscribers = 64"} <= set(lines)
 
 
 def test_what_is_printed_is_a_file_that_says_the_same(tmp_path: Path) -> None:
@@ -46,13 +48,13 @@ def test_what_is_printed_is_a_file_that_says_the_same(tmp_path: Path) -> None:
 
 def test_an_option_that_may_be_repeated_is_a_list_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
-    file.write_text('[serve]\ncors = true\nallowed-host = ["a.example", "b.example"]\n')
+    file.write_text('[serve]\ncors = true\nallowed_host = ["a.example", "b.example"]\n')
     found = settings("--config", str(file))
-    assert (found["cors"], found["allowed-host"]) == (["*"], ["a.example", "b.example"])
+    assert (found["cors"], found["allowed_host"]) == (["*"], ["a.example", "b.example"])
     assert settings(OXISEQ_CORS="true")["cors"] == ["*"]
     given = settings("--cors", "https://A.example/", "--cors", "http://localhost:3000", OXISEQ_ALLOWED_HOST="a b")
-    assert (given["cors"], given["allowed-host"]) == (["https://a.example", "http://localhost:3000"], ["a", "b"])
-    assert settings("--cors", "--read-only")["read-only"] is True
+    assert (given["cors"], given["allowed_host"]) == (["https://a.example", "http://localhost:3000"], ["a", "b"])
+    assert settings("--cors", "--read-only")["read_only"] is True
     assert printed("--cors", "elsewhere").exit_code == 2
 
 
@@ -60,7 +62,7 @@ def test_tokens_are_not_printed() -> None:
     result = printed("--read-token", "swordfish", OXISEQ_WRITE_TOKEN="sesame")
     assert "swordfish" not in result.output
     assert "sesame" not in result.output
-    assert 'read-token = "..."' in result.stdout
+    assert 'read_token = "..."' in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -94,13 +96,20 @@ def test_the_examples_settings_and_commands_are_accepted() -> None:
     assert settings(**given)["bind"] == "0.0.0.0:7878"
 
 
-def test_what_the_server_is_told_are_seconds_and_nothing_where_there_is_no_limit() -> None:
+def test_the_server_is_told_durations_and_waits_for_ever_or_without_limit_where_they_are_nothing() -> None:
     given = ("--timeout=1500ms", "--idle=PT0.3S", "--upstream-refresh=2 min", "--event-triples-for=1h", "--keep=1us")
-    told = request_of(serve_command.make_context("serve", list(given)).params)
-    assert (told.timeout, told.idle, told.upstream_refresh, told.event_triples_for) == (1.5, 0.3, 120.0, 3600.0)
+    told = settings_of(serve_command.make_context("serve", list(given)).params)
+    waits = (told.timeout, told.idle, told.upstream_refresh, told.event_triples_for)
+    assert tuple(map(seconds, waits)) == (1.5, 0.3, 120.0, 3600.0)
     assert told.keep == 1
-    none = request_of(serve_command.make_context("serve", [f"{each.split('=')[0]}=0s" for each in given]).params)
-    assert (none.timeout, none.idle, none.upstream_refresh) == (None, None, None)
-    assert (none.event_triples_for, none.keep) == (0.0, 0)
-    usual = request_of(serve_command.make_context("serve", []).params)
-    assert (usual.timeout, usual.idle, usual.upstream_refresh, usual.event_triples_for) == (300.0, 0.25, 600.0, 600.0)
+    none = settings_of(serve_command.make_context("serve", [f"{each.split('=')[0]}=0s" for each in given]).params)
+    assert tuple(map(seconds, (none.timeout, none.idle, none.upstream_refresh))) == (None, None, None)
+    assert (none.event_triples_for, none.keep) == (0, 0)
+    usual = settings_of(serve_command.make_context("serve", []).params)
+    assert tuple(map(seconds, (usual.timeout, usual.idle, usual.upstream_refresh))) == (300.0, 0.25, 600.0)
+
+
+def test_a_setting_is_declared_once() -> None:
+    names = {each.name for each in fields(ServeSettings)}
+    assert {param.name for param in serve_command.params} - {"config", "print_config"} == names
+    assert set(settings()) | {"location", "upstream", "read_token", "write_token", "max_rows"} == names

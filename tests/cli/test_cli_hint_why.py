@@ -63,7 +63,7 @@ def test_the_line_names_streams_kb_and_options(folder: Path) -> None:
     write(folder, "names; more.nt", "\n".join(line.rsplit(" <", 1)[0] + " ." for line in KB.splitlines()))
     told = asked(
         "a query's.txt", "--language", "spaseq", "-s", "S=some payments.nq", "-k", f"{EX}kb=names; more.nt",
-        "--lateness", "5s", "--start", "-5", "--on-error", "skip",
+        "--lateness", "5s", "--origin", "-5", "--on-error", "skip",
     )  # fmt: skip
     assert "0 matches" in told
     assert "without a filter, B: FILTER(?second >= 1000 * ?first)" in told
@@ -99,6 +99,6 @@ def test_a_replay_asks_the_same_folder(folder: Path) -> None:
 
     location = log(folder)
     write(folder, "never.spaseq", query(gpms=NEVER))
-    result = oxiseq("replay", "never.spaseq", "--location", location, "--from", 0)
+    result = oxiseq("replay", "never.spaseq", "--location", location, "--since", 0)
     words = shlex.split(line_of(result.stderr))
     assert "without a filter, B: FILTER(?second >= 1000 * ?first)" in oxiseq(*words[1:]).stdout

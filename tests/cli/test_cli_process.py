@@ -145,7 +145,7 @@ sys.path.insert(0, TESTS)
 from corpus_cases import load_cases
 from oxiseq import run
 for case in load_cases():
-    run(case.query, streams=case.streams, kb=case.kb, start=case.start)
+    run(case.query, streams=case.streams, kb=case.kb, origin=case.start)
 sys.path.insert(0, f"{TESTS}/intervals")
 import ep_first
 ep_first.answer_all()

@@ -56,9 +56,9 @@ def test_a_replay_writes_what_a_run_over_the_same_events_writes(
 def test_a_range_of_time_has_its_begin_and_not_its_end(folder: Path, data: Path) -> None:
     query = folder / "jumps.spaseq"
     assert seconds(query, "--location", data) == ["40", "600"]
-    assert seconds(query, "-l", data, "--from", "2024-05-01T10:01:00Z") == ["600"]
-    assert seconds(query, "-l", data, "--to", BEGIN_MICROSECONDS + 3 * MINUTE) == ["40"]
-    assert seconds(query, "-l", data, "--from", BEGIN_MICROSECONDS, "--to", BEGIN_MICROSECONDS + 1) == []
+    assert seconds(query, "-l", data, "--since", "2024-05-01T10:01:00Z") == ["600"]
+    assert seconds(query, "-l", data, "--until", BEGIN_MICROSECONDS + 3 * MINUTE) == ["40"]
+    assert seconds(query, "-l", data, "--since", BEGIN_MICROSECONDS, "--until", BEGIN_MICROSECONDS + 1) == []
 
 
 def test_the_knowledge_base_is_the_store_in_the_folder_unless_another_is_given(folder: Path, data: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_malformed_kb_is_told_with_its_line(folder: Path) -> None:
     "start", ["2024-05-01T10:00:30Z", "2024-05-01T12:00:30+02:00", BEGIN_MICROSECONDS + 30_000_000]
 )
 def test_events_before_start_are_not_seen(folder: Path, start: object) -> None:
-    found = rows(folder / "jumps.spaseq", "-s", folder / "payments.nq", "--start", start)
+    found = rows(folder / "jumps.spaseq", "-s", folder / "payments.nq", "--origin", start)
     assert [row["who"] for row in found] == ["bob"]
 
 
@@ -217,7 +217,7 @@ def test_an_output_that_cannot_be_written(folder: Path) -> None:
         (["no.spaseq", "-s", "payments.nq"], "No such file"),
         (["jumps.spaseq", "-s", "X=no.nq"], "NAME=FILE with one of S"),
         (["jumps.spaseq", "-s", "S=payments.nq", "-s", "S=payments.nq"], "given twice"),
-        (["jumps.spaseq", "-s", "payments.nq", "--start", "noon"], "is not a time"),
+        (["jumps.spaseq", "-s", "payments.nq", "--origin", "noon"], "is not a time"),
         (["jumps.spaseq", "-s", "payments.nq", "--lateness", "5 parsecs"], "is not a duration"),
         (["jumps.spaseq", "-s", "payments.nq", "--lateness", "-5s"], "is out of range"),
         (["jumps.spaseq", "-s", "payments.nq", "--time-predicate", "no iri"], "is not an IRI"),

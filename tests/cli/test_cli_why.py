@@ -10,7 +10,7 @@ from cli_files import BEGIN_MICROSECONDS, KB, STREAM, oxiseq, query, write
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import FILE_NAME, Journal
-from oxiseq.what_if import what_if
+from oxiseq.query import Query
 
 
 def log(folder: Path) -> Path:
@@ -30,7 +30,7 @@ def test_why_tells_of_files_and_of_a_log(folder: Path) -> None:
     assert files.exit_code == 0 and files.stdout == logged.stdout
     told = json.loads(files.stdout)
     assert told["found"] == 2 and [s["matches"] for s in told["stages"]] == [5, 2]
-    later = oxiseq(*arguments, "-s", folder / "payments.nq", "--from", BEGIN_MICROSECONDS + 1)
+    later = oxiseq(*arguments, "-s", folder / "payments.nq", "--since", BEGIN_MICROSECONDS + 1)
     assert json.loads(later.stdout)["found"] == 1
 
 
@@ -48,7 +48,7 @@ def test_why_says_what_it_cannot_do(folder: Path) -> None:
     refused = oxiseq("why", ceql, "-s", folder / "payments.nq", "-k", folder / "names.nq")
     assert refused.exit_code == 2 and "asks no knowledge base" in refused.stderr
     refused = oxiseq("why", folder / "jumps.spaseq", "-s", folder / "payments.nq", "--at", 5)
-    assert refused.exit_code == 1 and "are for queries over windows" in refused.stderr
+    assert refused.exit_code == 1 and "is for RSP-QL, SPECTRA, RSEP-QL" in refused.stderr
 
 
 def test_why_of_ceql_over_a_table(folder: Path) -> None:
@@ -76,7 +76,7 @@ def test_what_if_of_another_language(folder: Path) -> None:
     ceql = "VOCAB <http://example.org/> SELECT * FROM S WHERE BUY AS x FILTER x[price > {}]"
     triples = "_:e a <http://example.org/BUY> ; <http://example.org/price> {} ."
     events = [(n, triples.format(n)) for n in range(5)]
-    found = what_if(ceql.format(1), ceql.format(2), {"S": events}, language="ceql")
+    found = Query(ceql.format(2), "ceql").compare(ceql.format(1), {"S": events})
     assert (len(found.gained), len(found.lost), found.kept) == (1, 0, 2)
 
 

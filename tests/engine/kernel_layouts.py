@@ -145,7 +145,7 @@ def answer_from_files(case: Case, folder: Path, ending: str) -> None:
         terms = TermDictionary()
         files[iri] = folder / f"{case.name}-{i}.{ending}"
         write_events([encode_events(events, terms)], terms, files[iri])
-    run(case.query, streams=files, kb=case.kb, start=case.start)
+    run(case.query, streams=files, kb=case.kb, origin=case.start)
 
 
 def compiled() -> dict[str, int]:

@@ -1,7 +1,8 @@
 """Queries of other languages than SPAseq, together and each alone.
 
-Together a query is handed events only when something may come of them. After every step its matches must be those of
-its lonely twin, which is handed everything at once; and whenever somebody looks, its late events and counters, too.
+Together a query is handed events only when something may come of them, and equal ones are one. After every step its
+matches must be those of its lonely twin, which is handed everything at once; and whenever somebody looks, its late
+events and counters, too.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from oxiseq.engine.run import apart
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.shared import Outcome
+from oxiseq.engine.snapshot.saving import restore, restore_runs, save, save_runs
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
+from oxiseq.options import Options
 
 E = "http://e/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -87,7 +89,17 @@ def intervals(dice: random.Random) -> str:
     )
 
 
-LANGUAGES = {"ceql": ceql, "rspql": windows, "epsparql": intervals}
+def event_patterns(dice: random.Random) -> str:
+    x, y = (dice.choice(NAMES) for _ in range(2))
+    match = dice.choice(["A SEQ B", "A SEQ^r B", "LAST A", "A SEQ (LAST B)"])
+    report = dice.choice(["", "REPORT EVERY 3", "REPORT ON WINDOW CLOSE"])
+    return (
+        f"PREFIX : <{E}> SELECT * FROM NAMED <{STREAMS[0]}> WIN [RANGE 9 SLIDE 3] AS :w "
+        f"EVENT ON :w {{ ?h :{x} ?v }} AS A EVENT ON :w {{ ?h :{y} ?u }} AS B WHERE {{ MATCH {{ {match} }} }} {report}"
+    )
+
+
+LANGUAGES = {"ceql": ceql, "rspql": windows, "epsparql": intervals, "rsepql": event_patterns}
 
 
 def shown(batch: Any) -> list[Any]:
@@ -129,14 +141,22 @@ class Drill:
     def register(self) -> None:
         language = self.dice.choice([*LANGUAGES])
         text = LANGUAGES[language](self.dice)
-        query = load(text, language)
-        lateness = self.dice.choice([0, 0, 0, 4])
         start = self.dice.choice([None, None, None, self.now + 3])
-        options = Options(start, lateness)
-        together, alone = (front_of(query).compile(query, self.terms, self.kb, options)[0] for _ in range(2))
-        assert isinstance(together, AloneRun) and isinstance(alone, AloneRun)
-        self.runs.add(together, start, shares=False)
-        self.pairs[together] = Pair(text, together, alone)
+        options = Options(origin=start, lateness=self.dice.choice([0, 0, 0, 4]))
+        for _ in range(self.dice.choice([1, 1, 3])):
+            together, alone = self.compiled(text, language, options), self.compiled(text, language, options)
+            self.runs.add(together, start, bounds=self.dice.choice(["small", "small", "large"]))
+            self.pairs[together] = Pair(text, together, alone)
+
+    def compiled(self, text: str, language: str, options: Options) -> AloneRun:
+        query = load(text, language)
+        run = front_of(query).compile(query, self.terms, self.kb, options)[0]
+        assert isinstance(run, AloneRun)
+        return run
+
+    def one(self, run: AloneRun) -> list[Pair]:
+        """Those whose state is that of a run."""
+        return [pair for pair in self.pairs.values() if vars(pair.together) is vars(run)]
 
     def graph(self) -> list[Triple]:
         dice, event = self.dice, iri(f"h{self.dice.randint(1, 2)}")
@@ -177,11 +197,16 @@ class Drill:
                 pair.found[1].extend(map(shown, pair.alone.advance()))
         self.compare()
 
-    def settle(self) -> None:
+    def some(self) -> list[Pair]:
+        """One, or all that are in its state."""
         pair = self.dice.choice([*self.pairs.values()])
-        self.take(self.runs.settle(pair.together))
-        pair.alone.settle()
-        pair.found[1].extend(map(shown, pair.alone.advance()))
+        return self.dice.choice([[pair], self.one(pair.together)])
+
+    def settle(self) -> None:
+        for pair in self.some():
+            self.take(self.runs.settle(pair.together))
+            pair.alone.settle()
+            pair.found[1].extend(map(shown, pair.alone.advance()))
         self.compare()
 
     def look(self) -> None:
@@ -191,16 +216,32 @@ class Drill:
         self.same(pair)
 
     def forget(self) -> None:
-        pair = self.dice.choice([*self.pairs.values()])
-        self.take(self.runs.catch_up(pair.together))
-        for run in (pair.together, pair.alone):
-            run.forget(0)
+        for pair in self.some():
+            self.take(self.runs.catch_up(pair.together))
+            self.runs.forget(pair.together, 0)
+            pair.alone.forget(0)
+
+    def move(self) -> None:
+        """All are saved and restored, together or each by itself."""
+        self.take(self.runs.catch_up())
+        plans = [pair.together.plan for pair in self.pairs.values()]
+        if self.dice.random() < 0.5:
+            self.runs = restore_runs(save_runs(self.runs, self.terms), plans, self.terms, self.kb)
+            runs = self.runs.registered
+        else:
+            saved = [save(pair.together, self.terms) for pair in self.pairs.values()]
+            self.runs = Runs(self.terms)
+            runs = [restore(data, plan, self.terms, self.kb) for data, plan in zip(saved, plans, strict=True)]
+            for run in runs:
+                self.runs.add(run, run.order.start, bounds="restored")
+        for run, pair in zip(runs, self.pairs.values(), strict=True):
+            pair.together = run
+        self.pairs = {pair.together: pair for pair in self.pairs.values()}
 
     def change_kb(self) -> None:
         for pair in self.pairs.values():
             self.take(self.runs.catch_up(pair.together))
-            self.runs.keep_answers(pair.together)
-            pair.alone.keep_answers()
+            assert self.runs.keep_answers(pair.together) == pair.alone.keep_answers(), pair.text
         quad = Quad(iri(f"h{self.dice.randint(1, 2)}"), iri(self.dice.choice(["known", "known", *NAMES])),
                     Literal(self.dice.randint(0, 9)), iri("g"))  # fmt: skip
         self.store.add(quad)
@@ -210,11 +251,12 @@ class Drill:
 
     def close(self) -> None:
         pair = self.pairs[self.dice.choice([*self.pairs])]
-        self.take(self.runs.close(pair.together))
-        pair.alone.close()
-        pair.found[1].extend(map(shown, pair.alone.advance()))
-        self.compare()
-        self.same(pair)
+        if self.dice.random() < 0.7:
+            self.take(self.runs.close(pair.together))
+            pair.alone.close()
+            pair.found[1].extend(map(shown, pair.alone.advance()))
+            self.compare()
+            self.same(pair)
         self.runs.remove(pair.together)
         del self.pairs[pair.together]
 
@@ -236,6 +278,8 @@ class Drill:
             assert getattr(pair.together, name) == getattr(pair.alone, name), (name, pair.text)
         assert pair.together.order.passed == pair.alone.order.passed, pair.text
         assert pair.together.faults.count == pair.alone.faults.count, pair.text
+        if pair.together in self.runs._together:  # others have a part of its records
+            return
         for run in (pair.together, pair.alone):
             run.collect()
         assert pair.together.records == pair.alone.records, pair.text
@@ -245,7 +289,7 @@ class Drill:
             return self.register()
         pushes = [self.push] * 12
         rare = [self.register, self.punctuate, self.settle, self.look, self.look, self.forget, self.change_kb,
-                self.close]  # fmt: skip
+                self.close, self.move]  # fmt: skip
         return self.dice.choice([*pushes, *rare])()
 
 
@@ -260,6 +304,47 @@ def test_each_query_finds_what_it_finds_alone(seed: int, most: int) -> None:
             drill.step()
         while drill.pairs:
             drill.close()
+
+
+def test_equal_queries_are_one() -> None:
+    """As long as they are in the same state, and where each that leaves it does so as the others do."""
+    drill = Drill(1)
+    text, options = LANGUAGES["epsparql"](drill.dice), Options(None, 0)
+    runs = [drill.compiled(text, "epsparql", options) for _ in range(5)]
+    shared = Runs(drill.terms)
+    batch = encode_events([(1, drill.graph()), (2, drill.graph())], drill.terms)
+
+    def states() -> list[int]:
+        numbers: dict[int, int] = {}
+        return [numbers.setdefault(id(vars(run)), len(numbers)) for run in runs]
+
+    for run, bounds in zip(runs[:4], ("small", "small", "small", "large"), strict=True):
+        shared.add(run, bounds=bounds)
+    assert states() == [0, 0, 0, 1, 2]
+    shared.push(STREAMS[0], batch)
+    shared.add(runs[4], bounds="small")
+    assert states() == [0, 0, 0, 1, 2]
+    for run in runs[:2]:
+        shared.settle(run)
+    assert states() == [0, 0, 1, 2, 3]
+    shared.settle(runs[2])
+    assert states() == [0, 0, 0, 1, 2]
+    for run in runs[:3]:
+        shared.forget(run, 0)
+    assert states() == [0, 0, 0, 1, 2]
+    shared.forget(runs[1], 0)
+    shared.push(STREAMS[0], batch)
+    shared.forget(runs[2], 0)
+    assert states() == [0, 1, 2, 3, 4]
+
+
+def test_queries_that_draw_values_by_chance_are_not_one() -> None:
+    drill = Drill(1)
+    text = f"PREFIX : <{E}> SELECT ?r FROM STREAM :s WHERE {{ ?h :a ?v BIND(RAND() AS ?r) }}"
+    one, other = (drill.compiled(text, "epsparql", Options(None, 0)) for _ in range(2))
+    drill.runs.add(one)
+    drill.runs.add(other)
+    assert vars(one) is not vars(other)
 
 
 def test_queries_do_sleep() -> None:
@@ -277,7 +362,7 @@ def test_a_punctuation_is_no_instant_at_which_rows_go() -> None:
     terms, kb = TermDictionary(), StoreKb(Store())
     window = "FROM NAMED WINDOW :w ON :s [RANGE PT0.00001S] WHERE { WINDOW :w { ?h :a ?v } }"
     query = load(f"PREFIX : <{E}> REGISTER DSTREAM :q AS SELECT ?h {window}", "rspql")
-    run = front_of(query).compile(query, terms, kb, Options(None, 0))[0]
+    run = front_of(query).compile(query, terms, kb, Options())[0]
     runs = Runs(terms)
     runs.add(run, shares=False)
     found = []

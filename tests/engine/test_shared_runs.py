@@ -147,6 +147,12 @@ class Drill:
     def register(self) -> None:
         self.register_one(random_query(self.dice), self.dice.choice([0, 0, 0, 4]), self.a_start())
 
+    def register_equal(self) -> None:
+        """Whose states are bounded."""
+        text, lateness, start = random_query(self.dice), self.dice.choice([0, 0, 0, 4]), self.a_start()
+        for _ in range(3):
+            self.register_one(text, lateness, start, self.dice.choice(["small", "small", "large"]))
+
     def register_alike(self) -> None:
         lateness, start = self.dice.choice([0, 0, 0, 4]), self.a_start()
         for text in alike(self.dice):
@@ -155,11 +161,13 @@ class Drill:
     def a_start(self) -> int | None:
         return self.dice.choice([None, None, None, self.now + 3])
 
-    def register_one(self, text: str, lateness: int = 0, start: int | None = None) -> None:
+    def register_one(
+        self, text: str, lateness: int = 0, start: int | None = None, bounds: str | None = None
+    ) -> None:
         shared, alone = (
             QueryRun(compile_query(load(text), self.terms), self.terms, self.kb, start, lateness) for _ in range(2)
         )
-        self.runs.add(shared, start)
+        self.runs.add(shared, start, bounds=bounds)
         self.pairs.append(Pair(text, shared, alone))
 
     def push(self) -> None:
@@ -212,10 +220,12 @@ class Drill:
         self.kb.touch()
 
     def forget(self) -> None:
-        """One query gives up what it has seen."""
+        """One query gives up what it has seen, or all that find what it finds."""
         pair = self.dice.choice(self.pairs)
-        pair.shared.forget(0)
-        pair.alone.forget(0)
+        alike = [each for each in self.pairs if each.shared.finder is pair.shared.finder]
+        for each in self.dice.choice([[pair], alike]):
+            self.runs.forget(each.shared, 0)
+            each.alone.forget(0)
 
     def save(self) -> None:
         """All queries go on in runs that have been restored."""
@@ -231,8 +241,8 @@ class Drill:
         if len(self.pairs) < 2:
             return self.register()
         step = self.dice.choice(
-            [self.register, self.register_alike, self.push, self.push, self.push, self.push, self.push, self.punctuate,
-             self.settle, self.close, self.change_kb, self.forget, self.save]
+            [self.register, self.register_alike, self.register_equal, self.push, self.push, self.push, self.push,
+             self.push, self.punctuate, self.settle, self.close, self.change_kb, self.forget, self.save]
         )  # fmt: skip
         return step()
 
@@ -299,7 +309,7 @@ def test_the_limit_of_one_query_does_not_cost_the_others_their_matches(monkeypat
 
 
 def test_queries_that_find_the_same_matches_find_them_once() -> None:
-    """Those that were registered before an instant; not one that came later, has a budget, or has gone on by itself."""
+    """Those registered before an instant; not one that came later, shares nothing, or has gone on by itself."""
     drill = Drill(1)
     filters = {"A": KEYED, "B": KEYED}
     drill.register_one(query("A; B", "WITHIN PT0.00001S", "SELECT ?a", **filters))
@@ -325,6 +335,21 @@ def test_queries_that_find_the_same_matches_find_them_once() -> None:
     assert (first.others, third.others) == (1, 0)
     drill.runs.remove(first)
     assert second.others == 0
+
+
+def test_equal_queries_of_the_same_bounds_are_one_and_forget_as_one() -> None:
+    drill = Drill(1)
+    for bounds in ("small", "small", "small", "large"):
+        drill.register_one(query("A; B", "WITHIN PT0.00001S", "SELECT ?a"), bounds=bounds)
+    equal = [pair.shared for pair in drill.pairs]
+    drill.push()
+    drill.now += 1
+    drill.push()
+    assert [run.others for run in equal] == [2, 2, 2, 0]
+    for run in equal[:3]:
+        drill.runs.forget(run, 0)
+    assert [run.others for run in equal] == [2, 2, 2, 0]
+    assert len({run.teller for run in equal}) == 2
 
 
 def test_a_query_without_rows_has_no_memory_for_partial_matches() -> None:

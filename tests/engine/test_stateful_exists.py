@@ -142,14 +142,14 @@ def test_what_only_its_own_event_decides_stays_with_the_pattern() -> None:
 
 
 def test_explain_says_that_it_is_slow() -> None:
-    one = oxiseq.explain(query_text("A; B", bodies=b(SAME)))
+    one = oxiseq.Query(query_text("A; B", bodies=b(SAME))).explain()
     assert "EXISTS { ?o :kind :x . ?o :k ?ka . } (asked of the store, pair by pair)" in str(one)
-    assert "(asked of the store, pair by pair)" in str(oxiseq.explain(query_text("A & B", bodies=b(SAME))))
+    assert "(asked of the store, pair by pair)" in str(oxiseq.Query(query_text("A & B", bodies=b(SAME))).explain())
 
 
 def test_why_counts_what_would_be_there_without_it() -> None:
     streams = {"S1": streams_of("a1 b1&x2 b1&x3")["http://e/s1"], "S2": []}
-    why = oxiseq.why(query_text("A : B", window="WITHIN 1 SECOND", bodies=b(SAME)), streams)
+    why = oxiseq.Query(query_text("A : B", window="WITHIN 1 SECOND", bodies=b(SAME))).why(streams)
     (reason,) = [r for r in why.reasons if r.kind == "filter"]
     assert (reason.matches, reason.condition) == (2, "B: FILTER(EXISTS { ?o :kind :x . ?o :k ?ka . })")
     assert [stage.matches for stage in why.stages] == [1, 0]

@@ -48,7 +48,7 @@ def test_curl(server: ServeProcess) -> None:
 def test_what_the_page_shows_is_what_is_sent() -> None:
     shown = next(text for kind, text in BLOCKS if kind == "text")
     names = set(re.findall(r'"(\w+)":', shown))
-    assert names == {"id", "time", "variables", "part", "rows", "more", "removed", "added"}
+    assert names == {"id", "at", "variables", "part", "rows", "more", "removed", "added"}
     assert {kind for kind, _ in BLOCKS} == {"python", "bash", "text", "javascript"}
 
 

@@ -19,4 +19,4 @@ def test_the_page_shows_the_queries() -> None:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     for name in ("query.ceql", "query.spaseq"):
         assert (FOLDER / name).read_text(encoding="utf-8") in page
-    oxiseq.parse((FOLDER / "query.spaseq").read_text(encoding="utf-8"))
+    assert oxiseq.Query(FOLDER / "query.spaseq").algebra

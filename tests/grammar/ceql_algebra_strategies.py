@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 from algebra_strategies import consumptions, limits, pairs, selections, some
@@ -66,7 +67,32 @@ windows = st.one_of(
     st.builds(c.AttributeWindow, _unsigned, attributes),
 )
 _named = st.builds(c.Name, names)
-queries = st.builds(
+_over = st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX"])
+_of = st.builds(lambda x, y: a.Call(c.OF, (x, y)), attributes, attributes)
+_aggregates = st.one_of(
+    st.just(a.Aggregate("COUNT", None)), st.builds(a.Aggregate, _over, st.one_of(attributes, _of)),
+    st.builds(lambda x: a.Call(c.OF, (x,)), attributes),
+)
+_sums = st.recursive(
+    st.one_of(_aggregates, literals),
+    lambda e: st.one_of(
+        st.builds(a.Call, st.sampled_from("+-*/"), st.tuples(e, e)),
+        st.builds(a.Call, st.just("NEGATE"), st.tuples(e)),
+    ),
+    max_leaves=4,
+)
+_told = st.builds(c.Told, _sums, names) | attributes.map(lambda v: c.Told(a.Call(c.OF, (v,)), v.value))
+_totals = st.builds(
+    c.Totals, some(_told, 1), some(attributes, 0),
+    st.none() | st.recursive(st.one_of(_aggregates, attributes, literals), _calls, max_leaves=5),
+)  # fmt: skip
+
+
+def _telling(query: c.CeqlQuery, totals: c.Totals | None) -> c.CeqlQuery:
+    return query if totals is None else replace(query, columns=None, totals=totals)
+
+
+_one_by_one = st.builds(
     c.CeqlQuery,
     st.none() | some(_named, 1),
     some(_named, 1),
@@ -80,3 +106,4 @@ queries = st.builds(
     st.none() | st.builds(c.StartOrder, st.booleans()),
     st.none() | st.builds(a.Sample, st.integers(1, 9), st.integers(0, 9)),
 )
+queries = st.builds(_telling, _one_by_one, st.none() | _totals)

@@ -173,7 +173,7 @@ def test_what_is_said_twice_must_agree() -> None:
     text = f"{P} SELECT * {{ {PAIR} }} CONSUME RECENT"
     with pytest.raises(oxiseq.OxiseqError, match="the query says CONSUME RECENT"):
         oxiseq.run(text, {S: []}, language="epsparql", consumption="CHRONOLOGICAL")
-    with pytest.raises(oxiseq.OxiseqError, match="report and instants are for queries over windows, not for EPSPARQL"):
+    with pytest.raises(oxiseq.OxiseqError, match="RSEP-QL: a query of EP-SPARQL has none"):
         oxiseq.run(f"{P} SELECT * {{ {PAIR} }}", {S: []}, language="epsparql", report="RSTREAM")  # type: ignore[call-overload]
     with pytest.raises(oxiseq.QueryError, match="a path of any length does not tell"):
         oxiseq.run(f"{P} SELECT * {{ ?x :p+ ?y }}", {S: []}, language="epsparql", consumption="RECENT")
@@ -183,7 +183,7 @@ def test_why_counts_the_answers_that_are_told() -> None:
     events = [(1, "<http://e/x> <http://e/p> <http://e/a> ."), (2, "<http://e/a> <http://e/q> <http://e/c> ."),
               (3, "<http://e/a> <http://e/q> <http://e/d> .")]  # fmt: skip
     for consume, count in ((None, 2), ("RECENT", 1)):
-        why = oxiseq.why(f"{P} SELECT * {{ {PAIR} }}", {S: events}, language="epsparql", consumption=consume)
+        why = oxiseq.Query(f"{P} SELECT * {{ {PAIR} }}", "epsparql").why({S: events}, consumption=consume)
         assert why.found == count
 
 
@@ -192,4 +192,4 @@ def test_a_registered_query_uses_up_too() -> None:
     query = store.register(f"{P} SELECT * FROM STREAM <{S}> {{ {PAIR} }}", language="epsparql", consumption="recent")
     for time, triple in enumerate(["x p a", "a q c", "a q d"], 1):
         store.stream(S).push(" ".join(f"<http://e/{part}>" for part in triple.split()) + " .", time)
-    assert [(m.start_us, m.end_us) for m in query.matches(0)] == [(1, 2)]
+    assert [(m.start_us, m.end_us) for m in query.wait("0s")] == [(1, 2)]

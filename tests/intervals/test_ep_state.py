@@ -185,7 +185,7 @@ def test_changed_knowledge_holds_from_then_on() -> None:
     text = "SELECT ?x ?c FROM STREAM <urn:s> { ?x <http://e/p> ?y GRAPH <http://e/g> { ?x <http://e/in> ?c } }"
     query = store.register(text, language="epsparql")
     found: list[oxiseq.Match] = []
-    query.on_match(found.append)
+    query.subscribe(found.append)
     fact = Quad(NamedNode("http://e/x"), NamedNode("http://e/in"), NamedNode("http://e/c"), NamedNode("http://e/g"))
     stream = store.stream("urn:s")
     stream.push("<http://e/x> <http://e/p> 1 .", 1)

@@ -71,8 +71,8 @@ def test_rsepql_and_ep_sparql_answer_the_same(setting: tuple[str, Events], windo
     text, events = setting
     try:
         load(text, "epsparql")
-        translated = oxiseq.translate(text, language="epsparql", to="rsepql").replace("[ID]", window)
-        back = oxiseq.translate(translated, language="rsepql", to="epsparql")
+        translated = oxiseq.Query(text, "epsparql").translate("rsepql").text.replace("[ID]", window)
+        back = oxiseq.Query(translated, "rsepql").translate("epsparql").text
     except QueryError as error:
         assume(error.code in ("translate", "scope"))
         return
@@ -145,7 +145,7 @@ def test_what_ep_sparql_cannot_say_has_its_place(text: str, message: str, place:
 def _refused(text: str, language: str, to: str, message: str, place: str) -> None:
     load(text, language)
     with pytest.raises(QueryError) as raised:
-        oxiseq.translate(text, language=language, to=to)
+        oxiseq.Query(text, language).translate(to)
     assert raised.value.code == "translate"
     assert raised.value.message.startswith(message)
     lines = text.split("\n")[raised.value.line - 1]
@@ -159,25 +159,25 @@ def _refused(text: str, language: str, to: str, message: str, place: str) -> Non
 def test_each_policy_has_its_sequence(consume: str, sequence: str) -> None:
     """Table 1 of RSEP-QL, there and back."""
     text = f"{EP} CONSUME {consume}"
-    there = oxiseq.translate(text, language="epsparql", to="rsepql")
+    there = oxiseq.Query(text, "epsparql").translate("rsepql").text
     assert f"MATCH {{ E1 {sequence} E2 }}" in there and f"CONSUME {consume}" in there
-    assert load(oxiseq.translate(there, language="rsepql", to="epsparql"), "epsparql") == load(text, "epsparql")
+    assert load(oxiseq.Query(there, "rsepql").translate("epsparql").text, "epsparql") == load(text, "epsparql")
 
 
 def test_a_landmark_is_a_bound_on_the_start() -> None:
-    text = oxiseq.translate(RSEP, language="rsepql", to="epsparql")
+    text = oxiseq.Query(RSEP, "rsepql").translate("epsparql").text
     assert text.count("FILTER(getSTARTTIME() >= 2)") == 2
 
 
 def test_constructs_keep_their_template_and_stream() -> None:
     text = EP.replace("SELECT *", "CONSTRUCT { ?x :r ?z } INTO STREAM <http://e/T>")
-    there = oxiseq.translate(text, language="epsparql", to="rsepql")
+    there = oxiseq.Query(text, "epsparql").translate("rsepql").text
     assert "REGISTER ISTREAM :T AS" in there
-    query = load(oxiseq.translate(there, language="rsepql", to="epsparql"), "epsparql")
+    query = load(oxiseq.Query(there, "rsepql").translate("epsparql").text, "epsparql")
     assert replace(query, consume=None) == load(text, "epsparql")
 
 
 def test_conditions_beside_match_are_told_to_be_oxigraphs() -> None:
     text = EP.replace("} }", "} FILTER(?x != ?z) }")
-    assert "# RSEP-QL's FILTER beside MATCH is Oxigraph's" in oxiseq.translate(text, language="epsparql", to="rsepql")
-    assert "Oxigraph" not in oxiseq.translate(EP, language="epsparql", to="rsepql")
+    assert "# RSEP-QL's FILTER beside MATCH is Oxigraph's" in oxiseq.Query(text, "epsparql").translate("rsepql").text
+    assert "Oxigraph" not in oxiseq.Query(EP, "epsparql").translate("rsepql").text

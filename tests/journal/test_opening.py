@@ -75,7 +75,7 @@ def test_a_newer_version_is_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as other:
         other.execute("PRAGMA user_version = 99")
     for read_only in (False, True):
-        with pytest.raises(VersionError, match=r"version 99; this program knows versions up to 3"):
+        with pytest.raises(VersionError, match=r"version 99; this program knows versions up to 4"):
             Journal(path, read_only=read_only)
 
 
@@ -90,6 +90,28 @@ def test_an_older_version_is_brought_up_to_date_by_who_writes(path: Path) -> Non
     with Journal(path, read_only=True) as journal:
         assert journal.queries.get("q").error == "why"
         assert journal.verify() == []
+
+
+def test_options_of_version_3_have_their_new_names(path: Path) -> None:
+    old = {
+        "plain": {}, "windows": {"start": 5, "instants": [1, 2], "report": "RSTREAM"},
+        "tuples": {"lateness": 5_000_000, "streamNames": {"S": "urn:s"}, "rules": []},
+        "bounded": {"stateBudget": {"records": 3}, "onBudget": "reset"}, "unbounded": {"stateBudget": {}},
+    }  # fmt: skip
+    new = {
+        "plain": {}, "windows": {"origin": 5, "at": [1, 2], "report": "RSTREAM"},
+        "tuples": {"lateness": "5000000us", "stream_names": {"S": "urn:s"}, "rules": []},
+        "bounded": {"state_records": 3, "state_bytes": 0, "on_budget": "reset"},
+        "unbounded": {"state_records": 0, "state_bytes": 0},
+    }  # fmt: skip
+    with Journal(path) as journal:
+        for name, options in old.items():
+            journal.queries.register(name, "text", options=options)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA user_version = 3")
+    for _ in range(2):  # once: what is new stays
+        with Journal(path) as journal:
+            assert {record.name: dict(record.options) for record in journal.queries.all()} == new
 
 
 def test_a_page_overwritten_is_found(path: Path) -> None:

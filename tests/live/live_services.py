@@ -33,12 +33,13 @@ def push(service: LiveService, batch: Batch) -> Pushed:
 
 
 def rest(service: LiveService) -> None:
-    """Wait until all of the log has been worked through and stored, what queries feed into streams included."""
+    """Wait until all of the log has been worked through and stored, what queries feed into streams included, and no
+    query is left to be brought back."""
 
     def quiet() -> bool:
         with service.worker.lock:  # between two turns: one may still put into the log what it has found
             service.worker.flush()
-            return service.worker.position >= service.journal.log.position()
+            return service.worker.whole and service.worker.position >= service.journal.log.position()
 
     eventually(quiet)
 

@@ -24,18 +24,18 @@ from oxiseq.store import Store
 
 FOR_EVER = RISES.replace(" WITHIN 30 SECONDS", "")
 PAIRS = f"VOCAB <{EX}> SELECT x, y FROM ceql WHERE A AS x ; B AS y"
-RESET = {"stateBudget": {"records": 200}, "onBudget": "reset"}
-TIGHT = {"stateBudget": {"records": 40}, "onBudget": "reset"}
+RESET = {"state_records": 200, "on_budget": "reset"}
+TIGHT = {"state_records": 40, "on_budget": "reset"}
 """Now and then a window of RISES holds more."""
 SENT = [batch for batch in batches(160, seed=5) if batch.stream == POWER]
 
 
-@pytest.mark.parametrize("budget", [{"records": 200}, {"bytes": 250_000}])
+@pytest.mark.parametrize("budget", [{"state_records": 200}, {"state_bytes": 250_000}])
 def test_a_query_that_resets_forgets_and_goes_on(tmp_path: Path, budget: dict[str, int]) -> None:
     with live(tmp_path) as service:
-        service.queries.register("rises", FOR_EVER, options={"stateBudget": budget, "onBudget": "reset"})
+        service.queries.register("rises", FOR_EVER, options={**budget, "on_budget": "reset"})
         service.queries.register("free", FOR_EVER)
-        for number, batch in enumerate(batches(900, seed=5) if "bytes" in budget else SENT):
+        for number, batch in enumerate(batches(900, seed=5) if "state_bytes" in budget else SENT):
             if batch.stream == POWER:
                 push(service, batch)
             if number % 20 == 0:
@@ -49,13 +49,37 @@ def test_a_query_that_resets_forgets_and_goes_on(tmp_path: Path, budget: dict[st
         assert f'oxiseq_query_resets_total{{query="rises"}} {status.resets.count}.0' in service.metrics.text().decode()
         assert service.queries.get("free").resets == Resets()
         assert 10 < len(rows(service, "rises")) < len(rows(service, "free"))
-        if "records" in budget:
+        if "state_records" in budget:
             assert status.resets.records > 200
             assert service.worker.find("rises").run.records <= 400  # type: ignore[union-attr]
 
 
+def test_equal_queries_of_equal_budgets_forget_at_the_same_events(tmp_path: Path) -> None:
+    with live(tmp_path) as service:
+        for number in range(3):
+            service.queries.register(f"rises-{number}", FOR_EVER, options=RESET)
+            options = {"stream_names": {"ceql": POWER}, **RESET}
+            service.queries.register(f"pairs-{number}", PAIRS, "ceql", options=options)
+        for number, batch in enumerate(SENT):
+            push(service, batch)
+            if number % 20 == 0:
+                rest(service)
+        rest(service)
+        for kind in ("rises", "pairs"):
+            first, *others = (service.worker.find(f"{kind}-{number}") for number in range(3))
+            assert first is not None
+            assert all(other is not None and other.run.records == first.run.records for other in others)
+            assert {len(rows(service, f"{kind}-{number}")) for number in range(3)} == {len(rows(service, f"{kind}-0"))}
+            resets = [service.queries.get(f"{kind}-{number}").resets for number in range(3)]
+            assert len({(reset.count, reset.time, reset.records) for reset in resets}) == 1
+        first, second = (service.worker.find(f"rises-{number}") for number in range(2))
+        assert first is not None and second is not None
+        assert first.run.resets.count >= 1
+        assert first.run.finder is second.run.finder  # type: ignore[union-attr]
+
+
 def test_a_query_that_fails_says_why_and_can_go_on_without_its_state(tmp_path: Path) -> None:
-    options = {"stateBudget": {"records": 200}, "onBudget": "fail"}
+    options = {"state_records": 200, "on_budget": "fail"}
     with live(tmp_path) as service:
         service.queries.register("rises", FOR_EVER, options=options)
         for batch in SENT:
@@ -84,8 +108,8 @@ def test_a_query_that_fails_says_why_and_can_go_on_without_its_state(tmp_path: P
 def test_the_servers_budget_is_for_queries_without_one(tmp_path: Path) -> None:
     with live(tmp_path, LiveSettings(idle=None, budget=Budget(records=200, policy="reset"))) as service:
         service.queries.register("default", FOR_EVER)
-        service.queries.register("own", FOR_EVER, options={"stateBudget": {"records": 10**6}})
-        service.queries.register("none", FOR_EVER, options={"stateBudget": {}, "onBudget": "fail"})
+        service.queries.register("own", FOR_EVER, options={"state_records": 10**6})
+        service.queries.register("none", FOR_EVER, options={"state_records": 0, "state_bytes": 0, "on_budget": "fail"})
         for batch in SENT:
             push(service, batch)
         rest(service)
@@ -98,7 +122,7 @@ def test_the_servers_budget_is_for_queries_without_one(tmp_path: Path) -> None:
 def test_a_budget_that_nothing_fits_into_is_refused(tmp_path: Path) -> None:
     with live(tmp_path) as service:
         with pytest.raises(BudgetError, match="without any event"):
-            service.queries.register("rises", RISES, options={"stateBudget": {"bytes": 1000}})
+            service.queries.register("rises", RISES, options={"state_bytes": 1000})
         assert service.queries.all() == []
 
 
@@ -111,7 +135,7 @@ def test_ceql_queries_have_budgets_too(tmp_path: Path) -> None:
                        for i, line in enumerate(lines)).encode()  # fmt: skip
 
     with live(tmp_path) as service:
-        service.queries.register("pairs", PAIRS, "ceql", {"stateBudget": {"records": 100}, "onBudget": "reset"})
+        service.queries.register("pairs", PAIRS, "ceql", {"state_records": 100, "on_budget": "reset"})
         for number in range(1, 400, 20):
             push(service, Batch(f"{EX}ceql", str(number), tuples(number)))
         rest(service)

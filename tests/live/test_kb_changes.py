@@ -39,7 +39,7 @@ from oxiseq.sparql.answers import read_answer
 from oxiseq.store import ChangeRefusedError, Store
 
 pytestmark = pytest.mark.xdist_group("kb changes")  # one run to compare the others with
-SECONDS = {"lateness": 3_000_000}
+SECONDS = {"lateness": "3s"}
 QUERIES = {
     "limited": ("spaseq", LIMITED, {}), "muted": ("spaseq", MUTED, {}), "limited, late": ("spaseq", LIMITED, SECONDS),
     "windows": ("rspql", WINDOWS, {}), "windows, late": ("rspql", WINDOWS, SECONDS), "asked": ("rspql", ASKED, SECONDS),

@@ -186,7 +186,7 @@ def test_silence_completes_the_newest_instant_and_stands_in_the_log(tmp_path: Pa
 
 def test_a_query_with_lateness_is_not_hurried(tmp_path: Path) -> None:
     with live(tmp_path, LiveSettings(idle=0.02)) as service:
-        service.queries.register("patient", ALARM.replace(ALARMS, f"{EX}other"), options={"lateness": 5_000_000})
+        service.queries.register("patient", ALARM.replace(ALARMS, f"{EX}other"), options={"lateness": "5s"})
         service.queries.register("alarm", ALARM)
         body = event("e", 1_000_000, f'<{EX}h> <{EX}watts> "999"^^<http://www.w3.org/2001/XMLSchema#integer>')
         push(service, Batch(POWER, "1", body.encode()))

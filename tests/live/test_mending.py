@@ -92,7 +92,7 @@ def check(folder: Path, without: dict[str, Rows], broken: list[str], restarts: i
                 assert aside(service) == {name: (1, len(times(BAD))) for name in broken}
                 assert {service.queries.get(name).doing for name in QUERIES} == {"running"}
                 assert service.ready and service.worker.error is None
-                assert service.health()["setAside"] == len(broken)
+                assert service.health()["set_aside"] == len(broken)
 
 
 @pytest.mark.parametrize("restarts", [0, 2])

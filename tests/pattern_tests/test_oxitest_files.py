@@ -70,18 +70,18 @@ def test_a_table_and_trig_give_the_same_events(tmp_path: Path) -> None:
 
 
 def test_the_clock_stands_where_it_is_told_to(tmp_path: Path) -> None:
-    at = "[[case.at]]\ntime = {}\nexpect = {}\n"
+    at = "[[case.after]]\ntime = {}\nexpect = {}\n"
     assert passes(tmp_path, EVENTS + at.format("'119s'", 0) + at.format("'2m'", 1))
     assert not passes(tmp_path, EVENTS + at.format("'2m'", 0))
     assert not passes(tmp_path, EVENTS + at.format("'119s'", 1))
-    assert passes(tmp_path, EVENTS + "[[case.at]]\ntime='2m'\nnew=1\n[[case.at]]\ntime='3m'\nnew=0")
+    assert passes(tmp_path, EVENTS + "[[case.after]]\ntime='2m'\nnew=1\n[[case.after]]\ntime='3m'\nnew=0")
 
 
 def test_late_events_and_open_ends(tmp_path: Path) -> None:
     events = "events = '''\n2m { :ann :paid 40 }\n0m { :ann :paid 3 }\n'''\n"
     assert passes(tmp_path, events + "lateness = '5m'\nexpect = 1\nlate = 0")
     assert not passes(tmp_path, events + "lateness = '5m'\nexpect = 1\nlate = 1")
-    told = "[[case.at]]\ntime='1m'\n"  # the clock passes 1m before the event at 2m comes; then 0m is late
+    told = "[[case.after]]\ntime='1m'\n"  # the clock passes 1m before the event at 2m comes; then 0m is late
     assert passes(tmp_path, events + "lateness = '5m'\nexpect = 0\nlate = 1\n" + told)
     assert passes(tmp_path, EVENTS + "expect = 0\nend = false")
 
@@ -95,7 +95,7 @@ def test_late_events_and_open_ends(tmp_path: Path) -> None:
     (EVENTS + "expect = '''\nwhom\n:ann\n'''", "no column whom"),
     (EVENTS + "expect = '''\nwho | first\n:ann\n'''", "2 cells expected"),
     (EVENTS + "expect = '''\nwho\nx y\n'''", "neither a term"),
-    ("[[case.at]]\nexpect = 1", "needs a time"),
+    ("[[case.after]]\nexpect = 1", "needs a time"),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_file_is_told_with_its_place(tmp_path: Path, body: str, message: str) -> None:
     with pytest.raises(TestFileError) as error:
@@ -139,7 +139,7 @@ def test_failures_say_why_matches_are_missing(tmp_path: Path) -> None:
     text = failure_text(result)
     assert "why not: 0 matches" in text and "without the window, WITHIN 10 MINUTES SLIDING: 1 more" in text
     assert "A at 0s, B at 12m: it takes 12 min of 10 min" in text
-    at = "expect = 1\n[[case.at]]\ntime = '90s'\nexpect = 1\n"
+    at = "expect = 1\n[[case.after]]\ntime = '90s'\nexpect = 1\n"
     (result,) = run_file(written(tmp_path, f"{HEAD}[[case]]\n{EVENTS}{at}"))
     assert "A saw 2 events of S" in failure_text(result)  # as far as the clock had come
 

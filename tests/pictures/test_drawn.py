@@ -24,14 +24,14 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_an_automaton_is_drawn() -> None:
-    explanation = oxiseq.explain(QUERY)
-    root = ElementTree.fromstring(explanation.to_svg())
+    explanation = oxiseq.Query(QUERY).explain()
+    root = ElementTree.fromstring(explanation.svg())
     words = [each.text or "" for each in root.iter(f"{SVG}text")]
     assert "A" in words and "B" in words and "window closed" in words
     assert any(word.startswith("no C") for word in words)
     arrows = sum(len(edge.arms) or 1 for edge in explanation.edges)
     assert len(root.findall(f"{SVG}path")) == arrows
-    assert explanation.to_svg()._repr_svg_() in explanation._repr_html_()
+    assert explanation.svg()._repr_svg_() in explanation._repr_html_()
 
 
 def test_nodes_of_a_drawing_do_not_overlap() -> None:
@@ -64,7 +64,7 @@ def test_stores_streams_and_queries_show_themselves() -> None:
     store = oxiseq.Store()
     query = store.register(QUERY)
     stream = store.stream("http://example.org/payments")
-    stream.push_many(EVENTS)
+    stream.extend(EVENTS)
     assert "2 events" in store._repr_html_() and "0 quads" in store._repr_html_()
     assert "http://example.org/payments" in stream._repr_html_()
     shown = query._repr_html_()

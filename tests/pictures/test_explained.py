@@ -23,7 +23,7 @@ RULE = PREFIX + "CONSTRUCT { ?a :p ?b } { ?a :r ?b }"
 
 
 def words(explanation: oxiseq.explaining.Explanation) -> list[str]:  # type: ignore[name-defined]
-    root = ElementTree.fromstring(explanation.to_svg())
+    root = ElementTree.fromstring(explanation.svg())
     return [each.text or "" for each in root.iter(f"{SVG}text")]
 
 
@@ -35,23 +35,23 @@ def words(explanation: oxiseq.explaining.Explanation) -> list[str]:  # type: ign
     ("epsparql", EPSPARQL, ["triples ?a :p ?b", "SEQ on ?b", "keeps first for ever", "SELECT"]),
 ])  # fmt: skip
 def test_the_plan_of_every_language_is_drawn(language: str, text: str, shown: list[str]) -> None:
-    explanation = oxiseq.explain(text, language=language)
+    explanation = oxiseq.Query(text, language).explain()
     drawn = words(explanation)
     assert [word for word in shown if word not in drawn] == []
     ElementTree.fromstring(explanation._repr_html_())
-    assert explanation.to_dot().startswith("digraph query {") and str(explanation) == explanation.to_text()
-    assert explanation.to_json()
+    assert explanation.dot().startswith("digraph query {")
+    assert explanation.json()
 
 
 def test_rules_are_drawn_beside_the_query() -> None:
-    assert "rule 1" in words(oxiseq.explain(EPSPARQL, language="epsparql", rules=[RULE]))
-    with pytest.raises(oxiseq.OxiseqError, match="rules are for EP-SPARQL"):
-        oxiseq.explain(CEQL, language="ceql", rules=[RULE])
+    assert "rule 1" in words(oxiseq.Query(EPSPARQL, "epsparql").explain(rules=[RULE]))
+    with pytest.raises(oxiseq.OxiseqError, match="rules is for EP-SPARQL"):
+        oxiseq.Query(CEQL, "ceql").explain(rules=[RULE])
 
 
 def test_an_unknown_language_is_refused() -> None:
     with pytest.raises(oxiseq.OxiseqError, match="not known"):
-        oxiseq.explain(CEQL, language="cypher")
+        oxiseq.Query(CEQL, "cypher").explain()
 
 
 @pytest.mark.parametrize(("pattern", "told"), [
@@ -61,7 +61,7 @@ def test_an_unknown_language_is_refused() -> None:
 def test_spaseq_tells_by_which_key_it_could_be_dealt_out(pattern: str, told: str) -> None:
     text = f"""{PREFIX}SELECT * FROM STREAM S <http://e/s> WHERE {{ SEQ(A; B)
         DEFINE GPM A ON S {{ ?who :paid ?first }} DEFINE GPM B ON S {{ {pattern} }} }}"""
-    explanation = oxiseq.explain(text)
+    explanation = oxiseq.Query(text).explain()
     assert explanation.correlation.startswith(told)
     assert f"several runs, as on Spark: {told}" in str(explanation)
 

@@ -29,8 +29,8 @@ P = "PREFIX : <http://e/> "
 
 def explained(query: AnyQuery) -> dict[str, str]:
     found = front_of(query).explain(query, None)
-    assert found.to_svg().startswith("<svg")
-    return {"text": found.to_text(), "dot": found.to_dot(), "json": json.dumps(found.to_json())}
+    assert found.svg().startswith("<svg")
+    return {"text": str(found), "dot": found.dot(), "json": json.dumps(found.json())}
 
 
 def assert_explained(query: AnyQuery) -> None:

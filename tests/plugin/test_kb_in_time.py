@@ -23,8 +23,8 @@ from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
+from oxiseq.options import Options
 
 E: Final = "http://e/"
 S, T = f"{E}S", f"{E}T"

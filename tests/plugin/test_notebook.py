@@ -74,7 +74,7 @@ def test_a_view_is_drawn_anew_while_events_come(monkeypatch: pytest.MonkeyPatch)
     view = query.live(every=0.01, matches=2)
     view._ipython_display_()
     assert "running" in notebook.shown[0] and "0 events, 0 late, 0 matches" in notebook.shown[0]
-    store.stream(S).push_many([paid(3, 1), paid(30, 2), paid(400, 3), paid(5000, 4)])
+    store.stream(S).extend([paid(3, 1), paid(30, 2), paid(400, 3), paid(5000, 4)])
     store.advance(5_000_000)
     wait(lambda: "the newest 2 of 3 matches" in notebook.shown[-1])
     rows = [[cell.text for cell in row] for row in ElementTree.fromstring(notebook.shown[-1]).findall("table/tr")]
@@ -86,7 +86,7 @@ def test_a_view_is_drawn_anew_while_events_come(monkeypatch: pytest.MonkeyPatch)
     drawn = len(notebook.shown)
     time.sleep(0.05)
     assert len(notebook.shown) == drawn  # nothing has come
-    assert [str(m["second"].value) for m in query.matches(timeout=0)] == ["30", "400", "5000"]  # they are still there
+    assert [str(m["second"].value) for m in query.wait("0s")] == ["30", "400", "5000"]  # they are still there
     query.close()
     wait(lambda: "ended" in notebook.shown[-1])
 
@@ -123,15 +123,15 @@ def test_why_of_a_running_query_is_why_of_the_events_that_are_kept() -> None:
     store = oxiseq.Store()
     query = store.register(QUERY)
     store.stream(S).keep(100)
-    store.stream(S).push_many(events[:2])
+    store.stream(S).extend(events[:2])
     for time_, graph in events[2:]:
         store.stream(S).push(graph, time_)
-    told, same = query.why(), oxiseq.why(QUERY, {S: events})
+    told, same = query.why(), oxiseq.Query(QUERY).why({S: events})
     assert told == same
     assert (told.found, told.stages[-1].matches) == (1, 1)
-    late = query.why(begin=4_000_000)  # windows begin at 1 and 11, as those of the query at work
+    late = query.why(since=4_000_000)  # windows begin at 1 and 11, as those of the query at work
     assert late.found == 0 and [reason.kind for reason in late.reasons] == ["window"]
-    assert query.why(end=3_000_000).gpms[0].saw == 2
+    assert query.why(until=3_000_000).gpms[0].saw == 2
     store.stream(S).keep(1)
     assert query.why().gpms[0].saw == 1
     assert len(query.why().matches) == 0
@@ -151,8 +151,8 @@ def test_why_of_running_queries_of_other_languages() -> None:
         names = {"stream_names": {"S": S}} if language == "ceql" else {}
         running = store.register(query, language=language, **names)  # type: ignore[call-overload]
         store.stream(S).keep(10)
-        store.stream(S).push_many(events)
-        assert running.why() == oxiseq.why(query, {S: events}, language=language, **names)
+        store.stream(S).extend(events)
+        assert running.why() == oxiseq.Query(query, language).why({S: events}, **names)
 
 
 def test_facts_of_a_running_query_are_those_of_its_store() -> None:
@@ -161,7 +161,7 @@ def test_facts_of_a_running_query_are_those_of_its_store() -> None:
     named = QUERY.replace("?first }", "?first GRAPH :people { ?who :name ?name } }")
     query = store.register(named)
     store.stream(S).keep(10)
-    store.stream(S).push_many([paid(3, 1), paid(30, 2)])
+    store.stream(S).extend([paid(3, 1), paid(30, 2)])
     (match,) = query.why().matches
     assert [fact.object.value for fact in match.facts] == ["Ann <&>"]
 
@@ -186,15 +186,16 @@ def test_the_newest_events_are_kept(sizes: list[int], most: int, fewer: int) -> 
 def test_what_has_been_found_is_taken_at_once() -> None:
     store = oxiseq.Store()
     query = store.register(QUERY)
-    assert len(query.take()) == 0
-    store.stream(S).push_many([paid(3, 1), paid(30, 2), paid(400, 3), paid(5000, 4), paid(60000, 5)])
-    first = next(query.matches(timeout=0, idle=None))
-    taken = query.take()
+    assert len(query.matches()) == 0
+    store.stream(S).extend([paid(3, 1), paid(30, 2), paid(400, 3), paid(5000, 4), paid(60000, 5)])
+    first = next(query.wait("0s", idle=None))
+    taken = query.matches(since=query.cursor)
     assert [first["second"].value, *(match["second"].value for match in taken)] == ["30", "400", "5000"]  # type: ignore[union-attr]
     assert taken.to_arrow().column("second").to_pylist() == [400, 5000] and taken.events == 5
-    assert len(query.take()) == 0  # 5 s is not complete yet
+    assert len(query.matches(since=3)) == 0  # 5 s is not complete yet
     store.advance(6_000_000)
-    assert [match.at_us for match in query.take()] == [5_000_000]
+    assert [(match.id, match.at_us) for match in query.matches(since=3)] == [(4, 5_000_000)]
+    assert [match.id for match in query.matches(since=1, limit=2)] == [2, 3]
 
 
 def test_other_languages_hand_out_matches_alike() -> None:
@@ -206,10 +207,10 @@ def test_other_languages_hand_out_matches_alike() -> None:
     )  # fmt: skip
     intervals = store.register(f"SELECT ?x FROM STREAM <{S}> {{ ?x a <http://e/BUY> }}", language="epsparql")
     for query in (ceql, windows, intervals):
-        assert len(query.take()) == 0
+        assert len(query.matches()) == 0
     store.stream(S).push("<http://e/1> a <http://e/BUY> .", 1_000_000)
     store.advance(9_000_000)
-    kinds = [(taken.form, len(taken)) for query in (ceql, windows, intervals) if (taken := query.take()) is not None]
+    kinds = [(taken.form, len(taken)) for query in (ceql, windows, intervals) if (taken := query.matches())]
     assert kinds == [("EVENTS", 1), ("SELECT", 1), ("SELECT", 1)]
 
 

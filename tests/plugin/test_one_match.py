@@ -191,11 +191,11 @@ def test_matches_of_a_registered_query_are_the_same(name: str) -> None:
     names: dict[str, Any] = {"stream_names": {"S": S}} if language == "ceql" else {}
     taken, iterated, called = (store.register(text, language=language, **names) for _ in range(3))
     seen: list[oxiseq.Match] = []
-    called.on_match(seen.append)
+    called.subscribe(seen.append)
     graph = f"<{E}x> a <{E}T> ; <{E}p> {{}} ."
     for t in range(1, 4):
         store.stream(S).push(graph.format(t), 1_000_000 * t)
     for query in (taken, iterated, called):
         query.close()
     expected = list(run(name))
-    assert list(taken.take()) == list(iterated.matches()) == seen == expected
+    assert list(taken.matches()) == list(iterated.wait()) == seen == expected

@@ -26,9 +26,9 @@ WRONG: dict[str, tuple[Any, dict[str, Any], str]] = {
     "no tuple": ([0], {}, "an event is .*graph.*, not 0"),
     "no events": (5, {}, "a stream is a file or .*, not 5"),
     "lateness": ([(0, EVENT)], {"lateness": 5}, r"lateness=5: .* say \"5s\" \(or timedelta\(seconds=5\)\) or \"5us\""),
-    "instants": ([(0, EVENT)], {"instants": 5}, "instants are a list of times, not 5"),
+    "at": ([(0, EVENT)], {"at": 5}, "at is a list of times, not 5"),
     "report": ([(0, EVENT)], {"report": 5}, "report=5 is not known"),
-    "rules": ([(0, EVENT)], {"rules": [5]}, "rules are for EP-SPARQL|rule 1 is no text: 5"),
+    "rules": ([(0, EVENT)], {"rules": [5]}, "rules: number 1: a query is a text, a path"),
     "kb": ([(0, EVENT)], {"kb": 5}, "a knowledge base is a file.*, not 5|asks no knowledge base"),
 }
 

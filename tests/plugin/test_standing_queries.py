@@ -523,7 +523,7 @@ def test_explanations_show_operators(store: oxiseq.Store) -> None:
     query = stand(store, P + "SELECT ?x WHERE { ?x :knows ?y MINUS { GRAPH ?g { ?x :hides ?z } } }")
     explained = query.explain()
     assert "quads  ?x :knows" in str(explained)
-    assert explained.to_json()["state"] == "followed"
-    assert "store" in explained.to_dot()
-    assert "<svg" in str(explained.to_svg())
+    assert explained.json()["state"] == "followed"
+    assert "store" in explained.dot()
+    assert "<svg" in str(explained.svg())
     assert "followed" in query._repr_html_()

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 import oxiseq
 from oxiseq.cli import main
 from oxiseq.unread import UnreadStreamWarning
-from oxiseq.what_if import what_if
 
 S, T = "http://e/S", "http://e/T"
 EVENTS = {1: "<http://e/a> <http://e/p> 1 .", 2: "<http://e/a> <http://e/p> 2 ."}
@@ -42,16 +41,16 @@ def test_run_leaves_it_out(language: str) -> None:
 
 @pytest.mark.parametrize("language", [*QUERIES])
 def test_why_leaves_it_out(language: str) -> None:
-    alone = oxiseq.why(QUERIES[language], streams(S), language=language)
+    alone = oxiseq.Query(QUERIES[language], language).why(streams(S))
     with pytest.warns(UnreadStreamWarning, match=WARNING):
-        both = oxiseq.why(QUERIES[language], streams(T, S), language=language)
+        both = oxiseq.Query(QUERIES[language], language).why(streams(T, S))
     assert (both.found, both.gpms) == (alone.found, alone.gpms)
 
 
 def test_what_if_warns_of_what_neither_reads() -> None:
     other = SPASEQ.replace(S, "http://e/U")
     with pytest.warns(UnreadStreamWarning, match=f"'{T}'") as warned:
-        what_if(SPASEQ, other, streams(S, T, "http://e/U"))
+        oxiseq.Query(other).compare(SPASEQ, streams(S, T, "http://e/U"))
     assert len(warned) == 1
 
 

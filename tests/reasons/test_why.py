@@ -13,7 +13,6 @@ from profiles import drawn
 from pyoxigraph import Dataset, RdfFormat, parse
 
 import oxiseq
-from oxiseq.asking_why import why
 from oxiseq.reasons import working
 from oxiseq.reasons.report import Near, Why
 
@@ -88,7 +87,7 @@ def spaced(drawn: list[tuple[int, str, int, int]]) -> list[Event]:
 
 
 def explained(events: list[Event], op: str, negation: bool) -> Why:
-    return why(text(op, negation), {"S": [(e.time * 1_000_000, e.graph) for e in events]}, KB)
+    return oxiseq.Query(text(op, negation)).why({"S": [(e.time * 1_000_000, e.graph) for e in events]}, KB)
 
 
 @drawn(40)
@@ -178,14 +177,14 @@ def test_the_knowledge_base_can_be_what_is_lacking() -> None:
 
 def test_a_range_leaves_out_all_else() -> None:
     events = [(e.time * 1_000_000, e.graph) for e in seen((0, "a", 0, 2), (1, "b", 0, 4), (3, "a", 0, 3))]
-    found = why(text(";", False), {"S": events}, KB, begin=1_000_000, end=3_000_000)
+    found = oxiseq.Query(text(";", False)).why({"S": events}, KB, since=1_000_000, until=3_000_000)
     assert found.gpms[0].saw == 1 and found.found == 0 and found.stages[0].matches == 0
 
 
 def test_late_events_are_not_seen() -> None:
     events = [(e.time * 1_000_000, e.graph) for e in seen((1, "b", 0, 4), (0, "a", 0, 2))]
-    assert why(text(";", False), {"S": events}, KB).late == 1
-    found = why(text(";", False), {"S": events}, KB, lateness="1s")
+    assert oxiseq.Query(text(";", False)).why({"S": events}, KB).late == 1
+    found = oxiseq.Query(text(";", False)).why({"S": events}, KB, lateness="1s")
     assert found.late == 0 and found.found == 1
 
 
@@ -193,7 +192,7 @@ def test_facts_of_patterns_with_blank_nodes() -> None:
     nested = text(";", False).replace("?k :name ?name }", "?k :name ?name ; :in [ :name ?town ] }")
     kb = f'{KB}<{EX}k0> <{EX}in> _:t <{EX}kb> .\n_:t <{EX}name> "Ulm" <{EX}kb> .\n'
     events = seen((0, "a", 0, 2), (1, "b", 0, 4))
-    (match,) = why(nested, {"S": [(e.time * 1_000_000, e.graph) for e in events]}, kb).matches
+    (match,) = oxiseq.Query(nested).why({"S": [(e.time * 1_000_000, e.graph) for e in events]}, kb).matches
     said = [(fact.predicate.value.removeprefix(EX), str(fact.object)) for fact in match.facts]
     assert ("name", '"n0"') in said and ("name", '"Ulm"') in said
     (town,) = [fact.object for fact in match.facts if fact.predicate.value == f"{EX}in"]
@@ -213,13 +212,12 @@ def test_provenance_as_prov_o() -> None:
 
 def test_a_trailing_negation_has_seen_something() -> None:
     same = [(e.time * 1_000_000, e.graph) for e in seen((0, "a", 0, 2), (2, "n", 0, 0))]
-    found = why(text(";", False).replace("?a ?b", "?a").replace("A; B", "A; N!"), {"S": same}, KB)
+    found = oxiseq.Query(text(";", False).replace("?a ?b", "?a").replace("A; B", "A; N!")).why({"S": same}, KB)
     assert found.stopped == "A; N!" and [r.kind for r in found.reasons] == ["negation"]
     assert "00:00:02Z" in found.reasons[0].nearest[0].words
 
 
 def test_it_is_of_the_api() -> None:
-    assert oxiseq.why is why
     found = explained(seen((0, "a", 0, 2)), ";", False)
     assert "A; B: 0 matches" in str(found) and found._repr_html_().startswith("<pre>")
     assert found.to_json()["stages"][0] == {"text": "A", "matches": 1, "more": False}
@@ -238,7 +236,7 @@ WHERE {{
 
 def of_bounds(*events: tuple[int, str]) -> Why:
     given = [Event(time, kind, 0, 0) for time, kind in events]
-    return why(BOUNDED, {f"{EX}s": [(e.time * 1_000_000, e.graph) for e in given]})
+    return oxiseq.Query(BOUNDED).why({f"{EX}s": [(e.time * 1_000_000, e.graph) for e in given]})
 
 
 def test_a_bound_of_a_gap_is_a_reason() -> None:

@@ -87,7 +87,7 @@ QUERIES = st.builds(Query, st.tuples(OPS, OPS), st.booleans(), st.booleans())
 
 
 def explained(events: Sequence[Event], text: str) -> Why:
-    return oxiseq.why(text, {"S": [(e.time * 1_000_000, e.graph) for e in events]}, language="ceql")
+    return oxiseq.Query(text, "ceql").why({"S": [(e.time * 1_000_000, e.graph) for e in events]})
 
 
 @drawn(25)
@@ -115,7 +115,7 @@ def test_counts_are_those_of_plain_loops(events: list[Event], query: Query) -> N
 def test_any_query_can_be_told_of(situation: CeqlSituation) -> None:
     """What is found is what `run` finds, and the automaton ends where all complex events end."""
     streams = {name: [(e.time, e.graph) for e in situation.events if e.stream == name] for name in situation.streams}
-    found = oxiseq.why(situation.text, streams, language="ceql")
+    found = oxiseq.Query(situation.text, "ceql").why(streams)
     assert found.found == len(oxiseq.run(situation.text, streams, language="ceql"))
     lines = [line for line in situation.text.split("\n") if not line.startswith(("CONSUME", "LIMIT"))]
     everything = "\n".join(lines)
@@ -191,7 +191,7 @@ def test_tables_are_told_of_as_rdf_is() -> None:
     table = pa.table({"time": [0, 1_000_000], "type": ["A", "B"], "v": [2, 1], "k": [0, 0]})
     text = Query((";", ";"), True, False).text
     rdf = explained(seen((0, "A", 2, 0), (1, "B", 1, 0)), text)
-    assert oxiseq.why(text, {"S": table}, language="ceql").to_json() == rdf.to_json()
+    assert oxiseq.Query(text, "ceql").why({"S": table}).to_json() == rdf.to_json()
 
 
 def test_provenance_as_prov_o() -> None:
@@ -207,8 +207,16 @@ def test_provenance_as_prov_o() -> None:
 def test_events_of_a_span_late_ones_aside() -> None:
     events = [(e.time * 1_000_000, e.graph) for e in seen((5, "A", 2, 0), (3, "B", 3, 0), (6, "B", 3, 0))]
     text = Query((";", ";"), False, False).text
-    found = oxiseq.why(text, {"S": events}, language="ceql")
+    found = oxiseq.Query(text, "ceql").why({"S": events})
     assert (found.late, found.gpms[0].saw) == (1, 2)
-    assert oxiseq.why(text, {"S": events}, language="ceql", begin=6_000_000).gpms[0].saw == 1
+    assert oxiseq.Query(text, "ceql").why({"S": events}, since=6_000_000).gpms[0].saw == 1
     with pytest.warns(UserWarning, match="reads no stream"):
-        assert oxiseq.why(text, {"T": events}, language="ceql").gpms[0].saw == 0
+        assert oxiseq.Query(text, "ceql").why({"T": events}).gpms[0].saw == 0
+
+
+def test_of_aggregates_the_complex_events_are_told() -> None:
+    events = seen((0, "A", 1, 0), (1, "A", 1, 0), (2, "B", 1, 0), (3, "B", 1, 0))
+    found = explained(events, f"VOCAB <{V}> SELECT COUNT(*) AS n FROM S WHERE A+; B HAVING COUNT(*) > 3")
+    assert (found.found, found.stopped) == (6, None)
+    (note,) = found.notes
+    assert note.startswith("complex events end at 2 events, of which HAVING COUNT(*) > 3 leaves 0;")

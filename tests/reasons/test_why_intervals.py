@@ -27,7 +27,7 @@ def graph(triple: Triple) -> str:
 
 def explained(triples: list[Triple], text: str = TEXT, **options: object) -> Why:
     streams = {f"{E}s": [(t[0] * 1_000_000, graph(t)) for t in sorted(triples)]}
-    return oxiseq.why(text, streams, KB, language="epsparql", **options)  # type: ignore[arg-type]
+    return oxiseq.Query(text, "epsparql").why(streams, KB, **options)  # type: ignore[arg-type]
 
 
 def only(found: Why, kind: str) -> Reason:
@@ -91,7 +91,7 @@ def test_what_may_be_missing_or_has_no_time_stops_nothing() -> None:
     kb = f"<{E}b0> <{E}kind> <{E}Thing> ."
     text = PREFIX + "SELECT * { ?b :kind ?k . ?b :q ?c }"
     streams = {f"{E}s": [(t[0], graph(t)) for t in seen]}
-    known = oxiseq.why(text, streams, kb, language="epsparql")
+    known = oxiseq.Query(text, "epsparql").why(streams, kb)
     assert [s.matches for s in known.stages] == [0, 1] and known.stopped is None
     assert [str(q.object) for q in known.matches[0].facts] == [f"<{E}Thing>"]
 
@@ -108,7 +108,7 @@ def test_rules_tell_what_they_derive() -> None:
 def test_optional_operators_and_intervals_of_events() -> None:
     text = PREFIX + "SELECT * { { ?a :p ?b } EQUALS { ?a :p ?d } UNION { ?b :q ?d } }"
     events = [(1, 3, graph((0, "p", 0, 0))), (2, 3, graph((0, "q", 0, 1)))]
-    found = oxiseq.why(text, {f"{E}s": events}, language="epsparql")
+    found = oxiseq.Query(text, "epsparql").why({f"{E}s": events})
     assert found.stopped is None and found.stages[-1].text.startswith("EQUALS")
     assert "no events" not in str(found) and found.found == 1
-    assert oxiseq.why(text, {f"{E}s": []}, language="epsparql").stopped == "?a :p ?b"
+    assert oxiseq.Query(text, "epsparql").why({f"{E}s": []}).stopped == "?a :p ?b"

@@ -89,7 +89,7 @@ EVENTS = st.lists(
 
 def explained(events: Sequence[Event], text: str = TEXT, language: str = "rspql", **options: object) -> Why:
     streams = {f"{E}s": [(e.time, e.graph) for e in events]}
-    return oxiseq.why(text, streams, KB, language=language, **options)  # type: ignore[arg-type]
+    return oxiseq.Query(text, language).why(streams, KB, **options)  # type: ignore[arg-type]
 
 
 @drawn(15)
@@ -148,7 +148,7 @@ def test_nearest_misses_have_values_and_events() -> None:
     near = only(found, "filter").nearest
     assert [n.values["c"].value for n in near if n.values["c"] is not None] == ["2", "0", "-5"]
     assert near[0].events == {"w": (11, 12)}
-    late = explained(seen((11, (P(0, 0),)), (19, (Q(0, 4),))), instants=[19])
+    late = explained(seen((11, (P(0, 0),)), (19, (Q(0, 4),))), at=[19])
     assert late.stopped == "WINDOW :w { ?a :p ?b }"
     assert only(late, "window").nearest[0].events == {"w": (11,)}
     nobody = only(explained(seen((11, (P(1, 0), Q(0, 4))))), "knowledge base")
@@ -220,10 +220,10 @@ def test_nothing_has_come() -> None:
 def test_periods_and_spans() -> None:
     text = TEXT.replace("STEP 1", "STEP 2")
     assert explained(seen((11, (P(0, 0), Q(0, 4)))), text.replace("SELECT", "REGISTER RSTREAM :o AS SELECT")).at == 11
-    found = explained(seen((11, (P(0, 0),)), (12, (Q(0, 4),))), begin=12)
+    found = explained(seen((11, (P(0, 0),)), (12, (Q(0, 4),))), since=12)
     assert found.gpms[0].saw == 1 and found.stopped == "WINDOW :w { ?a :p ?b }"
 
 
 def test_what_comes_later_is_not_looked_at() -> None:
-    found = explained(seen((11, (P(0, 0),)), (19, (Q(0, 4),)), (25, (P(0, 0),))), instants=[19])
+    found = explained(seen((11, (P(0, 0),)), (19, (Q(0, 4),)), (25, (P(0, 0),))), at=[19])
     assert only(found, "window").nearest[0].events == {"w": (11,)}

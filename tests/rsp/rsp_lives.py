@@ -11,14 +11,14 @@ from rsp_strategies import Setting, kb_store, triples
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.rsp.plan import RspPlan, compile_rsp
+from oxiseq.engine.rsp.plan import RspOptions, RspPlan, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspQuery
-from oxiseq.languages.front import said
 from oxiseq.matches.match import Match
+from oxiseq.options import said
 from oxiseq.rsp.shape import rsp_shape
 
 Row: TypeAlias = tuple[int, int | None, int | None, tuple[tuple[str, str], ...]]
@@ -49,8 +49,10 @@ class Life:
     def _compiled(self) -> RspPlan:
         query = load(self.setting.text, self.setting.language)
         assert isinstance(query, RspQuery)
-        asked = said(self.setting.report, self.setting.instants, self.setting.consumption)
-        return compile_rsp(query, self.terms, asked)
+        asked = said(query.language, {
+            "report": self.setting.report, "at": self.setting.instants, "consumption": self.setting.consumption,
+        })
+        return compile_rsp(query, self.terms, RspOptions(asked.report, asked.at, asked.consumption))
 
     def _kb(self) -> StoreKb:
         return StoreKb(kb_store(self.setting.kb) if self.kb is None else self.kb)

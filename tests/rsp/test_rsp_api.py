@@ -67,7 +67,7 @@ def test_ask_and_construct() -> None:
 @pytest.mark.parametrize(("options", "message"), [
     ({"report": "ALL"}, "report='ALL' is not known; known: RSTREAM, ISTREAM, DSTREAM"),
     ({"consumption": "SOME"}, "consumption='SOME' is not known"),
-    ({"stream_names": {"S": "http://e/S"}}, "stream_names are for CEQL"),
+    ({"stream_names": {"S": "http://e/S"}}, "stream_names is for CEQL"),
 ])  # fmt: skip
 def test_options_that_are_not_known(options: dict[str, object], message: str) -> None:
     with pytest.raises(oxiseq.OxiseqError, match=message):
@@ -78,19 +78,19 @@ def test_options_that_contradict_the_text() -> None:
     with pytest.raises(oxiseq.OxiseqError, match="REGISTER RSTREAM, but report=ISTREAM"):
         oxiseq.run(PLAIN.replace("SELECT", "REGISTER RSTREAM :o AS SELECT"), {S: []}, language="rspql",
                    report="ISTREAM")  # fmt: skip
-    with pytest.raises(oxiseq.OxiseqError, match="leave out instants"):
-        oxiseq.run(f"{SEQUENCE} REPORT EVERY 5", {S: []}, language="rsepql", instants=[1])
+    with pytest.raises(oxiseq.OxiseqError, match="leave out at"):
+        oxiseq.run(f"{SEQUENCE} REPORT EVERY 5", {S: []}, language="rsepql", at=[1])
 
 
 def test_other_languages_take_no_report() -> None:
     text = f"SELECT * FROM STREAM S <{S}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?s ?p ?o }} }}"
-    with pytest.raises(oxiseq.OxiseqError, match="for queries over windows, not for SPASEQ"):
+    with pytest.raises(oxiseq.OxiseqError, match="report is for RSP-QL, SPECTRA, RSEP-QL: a query of SPAseq has none"):
         oxiseq.run(text, {S: []}, report="RSTREAM")  # type: ignore[call-overload]
 
 
 def test_late_events_are_handed_out() -> None:
     answers = oxiseq.run(PLAIN, {S: [at(5, 1), at(3, 2)]}, language="rspql")
-    assert answers.late == 1 and [e.time for e in answers.late_events()] == [3]
+    assert answers.late == 1 and [e.time_us for e in answers.late_events()] == [3]
     assert len(oxiseq.run(PLAIN, {S: [at(5, 1), at(3, 2)]}, language="rspql", lateness="2us")) == 2
 
 
@@ -103,7 +103,7 @@ def test_a_registered_query() -> None:
     stream = store.stream(S)
     for time, graph in (at(1, 5), at(2, 6), at(3, 7)):
         stream.push(graph, time)
-    found = [(m.at_us, m.start_us, m.end_us) for m in query.matches(timeout=1)]
+    found = [(m.at_us, m.start_us, m.end_us) for m in query.wait("1s")]
     assert found == [(2, 1, 2), (3, 1, 3), (3, 2, 3)]
     assert query.state["mappings"] == 6
 
@@ -118,7 +118,7 @@ def test_results_feed_a_stream() -> None:
     for time, graph in (at(1, 5), at(2, 6)):
         store.stream(S).push(graph, time)
     store.advance(50)
-    assert values(query.matches(timeout=1), "b") == [(1, "5"), (2, "6")]
+    assert values(query.wait("1s"), "b") == [(1, "5"), (2, "6")]
 
 
 def test_the_knowledge_base_changes() -> None:
@@ -134,7 +134,7 @@ def test_the_knowledge_base_changes() -> None:
     store.add(Quad(name.subject, name.predicate, Literal("new"), name.graph_name))
     store.stream(S).push(at(3, 6)[1], 3)
     store.advance(4)
-    assert values(query.matches(timeout=1), "n") == [(1, "old"), (3, "new"), (3, "new")]
+    assert values(query.wait("1s"), "n") == [(1, "old"), (3, "new"), (3, "new")]
 
 
 # --- the command line -----------------------------------------------------------------------------

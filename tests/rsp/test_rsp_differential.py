@@ -44,7 +44,7 @@ def by_engine(setting: Setting) -> Counter[Row]:
     streams = {iri: events for iri, events in setting.streams.items() if iri in reads}
     found = oxiseq.run(
         setting.text, streams=streams, kb=kb_store(setting.kb), language=setting.language,
-        instants=setting.instants, report=setting.report, consumption=setting.consumption,
+        at=setting.instants, report=setting.report, consumption=setting.consumption,
     )  # fmt: skip
     return Counter(row_of(answer) for answer in found)
 

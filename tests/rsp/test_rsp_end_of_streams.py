@@ -13,7 +13,6 @@ from profiles import drawn
 
 import oxiseq
 from oxiseq.testing import run_file
-from oxiseq.what_if import what_if
 
 S = "http://e/S"
 EVENTS = [(1, "<http://e/a> <http://e/p> 1 ."), (4, "<http://e/a> <http://e/p> 4 .")]
@@ -35,7 +34,7 @@ events = '''
 {events}
 '''
 expect = 6
-[[case.at]]
+[[case.after]]
 time = 5
 expect = 3
 """
@@ -99,7 +98,7 @@ def lived(text: str, language: str, report: str, times: Iterable[int]) -> list[t
     for time in times:
         store.stream(S).push(f"<http://e/a> <http://e/p> {time} .", time)
     store.advance(10_000)
-    return sorted((a.at_us, a["o"].value) for a in query.matches(0))
+    return sorted((a.at_us, a["o"].value) for a in query.wait("0s"))
 
 
 @drawn(40)
@@ -120,14 +119,14 @@ def test_a_replay_reports_what_a_store_does_whose_clock_goes_on(
 def test_why_sees_the_later_closes() -> None:
     """Only at 14 the window holds anything."""
     text = WINDOWS["rsepql"].format("[RANGE 10 SLIDE 10]") + " REPORT EVERY 7"
-    why = oxiseq.why(text, {S: EVENTS}, language="rsepql", report="RSTREAM")
+    why = oxiseq.Query(text, "rsepql").why({S: EVENTS}, report="RSTREAM")
     assert (why.found, why.at) == (2, 14)
 
 
 def test_what_if_compares_the_later_closes() -> None:
     text = WINDOWS["rspql"].replace("SELECT", "REGISTER RSTREAM <http://e/o> AS SELECT") + " REPORT ON WINDOW CLOSE"
     wide, narrow = text.format("[RANGE 6 SLIDE 2]"), text.format("[RANGE 4 SLIDE 2]")
-    found = what_if(wide, narrow, {S: EVENTS}, language="rspql")
+    found = oxiseq.Query(narrow, "rspql").compare(wide, {S: EVENTS})
     assert (len(found.gained), len(found.lost), found.kept) == (2, 0, 4)
 
 

@@ -161,7 +161,7 @@ def test_construct_of_groups() -> None:
 
 def test_a_query_that_selects_with_exists_is_translated_as_it_stands() -> None:
     text = f"PREFIX : <{E}> SELECT ?x (EXISTS {{ ?x :q ?y }} AS ?q) FROM STREAM <{S}> [RANGE 3] WHERE {{ ?x :p ?z }}"
-    assert "WINDOW" not in oxiseq.translate(text, to="rspql", language="spectra")
+    assert "WINDOW" not in oxiseq.Query(text, "spectra").translate("rspql").text
 
 
 # --- events --------------------------------------------------------------------------------------------

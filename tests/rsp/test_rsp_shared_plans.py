@@ -67,10 +67,24 @@ def test_two_queries_are_no_table() -> None:
     assert count(whole, Lookup) == 0
 
 
-def test_constants_of_a_join_stay() -> None:
+@pytest.mark.parametrize("where", [
+    ":c{} :near ?x . ?y :on ?x . ?z :at ?y", "?x :p :c{} . ?y :q ?z", "?x :p :c{} . ?y :on ?x ; :on ?z",
+])  # fmt: skip
+def test_constants_of_a_longer_join_stay(where: str) -> None:
     """Without them it would find more than all queries do together."""
-    whole = joint([text(f":c{n} :near ?x . ?y :on ?x") for n in range(4)])
+    whole = joint([text(where.format(n)) for n in range(4)])
     assert len(whole.outputs) == 4
+
+
+@pytest.mark.parametrize("where", [
+    ":c{} :near ?x . ?y :on ?x", "?x :p :c{} ; :q ?z . ?y :on ?x ; :at ?w FILTER(?w > ?z && ?z > 2)",
+    "?x :p :c{0} ; :q ?z . ?y :on ?x ; :at :c{0}",
+])  # fmt: skip
+def test_two_stars_are_joined_behind_the_table(where: str) -> None:
+    whole = joint([text(where.format(n)) for n in range(4)])
+    assert len(whole.outputs) == 1
+    assert count(whole, Patterns) == 2
+    assert count(whole, Join) == 1
 
 
 def test_aggregates_share_what_they_are_of_and_their_groups() -> None:
@@ -253,9 +267,11 @@ def test_who_leaves_time_and_again_stays_alone() -> None:
     (text("?x :p ?y } GRAPH :g { ?y :q ?z"), "the same windows; as long as the knowledge base has no blank nodes"),
 ])  # fmt: skip
 def test_it_is_told(query: str, why: str) -> None:
-    assert why in oxiseq.explain(query, language="rspql").to_text()
+    assert why in str(oxiseq.Query(query, "rspql").explain())
 
 
 def test_it_is_told_of_ep_sparql() -> None:
     query = "PREFIX : <http://e/> SELECT ?x { { ?x :p ?y } SEQ { ?y :q ?z } }"
-    assert "shares: nothing: what it keeps" in oxiseq.explain(query, language="epsparql").to_text()
+    assert "shares: all, with equal queries" in str(oxiseq.Query(query, "epsparql").explain())
+    drawn = "PREFIX : <http://e/> SELECT ?x { { ?x :p ?y } SEQ { ?y :q ?z } BIND(UUID() AS ?u) }"
+    assert "shares: nothing: it draws" in str(oxiseq.Query(drawn, "epsparql").explain())

@@ -70,6 +70,14 @@ OF_KB = (
     "MINUS {{ GRAPH :kb {{ {{ ?x :type {c} }} UNION {{ ?x :in {a} }} }} }}",
 )
 """Of the knowledge base, behind a pattern of a window that binds ?x."""
+TWO_STARS = (
+    "{a} :near ?x . ?o :on ?x ; :value ?v",
+    "?o :on ?x ; :value ?v . ?x :near {a} FILTER(?v > {n})",
+    "?x :near {a} ; :value ?u . ?o :on ?x ; :value ?v FILTER(?v > ?u)",
+    "?o :at {b} ; :on ?x . ?x :near {a} ; :value ?v",
+    "?o :at {b} ; :value ?v . ?o :on ?x",
+)
+"""Conjunctions, with what is asked of the knowledge base or without."""
 OTHERS = 3
 VALUES = ('"x"', '"1.1"^^<http://www.w3.org/2001/XMLSchema#float>', '"NaN"^^<http://www.w3.org/2001/XMLSchema#double>',
           "0", "1", "2", "3", "1.1", "2e0", "3.000000000000000000001")  # fmt: skip
@@ -103,6 +111,7 @@ class Drill:
         self.store = Store()
         self.kb = PickyKb(self.store)
         self.asks_kb = self.dice.choice([0, 0.5, 1])
+        self.of_kb = OF_KB
         self.blanks = self.dice.random() < 0.2
         self.sides = (Runs(self.terms), Runs(self.terms))
         self.runs: list[tuple[RspRun, RspRun]] = []
@@ -123,7 +132,7 @@ class Drill:
                  "m": dice.choice(VALUES), "k": dice.randint(0, 2)}  # fmt: skip
         where = dice.choice(self.patterns).format(**known)
         known["c"] = dice.choice([":c0", ":c1"] if dice.random() < 0.9 else [":bad"])
-        of_kb = dice.choice(OF_KB).format(**known) if dice.random() < self.asks_kb else ""
+        of_kb = dice.choice(self.of_kb).format(**known) if dice.random() < self.asks_kb else ""
         first = dice.choice(self.windows)
         window = f"FROM NAMED WINDOW :w ON <{STREAMS[0]}> {first}"
         pattern = f"WINDOW :w {{ {where} }} {of_kb}"
@@ -301,3 +310,15 @@ def test_each_tells_what_it_tells_alone(seed: int) -> None:
         drill.step()
     for pair in drill.runs:
         drill.told(lambda side, number, pair=pair: side.close(pair[number]))
+
+
+@drawn(60)
+@given(st.integers(0, 2**32))
+def test_constants_of_two_stars(seed: int) -> None:
+    drill = Drill(random.Random(seed))
+    drill.patterns, drill.heads = [drill.dice.choice(TWO_STARS)], [drill.dice.choice(HEADS)]
+    drill.of_kb = (drill.dice.choice(OF_KB[:3]),)
+    for _ in range(drill.dice.randint(4, 9)):
+        drill.register()
+    for _ in range(drill.dice.randint(5, 20)):
+        drill.step()

@@ -130,7 +130,7 @@ def test_all_are_incremental(case: Evaluation) -> None:
     for clauses, window in ((f"FROM STREAM <{S}> [RANGE 10]", None), (f"FROM NAMED WINDOW <urn:w> ON <{S}> [RANGE 10]",
                                                                       "urn:w")):  # fmt: skip
         text = f"BASE <{case.base}>\n" + asked_of(case.query, clauses, window)
-        explained = str(oxiseq.explain(text, language="rspql"))
+        explained = str(oxiseq.Query(text, "rspql").explain())
         assert "evaluation: incremental" in explained
         assert case.graphs or "nothing is asked again\n" in explained
 

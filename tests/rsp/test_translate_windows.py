@@ -43,9 +43,9 @@ def same(setting: Setting, one: tuple[str, str], other: tuple[str, str]) -> bool
 @given(continuous(), st.sampled_from([("rspql", "spectra"), ("spectra", "rspql")]))
 def test_the_other_form_answers_the_same(setting: Setting, languages: tuple[str, str]) -> None:
     source, target = languages
-    text = oxiseq.translate(setting.text, to=target, language=source)
+    text = oxiseq.Query(setting.text, source).translate(target).text
     assert same(setting, (text, target), (setting.text, source))
-    back = oxiseq.translate(text, to=source, language=target)
+    back = oxiseq.Query(text, target).translate(source).text
     assert same(setting, (back, source), (setting.text, source))
 
 
@@ -59,12 +59,12 @@ def test_rsepql_answers_the_same_where_it_can(setting: Setting, when: str, every
             text = text.replace(f"SLIDE {slide}]", "SLIDE 1]")
     try:
         load(text, "rspql")
-        translated = oxiseq.translate(text, to="rsepql", language="rspql")
+        translated = oxiseq.Query(text, "rspql").translate("rsepql").text
     except QueryError as error:
         assume(error.code in ("translate", "report"))
         return
     assert same(setting, (translated, "rsepql"), (text, "rspql"))
-    back = oxiseq.translate(translated, to=other, language="rsepql")
+    back = oxiseq.Query(translated, "rsepql").translate(other).text
     assert same(setting, (back, other), (text, "rspql"))
 
 
@@ -72,23 +72,23 @@ SPECTRA = "SELECT ?x FROM STREAM <http://e/S> [RANGE 4 SECONDS SLIDE 2 SECONDS] 
 
 
 def test_the_window_gets_a_name_and_loses_it() -> None:
-    named = oxiseq.translate(SPECTRA, to="rspql", language="spectra")
+    named = oxiseq.Query(SPECTRA, "spectra").translate("rspql").text
     assert "FROM NAMED WINDOW <urn:window> ON <http://e/S>" in named
     assert "WINDOW <urn:window> {" in named
-    assert parse(oxiseq.translate(named, to="spectra", language="rspql"), "spectra") == parse(SPECTRA, "spectra")
+    assert parse(oxiseq.Query(named, "rspql").translate("spectra").text, "spectra") == parse(SPECTRA, "spectra")
 
 
 @pytest.mark.parametrize(("stream", "name"), [("<http://e/S>", ":w"), (":w", "<urn:window>")])
 def test_the_window_is_named_as_people_do_unless_something_is(stream: str, name: str) -> None:
     text = "PREFIX : <http://e/> " + SPECTRA.replace("<http://e/S>", stream)
-    named = oxiseq.translate(text, to="rspql", language="spectra")
+    named = oxiseq.Query(text, "spectra").translate("rspql").text
     assert f"FROM NAMED WINDOW {name} ON " in named and f"  WINDOW {name} {{" in named
-    assert parse(oxiseq.translate(named, to="spectra", language="rspql"), "spectra") == parse(text, "spectra")
+    assert parse(oxiseq.Query(named, "rspql").translate("spectra").text, "spectra") == parse(text, "spectra")
 
 
 def test_what_is_told_is_written_out() -> None:
     text = SPECTRA.replace(" SLIDE 2 SECONDS", "")
-    assert "REGISTER ISTREAM AS\n" in oxiseq.translate(text, to="rsepql", language="spectra")
+    assert "REGISTER ISTREAM AS\n" in oxiseq.Query(text, "spectra").translate("rsepql").text
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_is_told_is_written_out() -> None:
 )
 def test_windows_that_rsepql_fills_otherwise(text: str, message: str) -> None:
     with pytest.raises(QueryError) as raised:
-        oxiseq.translate(text, to="rsepql", language="spectra")
+        oxiseq.Query(text, "spectra").translate("rsepql")
     assert (raised.value.code, raised.value.message) == ("translate", message)
     assert text[raised.value.column - 1 :].lstrip("[").startswith("RANGE 4")
 
@@ -120,7 +120,7 @@ def test_windows_that_rsepql_fills_otherwise(text: str, message: str) -> None:
 def test_what_rsp_ql_lacks_of_rsepql_has_its_place(text: str, message: str, place: str) -> None:
     load(text, "rsepql")
     with pytest.raises(QueryError) as raised:
-        oxiseq.translate(text, to="rspql", language="rsepql")
+        oxiseq.Query(text, "rsepql").translate("rspql")
     assert (raised.value.code, raised.value.message) == ("translate", message)
     assert text[raised.value.column - 1 :].startswith(place)
 
@@ -131,7 +131,7 @@ def test_landmarks_and_intervals_are_the_same_windows(window: str, language: str
     text = f"SELECT ?x FROM NAMED <http://e/S> WIN {window} AS <urn:w> WHERE {{ WINDOW <urn:w> {{ ?x <urn:p> ?y }} }}"
     events = [(time, f"<urn:x{time}> <urn:p> <urn:y> .") for time in range(1, 8)]
     setting = Setting(text, "rsepql", {"http://e/S": events}, "", None, None, None)
-    translated = oxiseq.translate(text, to=language, language="rsepql")
+    translated = oxiseq.Query(text, "rsepql").translate(language).text
     assert same(setting, (translated, language), (text, "rsepql"))
     assert answers(setting, text, "rsepql")
 
@@ -153,15 +153,15 @@ def test_languages_without_a_direction_say_why(source: Language, target: Languag
         return
     text, place = OTHERS[source]
     with pytest.raises(QueryError, match=f"{source} is not translated to {target}: ") as raised:
-        oxiseq.translate(text, to=target, language=source)
+        oxiseq.Query(text, source).translate(target)
     assert text[raised.value.column - 1 :].startswith(place)
     assert raised.value.code == "translate" and raised.value.hint and "^" in str(raised.value)
 
 
 def test_no_direction() -> None:
     with pytest.raises(QueryError, match="spectra is not translated to ceql: CEQL asks events that are") as raised:
-        oxiseq.translate(SPECTRA, to="ceql", language="spectra")
+        oxiseq.Query(SPECTRA, "spectra").translate("ceql")
     assert SPECTRA[raised.value.column - 1 :].startswith("FROM STREAM")
     assert raised.value.hint == "spectra is translated to rspql and rsepql"
     with pytest.raises(oxiseq.OxiseqError, match="'sql' is not known"):
-        oxiseq.translate(SPECTRA, to="sql", language="spectra")
+        oxiseq.Query(SPECTRA, "spectra").translate("sql")

@@ -194,11 +194,11 @@ def test_errors_of_a_query_are_those_of_check(address: str) -> None:
 
 
 def test_the_life_of_a_query(address: str) -> None:
-    body = {"name": "life", "text": RISES, "lateness": "2.5s", "start": "2024-05-01T00:00:00Z"}
+    body = {"name": "life", "text": RISES, "lateness": "2.5s", "origin": "2024-05-01T00:00:00Z"}
     made = ask(address, "POST", "/queries", [JSON], json.dumps(body).encode())
     assert made.headers["location"] == "/queries/life"
     query = told(made, 201)
-    assert (query["lateness"], query["start"], query["reads"]) == ("2500ms", "2024-05-01T00:00:00Z", [STREAM])
+    assert (query["lateness"], query["origin"], query["reads"]) == ("2500ms", "2024-05-01T00:00:00Z", [STREAM])
     told(ask(address, "POST", "/queries", [JSON], json.dumps(body).encode()), 409)
     for state in ("paused", "running"):
         changed = ask(address, "PATCH", "/queries/life", [JSON], json.dumps({"state": state}).encode())
@@ -215,8 +215,8 @@ def test_the_life_of_a_query(address: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [b"", b"[]", b"{", b'{"text": 5}', b'{"text": "SELECT", "name": 5}', b'{"text": "x", "lateness": "long"}',
-     b'{"text": "x", "start": []}', b'{"text": "x", "colour": 1}', b'{"text": "x", "language": "sql"}',
-     b'{"text": "x", "streamNames": [1]}', b"[" * 100_000, b"\xff"],
+     b'{"text": "x", "origin": []}', b'{"text": "x", "colour": 1}', b'{"text": "x", "language": "sql"}',
+     b'{"text": "x", "stream_names": [1]}', b"[" * 100_000, b"\xff"],
 )  # fmt: skip
 def test_malformed_registrations(address: str, body: bytes) -> None:
     told(ask(address, "POST", "/queries", [JSON], body), 400)

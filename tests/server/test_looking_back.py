@@ -13,7 +13,7 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 from servers import served
 from test_live_http import EX, JSON, PATH, SPASEQ, STREAM, TURTLE, server, told
 
-from oxiseq import why
+import oxiseq
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.past import Past
@@ -67,7 +67,9 @@ def got(address: str, path: str, accept: str = "application/json") -> Answer:
 
 def test_why_is_what_the_library_tells_of_the_same_events(address: str) -> None:
     events = [(second * 1_000_000, f"<{EX}{house}> <{EX}watts> {watts} .") for second, house, watts in WATTS]
-    same = why(RISES, {"S": events}, "".join(f'<{EX}h> <{EX}in> "{town}" <{HOMES}> .\n' for town in ("Bonn", "Ulm")))
+    same = oxiseq.Query(RISES).why({"S": events}, "".join(
+        f'<{EX}h> <{EX}in> "{town}" <{HOMES}> .\n' for town in ("Bonn", "Ulm")
+    ))  # fmt: skip
     found = told(got(address, "/queries/rises/why"))
     looked = found.pop("looked")
     assert looked == {"events": 7, "first": 3_000_000, "last": 14_000_000}
@@ -80,19 +82,19 @@ def test_why_is_what_the_library_tells_of_the_same_events(address: str) -> None:
     assert found["found"] == 4 and len(found["matches"]) == 3
     text = got(address, "/queries/rises/why", "text/plain")
     assert text.body.decode() == str(same)
-    assert told(got(address, "/queries/rises/why?matches=0"))["matches"] == []
+    assert told(got(address, "/queries/rises/why?limit=0"))["matches"] == []
     assert list(parse(got(address, "/queries/rises/why", "application/trig").body, RdfFormat.TRIG))
 
 
 def test_a_range_keeps_to_the_windows_of_the_query_at_work(address: str) -> None:
-    late = told(got(address, "/queries/rises/why?from=1970-01-01T00:00:12Z"))
+    late = told(got(address, "/queries/rises/why?since=1970-01-01T00:00:12Z"))
     assert (late["looked"]["events"], late["found"], late["stopped"]) == (2, 0, "A; B")
     (window,) = [reason for reason in late["reasons"] if reason["kind"] == "window"]
     assert window["nearest"][0]["events"] == {"A": [12_000_000], "B": [14_000_000]}
-    early = told(got(address, "/queries/rises/why?from=3000000&to=4500000"))
+    early = told(got(address, "/queries/rises/why?since=3000000&until=4500000"))
     assert (early["looked"]["events"], early["found"]) == (2, 0)
     assert early["reasons"][0]["nearest"][0]["values"]["after"].startswith('"150"')
-    none = told(got(address, "/queries/rises/why?from=2024-05-01T00:00:00Z"))
+    none = told(got(address, "/queries/rises/why?since=2024-05-01T00:00:00Z"))
     assert none["looked"] == {"events": 0, "first": None, "last": None}
 
 
@@ -106,7 +108,7 @@ def test_what_a_draft_gains_and_loses(address: str) -> None:
     assert values == [["150"] * 2, ["400"] * 2]  # `;` takes the next one that fits
     stricter = told(sent(address, "POST", path, RISES.replace("> 2 *", "> 3 *"), SPASEQ, token="r"))
     assert len(stricter["lost"]) == 2 and stricter["gained"] == []
-    later = told(sent(address, "POST", f"{path}?to=4500000", RISES.replace("> 2 *", ">"), SPASEQ, token="r"))
+    later = told(sent(address, "POST", f"{path}?until=4500000", RISES.replace("> 2 *", ">"), SPASEQ, token="r"))
     assert (later["kept"], len(later["gained"])) == (0, 2)
     other = told(sent(address, "POST", path, RISES.replace("?house ?after", "?town"), SPASEQ, token="r"), 400)
     assert "no variable in common" in other["detail"]
@@ -166,11 +168,11 @@ def test_what_is_looked_at_is_bounded(tmp_path: Path) -> None:
             refused = told(got(address, "/queries/rises/why"), 403)
             assert "choose a shorter time" in refused["detail"]
             told(sent(address, "POST", "/queries/rises/what-if", RISES, SPASEQ), 403)
-            fits = told(got(address, "/queries/rises/why?to=1970-01-01T00:00:06Z"))
+            fits = told(got(address, "/queries/rises/why?until=1970-01-01T00:00:06Z"))
             assert (fits["found"], fits["more"]) == (3, True)
-            text = got(address, "/queries/rises/why?to=1970-01-01T00:00:06Z", "text/plain").body.decode()
+            text = got(address, "/queries/rises/why?until=1970-01-01T00:00:06Z", "text/plain").body.decode()
             assert text.startswith("at least 3 matches")
-            told(sent(address, "POST", "/queries/rises/what-if?to=6000000", RISES, SPASEQ), 400)
+            told(sent(address, "POST", "/queries/rises/what-if?until=6000000", RISES, SPASEQ), 400)
         service.journal.queries.register("other", "VOCAB <http://e/> SELECT * FROM T WHERE BUY AS x", "ceql")
         with pytest.raises(Until.Reached):
             Past(service, Span(), Until(0)).why("other", 3)

@@ -203,7 +203,7 @@ def test_what_is_there_is_offered(page: WebDriver) -> None:
 
 def test_why_and_why_not_by_keys(page: WebDriver) -> None:
     _guided(page)
-    page.execute_script("document.getElementById('past-to').focus()")
+    page.execute_script("document.getElementById('past-until').focus()")
     while not value(page, "document.activeElement.id === 'why'"):  # through the parts of a date
         ActionChains(page).send_keys(Keys.TAB).perform()
     ActionChains(page).send_keys(Keys.ENTER).perform()
@@ -214,14 +214,14 @@ def test_why_and_why_not_by_keys(page: WebDriver) -> None:
     assert value(page, stages) == ["A", "A; B", "A; B; C"]
     assert value(page, "document.querySelector('.share .full').style.width") == "100%"
     page.execute_script(
-        "document.getElementById('past-from').value = '2008-11-24T00:00';"
-        "document.getElementById('past-to').value = '2008-12-05T00:00'"
+        "document.getElementById('past-since').value = '2008-11-24T00:00';"
+        "document.getElementById('past-until').value = '2008-12-05T00:00'"
     )
     click(page, "why")
     until(page, "document.querySelector('#past .verdict')?.textContent.startsWith('0 matches in 8 events')")
     assert "FILTER(?p2 <= 0.88 * ?p1)" in value(page, "document.querySelector('#past .reasons').textContent")
     assert value(page, "document.querySelector('.funnel .stop code').textContent") == "A; B"
-    page.execute_script("document.getElementById('past-to').value = document.getElementById('past-from').value")
+    page.execute_script("document.getElementById('past-until').value = document.getElementById('past-since').value")
     click(page, "why")
     until(page, "document.querySelector('#past').textContent === 'The query’s streams keep no events of that time.'")
 

@@ -15,12 +15,12 @@ from strategies import Dice
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.snapshot.plans import fingerprint
+from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import LANGUAGES, language_of
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
+from oxiseq.options import Options
 
 TESTS = Path(__file__).parents[1]
 Text = tuple[str, str, str, tuple[str, ...]]

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, ceql_situations
+from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, ceql_situations, with_totals
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from saved_runs import crowded
@@ -16,6 +16,7 @@ from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.tuples import read_rows
+from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot import saving
@@ -36,7 +37,7 @@ class TupleLife:
         self.text, self.capacities = text, capacities
         self.terms = TermDictionary()
         self.run = TupleRun(compile_ceql(load(text, "ceql")), self.terms, lateness=lateness, capacities=capacities)
-        self.found: list[Found] = []
+        self.found: list[Found | tuple[object, ...]] = []
         self.late: list[int] = []
 
     def move(self, terms: TermDictionary) -> None:
@@ -50,7 +51,7 @@ class TupleLife:
 
     def advance(self) -> None:
         for batch in self.run.advance():
-            self.found += [of(batch, i) for i in range(len(batch))]
+            self.found += [of(batch, i, self.terms) for i in range(len(batch))]
         self.terms.collect()
 
     @property
@@ -59,7 +60,9 @@ class TupleLife:
         return run.events, run.late, run.matches, run.open, run.lateness
 
 
-def of(batch: ComplexEvents, i: int) -> Found:
+def of(batch: ComplexEvents | MatchBatch, i: int, terms: TermDictionary) -> Found | tuple[object, ...]:
+    if isinstance(batch, MatchBatch):
+        return int(batch.time[i]), *(terms.term(n) if n else None for n in batch.values[i].tolist())
     part = slice(int(batch.ends[i]), int(batch.ends[i + 1]))
     return (
         int(batch.start[i]), int(batch.end[i]), int(batch.time[i]), tuple(batch.positions[part].tolist()),
@@ -71,6 +74,16 @@ def of(batch: ComplexEvents, i: int) -> Found:
 @settings(phases=WITHOUT_SHRINKING)
 @given(ceql_situations(CeqlOptions(most=14)), st.integers(0, 2**32), st.booleans())
 def test_a_tuple_run_goes_on(situation: CeqlSituation, seed: int, small: bool) -> None:
+    goes_on(situation, seed, small)
+
+
+@settings(phases=WITHOUT_SHRINKING)
+@given(ceql_situations(CeqlOptions(most=14, limits=False)), st.integers(0, 2**32), st.booleans())
+def test_a_tuple_run_with_aggregates_goes_on(situation: CeqlSituation, seed: int, small: bool) -> None:
+    goes_on(with_totals(situation, seed), seed, small)
+
+
+def goes_on(situation: CeqlSituation, seed: int, small: bool) -> None:
     dice = random.Random(seed)
     lateness, capacities = dice.choice([0, 0, 1, 3]), Capacities.smallest() if small else None
     lives = [TupleLife(situation.text, lateness, capacities) for _ in range(2)]

@@ -13,10 +13,12 @@ from engine_runs import Driven, Reading, query
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import OxiseqError, SnapshotError
 from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run import fingerprints
+from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.tuples import TupleRun
-from oxiseq.engine.snapshot import container, plans
+from oxiseq.engine.snapshot import container
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.snapshot.saving import restore, restore_runs, save, save_runs
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -66,7 +68,7 @@ def test_it_says_what_is_wrong(small: bytes, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(SnapshotError, match="another query"):
         restored(small, query("A; B", "WITHIN PT0.00001S SLIDING", A="KEYED", B="KEYED FILTER(?bv >= ?av)"))
     with pytest.raises(SnapshotError, match="another version"):
-        restored(pack({"kind": "one run", "plan": plans.fingerprint(Driven(TEXT).plan), "state": {}, "terms": {}}))
+        restored(pack({"kind": "one run", "plan": fingerprint(Driven(TEXT).plan), "state": {}, "terms": {}}))
     monkeypatch.setattr(container, "FORMAT", container.FORMAT + 1)
     with pytest.raises(SnapshotError, match="is of format"):
         restored(small)
@@ -97,6 +99,6 @@ def test_a_run_is_no_store_and_one_language_not_the_other(small: bytes) -> None:
 
 
 def test_other_layouts_of_records_are_another_version(small: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans.sequence, "SCALARS", plans.sequence.SCALARS + 1)
+    monkeypatch.setattr(fingerprints.sequence, "SCALARS", fingerprints.sequence.SCALARS + 1)
     with pytest.raises(SnapshotError, match="compiles it otherwise"):
         restored(small)

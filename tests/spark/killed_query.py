@@ -44,7 +44,7 @@ def work_through(spark: SparkSession, folder: Path) -> None:
 
     def keep(rows, number):  # type: ignore[no-untyped-def]
         lines = [
-            json.dumps([row.time.timestamp(), row.k, row.a, row.b, [t.timestamp() for t in row.events_B]])
+            json.dumps([row.at.timestamp(), row.k, row.a, row.b, [t.timestamp() for t in row.events_B]])
             for row in rows.collect()
         ]
         part = out / f".{number}"

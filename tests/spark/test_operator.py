@@ -79,8 +79,8 @@ def rows_in(frame: DataFrame) -> Counter[tuple[Any, ...]]:
 
 def row_of(row: dict[str, Any]) -> tuple[Any, ...]:
     gpms = {n[7:]: tuple(map(micros, ts)) for n, ts in row.items() if n.startswith("events_")}
-    values = [v for n, v in row.items() if not n.startswith("events_") and n not in ("time", "late")]
-    return micros(row["time"]), *values, tuple(sorted(gpms.items()))
+    values = [v for n, v in row.items() if not n.startswith("events_") and n not in ("at", "late")]
+    return micros(row["at"]), *values, tuple(sorted(gpms.items()))
 
 
 def micros(time: Any) -> int:
@@ -97,9 +97,9 @@ def test_over_tables_that_end_it_is_run(spark: SparkSession, name: str) -> None:
         frame = frame.selectExpr("timestamp_micros(time) AS time", "CAST(graph AS binary) AS graph")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", OnePartitionWarning)
-        found = rows_in(match(spark, query, {"S": frame}, kb, start=start, buckets=3))
+        found = rows_in(match(spark, query, {"S": frame}, kb, origin=start, buckets=3))
     assert sum(w.category is OnePartitionWarning for w in told) == (name == "uncorrelated")
-    expected = rows_of(oxiseq.run(query, {"S": given}, kb, start))
+    expected = rows_of(oxiseq.run(query, {"S": given}, kb, origin=start))
     assert found == expected
     assert len(expected) >= 10
 
@@ -200,7 +200,7 @@ def test_spark_hashes_as_we_do(spark: SparkSession) -> None:
 def test_what_cannot_be_done_is_said(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, "")], "time bigint, graph string")
     tumbling = PREFIX + QUERIES["tumbling"]
-    with pytest.raises(SparkError, match="give start="):
+    with pytest.raises(SparkError, match="give origin="):
         match(spark, tumbling, {"S": frame})
     with pytest.raises(SparkError, match="in ceql cannot be partitioned: its complex events have positions"):
         match(spark, "VOCAB <http://e/> SELECT * FROM S WHERE A", {"S": frame}, language="ceql")
@@ -210,20 +210,20 @@ def test_what_cannot_be_done_is_said(spark: SparkSession) -> None:
     with pytest.raises(OxiseqError, match="sql"):
         match(spark, windows, {"S": frame}, language="sql")
     with pytest.raises(SparkError, match="reads no stream 'T'; it declares S <http://e/s>"):
-        match(spark, tumbling, {"T": frame}, start=0)
+        match(spark, tumbling, {"T": frame}, origin=0)
     with pytest.raises(SparkError, match="`events`, or `time` and `graph`"):
-        match(spark, tumbling, {"S": frame.drop("time")}, start=0)
+        match(spark, tumbling, {"S": frame.drop("time")}, origin=0)
     with pytest.raises(SparkError, match="time is string; timestamp or"):
-        match(spark, tumbling, {"S": frame.selectExpr("CAST(time AS string) AS time", "graph")}, start=0)
+        match(spark, tumbling, {"S": frame.selectExpr("CAST(time AS string) AS time", "graph")}, origin=0)
     with pytest.raises(SparkError, match="terms is text or ntriples"):
-        match(spark, tumbling, {"S": frame}, start=0, terms="turtle")  # type: ignore[arg-type]
-    timed = PREFIX + "SELECT ?Time FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x :at ?Time } }"
-    with pytest.raises(SparkError, match=r"\?Time has the name of another column \(time, events_A\): SELECT"):
+        match(spark, tumbling, {"S": frame}, origin=0, terms="turtle")  # type: ignore[arg-type]
+    timed = PREFIX + "SELECT ?At FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x :at ?At } }"
+    with pytest.raises(SparkError, match=r"\?At has the name of another column \(at, events_A\): SELECT"):
         match(spark, timed, {"S": frame})
     with pytest.raises(SparkError, match="cannot share a Store"):
-        match(spark, tumbling, {"S": frame}, oxiseq.Store(), start=0)  # type: ignore[arg-type]
+        match(spark, tumbling, {"S": frame}, oxiseq.Store(), origin=0)  # type: ignore[arg-type]
     with pytest.raises(SparkError, match="no stream is given"):
-        match(spark, tumbling, {}, start=0)
+        match(spark, tumbling, {}, origin=0)
     assert explain(tumbling) == "partitioned by ?k"
     assert explain(PREFIX + QUERIES["known"]) == "partitioned by ?k; events of N go to every partition"
     assert "no variable joins" in explain(PREFIX + QUERIES["uncorrelated"])

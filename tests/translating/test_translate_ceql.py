@@ -64,7 +64,7 @@ def streams_of(situation: CeqlSituation) -> list[tuple[str, list[tuple[int, list
 @given(ceql_situations(OPTIONS))
 def test_spaseq_finds_the_same_complex_events(situation: CeqlSituation) -> None:
     try:
-        text = oxiseq.translate(situation.text, to="spaseq", language="ceql")
+        text = oxiseq.Query(situation.text, "ceql").translate("spaseq").text
     except QueryError as error:
         assume(error.code != "translate")
         raise
@@ -87,7 +87,7 @@ def query(where: str, columns: str = "*", rest: str = "") -> str:
      "A+ FILTER A[v > 1] AND A[w > 1]"],
 )  # fmt: skip
 def test_these_can_be_said(where: str) -> None:
-    load(oxiseq.translate(query(where), to="spaseq", language="ceql"))
+    load(oxiseq.Query(query(where), "ceql").translate("spaseq").text)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_these_can_be_said(where: str) -> None:
 )
 def test_what_spaseq_cannot_say_has_its_place(text: str, message: str, place: str) -> None:
     with pytest.raises(QueryError) as raised:
-        oxiseq.translate(text, to="spaseq", language="ceql")
+        oxiseq.Query(text, "ceql").translate("spaseq")
     assert raised.value.message.startswith(message)
     assert raised.value.code == "translate"
     assert text[raised.value.column - 1 :].startswith(place)
@@ -112,8 +112,8 @@ def test_what_spaseq_cannot_say_has_its_place(text: str, message: str, place: st
 
 
 def test_attributes_that_may_be_missing_are_optional() -> None:
-    text = oxiseq.translate(query("A FILTER A[v > 1 AND (w = 1 OR u = 2 OR NOT (v = 2 OR x = 3))]"),
-                            to="spaseq", language="ceql")  # fmt: skip
+    asked = query("A FILTER A[v > 1 AND (w = 1 OR u = 2 OR NOT (v = 2 OR x = 3))]")
+    text = oxiseq.Query(asked, "ceql").translate("spaseq").text
     certain, *optional = " ".join(text.split()).split("OPTIONAL")
     assert certain.endswith("{ ?A a :A . ?A :v ?A_v . ")
     assert [part.split()[2] for part in optional] == [":u", ":w", ":x"]
@@ -123,24 +123,43 @@ def test_partitions_with_contiguity_take_events_of_any_type() -> None:
     text = query("A : B", rest="PARTITION BY [k]")
     graphs = [(time, f'_:e <{RDF_TYPE}> <http://e/{kind}> . _:e <http://e/k> "1" .')
               for time, kind in ((1, "A"), (2, "C"), (3, "B"))]  # fmt: skip
-    translated = oxiseq.translate(text, to="spaseq", language="ceql")
+    translated = oxiseq.Query(text, "ceql").translate("spaseq").text
     assert len(oxiseq.run(translated, {"http://e/S": graphs})) == 0
     assert len(oxiseq.run(translated, {"http://e/S": [graphs[0], graphs[2]]})) == 1
 
 
 def test_names_of_several_types_are_told() -> None:
-    text = oxiseq.translate(query("(A OR B)+ AS x"), to="spaseq", language="ceql")
+    text = oxiseq.Query(query("(A OR B)+ AS x"), "ceql").translate("spaseq").text
     assert "# x is A and B\n" in text
 
 
 def test_order_by_start_is_that_of_starttime() -> None:
     text = query("A AS x; B AS y", rest="ORDER BY START DESC\nLIMIT 2")
     graphs = [(time, f"_:e <{RDF_TYPE}> <http://e/{kind}> .") for time, kind in enumerate("AAAB")]
-    translated = oxiseq.translate(text, to="spaseq", language="ceql")
+    translated = oxiseq.Query(text, "ceql").translate("spaseq").text
     found = oxiseq.run(translated, {"http://e/S": graphs})
     assert [min(t for events in m.events.values() for _, t in events) for m in found] == [2, 1]
 
 
 def test_samples_are_others() -> None:
     with pytest.raises(QueryError, match="SAMPLE draws other matches in SPAseq"):
-        oxiseq.translate(query("A; B", rest="SAMPLE 2"), to="spaseq", language="ceql")
+        oxiseq.Query(query("A; B", rest="SAMPLE 2"), "ceql").translate("spaseq")
+
+
+@pytest.mark.parametrize("having", ["", "HAVING n > 2 AND COUNT(*) < 8"])
+def test_counts_are_those_that_end_at_one_time(having: str) -> None:
+    text = query("A+ AS x; B", "COUNT(*) AS n, [k]", f"PARTITION BY [k] GROUP BY [k] {having}")
+    events = [(time, f"_:e <{RDF_TYPE}> <http://e/{kind}> . _:e <http://e/k> {key} .")
+              for time, (kind, key) in enumerate(zip("AABABABB", ['"1"', '"2"'] * 4, strict=True))]  # fmt: skip
+    translated = oxiseq.Query(text, "ceql").translate("spaseq")
+    told, again = (
+        [(m.at_us, dict(m)) for m in oxiseq.run(each, {name: events}, language=language)]
+        for each, name, language in ((text, "S", "ceql"), (translated, "S", "spaseq"))
+    )
+    assert told == again and len(told) == (1 if having else 4)
+
+
+def test_sums_over_all_events_are_not_translated() -> None:
+    with pytest.raises(QueryError, match="runs over all events of all complex events") as raised:
+        oxiseq.Query(query("A+", "SUM(A[v]) AS s"), "ceql").translate("spaseq")
+    assert raised.value.code == "translate"

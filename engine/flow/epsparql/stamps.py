@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +20,7 @@ from oxiseq.engine.errors import EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, graph_triples
 from oxiseq.engine.events.faults import Unfit
-from oxiseq.engine.events.time import to_literal, to_microseconds, to_text
+from oxiseq.engine.events.time import Time, to_literal, to_microseconds, to_text
 from oxiseq.engine.flow.epsparql.rows import I64
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -36,7 +35,7 @@ def start_triple(start: int) -> Triple:
     return Triple(EVENT, STARTED_AT, to_literal(start))
 
 
-def spanned(events: Iterable[Any]) -> Iterator[tuple[int | datetime, GraphLike]]:
+def spanned(events: Iterable[Any]) -> Iterator[tuple[Time, GraphLike]]:
     """(time, graph) pairs as they are, (start, end, graph) as events that say their start. Raises EventError."""
     for event in events:
         match event:
@@ -48,7 +47,7 @@ def spanned(events: Iterable[Any]) -> Iterator[tuple[int | datetime, GraphLike]]
                 raise EventError(None, None, f"an event is (time, graph) or (start, end, graph), not {event!r}"[:200])
 
 
-def with_start(graph: GraphLike, start: int | datetime) -> GraphLike:
+def with_start(graph: GraphLike, start: Time) -> GraphLike:
     """A graph that says when its event started. Raises EventError."""
     try:
         return [*graph_triples(graph), start_triple(to_microseconds(start))]

@@ -15,7 +15,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
-from oxiseq.engine.flow.sharing.opening import closed
+from oxiseq.engine.flow.sharing.opening import closed, stars
 from oxiseq.engine.windows import ConjunctiveQuery
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.scope import conjuncts, expression_variables
@@ -46,6 +46,15 @@ def lifted(sheet: p.Sheet, forms: Sequence[p.Form], widths: Sequence[int], root:
     """The place of the root of a plan in which parameters stand for the columns of a table: of the whole query's rows,
     each behind the number of the table's row. Raises NotLiftedError."""
     return _Lifting(sheet, forms, widths, table).root(root)
+
+
+def _part(form: p.Patterns, numbers: Sequence[int]) -> p.Patterns:
+    """Some of the patterns of a conjunction, without its filters."""
+    query = form.query
+    sources = [query.sources[i] if query.sources else 0 for i in numbers]
+    used = sorted({*sources})
+    part = ConjunctiveQuery(tuple(query.patterns[i] for i in numbers), (), tuple(map(used.index, sources)))
+    return p.Patterns(part, tuple(form.places[i] for i in used))
 
 
 class _Lifting:
@@ -110,6 +119,32 @@ class _Lifting:
     # --- leaves ---------------------------------------------------------------------------------------
 
     def _patterns(self, form: p.Patterns) -> _Lifted:
+        groups = stars(form.query.patterns)
+        if len(groups) != 2 or not any(name in form.query.keys for name in self._parameters):
+            return self._conjunction(form)
+        return self._two_stars(form, [_part(form, numbers) for numbers in groups])
+
+    def _two_stars(self, form: p.Patterns, parts: Sequence[p.Patterns]) -> _Lifted:
+        """A conjunction whose constants stand in the table: star by star."""
+        names = [[key for key in part.query.keys if key not in self._parameters] for part in parts]
+        filters: list[list[Expression]] = [[], [], []]
+        for each in form.query.filters:
+            read = expression_variables(each).difference(self._parameters)
+            filters[next((i for i, mine in enumerate(names) if read <= {*mine}), 2)].append(each)
+        if any(map(self._reads, filters[2])):
+            raise NotLiftedError("a condition on both stars and a constant")
+        whole = (replace(q, query=replace(q.query, filters=tuple(f))) for q, f in zip(parts, filters, strict=False))
+        sides = [self._conjunction(each) for each in whole]
+        shared = [name for name in names[0] if name in names[1]]
+        pair = self._pair(sides, [tuple(mine.index(name) for name in shared) for mine in names], [(), ()])
+        places = {name: 1 + i for i, name in enumerate((*names[0], *names[1]))}
+        columns = {name: p.column(i) for name, i in places.items() if isinstance(name, Variable)}
+        node = self._filtered(pair.node, filters[2], columns)
+        kept = (places[key] for key in form.query.keys if key not in self._parameters)
+        found = self._sheet.pick(node, ((0,), *((i,) for i in kept)))
+        return _Lifted(self._sheet.add(p.Consolidate(found)), True)  # nor does a leaf say what comes and goes at once
+
+    def _conjunction(self, form: p.Patterns) -> _Lifted:
         query = form.query
         variables = [key for key in query.keys if isinstance(key, Variable)]
         numbers = {name: i for i, name in enumerate(variables)}
@@ -209,13 +244,19 @@ class _Lifting:
             if not isinstance(form, p.Arrange) or form.lifetime is not None:
                 raise NotLiftedError("what is arranged for some time")
             sides.append(self._done[form.child])
+        arranged = [form for form in forms if isinstance(form, p.Arrange)]
+        return self._pair(sides, [form.key for form in arranged], [form.loose for form in arranged])
+
+    def _pair(
+        self, sides: Sequence[_Lifted], keys: Sequence[tuple[int, ...]], loose: Sequence[tuple[int, ...]]
+    ) -> _Lifted:
+        """The pairs of two sides that agree on their keys, and on what is loose where both have a value."""
         both = all(side.by_row for side in sides)
         nodes = []
-        for form, side in zip(forms, sides, strict=True):
-            assert isinstance(form, p.Arrange)
+        for side, key, other in zip(sides, keys, loose, strict=True):
             shift = int(side.by_row)
-            key = ((0,) if both else ()) + tuple(shift + i for i in form.key)
-            nodes.append(self._sheet.add(p.Arrange(side.node, key, tuple(shift + i for i in form.loose))))
+            by = ((0,) if both else ()) + tuple(shift + i for i in key)
+            nodes.append(self._sheet.add(p.Arrange(side.node, by, tuple(shift + i for i in other))))
         node, width = self._sheet.add(p.Join(*nodes)), self._sheet.width(sides[0].node)
         every = range(self._sheet.width(node))
         if both:

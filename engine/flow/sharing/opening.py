@@ -4,8 +4,9 @@ Where it stands: a query's plan → **an open plan** and the constants that stoo
 open plans are equal. In an open plan the variable `slot(3)` stands for the fourth constant.
 
 Of triple patterns those constants are taken out that leave a leaf no dearer: the subjects and objects of a leaf of one
-pattern, and the objects of a star, whose patterns have one variable as their subject. A join would grow without its
-constants beyond what all queries together find.
+pattern, and the objects of a star, whose patterns have one variable as their subject. Two stars with a variable in
+common are a leaf each, joined behind the table. A longer join would grow without its constants beyond what all queries
+together find.
 """
 
 from __future__ import annotations
@@ -74,15 +75,43 @@ def _opened(form: Form, taken: Callable[[Constant], Variable]) -> Form:
 def _opened_patterns(
     patterns: tuple[TriplePattern, ...], taken: Callable[[Constant], Variable]
 ) -> tuple[TriplePattern, ...]:
-    if len(patterns) == 1:
-        (only,) = patterns
-        subject = taken(only.subject) if isinstance(only.subject, NamedNode) else only.subject
-        return (TriplePattern(subject, only.predicate, _object(only, taken)),)
-    subjects = {each.subject for each in patterns}
-    star = len(subjects) == 1 and isinstance(patterns[0].subject, Variable | BlankNode)
-    if not star or 3 * len(patterns) > MOST_VARIABLES:
+    groups = [[patterns[i] for i in numbers] for numbers in stars(patterns)]
+    if not (len(groups) == 1 or (len(groups) == 2 and _linear(groups))) or not all(map(_is_star, groups)):
         return patterns
-    return tuple(TriplePattern(each.subject, each.predicate, _object(each, taken)) for each in patterns)
+    single = [each for group in groups if len(group) == 1 for each in group]
+    return tuple(
+        TriplePattern(
+            taken(each.subject) if each in single and isinstance(each.subject, NamedNode) else each.subject,
+            each.predicate,
+            _object(each, taken),
+        )
+        for each in patterns
+    )
+
+
+def stars(patterns: Sequence[TriplePattern]) -> tuple[tuple[int, ...], ...]:
+    """The numbers of patterns with the same subject."""
+    found: dict[TermOrVariable, list[int]] = {}
+    for number, each in enumerate(patterns):
+        found.setdefault(each.subject, []).append(number)
+    return tuple(map(tuple, found.values()))
+
+
+def _is_star(patterns: Sequence[TriplePattern]) -> bool:
+    return len(patterns) == 1 or (
+        isinstance(patterns[0].subject, Variable | BlankNode) and 3 * len(patterns) <= MOST_VARIABLES
+    )
+
+
+def _linear(groups: Sequence[Sequence[TriplePattern]]) -> bool:
+    """Whether two groups have a variable in common, and each finds no more than there are subjects, as far as these
+    have one value each."""
+    one, other = ({t for each in group for t in (each.subject, each.object)} for group in groups)
+    common = any(isinstance(term, Variable | BlankNode) for term in one & other)
+    return common and all(
+        len({each.predicate for each in group if isinstance(each.predicate, NamedNode)}) == len(group)
+        for group in groups
+    )
 
 
 def _object(pattern: TriplePattern, taken: Callable[[Constant], Variable]) -> TermOrVariable:

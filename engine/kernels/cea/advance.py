@@ -2,7 +2,7 @@
 
     READ   the live states of the event's partition move on (moving.py)
     EMIT   the strategy chooses (kernels/matches/choice/); the complex events that end here are enumerated
-           (kernels/matches/emit.py); CONSUME BY forgets
+           (kernels/matches/emit.py), or counted (counting.py); CONSUME BY forgets
 
 Whenever something is full or a step of the automaton is not known the kernel returns what it needs and is called
 again: READ starts over, EMIT goes on where it stopped.
@@ -13,11 +13,13 @@ from __future__ import annotations
 from typing import Any
 
 from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea.counting import count_ends
 from oxiseq.engine.kernels.cea.moving import passed, read
 from oxiseq.engine.kernels.cea.records import (
     AT,
     CHOOSES,
     CONSUME,
+    COUNTS,
     EMIT,
     EPOCH,
     FORGET_ALL,
@@ -63,9 +65,16 @@ def advance(A: Any, S: Any, E: Any) -> int:
             scalars[EMITTED] = 0
         if scalars[FINALS] > 0:
             scalars[PHASE] = EMIT
-            if v.sizes(A)[CHOOSES] and not scalars[CHOSEN]:
-                return NEED_CHOICE
-            need = emit(S, v.sizes(A)[LIMIT], scalars[AT])
+            need = DONE
+            if v.sizes(A)[COUNTS]:
+                if scalars[CHOSEN]:  # somebody has looked at them
+                    scalars[EMITTED] = 1
+                else:
+                    need = count_ends(A, S)
+            elif v.sizes(A)[CHOOSES] and not scalars[CHOSEN]:
+                need = NEED_CHOICE
+            else:
+                need = emit(S, v.sizes(A)[LIMIT], scalars[AT])
             if need != DONE:
                 return need
             if scalars[CHOSEN]:

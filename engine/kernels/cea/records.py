@@ -73,10 +73,24 @@ BEFORE_ALL = 1 - (1 << 63)
 CANNOT_END = (1 << 63) - 1
 """The cut of an event that cannot end a match: later than any clock."""
 
-KIND, SIZE, LIMIT, CONSUME, WORDS, STRIDE, SYMBOLS, CHOOSES, DISORDER = range(9)
+(
+    KIND,
+    SIZE,
+    LIMIT,
+    CONSUME,
+    WORDS,
+    STRIDE,
+    SYMBOLS,
+    CHOOSES,
+    DISORDER,
+    COUNTS,
+    LEAST,
+    TELLS_COUNTS,
+    SIZES,
+) = range(13)
 """Places in Cache.sizes. SIZE: events of a window; LIMIT: matches per event; STRIDE: symbols that there is room
-for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses; DISORDER: see ageing.py."""
-SIZES = 9
+for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses; DISORDER: see ageing.py; COUNTS: 1 if what ends is
+counted (counting.py); fewer than LEAST are no matter; TELLS_COUNTS: 1 if numbers are all that is asked for."""
 
 
 class Cache(NamedTuple):

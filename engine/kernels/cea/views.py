@@ -29,8 +29,13 @@ table: Any = view_of(k.Cache, "table", np.int32)
 
 finals: Any = matches.finals
 nodes: Any = matches.nodes
+out_ends: Any = matches.out_ends
+out_marks: Any = matches.out_marks
+out_rows: Any = matches.out_rows
 scalars: Any = matches.scalars
 spine: Any = matches.spine
+stack: Any = matches.stack
+weights: Any = matches.weights
 parts: Any = view_of(k.Memory, "parts", k.PART)
 live: Any = view_of(k.Memory, "live", k.LIVE)
 fresh: Any = view_of(k.Memory, "fresh", k.LIVE)

@@ -11,12 +11,15 @@ from oxiseq.journal import DamagedBatchError, StoredMatches, UnknownError
 from oxiseq.live.answers import OF_ANSWER, STANDING
 from oxiseq.live.api.queries import NAME
 from oxiseq.live.api.table import Answer, Call, Parameter, Route, natural
-from oxiseq.live.texts import results
+from oxiseq.live.texts import match_lines, results
 from oxiseq.sparql.media import RESULTS, content_type, wanted
 from oxiseq.sparql.messages import Response
 
 EVENT_STREAM: Final = "text/event-stream"
-_OFFERS: Final[Mapping[str, QueryResultsFormat | Literal["live"]]] = {**RESULTS, EVENT_STREAM: "live"}
+LINES: Final = "application/x-ndjson"
+_OFFERS: Final[Mapping[str, QueryResultsFormat | Literal["live", "lines"]]] = {
+    **RESULTS, EVENT_STREAM: "live", LINES: "lines",
+}  # fmt: skip
 
 
 def matches(call: Call) -> Response:
@@ -29,11 +32,10 @@ def matches(call: Call) -> Response:
     if format == "live":
         subscription = call.service.subscriptions.subscribe(call.parts["query"], since)
         return Response(200, (("content-type", EVENT_STREAM), ("cache-control", "no-store")), subscription)
-    assert isinstance(format, QueryResultsFormat)
     return _page(call, format, since)
 
 
-def _page(call: Call, format: QueryResultsFormat, since: int | None) -> Response:
+def _page(call: Call, format: QueryResultsFormat | Literal["lines"], since: int | None) -> Response:
     name, most = call.parts["query"], call.service.settings.page
     status = call.service.queries.get(name)
     if status.record.language == STANDING:
@@ -52,8 +54,12 @@ def _page(call: Call, format: QueryResultsFormat, since: int | None) -> Response
         other = next(i for i, part in enumerate(parts) if part.heading.variables != variables)
         uniform = parts[:other]
         cursor = uniform[-1].last
-    body = results(variables, uniform, format)
-    headers = [("content-type", content_type(format)), ("oxiseq-last-id", str(cursor))]
+    if format == "lines":
+        body = b"".join(line + b"\n" for part in uniform for line in match_lines(part))
+    else:
+        body = results(variables, uniform, format)
+    kind = LINES if format == "lines" else content_type(format)
+    headers = [("content-type", kind), ("oxiseq-last-id", str(cursor))]
     if cursor + 1 < status.record.next:
         headers.append(("link", f'<{call.request.path}?since={cursor}>; rel="next"'))
     return Response(200, tuple(headers), body)
@@ -73,9 +79,10 @@ ROUTES: Final = (
     Route(
         "GET", "/queries/{query}/matches", matches, "matches",
         "The matches of a query, in the order in which they were found, under ids that increase by one. As SPARQL "
-        "results; or as Server-Sent Events, live: `match` events whose ids are the matches' own, `cursor-too-old` when "
-        "what follows the cursor is deleted (it goes on with what is kept), `damaged` where some cannot be read (it "
-        "goes on behind them), `end`, and comments when nothing comes. A slow reader is served from the journal; only "
+        "results; as lines of JSON, one object each, as the data of live ones are; or as Server-Sent Events, live: "
+        "`match` events whose ids are the matches' own, `cursor-too-old` when what follows the cursor is deleted "
+        "(it goes on with what is kept), `damaged` where some cannot be read (it goes on behind them), `end`, and "
+        "comments when nothing comes. A slow reader is served from the journal; only "
         "one that takes nothing for long is cut off.",
         (
             NAME,
@@ -88,7 +95,7 @@ ROUTES: Final = (
         answers={
             200: Answer("Matches. The header Oxiseq-Last-Id tells where to go on.",
                         ("application/sparql-results+json", "application/sparql-results+xml", "text/csv",
-                         "text/tab-separated-values", EVENT_STREAM)),
+                         "text/tab-separated-values", LINES, EVENT_STREAM)),
             410: Answer("The cursor is too old: what follows it is deleted.", ()),
             500: Answer("What follows the cursor is damaged: members first and next tell of which ids.", ()),
             503: Answer("Too many live readers; see Retry-After.", ()),

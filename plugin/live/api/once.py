@@ -9,15 +9,16 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import LogSource
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import MEDIA_TYPES, front_of
 from oxiseq.live.api.answers import follows
 from oxiseq.live.api.answers import query as followed
+from oxiseq.live.api.in_address import in_address, parameters_of
 from oxiseq.live.api.problems import as_problem, query_problem
 from oxiseq.live.api.table import Answer, Call, Route
 from oxiseq.live.service import LiveService
 from oxiseq.matches.text import text_of
 from oxiseq.matches.write import blocks_of
+from oxiseq.options import QUERY, Options, said_as_data
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.media import wanted
 from oxiseq.sparql.messages import Response
@@ -45,13 +46,18 @@ def once(call: Call) -> Response:
     format = wanted(call.request.header("accept"), _FORMATS)
     try:
         query = load(text, language)
+        options = said_as_data(
+            language, in_address(call, (QUERY,)), reads=[record.iri for record in call.service.streams.all()]
+        )
     except QueryError as error:
         raise query_problem(error, text, language) from None
+    except OxiseqError as error:
+        raise as_problem(error) from None
 
     def work(sink: Sink) -> None:
         sink.begin(_MEDIA_TYPES[format])
         try:
-            for piece in _pieces(call.service, query, format, sink):
+            for piece in _pieces(call.service, query, format, options, sink):
                 sink.write(piece.encode())
         except QueryError as error:
             raise query_problem(error, text, language) from None
@@ -61,11 +67,11 @@ def once(call: Call) -> Response:
     return call.evaluations.answer(work, call.request.gone)
 
 
-def _pieces(service: LiveService, query: AnyQuery, format: Text, sink: Sink) -> Iterator[str]:
+def _pieces(service: LiveService, query: AnyQuery, format: Text, options: Options, sink: Sink) -> Iterator[str]:
     front = front_of(query)
     front.prepare()
-    known = {record.iri for record in service.streams.all()}
-    replay = front.replay(query, service.kb_of_now if front.asks_kb else None, Options(reads=tuple(known)))
+    replay = front.replay(query, service.kb_of_now if front.asks_kb else None, options)
+    known = options.reads
     read = [iri for iri in dict.fromkeys(replay.streams.values()) if iri in known]
     if not read:
         raise Problem(404, "no such stream", f"none of {', '.join(replay.streams.values())} is here")
@@ -78,7 +84,7 @@ ROUTES: Final = (
     Route(
         "POST", "/query", once, "queryOnce",
         "Run a query over streams (SPAseq, CEQL, EP-SPARQL) once over the events that are kept (SPARQL queries are "
-        "sent here too, with their own media types; see GET for those that are followed).",
+        "sent here too, with their own media types; see GET for those that are followed).", parameters_of(QUERY),
         bodies=tuple(MEDIA_TYPES),
         answers={200: Answer("Its matches.", tuple(_FORMATS)), 503: Answer("The time limit is reached.", ())},
     ),

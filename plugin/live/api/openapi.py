@@ -7,29 +7,17 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from oxiseq.grammar.languages import LANGUAGES
-from oxiseq.grammar.rsp_algebra import Consume, Report
-from oxiseq.live.api.table import DURATION, JSON, PROBLEM, Answer, Parameter, Route
-from oxiseq.live.budgets import POLICIES
+from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
+from oxiseq.live.options import DOORS
+from oxiseq.options import Option, options_for
+from oxiseq.options.kinds import DURATION
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _KEEP: Final = {
     "type": "object", "additionalProperties": False,
-    "properties": {"for": DURATION | {"type": ["string", "null"]},
+    "properties": {"for": DURATION.schema | {"type": ["string", "null"]},
                    "count": {"type": ["integer", "null"], "minimum": 0}},
-}  # fmt: skip
-_NAMES: Final = {"type": "object", "additionalProperties": _TEXT}
-_BUDGET: Final = {
-    "type": "object", "additionalProperties": False,
-    "description": "How large the running state of a query may become; without one, the server's setting; a bound that "
-    "is missing or null is none.",
-    "properties": {"records": {"type": ["integer", "null"], "minimum": 1},
-                   "bytes": {"type": ["integer", "null"], "minimum": 1}},
-}  # fmt: skip
-_POLICY: Final = {
-    "type": "string", "enum": list(POLICIES),
-    "description": "When the state is larger than the budget. fail: the query stops, with an error; reset: it forgets "
-    "all partial matches and goes on.",
 }  # fmt: skip
 _LANGUAGE: Final = {"type": "string", "enum": [*LANGUAGES, "sparql"]}
 
@@ -38,6 +26,15 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
     made: dict[str, Any] = {"type": "object", "properties": properties}
     return made | ({"required": list(required)} if required else {})
 
+
+def _about(option: Option) -> str:
+    return f"{option.titles}: {option.help}" if option.languages else option.help
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
 _TEXTS: Final = {"type": "array", "items": _TEXT}
 _LIST: Final = {"type": "array", "items": {"type": "object"}}
 
@@ -45,8 +42,7 @@ _FOUND: Final = {"type": "array", "items": _object(
     ("severity", "message", "line", "column"), severity=_TEXT, code=_TEXT, message=_TEXT, hint=_TEXT,
     line=_COUNT, column=_COUNT, end_line=_COUNT, end_column=_COUNT,
 )}  # fmt: skip
-_REPORT: Final = {"type": "string", "enum": [r.value for r in Report]}
-_CONSUMPTION: Final = {"type": "string", "enum": [c.value for c in Consume]}
+_OPTIONS: Final = {o.name: o.kind.schema | {"description": _about(o)} for o in options_for(doors=DOORS)}
 _RESETS: Final = _object(
     count=_COUNT,
     last={"type": ["object", "null"], "properties": {"at": _TEXT, "time": _TEXT, "records": _COUNT},
@@ -68,32 +64,26 @@ SCHEMAS: Final[dict[str, Any]] = {
     "StreamSettings": _object((), keep=_KEEP),
     "Pushed": _object(
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT), accepted=_COUNT,
-        late={"type": ["integer", "null"]}, leftOut={"type": ["integer", "null"]},
+        late={"type": ["integer", "null"]}, left_out={"type": ["integer", "null"]},
         rejected=_COUNT, repeated={"type": "boolean"}, advanced={"type": "boolean"},
         time=_TEXT,
         reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]})},
     ),
     "NewQuery": _object(
-        ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, lateness=DURATION,
-        start={"type": ["string", "integer"]}, streamNames=_NAMES, rules=_TEXTS,
-        stateBudget=_BUDGET, onBudget=_POLICY,
-        report=_REPORT, consumption=_CONSUMPTION,
-        instants={"type": "array", "items": {"type": ["string", "integer"]}},
+        ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, **_OPTIONS,
     ),
     "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
     "Query": _object(
         ("name", "state", "language", "text"), name=_TEXT,
         state={"type": "string", "description": "running, paused, failed; stalled: it will run again by itself."},
         language=_LANGUAGE, text=_TEXT,
-        lateness=DURATION, start={"type": ["string", "null"]}, streamNames=_NAMES, rules=_TEXTS,
-        report=_REPORT,
-        consumption=_CONSUMPTION, instants={"type": "array", "items": {"type": "integer"}},
+        **{name: _or_null(schema) for name, schema in _OPTIONS.items()},
         variables=_TEXTS, reads=_TEXTS,
-        feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT, leftOut=_object(count=_COUNT, first=_TEXTS),
+        feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT, left_out=_object(count=_COUNT, first=_TEXTS),
         lag={"type": ["integer", "null"], "description": "Events that it has not seen yet; null: it is not at work."},
-        stateBudget=_BUDGET, onBudget=_POLICY, resets=_RESETS,
+        resets=_RESETS,
         matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},
-        setAside=_ASIDE, lints=_FOUND,
+        set_aside=_ASIDE, lints=_FOUND,
         rebuilt={"type": ["string", "null"], "description": "Where its state had to be made anew, and from what."},
         error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,
         form={"type": "string", "description": "With the next four: of a query over the store."}, rows=_COUNT,
@@ -124,7 +114,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         notes=_TEXTS,
     ),
     "MadeOf": _object(
-        ("id", "query", "time", "bindings", "events", "facts"), id=_COUNT, query=_TEXT, time=_TEXT,
+        ("id", "query", "at", "bindings", "events", "facts"), id=_COUNT, query=_TEXT, at=_TEXT,
         bindings={"type": "object"},
         events={"type": "array", "items": _object(("gpm", "stream", "time", "triples"), gpm=_TEXT, stream=_TEXT,
                                                   time=_TEXT, triples={"type": "array"})},

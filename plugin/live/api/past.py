@@ -15,6 +15,7 @@ from oxiseq.live.api.streams import time_of
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, natural, unsupported
 from oxiseq.live.made_of import made_of
 from oxiseq.live.past import Past, Told
+from oxiseq.options import OPTIONS
 from oxiseq.reasons.read import Span
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.media import wanted
@@ -23,7 +24,6 @@ from oxiseq.sparql.messages import Response
 TRIG: Final = "application/trig"
 _MATCHES: Final = 100
 """Matches of which it is told what they were made of."""
-_USUAL: Final = 3
 _WHY: Final[dict[str, Literal["json", "text", "prov"]]] = {JSON: "json", "text/plain": "text", TRIG: "prov"}
 _MADE_OF: Final[dict[str, Literal["json", "prov"]]] = {JSON: "json", TRIG: "prov"}
 _TYPES: Final = {"json": JSON, "text": "text/plain; charset=utf-8", "prov": TRIG}
@@ -32,8 +32,8 @@ _TYPES: Final = {"json": JSON, "text": "text/plain; charset=utf-8", "prov": TRIG
 def why(call: Call) -> Response:
     """GET /queries/{query}/why."""
     form = wanted(call.request.header("accept"), _WHY)
-    span, given = _span(call), call.number("matches", _MATCHES)
-    most = _USUAL if given is None else given
+    span, given = _span(call), call.number("limit", _MATCHES)
+    most = OPTIONS["limit"].default if given is None else given
 
     def told(check: Callable[[], None]) -> str:
         found = Past(call.service, span, check).why(call.parts["query"], most)
@@ -100,14 +100,11 @@ def _text(value: object) -> str:
 
 
 def _span(call: Call) -> Span:
-    begin, end = (None if (given := call.one(name)) is None else time_of(given, name) for name in ("from", "to"))
-    return Span(begin, end)
+    since, until = (None if (given := call.one(name)) is None else time_of(given, name) for name in ("since", "until"))
+    return Span(since, until)
 
 
-_RANGE: Final = (
-    Parameter("from", "Only events from then on, xsd:dateTime or microseconds. Default: all that are kept."),
-    Parameter("to", "Only events before that."),
-)
+_RANGE: Final = tuple(Parameter(name, OPTIONS[name].help, OPTIONS[name].kind.schema) for name in ("since", "until"))
 _LATE: Final = {503: Answer("The time limit is reached.", ())}
 
 ROUTES: Final = (
@@ -116,7 +113,7 @@ ROUTES: Final = (
         "Why a query matched or did not, over the events that its streams keep, with the knowledge base of now: "
         "as `oxiseq why --json` says it, times in microseconds, terms as N-Triples; `looked` is what was looked at. As "
         "PROV-O in TriG: what the matches were made of.",
-        (NAME, *_RANGE, Parameter("matches", "Of how many matches it is told what they were made of.",
+        (NAME, *_RANGE, Parameter("limit", OPTIONS["limit"].help,
                                   {"type": "integer", "minimum": 0, "maximum": _MATCHES})),
         answers={200: Answer("It.", tuple(_WHY), "Why"), 403: Answer("Too many events: choose a shorter time.", ()),
                  **_LATE},

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.grammar import Finding, QueryError, check, parse
+from oxiseq.grammar import Finding, QueryError, parse
 from oxiseq.grammar.languages import Language
 from oxiseq.grammar.over_store import check_over_store
 from oxiseq.journal import (
@@ -21,6 +21,7 @@ from oxiseq.journal import (
 from oxiseq.live.answers import STANDING
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError
+from oxiseq.query_text import QueryText
 from oxiseq.sparql.problems import Place, Problem
 from oxiseq.sparql.upstream import UpstreamError
 from oxiseq.store import ChangeRefusedError
@@ -66,15 +67,12 @@ def query_problem(error: QueryError, text: str, language: Language | Literal["sp
 
 def findings(text: str, language: Language | Literal["sparql"]) -> list[dict[str, Any]]:
     """As `oxiseq check --json` has them, without the file; `sparql`: of a query over the store."""
-    found: tuple[Finding | QueryError, ...]
+    if language != STANDING:
+        return [as_values(each, text) for each in QueryText.of(text, language).check()]
     try:
-        if language == STANDING:
-            parsed = parse(text, "rspql")
-            found = check_over_store(parsed, text)
-        else:
-            found = tuple(check(parse(text, language), text))
+        found = check_over_store(parse(text, "rspql"), text)
     except QueryError as error:
-        found = (error,)
+        found = (error.to_finding(),)
     return [as_values(each, text) for each in found]
 
 

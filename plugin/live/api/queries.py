@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
-from oxiseq.durations import duration_text
-from oxiseq.engine.errors import KbError
+from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.languages import Language
@@ -18,23 +17,18 @@ from oxiseq.knowledge import knowledge_of
 from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import MEDIA_TYPES, front_of
 from oxiseq.live.answers import STANDING
-from oxiseq.live.api.problems import as_values, findings, query_problem
-from oxiseq.live.api.streams import duration_of, time_of
-from oxiseq.live.api.table import DURATION, JSON, Answer, Call, Parameter, Route, json_response, unsupported
-from oxiseq.live.budgets import POLICIES
+from oxiseq.live.api.in_address import in_address, parameters_of
+from oxiseq.live.api.problems import as_problem, as_values, findings, query_problem
+from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
+from oxiseq.live.options import DOORS, options_of
 from oxiseq.live.queries import QueryStatus
+from oxiseq.options import OPTIONS, options_for
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
 NAME: Final = Parameter("query", "The query's name.", where="path", example="rises")
-_OF_WINDOWS: Final = ("report", "consumption", "instants")
-"""Options of queries over windows."""
-_OPTIONS: Final = (
-    "name", "text", "language", "lateness", "start", "streamNames", "rules", "stateBudget", "onBudget",
-    *_OF_WINDOWS,
-)  # fmt: skip
-_BOUNDS: Final = {"records": "stateRecords", "bytes": "stateBytes"}
-"""Members of a state budget → parameters of the query string."""
+_OPTIONS: Final = options_for(doors=DOORS)
+_KNOWN: Final = ("name", "text", "language", *(option.name for option in _OPTIONS))
 _STATES: Final = ("running", "paused")
 _TAKEN: Final[Mapping[str, Language | Literal["sparql"]]] = {**MEDIA_TYPES, "application/sparql-query": "sparql"}
 """Media types of texts that can be registered."""
@@ -100,8 +94,8 @@ def explanation(call: Call) -> Response:
     if record.language == STANDING:
         told = call.service.standing.explain(name)
         return json_response({
-            "language": STANDING, "waiting": None, "explanation": told.to_json(), "text": told.to_text(),
-            "picture": told.to_svg(),
+            "language": STANDING, "waiting": None, "explanation": told.json(), "text": str(told),
+            "picture": told.svg(),
         })  # fmt: skip
     waiting = call.service.queries.waiting(name)
     rules = tuple(record.options.get("rules", ()))
@@ -116,15 +110,13 @@ def _explained(text: str, language: Language, rules: tuple[str, ...]) -> dict[st
     """What `oxiseq explain` says, without a knowledge base: a page asks again and again."""
     query = load(text, language)
     told = front_of(query).explain(query, None, rules)
-    return {"explanation": told.to_json(), "text": told.to_text(), "picture": told.to_svg()}
+    return {"explanation": told.json(), "text": str(told), "picture": told.svg()}
 
 
 def query_value(status: QueryStatus) -> dict[str, Any]:
     """A query as JSON values."""
     record = status.record
-    lateness = duration_text(record.options.get("lateness", 0))
-    start = record.options.get("start")
-    budget, resets = status.budget, status.resets
+    resets = status.resets
     last = {"at": to_text(resets.at), "time": to_text(resets.time), "records": resets.records}
     aside = status.set_aside.last
     passed = None if aside is None else {
@@ -133,21 +125,29 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "name": record.name, "state": status.doing, "language": record.language, "text": record.text,
-        "lateness": lateness, "start": None if start is None else to_text(start),
-        "streamNames": record.options.get("streamNames", {}), "rules": record.options.get("rules", []),
+        **_options_value(status),
         "variables": list(status.variables),
         "reads": list(status.reads), "feeds": status.feeds, "events": status.events, "late": status.late,
-        "leftOut": {"count": status.faults.count, "first": list(status.faults.first)}, "lag": status.lag,
+        "left_out": {"count": status.faults.count, "first": list(status.faults.first)}, "lag": status.lag,
         "matches": {"first": record.first, "next": record.next}, "records": dict(status.state or {}),
-        **{name: record.options[name] for name in _OF_WINDOWS if name in record.options},
-        "stateBudget": {"records": budget.records, "bytes": budget.bytes}, "onBudget": budget.policy,
         "resets": {"count": resets.count, "last": last if resets.count else None},
-        "setAside": {"entries": status.set_aside.entries, "events": status.set_aside.events, "last": passed},
+        "set_aside": {"entries": status.set_aside.entries, "events": status.set_aside.events, "last": passed},
         "rebuilt": record.rebuilt or None,
         "error": status.stalled or status.error or None,
         "created": to_text(record.created), "changed": to_text(record.changed),
         **(_of_answer(status) if record.language == STANDING else {}),
     }  # fmt: skip
+
+
+def _options_value(status: QueryStatus) -> dict[str, Any]:
+    """All options that it has, those that it was given and those that hold; of its state the bounds that hold."""
+    record, budget = status.record, status.budget
+    if record.language == STANDING:
+        return {}
+    options = status.options
+    held = {"state_records": budget.records or 0, "state_bytes": budget.bytes or 0, "on_budget": budget.policy}
+    values = {o.name: getattr(options, o.name) for o in options_for(record.language, DOORS)} | held
+    return {name: None if value is None else OPTIONS[name].kind.write(value) for name, value in values.items()}
 
 
 def _of_answer(status: QueryStatus) -> dict[str, Any]:
@@ -185,89 +185,28 @@ def _given(call: Call) -> _Given:
     """From JSON, or the text itself with the rest in the query string. Raises Problem."""
     media_type = call.request.media_type or ""
     if media_type in _TAKEN:
-        names = ("name", "lateness", "start", "onBudget", "report", "consumption")
-        values: dict[str, Any] = {name: call.one(name) for name in names}
-        values["text"], values["language"] = call.request.text(), _TAKEN[media_type]
-        bounds = {bound: call.number(name) for bound, name in _BOUNDS.items()}
-        if any(most is not None for most in bounds.values()):
-            values["stateBudget"] = bounds
+        values = {**in_address(call, DOORS, ("name",)), "text": call.request.text(), "language": _TAKEN[media_type]}
     elif media_type == JSON:
         values = call.json()
-        if unknown := set(values) - set(_OPTIONS):
-            raise Problem(400, "unknown members", f"{', '.join(sorted(unknown))}; known: {', '.join(_OPTIONS)}")
     else:
         raise unsupported(call.request, (*_TAKEN, JSON))
-    name, text, language = values.get("name"), values.get("text"), values.get("language", "spaseq")
+    if unknown := set(values) - set(_KNOWN):
+        raise Problem(400, "unknown members", f"{', '.join(sorted(unknown))}; known: {', '.join(_KNOWN)}")
+    name, text, language = values.pop("name", None), values.pop("text", None), values.pop("language", "spaseq")
+    options = {option: value for option, value in values.items() if value is not None}
     if not isinstance(text, str) or not (name is None or isinstance(name, str)):
         raise Problem(400, "no text", "the member text holds the query, name its name")
     if language not in _TAKEN.values():
         raise Problem(400, "unknown language", f"known: {', '.join(_TAKEN.values())}")
-    options = _options(values)
     if language == STANDING and options:
         raise Problem(400, "not accepted", f"{', '.join(options)}: a query over the store reads no stream")
+    if language != STANDING:
+        try:
+            options_of(language, options)
+        except OxiseqError as error:
+            raise as_problem(error) from None
     return _Given(name, text, language, options)
 
-
-def _options(values: dict[str, Any]) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    if values.get("lateness") is not None:
-        options["lateness"] = duration_of(values["lateness"], "lateness")
-    if values.get("start") is not None:
-        if not isinstance(values["start"], str | int):
-            raise Problem(400, "start is no time", "xsd:dateTime or microseconds")
-        options["start"] = time_of(values["start"], "start")
-    if values.get("stateBudget") is not None:
-        options["stateBudget"] = _bounds(values["stateBudget"])
-    if values.get("onBudget") is not None:
-        if values["onBudget"] not in POLICIES:
-            raise Problem(400, "no such policy", f"onBudget is one of {', '.join(POLICIES)}")
-        options["onBudget"] = values["onBudget"]
-    names = values.get("streamNames")
-    if names is not None:
-        if not isinstance(names, dict) or not all(isinstance(iri, str) for iri in names.values()):
-            raise Problem(400, "malformed streamNames", "an object from names in FROM to IRIs is expected")
-        options["streamNames"] = names
-    rules = values.get("rules")
-    if rules is not None:
-        if not isinstance(rules, list) or not all(isinstance(text, str) for text in rules):
-            raise Problem(400, "malformed rules", "a list of CONSTRUCT queries is expected")
-        options["rules"] = rules
-    for name in ("report", "consumption"):
-        if values.get(name) is not None:
-            if not isinstance(values[name], str):
-                raise Problem(400, f"{name} is no text", f"see the query language: {name} is a word")
-            options[name] = values[name]
-    instants = values.get("instants")
-    if instants is not None:
-        if not isinstance(instants, list) or not all(isinstance(t, str | int) for t in instants):
-            raise Problem(400, "malformed instants", "an array of xsd:dateTime or microseconds is expected")
-        options["instants"] = [time_of(t, "instants") for t in instants]
-    return options
-
-
-def _bounds(given: object) -> dict[str, int]:
-    """A state budget; what it does not bound is left out. Raises Problem 400."""
-    if not isinstance(given, dict) or not set(given) <= set(_BOUNDS):
-        raise Problem(400, "malformed stateBudget", f"an object with {' and '.join(_BOUNDS)} is expected")
-    bounds = {name: most for name, most in given.items() if most is not None}
-    if not all(isinstance(most, int) and not isinstance(most, bool) and most > 0 for most in bounds.values()):
-        raise Problem(400, "malformed stateBudget", "whole numbers from 1 on are expected")
-    return bounds
-
-
-_IN_URL: Final = (
-    Parameter("lateness", "With a text as body: how much a stream may be out of order: 5s, 250ms, PT5S.", DURATION),
-    Parameter("start", "With a text as body: the t of tumbling windows, xsd:dateTime or microseconds."),
-    Parameter("report", "With a query over windows as body: RSTREAM, ISTREAM or DSTREAM, where its text has none."),
-    Parameter("consumption", "With RSEP-QL or EP-SPARQL as body: UNRESTRICTED, CHRONOLOGICAL or RECENT, where its "
-              "text has none."),
-    Parameter("stateRecords", "With a text as body: how many records its running state may have.",
-              {"type": "integer", "minimum": 1}),
-    Parameter("stateBytes", "With a text as body: how large its running state may become.",
-              {"type": "integer", "minimum": 1}),
-    Parameter("onBudget", "With a text as body: what happens when its state is larger. fail: it stops; reset: it "
-              "forgets its partial matches and goes on.", {"type": "string", "enum": list(POLICIES)}),
-)  # fmt: skip
 
 ROUTES: Final = (
     Route(
@@ -279,7 +218,7 @@ ROUTES: Final = (
         "Register a continuous query: it sees the events that are pushed from now on. Streams that it reads are made "
         "where they are missing. Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its "
         "answer is followed from now on, see /queries/{query}/changes.",
-        (Parameter("name", "With a text as body: its name. Default: a random one."), *_IN_URL),
+        (Parameter("name", "With a text as body: its name. Default: a random one."), *parameters_of(*DOORS)),
         (*_TAKEN, JSON), "NewQuery",
         {201: Answer("The query.", schema="Query"), 400: Answer("Not accepted: message, line and column as by "
          "`oxiseq check`.", ()), 409: Answer("The name is taken.", ())},
@@ -291,7 +230,8 @@ ROUTES: Final = (
     Route(
         "PUT", "/queries/{query}", replace, "replaceQuery",
         "Register a query under this name, in place of what was there; ids of matches go on. The same text over the "
-        "store again changes nothing; with another one readers of its changes begin anew.", (NAME, *_IN_URL),
+        "store again changes nothing; with another one readers of its changes begin anew.",
+        (NAME, *parameters_of(*DOORS)),
         (*_TAKEN, JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
     ),
     Route(

@@ -7,22 +7,20 @@ from dataclasses import asdict
 from typing import Any, Final
 from urllib.parse import quote
 
-from pyoxigraph import Literal, NamedNode
-
 from oxiseq.durations import data_duration, duration_text
-from oxiseq.engine.errors import EventError, OxiseqError
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.quads import QuadFormat
-from oxiseq.engine.events.time import to_microseconds, to_text
+from oxiseq.engine.events.time import to_text
 from oxiseq.journal import Retention, StreamRecord
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
 from oxiseq.live.intake import EVENTS, GRAPHS, Reading, read_batch, read_graph
 from oxiseq.live.streams import Pushed
+from oxiseq.options.kinds import TIME
 from oxiseq.sparql.media import wanted
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.operations import checked_iri
 from oxiseq.sparql.problems import Problem
 
-_DATE_TIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 _RDF: Final[Mapping[str, QuadFormat]] = {"application/n-quads": "nquads", "application/trig": "trig"}
 ON_ARRIVAL: Final = "arrival"
 """As ?time=: the server stamps the event."""
@@ -110,7 +108,7 @@ def pushed_value(pushed: Pushed) -> dict[str, Any]:
     """What became of a batch."""
     return {
         "offsets": {"first": pushed.first, "next": pushed.first + pushed.accepted}, "accepted": pushed.accepted,
-        "late": pushed.late, "leftOut": pushed.left_out, "rejected": pushed.rejected, "repeated": pushed.repeated,
+        "late": pushed.late, "left_out": pushed.left_out, "rejected": pushed.rejected, "repeated": pushed.repeated,
         "reasons": [asdict(reason) for reason in pushed.reasons],
         **({} if pushed.time is None else {"time": to_text(pushed.time)}),
     }  # fmt: skip
@@ -160,13 +158,11 @@ def _time(call: Call, name: str) -> int | None:
 
 
 def time_of(given: str | int, name: str) -> int:
-    """xsd:dateTime or integer microseconds, as µs. Raises Problem 400."""
+    """A time as µs. Raises Problem 400."""
     try:
-        if isinstance(given, int) or given.lstrip("-").isdecimal():
-            return to_microseconds(int(given))
-        return to_microseconds(Literal(given, datatype=_DATE_TIME))
-    except (EventError, ValueError) as error:
-        raise Problem(400, f"{name} is no time", f"xsd:dateTime or microseconds: {error}") from None
+        return TIME.data(given, name)
+    except OxiseqError as error:
+        raise Problem(400, f"{name} is no time", str(error)) from None
 
 
 def duration_of(given: object, name: str) -> int:

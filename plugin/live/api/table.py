@@ -14,11 +14,6 @@ from oxiseq.sparql.problems import Problem
 
 JSON: Final = "application/json"
 PROBLEM: Final = "application/problem+json"
-DURATION: Final = {
-    "type": "string", "examples": ["5s", "250ms", "PT5S"],
-    "description": "A duration with its unit: d, h, m (or min), s, ms, us; or ISO 8601 without months and years.",
-}  # fmt: skip
-"""The JSON Schema of a duration."""
 _encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 

@@ -52,10 +52,10 @@ class Ran:
 
 
 def ran(plan: CeaPlan, events: Events) -> Ran:
-    """Run a plan over all events, or until the bounds are met."""
+    """Run a plan without aggregates over all events, or until the bounds are met."""
     history, bounds = events.history, events.bounds
     batches, cut = worked(TupleRun(plan, history.terms), plan.streams, history, bounds, bounds.matches)
-    found = ComplexEvents.concat(batches, words_of(plan))
+    found = ComplexEvents.concat([each for each in batches if isinstance(each, ComplexEvents)], words_of(plan))
     return Ran(ceql_shape(plan, history.terms).block([found]), found, cut)
 
 

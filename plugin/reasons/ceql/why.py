@@ -13,9 +13,11 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
+from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.algebra import Limit
-from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
+from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery, Totals
+from oxiseq.grammar.render_ceql import render_predicate
 from oxiseq.grammar.render_clauses import render_consumption, render_sample
 from oxiseq.matches.match import Positions
 from oxiseq.reasons.bounds import FREE, Bounds
@@ -27,14 +29,19 @@ from oxiseq.reasons.ceql.relax import Relaxation, relaxations
 from oxiseq.reasons.read import History
 from oxiseq.reasons.report import SHOWN, Near, Reason, Stage, Why
 from oxiseq.reasons.spans import length
+from oxiseq.reasons.working import worked
 
 _PLACES = 8
 """Places at which it ends, of which reasons are told."""
 
 
 def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: Bounds = FREE) -> Why:
-    """Of a history that is read with `events.opener`. Raises LimitError."""
+    """Of a history that is read with `events.opener`; where aggregates are told, of the complex events that they run
+    over. Raises LimitError."""
     history, faults = tuples_of(plan, history)
+    told = plan.query.totals
+    notes = faults.lines if told is None else (*faults.lines, *_of_totals(plan, told, history, bounds))
+    plan = plan if told is None else recompiled(replace(plan.query, totals=None), plan)
     events = Events.of(plan, history, bounds)
     completed = reached(plan, events)
     whole = any(len(completed.get(n, ())) for n in bits(plan.positions.last))
@@ -52,8 +59,17 @@ def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: B
         None if whole else " | ".join(place.text for place in at),
         tuple(sorted(reasons, key=lambda reason: -reason.matches)), len(found.batch),
         found.cut or (query.limit is None and found.most >= MOST), history.late,
-        tuple(provenances(found, provenance, events)), "ceql", notes=faults.lines,
+        tuple(provenances(found, provenance, events)), "ceql", notes=notes,
     )  # fmt: skip
+
+
+def _of_totals(plan: CeaPlan, totals: Totals, history: History, bounds: Bounds) -> Iterator[str]:
+    """How many rows there are, and how many HAVING leaves."""
+    every = recompiled(replace(plan.query, totals=replace(totals, having=None)), plan)
+    rows, left = (sum(map(len, worked(TupleRun(each, history.terms), plan.streams, history, bounds, None)[0]))
+                  for each in (every, plan))  # fmt: skip
+    having = "" if totals.having is None else f", of which HAVING {render_predicate(totals.having)} leaves {left:,}"
+    yield f"complex events end at {rows:,} event{'s' * (rows != 1)}{having}; below they are looked at one by one"
 
 
 def _stage(place: Place, completed: dict[int, NDArray[np.int64]]) -> Stage:

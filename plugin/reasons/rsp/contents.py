@@ -74,7 +74,7 @@ class Contents:
         """The events of all streams in a span of time, as the default graph."""
         found = []
         for iri, batch in history.batches.items():
-            first = 0 if span.begin is None else int(np.searchsorted(batch.time, span.begin))
+            first = 0 if span.since is None else int(np.searchsorted(batch.time, span.since))
             found.append(Held(NamedWindow(NamedNode(iri), ()), first, within(batch, span), history))
         return cls(found)
 

@@ -104,11 +104,13 @@ def _put(M: Any, pos: int, first: int, second: int, third: int) -> None:
 @kernel
 def count_ways(M: Any) -> int:
     """Fill `ways`: numbers of limbs, the least first."""
-    kids, ways = f.kids(M), f.ways(M)
+    kids, ways, blocked = f.kids(M), f.ways(M), f.blocked(M)
     limbs = ways.shape[1]
     for n in range(f.state(M)[f.FROZEN]):
         for limb in range(limbs):
             ways[n, limb] = np.uint64(0)
+        if blocked[n] != 0:
+            continue
         if f.pos(M)[n] >= 0 and kids[n, 0] < 0:
             ways[n, 0] = np.uint64(1)
             continue
@@ -118,16 +120,32 @@ def count_ways(M: Any) -> int:
     return f.FOUND
 
 
+@kernel
+def count_above(M: Any) -> None:
+    """Fill `above`, whose limbs are those that were enough for `ways`: parents stand behind their children."""
+    kids, above, root = f.kids(M), f.above(M), f.state(M)[f.ROOT]
+    for n in range(f.state(M)[f.FROZEN]):
+        for limb in range(above.shape[1]):
+            above[n, limb] = np.uint64(0)
+    if root < 0:
+        return
+    above[root, 0] = np.uint64(1)
+    for n in range(root, -1, -1):
+        for j in range(3):
+            if f.blocked(M)[n] == 0 and kids[n, j] >= 0:
+                _adds_too_much(above, np.int64(kids[n, j]), n)
+
+
 @inner
-def _adds_too_much(ways: Any, n: int, kid: int) -> bool:
-    """Add what is below `kid`; whether the sum needs more limbs."""
+def _adds_too_much(sums: Any, n: int, other: int) -> bool:
+    """Add row `other` to row `n`; whether the sum needs more limbs."""
     carry = np.uint64(0)
-    for limb in range(ways.shape[1]):
-        part = ways[n, limb] + ways[kid, limb]
-        over = np.uint64(1) if part < ways[n, limb] else np.uint64(0)
+    for limb in range(sums.shape[1]):
+        part = sums[n, limb] + sums[other, limb]
+        over = np.uint64(1) if part < sums[n, limb] else np.uint64(0)
         total = part + carry
         if total < part:
             over = np.uint64(1)
-        ways[n, limb] = total
+        sums[n, limb] = total
         carry = over
     return carry != np.uint64(0)

@@ -35,6 +35,8 @@ class FrozenMemory(NamedTuple):
     pos: Array  # i64[n]: of an output the record's `pos`, -1: a union
     kids: Array  # i32[n, 3]: of an output its prefixes, of a union its parts in the order of enumeration; -1: none
     ways: Array  # u64[n, limbs]: matches below
+    above: Array  # u64[n, limbs]: ways from a node to the ends of matches
+    blocked: Array  # u8[n]: 1: an output whose matches do not count
     values: Array  # f64[n, k]: what an output adds to what matches are ordered by; smaller is better
     cursors: Array  # i32[n, 3]: the last entry taken of each child
     turns: Array  # i32[n, 3]: ASK, READY, OVER
@@ -53,6 +55,8 @@ state: Any = view_of(FrozenMemory, "state", np.int64)
 pos: Any = view_of(FrozenMemory, "pos", np.int64)
 kids: Any = view_of(FrozenMemory, "kids", np.int32, 2)
 ways: Any = view_of(FrozenMemory, "ways", np.uint64, 2)
+above: Any = view_of(FrozenMemory, "above", np.uint64, 2)
+blocked: Any = view_of(FrozenMemory, "blocked", np.uint8)
 values: Any = view_of(FrozenMemory, "values", np.float64, 2)
 cursors: Any = view_of(FrozenMemory, "cursors", np.int32, 2)
 turns: Any = view_of(FrozenMemory, "turns", np.int32, 2)

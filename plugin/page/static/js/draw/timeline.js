@@ -72,7 +72,7 @@ function laneOf(lane, i, left, width) {
 function bars(each, lanes, x, below, chosen, choose) {
   const { match, from, to, row } = each;
   const here = match.id === chosen;
-  const words = `Match ${match.id}, ${shortTime(new Date(from).toISOString())} to ${shortTime(match.time)}`;
+  const words = `Match ${match.id}, ${shortTime(new Date(from).toISOString())} to ${shortTime(match.at)}`;
   const group = s("g", { class: here ? "bar chosen" : "bar", role: "option", "aria-selected": String(here), "aria-label": words,
     tabindex: here ? "0" : "-1", "data-match": match.id, onclick: () => choose(match.id) });
   group.append(s("title", {}, words));

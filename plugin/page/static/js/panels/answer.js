@@ -48,13 +48,13 @@ async function follow() {
   }
 }
 
-function take(kind, { part, rows = [], removed = [], added = [], answer: truth = null, time }) {
+function take(kind, { part, rows = [], removed = [], added = [], answer: truth = null, at }) {
   if (kind === "snapshot" && part === 0) answer.rows.clear();
   answer.truth = truth;
   for (const row of rows) count(row, 1, false);
   for (const row of removed) count(row, -1, true);
   for (const row of added) count(row, 1, true);
-  answer.told = kind === "snapshot" ? "" : `last change ${shortTime(time)}: +${added.length} −${removed.length}`;
+  answer.told = kind === "snapshot" ? "" : `last change ${shortTime(at)}: +${added.length} −${removed.length}`;
   plan();
 }
 

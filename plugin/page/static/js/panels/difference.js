@@ -14,7 +14,7 @@ export function difference({ columns, gained, lost, kept }, name, prefixes) {
     h("p", { class: "verdict" }, words),
     rows.length ? h("div", { class: "scroll tall", tabindex: "0", role: "group", "aria-label": "Matches gained and lost" },
       h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, ""), columns.map((column) => h("th", { scope: "col" }, column)))),
-        h("tbody", {}, rows.sort((a, b) => compare(a[2].time, b[2].time)).map(([sign, kind, row]) =>
+        h("tbody", {}, rows.sort((a, b) => compare(a[2].at, b[2].at)).map(([sign, kind, row]) =>
           h("tr", { class: kind }, h("td", {}, h("b", { title: kind, "aria-label": kind }, sign)), columns.map((column) => cell(row[column], prefixes))))))) : [],
     hidden > 0 ? h("p", { class: "muted" }, `${hidden.toLocaleString("en")} more are not shown.`) : [],
   ];

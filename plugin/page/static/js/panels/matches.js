@@ -94,7 +94,7 @@ function row(match, variables, prefixes) {
   const here = match.id === state.match;
   return h("tr", { "data-id": match.id, class: here ? "chosen" : null, onclick: () => chooseMatch(match.id) },
     h("td", {}, h("button", { class: "link", "aria-pressed": String(here), "aria-label": `Match ${match.id}` }, match.id)),
-    h("td", { class: "nowrap" }, shortTime(match.time)),
+    h("td", { class: "nowrap" }, shortTime(match.at)),
     variables.map((name) => h("td", { class: isNumber(match.bindings[name]) ? "number" : null,
       title: match.bindings[name]?.value }, shortTerm(match.bindings[name], prefixes))));
 }

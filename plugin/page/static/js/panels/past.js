@@ -67,7 +67,7 @@ function show(content) {
 
 /** The query string of the two fields, which are in UTC. */
 function range() {
-  const given = ["from", "to"].map((name) => [name, byId(`past-${name}`).value]).filter(([, value]) => value);
+  const given = ["since", "until"].map((name) => [name, byId(`past-${name}`).value]).filter(([, value]) => value);
   const text = new URLSearchParams(given.map(([name, value]) => [name, `${/T\d\d:\d\d$/.test(value) ? `${value}:00` : value}Z`]));
   return given.length ? `?${text}` : "";
 }

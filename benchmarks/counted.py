@@ -1,0 +1,130 @@
+"""Aggregates over matches where none is listed: what they cost beside the automaton alone.
+
+    python -m benchmarks.counted [--events 20000] [--rounds 5]
+
+CPU time per event of one stream of random events of four types, all ways in one run. `automaton`: the query with
+LIMIT 1, which finds the same matches and tells one of each end. `alert`: HAVING that does not hold, as alerts mostly do
+not, but where 10^18 matches and more end at one event. `count`: a row for each event at which matches end. The ratio is
+to `automaton` of the same pattern and window.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyoxigraph import Store
+
+from benchmarks.machine import machine
+from benchmarks.measure import measure
+from oxiseq.engine.cea.plan import compile_ceql
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.tuples import read_rows
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+
+E: Final = "http://example.org/"
+KEYS: Final = 110
+NEVER: Final = 10**18
+CEQL: Final = {
+    "automaton": "SELECT * {} LIMIT 1",
+    "alert": f"SELECT COUNT(*) AS n {{}} HAVING COUNT(*) > {NEVER}",
+    "alert on a sum": f"SELECT SUM(y[v]) AS s {{}} HAVING COUNT(*) > {NEVER}",
+    "count": "SELECT COUNT(*) AS n {}",
+    "sum": "SELECT SUM(y[v]) AS s {}",
+}
+PATTERNS: Final = ("A AS x; B AS y; C AS z", "A AS x; B+ AS y; C AS z")
+WINDOWS: Final = {
+    "sliding 100 events": "WITHIN 100 EVENTS",
+    "sliding 1,000 events": "WITHIN 1000 EVENTS",
+    "keyed, sliding 10 events of a key": "PARTITION BY [k] WITHIN 10 EVENTS",
+}
+SPASEQ: Final = {
+    "automaton": ("SELECT ?k", "LIMIT 1"),
+    "alert": ("SELECT (COUNT(*) AS ?n)", f"HAVING (COUNT(*) > {NEVER})"),
+    "sum over iterations": ("SELECT (SUM(SUM(?bv)) AS ?s)", ""),
+    "list and sum": ("SELECT (SUM(MAX(?bv)) AS ?s)", ""),
+}
+
+
+def table(events: int) -> pa.Table:
+    """Events of four types, one each millisecond."""
+    dice = np.random.default_rng(1)
+    return pa.table({"type": ["ABCD"[i] for i in dice.integers(0, 4, events)], "time": np.arange(events) * 1000,
+                     "v": dice.integers(0, 100, events), "k": dice.integers(0, KEYS, events)})  # fmt: skip
+
+
+def ceql(text: str, rows: pa.Table) -> Callable[[], int]:
+    """The task of a CEQL query: how many answers it has."""
+    plan, batches = compile_ceql(load(f"VOCAB <{E}> {text}", "ceql")), list(read_rows(rows))
+
+    def task() -> int:
+        run, found = TupleRun(plan, TermDictionary()), 0
+        for batch in batches:
+            run.push(f"{E}S", batch)
+            found += sum(map(len, run.advance()))
+        return found
+
+    return task
+
+
+def spaseq(select: str, tail: str, rows: pa.Table) -> Callable[[], int]:
+    """The same of `A : B;+ : C` of one key in tumbling windows of 1,000 events."""
+    gpms = " ".join(f"DEFINE GPM {n} ON S {{ ?{n.lower()} :is :{n} ; :k ?k ; :v ?{n.lower()}v }}" for n in "ABC")
+    where = f"WITHIN PT1S FROM STREAM S <{E}s> WHERE {{ SEQ(A; B;+; C) {gpms} }}"
+    query = load(f"PREFIX : <{E}> {select} {where} {tail}")
+    terms = TermDictionary()
+    plan = compile_query(query, terms)
+    event = "<{0}e{1}> <{0}is> <{0}{2}> . <{0}e{1}> <{0}k> {3} . <{0}e{1}> <{0}v> {4} ."
+    integer = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    batch = encode_events([
+        (row["time"], event.format(E, i, row["type"], integer.format(row["k"]), integer.format(row["v"])))
+        for i, row in enumerate(rows.to_pylist())
+    ], terms)  # fmt: skip
+
+    def task() -> int:
+        run = QueryRun(plan, terms, StoreKb(Store()))
+        run.push(f"{E}s", batch)
+        found = run.advance()
+        run.close()
+        return sum(map(len, [*found, *run.advance()]))
+
+    return task
+
+
+def cases(rows: pa.Table) -> Iterator[tuple[str, str, dict[str, Callable[[], int]]]]:
+    """Pattern, window, and the ways."""
+    for pattern in PATTERNS:
+        for window, clause in WINDOWS.items():
+            yield f"CEQL {pattern}", window, {
+                name: ceql(text.format(f"FROM S WHERE {pattern} {clause}"), rows) for name, text in CEQL.items()
+            }
+    yield "SPAseq A; B;+; C of one key", "tumbling, 1,000 events", {
+        name: spaseq(*parts, rows) for name, parts in SPASEQ.items()
+    }
+
+
+def main() -> None:
+    """The table."""
+    options = argparse.ArgumentParser(prog="python -m benchmarks.counted")
+    options.add_argument("--events", type=int, default=20_000)
+    options.add_argument("--rounds", type=int, default=5)
+    asked = options.parse_args()
+    print(f"{machine()}\n\n| pattern | window | way | answers | µs per event | ratio |\n|---|---|---|---:|---:|---:|")
+    for pattern, window, ways in cases(table(asked.events)):
+        measured = measure(ways, asked.rounds, ways)
+        alone = measured["automaton"].median
+        for name, each in measured.items():
+            figures = f"{1e6 * each.median / asked.events:.2f} | {each.median / alone:.2f}"
+            print(f"| {pattern} | {window} | {name} | {each.answer:,} | {figures} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

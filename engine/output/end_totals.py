@@ -1,0 +1,219 @@
+"""Aggregates over the complex events that end at one event, without enumerating them (answers.md, 1).
+
+Where it stands: finals of an event → frozen set → in how many complex events each event is, hence how often each of its
+values is there → **totals** → a row, unless HAVING drops it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Literal, Variable
+
+from oxiseq.engine.cea.held import Holders
+from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.subsets import AMBIGUOUS
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total, add_all, total_of
+from oxiseq.engine.flow.rewriting import replaced
+from oxiseq.engine.kernels.matches.records import PLACE_BITS
+from oxiseq.engine.matches.frozen import FrozenMatches, sums_by
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.group_rows import GroupRows, Row
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Aggregate, Call, Expression
+from oxiseq.grammar.ceql_algebra import OF, Totals, aggregates, summed_attributes
+
+MOST_LISTED: Final = 100_000
+"""Complex events of one end that are looked at one by one, where what a variable holds depends on the whole of each."""
+_PLACE: Final = (1 << PLACE_BITS) - 1
+_THERE: Final = 1
+"""What stands for the value of an event, where events are counted: COUNT asks only whether there is one."""
+
+I64 = NDArray[np.int64]
+_MOST_LEAST: Final = 1 << 61
+"""The kernel counts further than this."""
+
+
+class Measured(NamedTuple):
+    """What an aggregate runs over: the number of a variable and of an attribute; None: of complex events, of events."""
+
+    variable: int | None
+    attribute: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndPlan:
+    """How the complex events that end at one event become a row (output/group_rows.py)."""
+
+    keys: tuple[Variable, ...]
+    key_columns: tuple[int, ...]
+    """Of each key the number of the attribute."""
+    aggregates: tuple[Aggregate, ...]
+    measured: tuple[Measured, ...]
+    names: tuple[Variable, ...]
+    columns: tuple[Expression, ...]
+    having: tuple[Expression, ...]
+    order_by: tuple[tuple[Expression, bool], ...] = ()
+
+
+def end_plan(plan: CeaPlan, totals: Totals) -> EndPlan:
+    """What a checked query tells of those that end at one event."""
+    attributes, found = summed_attributes(plan.query), aggregates(totals)
+    known: dict[Expression, Expression] = {aggregate: aggregate for aggregate in found}
+    known |= {Call(OF, (key,)): key for key in totals.by}
+    columns = tuple(replaced(column.expression, known) for column in totals.columns)
+    known |= {Variable(column.name): made for column, made in zip(totals.columns, columns, strict=True)}
+    return EndPlan(
+        totals.by,
+        tuple(attributes.index(key) for key in totals.by),
+        found,
+        tuple(_measured(aggregate, plan.variables, attributes) for aggregate in found),
+        tuple(Variable(column.name) for column in totals.columns),
+        columns,
+        () if totals.having is None else (replaced(totals.having, known),),
+    )
+
+
+def _measured(aggregate: Aggregate, variables: tuple[str, ...], attributes: tuple[Variable, ...]) -> Measured:
+    match aggregate.arg:
+        case Call("[]", (Variable(value=variable), Variable() as attribute)):
+            return Measured(variables.index(variable), attributes.index(attribute))
+        case Variable(value=variable):
+            return Measured(variables.index(variable), None)
+    return Measured(None, None)
+
+
+class _Events(NamedTuple):
+    """Events, the variables that hold each, and in how many complex events it is so."""
+
+    position: I64
+    held: NDArray[np.uint64]
+    times: NDArray[Any]
+
+
+class EndTotals:
+    """The rows of one query. Of events by position: `values`, the ids of their attributes' terms, i64[n, attributes],
+    and `times`, i64[n] µs."""
+
+    def __init__(
+        self, plan: CeaPlan, totals: Totals, terms: TermDictionary, values: Callable[[I64], I64],
+        times: Callable[[I64], I64],
+    ) -> None:
+        self._plan = end_plan(plan, totals)
+        self._terms = terms
+        self._values, self._times = values, times
+        self._group = GroupRows(self._plan, terms)
+        self._rows: list[tuple[int, Row]] = []
+
+    @property
+    def least(self) -> int:
+        """HAVING drops what is of fewer complex events."""
+        return max([1, *map(_least, self._plan.having)])
+
+    @property
+    def counts(self) -> bool:
+        """Whether only COUNT(*) is told, so that what is counted need not be seen."""
+        return all(measured.variable is None for measured in self._plan.measured)
+
+    def count(self, at: I64, number: I64) -> None:
+        """So many complex events end at the events at these positions, in order."""
+        times = self._times(at).tolist()
+        keys = self._values(at)[:, list(self._plan.key_columns)].tolist()
+        rows: dict[tuple[int, ...], Row | None] = {}
+        for each, key, time in zip(number.tolist(), keys, times, strict=True):
+            known = each, *key
+            if known not in rows:
+                row = self._group.row(tuple(key), [self._counted(a, each) for a in self._plan.aggregates])
+                rows[known] = None if row is None else row[0]
+            if (told := rows[known]) is not None:
+                self._rows.append((time, told))
+
+    def _counted(self, aggregate: Aggregate, count: int) -> Total:
+        total = total_of(aggregate, self._terms)
+        total.add(_THERE, count)
+        return total
+
+    def see(self, found: FrozenMatches, holders: Holders, at: int, time: int) -> None:
+        """The complex events that end at the event at position `at`, at `time` (µs). Raises LimitError."""
+        if not found.exceeds(0):
+            return
+        key = self._values(np.array([at], np.int64))[0, list(self._plan.key_columns)]
+        row = self._group.row(tuple(key.tolist()), self._totals(found, holders, at))
+        if row is not None:
+            self._rows.append((time, row[0]))
+
+    def take(self) -> MatchBatch | None:
+        """The rows since the last time; None: there are none."""
+        rows, self._rows = self._rows, []
+        if not rows:
+            return None
+        values = np.array([row for _, row in rows], np.uint32).reshape(len(rows), len(self._plan.names))
+        self._terms.hold(values)
+        return MatchBatch(np.array([time for time, _ in rows], np.int64), values, np.zeros(len(rows) + 1, np.int64),
+                          np.zeros(0, np.int32), np.zeros(0, np.int64))  # fmt: skip
+
+    def _totals(self, found: FrozenMatches, holders: Holders, at: int) -> list[Total]:
+        try:
+            count = found.count
+        except LimitError:
+            count = TOO_MANY
+        events = None
+        if any(measured.variable is not None for measured in self._plan.measured):
+            events = _events(found, holders, at, count)
+        asked = zip(self._plan.aggregates, self._plan.measured, strict=True)
+        return [self._total(aggregate, measured, events, count) for aggregate, measured in asked]
+
+    def _total(self, aggregate: Aggregate, measured: Measured, events: _Events | None, count: int) -> Total:
+        if measured.variable is None or events is None:
+            return self._counted(aggregate, count)
+        total = total_of(aggregate, self._terms)
+        if count >= TOO_MANY and aggregate.name not in ("MIN", "MAX"):
+            unknown = SumTotal(False, self._terms)
+            unknown.add(0, 1)  # an error
+            return unknown
+        bit = np.uint64(1 << (measured.variable & 63))
+        mine = np.flatnonzero(events.held[:, measured.variable >> 6] & bit)
+        if measured.attribute is None:
+            total.add(_THERE, sum(events.times[mine].tolist()))
+            return total
+        add_all(total, sums_by(self._values(events.position[mine])[:, measured.attribute], events.times[mine]))
+        return total
+
+
+def _least(having: Expression) -> int:
+    """How many complex events there must be for HAVING to hold, as far as it says so."""
+    match having:
+        case Call("&&", parts):
+            return max(map(_least, parts))
+        case Call(">" | ">=" as than, (Aggregate("COUNT", None), Literal() as bound)):
+            return _above(than, bound)
+        case Call("<" | "<=" as than, (Literal() as bound, Aggregate("COUNT", None))):
+            return _above(than.replace("<", ">"), bound)
+    return 0
+
+
+def _above(than: str, bound: Literal) -> int:
+    number = int(bound.value) if bound.datatype.value.endswith("#integer") else 0
+    return min(number + (than == ">"), _MOST_LEAST)
+
+
+def _events(found: FrozenMatches, holders: Holders, at: int, count: int) -> _Events:
+    """Where the automaton's step does not tell what holds an event, complex events are listed. Raises LimitError."""
+    outputs = np.flatnonzero(found.pos >= 0)
+    places, positions = found.pos[outputs] & _PLACE, found.pos[outputs] >> PLACE_BITS
+    if not (places == AMBIGUOUS).any():
+        times = found.times(outputs) if count < TOO_MANY else np.ones(len(outputs), np.uint64)
+        return _Events(positions, holders.masks[places], times)
+    if count > MOST_LISTED:
+        what = "complex events of one end whose variables hang on the whole of each (give types variables of their own)"
+        raise LimitError(count, MOST_LISTED, what)
+    each = [found.at(i) for i in range(count)]
+    rows, offsets = np.concatenate(each), np.cumsum([0, *map(len, each)])
+    positions = rows >> PLACE_BITS
+    held = holders.held(rows & _PLACE, positions, offsets, positions[offsets[:-1]], np.full(count, at))
+    return _Events(positions, held, np.ones(len(rows), np.uint64))

@@ -1,0 +1,88 @@
+"""Groups made of the compact set of an instant: in how many matches each event is, hence how often its values are.
+
+Where it stands: summary plan, where a run cannot carry what groups need → **folded or listed** → run. What can be
+folded is known of each event by itself: keys that one event of a match has, and aggregates that add over events
+(answers.md, tier D). Extents are those that matches never leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyoxigraph import Variable
+
+from oxiseq.engine.plan.answer import Iterations
+from oxiseq.engine.plan.ranking import owner_of
+from oxiseq.engine.plan.summary import SummaryPlan
+from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction
+from oxiseq.grammar.places import Overview
+
+
+@dataclass(frozen=True, slots=True)
+class OfEvents:
+    """What a measure runs over: the values of a variable, or with None 1, of each event of a GPM in each match.
+    `single`: a match has one such event at most, and without it an error."""
+
+    gpm: str
+    variable: Variable | None
+    single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """`keys`: a GPM that is once in each match, and the variable of its event; None: the time at which matches end.
+    `measures`: None for COUNT(*)."""
+
+    keys: tuple[tuple[str, Variable] | None, ...]
+    measures: tuple[OfEvents | None, ...]
+
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """Those whose values rows must have."""
+        named = [key[1] for key in self.keys if key is not None]
+        return frozenset([*named, *(m.variable for m in self.measures if m is not None and m.variable is not None)])
+
+
+def folding_of(summary: SummaryPlan, seen: Overview, iterations: Mapping[Aggregate, Iterations]) -> Folding | None:
+    """How groups are made of the sets of matches that end at one instant; None where they cannot be."""
+    window = seen.query.window
+    if window is not None and window.sliding and not summary.instantly:
+        return None
+    try:
+        keys = tuple(_key(e, seen) for e in summary.written[: len(summary.keys)])
+        measures = tuple(
+            None if m.column is None else _measure(m.aggregate, summary.written[m.column], seen, iterations)
+            for m in summary.measures
+        )
+    except _NotOfEventsError:
+        return None
+    return Folding(keys, measures)
+
+
+class _NotOfEventsError(Exception):
+    """A key or a measure is not known of each event by itself."""
+
+
+def _key(e: Expression, seen: Overview) -> tuple[str, Variable] | None:
+    if e == MatchFunction("ENDTIME"):
+        return None
+    if isinstance(e, Variable) and (gpm := owner_of(e, seen, always_there=True)) is not None:
+        return gpm, e
+    raise _NotOfEventsError
+
+
+def _measure(
+    outer: Aggregate, e: Expression, seen: Overview, iterations: Mapping[Aggregate, Iterations]
+) -> OfEvents:
+    sums = outer.name == "SUM" and not outer.distinct
+    match e:
+        case Variable() if outer.name != "GROUP_CONCAT":  # which needs each of them
+            if (gpm := owner_of(e, seen, always_there=False)) is not None:
+                return OfEvents(gpm, e, single=True)
+        case MatchFunction("COUNT", str() as gpm) if sums:
+            return OfEvents(gpm, None)
+        case Aggregate("SUM", Variable() as variable, False) if sums and e in iterations:
+            if variable in iterations[e].variables:
+                return OfEvents(iterations[e].gpm, variable)
+    raise _NotOfEventsError

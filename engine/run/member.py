@@ -1,0 +1,110 @@
+"""Equal runs in one state, and when they have to be handed events (apart.py).
+
+    equal runs ─ one state, which each of them has ─ asleep or awake
+
+The first is at work for all. One that goes on otherwise than the others (it takes what has come as complete, it
+forgets) gets a copy of the state; those that do the same next, before anything else happens, join it. So a hundred that
+do it one after the other are one again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+
+from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.concern import Concern
+from oxiseq.engine.run.shared import Outcome
+from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """Runs in one state. equal: what is the same in equal ones; lineage: what is the same in states that are. `seen`:
+    of one asleep, by stream the position up to which it has been handed events.
+
+    It is awake while not everything up to the time `until` is complete, or no event newer than `woken` has come.
+    `last`: `until` is an instant behind all that concerns it, at which it may tell what has gone; where events linger,
+    it is awake until there is one.
+    """
+
+    runs: list[AloneRun]
+    number: int
+    concern: Concern | None
+    seen: dict[str, int]
+    equal: Hashable
+    lineage: Hashable
+    until: int = BEFORE_ALL
+    woken: int | None = BEFORE_ALL
+    last: bool = False
+    owing: set[AloneRun] = field(default_factory=set)
+    """Those that have not been told that answers of the KB are kept."""
+    ended: Sequence[Outcome] = ()
+    """What came of that by which it has left others."""
+
+    @property
+    def run(self) -> AloneRun:
+        """The one that is at work."""
+        return self.runs[0]
+
+    @property
+    def rests(self) -> bool:
+        """Whether it may sleep."""
+        waits = self.concern is None or self.woken is not None or (self.concern.linger and not self.last)
+        return not waits and self.run.order.passed > self.until
+
+    def called(self, last: int) -> None:
+        """Events up to this time concern it."""
+        if self.concern is not None:
+            self.until, self.last = max(self.until, last + self.concern.linger), False
+
+    def wake(self) -> None:
+        """The next event concerns it, whatever it is."""
+        self.woken = self.run.order.accepted
+
+    def stepped(self) -> None:
+        """It has been handed something."""
+        order, accepted = self.run.order, self.run.order.accepted
+        if self.woken is not None and accepted > self.woken:
+            self.called(accepted)
+            self.woken = None
+        lingers = self.concern is not None and self.concern.linger and not self.last
+        if lingers and order.passed > self.until and accepted > self.until:  # a punctuation is no instant
+            self.until, self.last = accepted, True
+
+    # --- several runs -------------------------------------------------------------------------------
+
+    def take_in(self, run: AloneRun) -> None:
+        """Another run, which is in the same state or has none."""
+        run.share(self.run)
+        self.runs.append(run)
+
+    def part(self, run: AloneRun, terms: TermDictionary) -> Member:
+        """One run with a state of its own, which is the same."""
+        run.part(terms)
+        self.runs.remove(run)
+        self.owing.discard(run)
+        return replace(self, runs=[run], seen=dict(self.seen), owing=set(), ended=())
+
+    def drop(self, run: AloneRun) -> None:
+        """Forget a run; if there are others, it has no state then."""
+        if len(self.runs) > 1:
+            run.share(run.another())
+        self.runs.remove(run)
+        self.owing.discard(run)
+
+    def keep_answers(self, run: AloneRun) -> bool:
+        """As `AloneRun.keep_answers`: each of the runs is told that some are kept. Raises KbError."""
+        kept = run.keep_answers()
+        if kept:
+            self.owing = set(self.runs)
+        owed = run in self.owing
+        self.owing.discard(run)
+        return owed
+
+    def told(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
+        """What has come of a step, for each run."""
+        if len(self.runs) == 1:
+            return list(outcomes)
+        return [outcome._replace(run=run) for run in self.runs for outcome in outcomes]

@@ -1,0 +1,75 @@
+"""Checks of aggregates over the complex events that end at one event: SELECT, GROUP BY and HAVING of CEQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import Aggregate, Call, Expression, Span
+from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, column_names, keys_of, variables
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.finding_tools import at_pattern, close_name, error, listing
+from oxiseq.grammar.scope import subexpressions
+
+
+def check_totals(query: CeqlQuery, text: str) -> Iterator[Finding]:
+    """Each name in SELECT and HAVING means something, and no clause chooses among complex events that are not told."""
+    totals = query.totals
+    if totals is None:
+        return
+    known: list[str] = []
+    held = variables(query.formula)
+    for column in totals.columns:
+        if column.name in known:
+            yield error("select", f"two columns are called {column.name}", column.span, "give one another name by AS")
+        yield from _expression(query, column.expression, column.span, text)
+        known.append(column.name)
+    if totals.having is not None:
+        yield from _expression(query, totals.having, totals.having_span, text)
+        for name in column_names(totals.having):
+            if name.value not in known:
+                place = at_pattern(rf"\b{re.escape(name.value)}\b", totals.having_span, text)
+                hint = f"an attribute is asked of a variable's events: SUM({held[-1]}[{name.value}])"
+                yield error("select", f"no column is called {name.value}", place, close_name(name.value, known, hint))
+    yield from _keys(query, totals, text)
+    hint = "there is one row for each event at which some end, and HAVING chooses among those: leave it out"
+    for code, word, clause in (("order", "ORDER BY", query.order), ("limit", "LIMIT", query.limit),
+                               ("sample", "SAMPLE", query.sample)):  # fmt: skip
+        if clause is not None:
+            yield error(code, f"{word} chooses among complex events, and aggregates are of all", clause.span, hint)
+
+
+def _expression(query: CeqlQuery, expression: Expression, span: Span, text: str) -> Iterator[Finding]:
+    assert query.totals is not None
+    held = variables(query.formula)
+    for part in subexpressions(expression):
+        match part:
+            case Aggregate(name, Variable(value=variable)) if name != "COUNT":
+                hint = f"write {name}({variable}[price]); COUNT({variable}) is the number of its events"
+                if variable not in held:
+                    hint = f"write {name}({held[-1]}[{variable}]), of the events that {held[-1]} holds"
+                yield error("select", f"{name} is of an attribute's values", part.span, hint)
+            case Aggregate(_, Variable(value=variable) | Call("[]", (Variable(value=variable), _))):
+                if variable not in held:
+                    hint = close_name(variable, held, f"WHERE has {', '.join(held)}")
+                    yield error("select", f"WHERE has no {variable}", part.span, hint)
+    for key in keys_of(expression):
+        if key not in query.totals.by:
+            place = at_pattern(rf"(?<!\w)\[\s*{re.escape(key.value)}\s*\]", span, text)
+            hint = f"add GROUP BY [{key.value}]"
+            yield error("group", f"[{key.value}] is not what complex events are grouped by", place, hint)
+
+
+def _keys(query: CeqlQuery, totals: Totals, text: str) -> Iterator[Finding]:
+    by = query.partition.by if query.partition is not None else ()
+    for number, key in enumerate(totals.by):
+        place = at_pattern(rf"\[\s*{re.escape(key.value)}\s*\]", totals.by_span, text)
+        if key not in by:
+            known = f"groups are partitions: GROUP BY takes {listing(f'[{v.value}]' for v in by)}"
+            hint = known if by else f"complex events are apart by partition: add PARTITION BY [{key.value}]"
+            yield error("group", f"PARTITION BY does not name [{key.value}]", place, hint)
+        elif key in totals.by[:number]:
+            yield error("group", f"GROUP BY names [{key.value}] twice", place, "once is enough")
+

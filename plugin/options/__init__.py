@@ -1,0 +1,29 @@
+"""Options: what is said of a query beside its text, each declared once.
+
+    declared.py: `Options`, the record in which every option stands ─▶ Python's keywords (keywords.py), flags of the
+    command line, members and parameters over HTTP, keys of test files, the journal's JSON, the reference in docs/
+    kinds.py: how a value of each kind is read and written at those doors
+
+A new option is a field of `Options`, its type in keywords.py, and the code of the engine that uses it.
+"""
+
+from oxiseq.options.declared import (
+    HISTORY,
+    OPTIONS,
+    QUERY,
+    SOURCES,
+    STATE,
+    Door,
+    Option,
+    Options,
+    as_data,
+    fitting,
+    options_for,
+    said,
+    said_as_data,
+)
+
+__all__ = [
+    "HISTORY", "OPTIONS", "QUERY", "SOURCES", "STATE", "Door", "Option", "Options", "as_data", "fitting", "options_for",
+    "said", "said_as_data",
+]  # fmt: skip

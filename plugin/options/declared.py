@@ -1,0 +1,205 @@
+"""`Options`: the record in which every option of a query is declared, once.
+
+A field is what the engine gets, its metadata is the `Option`: kind and unit, default, languages, help. All doors read
+and refuse by `said` and `said_as_data`, and write by `as_data`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any, Final
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.report import OnError
+from oxiseq.engine.events.units import TimeUnit
+from oxiseq.grammar.languages import TITLES, Language, known_language
+from oxiseq.grammar.rsp_algebra import Consume, Report
+from oxiseq.options.kinds import (
+    COUNT,
+    DURATION,
+    IRI,
+    NAMES,
+    QUERIES,
+    TEXT,
+    TIME,
+    TIMES,
+    CountKind,
+    Kind,
+    WordKind,
+)
+
+
+class Door(Enum):
+    """Who takes an option."""
+
+    QUERY = "query"
+    """Whoever runs or registers a query."""
+    SOURCES = "sources"
+    """Who reads files and tables of events."""
+    STATE = "state"
+    """Who keeps a query at work for long: a server."""
+    HISTORY = "history"
+    """Who looks at a stretch of the past."""
+
+
+QUERY, SOURCES, STATE, HISTORY = Door.QUERY, Door.SOURCES, Door.STATE, Door.HISTORY
+_GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
+_WINDOWS: Final[tuple[Language, ...]] = ("rspql", "spectra", "rsepql")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """`default`: as the engine gets it; `languages`: empty for all."""
+
+    name: str
+    kind: Kind[Any]
+    default: Any
+    door: Door
+    languages: tuple[Language, ...]
+    help: str
+
+    def takes(self, language: str) -> bool:
+        """Whether queries of the language have it."""
+        return not self.languages or language in self.languages
+
+    @property
+    def titles(self) -> str:
+        """The languages that have it, for people; empty for all."""
+        return ", ".join(TITLES[language] for language in self.languages)
+
+
+def _option(
+    kind: Kind[Any], default: Any, help: str, languages: tuple[Language, ...] = (), door: Door = QUERY
+) -> Any:
+    declared = {"declared": (kind, default, door, languages, help)}
+    if isinstance(default, Mapping):
+        return field(default_factory=lambda: dict(default), metadata=declared)
+    return field(default=default, metadata=declared)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What is said of a query beside its text; times and durations in microseconds."""
+
+    origin: int | None = _option(
+        TIME, None, "The t of tumbling windows; events before it are not seen. Without it, the first event's time."
+    )
+    lateness: int = _option(DURATION, 0, "How much a stream may be out of order.")
+    stream_names: Mapping[str, str] = _option(
+        NAMES, {}, "Name in FROM and the IRI of the stream, where it is not the vocabulary's.", ("ceql",)
+    )
+    report: Report | None = _option(
+        WordKind(tuple(r.value for r in Report), Report), None, "What is told at an instant, where the text leaves it "
+        "open: all answers, the new ones, or those that are gone. Without it RSTREAM for RSEP-QL, ISTREAM for the "
+        "others.", _WINDOWS,
+    )  # fmt: skip
+    at: tuple[int, ...] | None = _option(
+        TIMES, None, "At which times the query is answered; without it, at each event's.", _WINDOWS
+    )
+    consumption: Consume | None = _option(
+        WordKind(tuple(c.value for c in Consume), Consume), None, "What an answer uses up, where the text has no "
+        "CONSUME.", (*_WINDOWS, "epsparql"),
+    )  # fmt: skip
+    rules: tuple[str, ...] = _option(
+        QUERIES, (), "CONSTRUCT queries over whose closure the query is answered.", ("epsparql",)
+    )
+    on_error: OnError = _option(
+        WordKind(("stop", "skip")), "stop", "At a malformed line or event: stop, or leave it out and go on.",
+        door=SOURCES,
+    )  # fmt: skip
+    time_predicate: str = _option(
+        IRI, _GENERATED_AT, "The predicate that gives an event its time.", door=SOURCES
+    )
+    type_column: str = _option(TEXT, "type", "The column of a table that holds an event's type.", ("ceql",), SOURCES)
+    time_column: str = _option(
+        TEXT, "time", "The column that holds its time, timestamps or integers.", ("ceql",), SOURCES
+    )
+    time_unit: TimeUnit | None = _option(
+        WordKind(("s", "ms", "us", "ns")), None, "The unit of integer times in tables. Without it us, and refused if "
+        "it seems to be another.", ("ceql",), SOURCES,
+    )  # fmt: skip
+    state_records: int | None = _option(
+        CountKind(0), None, "How many records its running state may have; 0 is any number.", door=STATE
+    )
+    state_bytes: int | None = _option(
+        CountKind(0), None, "How large its running state may become, in bytes; 0 is no bound.", door=STATE
+    )
+    on_budget: str | None = _option(
+        WordKind(("fail", "reset")), None, "When its state is larger: fail stops the query, reset lets it forget its "
+        "partial matches and go on.", door=STATE,
+    )  # fmt: skip
+    since: int | None = _option(TIME, None, "Only events from then on.", door=HISTORY)
+    until: int | None = _option(TIME, None, "Only events before that.", door=HISTORY)
+    limit: int = _option(COUNT, 3, "Of how many matches it is told what they were made of.", door=HISTORY)
+    reads: tuple[str, ...] = ()
+    """No option: the streams that there are, for an EP-SPARQL query that names none."""
+
+
+OPTIONS: Final[Mapping[str, Option]] = {
+    each.name: Option(each.name, *each.metadata["declared"]) for each in fields(Options) if each.metadata
+}
+"""All of them, in the order of declaration."""
+
+
+def options_for(language: str | None = None, doors: Collection[Door] = tuple(Door)) -> tuple[Option, ...]:
+    """Those that a query of the language has (None: of any) at these doors, in the order of declaration."""
+    return tuple(o for o in OPTIONS.values() if o.door in doors and (language is None or o.takes(language)))
+
+
+def said(
+    language: str, given: Mapping[str, Any], doors: Collection[Door] = (QUERY,), reads: Collection[str] = ()
+) -> Options:
+    """What Python code says of a query of the language; None is the default. Raises OxiseqError for what is no option
+    here, for one that the language does not have, and for values that are none."""
+    return _made(language, given, doors, reads, data=False)
+
+
+def said_as_data(
+    language: str, given: Mapping[str, Any], doors: Collection[Door] = (QUERY,), reads: Collection[str] = ()
+) -> Options:
+    """The same from JSON, TOML, or the parameters of an address."""
+    return _made(language, given, doors, reads, data=True)
+
+
+def _made(
+    language: str, given: Mapping[str, Any], doors: Collection[Door], reads: Collection[str], *, data: bool
+) -> Options:
+    values = {}
+    for name, value in given.items():
+        option = OPTIONS.get(name)
+        if option is None or option.door not in doors:
+            raise OxiseqError(_unknown(name, language, doors))
+        if value is None:
+            continue
+        read = option.kind.data(value, name) if data else option.kind.read(value, name)
+        if read == option.default:
+            continue
+        if not option.takes(language):
+            title = TITLES[known_language(language)]
+            raise OxiseqError(f"the option {name} is for {option.titles}: a query of {title} has none")
+        values[name] = read
+    return Options(**values, reads=tuple(reads))
+
+
+def _unknown(name: str, language: str, doors: Collection[Door]) -> str:
+    known = [each.name for each in options_for(language, doors)]
+    near = get_close_matches(name, known, 1)
+    return f"there is no option {name!r}" + (f": {near[0]}?" if near else f"; known: {', '.join(known)}")
+
+
+def as_data(options: Options) -> dict[str, Any]:
+    """What differs from the defaults, as JSON values that `said_as_data` reads."""
+    return {
+        option.name: option.kind.write(value)
+        for option in OPTIONS.values()
+        if (value := getattr(options, option.name)) != option.default
+    }
+
+
+def fitting(language: str, options: Options) -> Options:
+    """As far as a query of another language has them."""
+    others = {o.name: o.default for o in OPTIONS.values() if not o.takes(language)}
+    return replace(options, **others)

@@ -1,0 +1,66 @@
+"""The server's routes in this process, spoken to as if they were elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import httpx
+
+from oxiseq.live.subscriptions import HELLO, Subscription
+from oxiseq.sparql.messages import Chunks, Request
+
+if TYPE_CHECKING:
+    from oxiseq.live.api import LiveRoutes
+
+
+class Here(httpx.BaseTransport):
+    """Requests go to `routes` on the thread that sends them."""
+
+    def __init__(self, routes: LiveRoutes) -> None:
+        self._routes = routes
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """The route's response; one that is made while it is sent is made while it is read."""
+        path, _, query = request.url.raw_path.decode("ascii").partition("?")
+        headers = tuple((name.lower(), value) for name, value in request.headers.items())
+        answered = self._routes.answer(Request(request.method, path, query, headers, request.read()))
+        body: httpx.ByteStream | _Live | _Pieces
+        if isinstance(answered.body, bytes):
+            body = httpx.ByteStream(answered.body)
+        elif isinstance(answered.body, Subscription):
+            body = _Live(answered.body, request.extensions.get("timeout", {}).get("read"))
+        else:
+            body = _Pieces(answered.body)
+        return httpx.Response(answered.status, headers=list(answered.headers), stream=body)
+
+
+class _Pieces(httpx.SyncByteStream):
+    def __init__(self, chunks: Chunks) -> None:
+        self._chunks = chunks
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._chunks
+
+    def close(self) -> None:
+        self._chunks.close()
+
+
+class _Live(httpx.SyncByteStream):
+    """A subscription that is silent for no longer than the reader waits."""
+
+    def __init__(self, subscription: Subscription, patience: float | None) -> None:
+        self._subscription = subscription
+        self._patience = patience
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield HELLO
+        while not self._subscription.ended:
+            data = self._subscription.take(12.0 if self._patience is None else self._patience)
+            if data:
+                yield data
+            elif self._patience is not None and not self._subscription.more and not self._subscription.ended:
+                raise httpx.ReadTimeout("nothing has come")
+
+    def close(self) -> None:
+        self._subscription.close()

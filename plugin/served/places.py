@@ -1,0 +1,56 @@
+"""Where a served store is: in a folder that this process opens, or at a server elsewhere."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.kb_loader.marker import not_opened
+from oxiseq.live import LiveService
+from oxiseq.live.api import LiveRoutes
+from oxiseq.served.here import Here
+from oxiseq.served.knowledge import ServedKnowledge
+from oxiseq.served.store import ServedStore
+from oxiseq.served.wire import Wire
+from oxiseq.sparql.evaluation import Evaluations
+from oxiseq.sparql.settings import Limits
+from oxiseq.store import Store
+
+_CONNECTING, _ANSWERING = 30.0, 330.0
+"""Seconds that a server may take; to answer, a little more than its own time limit."""
+
+
+def here(folder: Path, patience: float) -> ServedStore:
+    """A folder, made if there is none. Raises OxiseqError where it cannot be used."""
+    with ExitStack() as opened:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            store = Store(str(folder))
+        except OSError as error:
+            raise not_opened(folder, error) from error
+        opened.callback(store.close)
+        service = opened.enter_context(LiveService(store, folder))
+        routes = LiveRoutes(service, Evaluations(Limits()))
+        client = httpx.Client(transport=Here(routes), base_url="http://localhost")
+        return ServedStore(str(folder), Wire(client, patience), store, opened.pop_all().close)
+
+
+def elsewhere(address: str, token: str | None, patience: float) -> ServedStore:
+    """A server. Raises UnreachableError, RefusedError, OxiseqError for what is no address."""
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    try:
+        client = httpx.Client(
+            base_url=address, headers=headers, timeout=httpx.Timeout(_CONNECTING, read=_ANSWERING)
+        )
+    except (httpx.InvalidURL, ValueError) as error:
+        raise OxiseqError(f"{address!r} is no address of a server: {error}") from error
+    wire = Wire(client, patience)
+    try:
+        wire.send("GET", "streams")  # whether it is there, is one of ours, and lets us in
+    except OxiseqError:
+        wire.close()
+        raise
+    return ServedStore(address, wire, ServedKnowledge(wire), lambda: None)

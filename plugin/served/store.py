@@ -1,0 +1,158 @@
+"""A store that is served: streams and continuous queries in a journal, beside a knowledge base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any, Final, Unpack
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.time import Time
+from oxiseq.journal import ConflictError
+from oxiseq.options import QUERY, as_data, options_for, said
+from oxiseq.options.keywords import QueryKeywords, documented
+from oxiseq.pictures.tables import html_table
+from oxiseq.query import Query
+from oxiseq.query_text import QueryLike
+from oxiseq.served.knowledge import ServedKnowledge
+from oxiseq.served.query import ServedQuery
+from oxiseq.served.stream import ServedStream
+from oxiseq.served.wire import Wire
+from oxiseq.store import Store
+
+
+class ServedStore:
+    """What `oxiseq.open(folder)` and `oxiseq.open(url)` answer: the face of `Store`, and all that goes through it is
+    durable when a method returns. `pyoxigraph.Store`'s methods are there as well, for the knowledge base.
+
+    Close it, or use it in a `with` block: a folder stays locked until then.
+    """
+
+    def __init__(self, where: str, wire: Wire, knowledge: Store | ServedKnowledge, end: Callable[[], object]) -> None:
+        """`oxiseq.open` makes it. `end` is called once, when it is closed."""
+        self.where = where
+        """The folder, or the address."""
+        self._wire, self._knowledge, self._end = wire, knowledge, end
+        self._streams: dict[str, ServedStream] = {}
+        self._lock = Lock()
+        self._closed = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in _OF_MEMORY:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._knowledge, name)
+
+    def __len__(self) -> int:
+        return len(self._knowledge)
+
+    def __iter__(self) -> Any:
+        return iter(self._knowledge)
+
+    def __contains__(self, quad: Any) -> bool:
+        return quad in self._knowledge
+
+    # --- streams and queries ------------------------------------------------------------------------
+
+    def stream(self, iri: str) -> ServedStream:
+        """The stream of this name, made if there is none."""
+        with self._lock:
+            known = self._streams.get(iri)
+        if known is not None:
+            return known
+        self._wire.send("PUT", "streams", iri)
+        with self._lock:
+            return self._streams.setdefault(iri, ServedStream(iri, self._wire))
+
+    @property
+    def streams(self) -> tuple[ServedStream, ...]:
+        """All streams, in the order in which they were made."""
+        told = self._wire.send("GET", "streams").json()["streams"]
+        return tuple(ServedStream(each["iri"], self._wire) for each in told)
+
+    @property
+    def queries(self) -> tuple[ServedQuery, ...]:
+        """The registered queries over streams."""
+        told = self._wire.send("GET", "queries").json()["queries"]
+        return tuple(ServedQuery(self._wire, each) for each in told if each["language"] != "sparql")
+
+    def find(self, name: str) -> ServedQuery:
+        """The registered query of this name. Raises UnknownError."""
+        value = self._wire.send("GET", "queries", name).json()
+        if value["language"] == "sparql":
+            raise OxiseqError(_STANDING)
+        return ServedQuery(self._wire, value)
+
+    @documented(QUERY)
+    def register(
+        self, query: QueryLike, language: str | None = None, *, name: str | None = None, replace: bool = False,
+        **options: Unpack[QueryKeywords],
+    ) -> ServedQuery:  # fmt: skip
+        """Register a continuous query, as `Store.register`; it sees the events that are pushed from now on, also after
+        this program has ended.
+
+        With a `name` that is registered already the same query is handed out again, so that a program can begin again
+        with the lines it began with; another one is refused (ConflictError), unless `replace`: then it takes its place,
+        and ids of matches go on. Raises QueryError, ConflictError, BoundError, UnreachableError.
+        """
+        if language == "sparql":
+            raise OxiseqError(_STANDING)
+        text = Query(query, language)
+        said_ = as_data(said(text.language, options))
+        _ = text.algebra  # its errors have their place in the text
+        given: dict[str, Any] = {"text": text.text, "language": text.language, **said_}
+        if replace and name is not None:
+            return ServedQuery(self._wire, self._wire.send("PUT", "queries", name, json=given).json())
+        try:
+            named = given if name is None else {**given, "name": name}
+            value = self._wire.send("POST", "queries", json=named, again=name is not None).json()
+        except ConflictError:
+            value = self._wire.send("GET", "queries", str(name)).json()
+            _check_same(value, given)
+        return ServedQuery(self._wire, value)
+
+    def advance(self, time: Time) -> None:
+        """Punctuation for all streams: no event before `time` will come any more. Streams that queries feed come after
+        those that they read."""
+        fed = {query.feeds for query in self.queries}
+        for stream in sorted(self.streams, key=lambda each: each.iri in fed):
+            stream.advance(time)
+
+    # --- its life -------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End what this program holds of it; a server goes on. May be called twice."""
+        with self._lock:
+            closed, self._closed = self._closed, True
+        if not closed:
+            self._wire.close()
+            self._end()
+
+    def __enter__(self) -> ServedStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]
+        queries = [(query.name, f"{query.found:,} matches") for query in self.queries]
+        return html_table(self.where, [*streams, *queries])
+
+    def __repr__(self) -> str:
+        return f"<oxiseq store at {self.where}>"
+
+
+_OF_MEMORY: Final = ("guard_changes", "inner", "kb", "listen", "lock", "standing", "touch", "writable")
+"""Of a `Store` in memory only."""
+_STANDING: Final = ("queries over the store itself are registered with a store in memory (oxiseq.open()), or over "
+                    "HTTP: POST /queries as application/sparql-query")  # fmt: skip
+
+
+def _check_same(there: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Raise ConflictError where another query has the name."""
+    usual = {option.name: None if option.default is None else option.kind.write(option.default)
+             for option in options_for(doors=(QUERY,)) if option.name in there}  # fmt: skip
+    other = [key for key, value in {**usual, **given}.items() if (there.get(key) or None) != (value or None)]
+    if other:
+        raise ConflictError(f"there is a query {there['name']!r} already, with another {', '.join(other)}: say "
+                            "replace=True to put this one in its place")  # fmt: skip

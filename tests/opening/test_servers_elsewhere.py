@@ -1,0 +1,179 @@
+"""What `oxiseq.open(url)` does with servers that go, refuse, or are none; and what `oxiseq.open` refuses."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opened_stores import serving
+
+import oxiseq
+from oxiseq.journal import ConflictError, CursorError
+from oxiseq.live import LiveSettings
+from oxiseq.served import RefusedError, UnreachableError
+from oxiseq.server import Tokens
+
+E = "http://e/"
+S = E + "S"
+GRAPH = f"<{E}x> <{E}p> {{}} ."
+TEXT = f"PREFIX : <{E}> SELECT ?a FROM STREAM S <{S}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :p ?a }} }}"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize("wrong", ["http://", "http://[", "https://127.0.0.1:1", "http://127.0.0.1:1"])
+def test_where_no_server_is(wrong: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(oxiseq.OxiseqError):
+        oxiseq.open(wrong, patience="100ms")
+    assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize("wrong", [3, b"x", ["a"], object()])
+def test_what_is_no_place(wrong: Any) -> None:
+    with pytest.raises((oxiseq.OxiseqError, TypeError)):
+        oxiseq.open(wrong)
+
+
+def test_a_folder_that_is_open_or_is_a_file(tmp_path: Path) -> None:
+    with oxiseq.open(tmp_path / "store"), pytest.raises(oxiseq.OxiseqError, match="open already"):
+        oxiseq.open(tmp_path / "store")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(oxiseq.OxiseqError):
+        oxiseq.open(tmp_path / "file")
+    with pytest.raises(oxiseq.OxiseqError, match="token"):
+        oxiseq.open(tmp_path / "store", token="x")
+    with pytest.raises(oxiseq.OxiseqError, match="token"):
+        oxiseq.open(token="x")  # type: ignore[call-overload]
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    for store in (oxiseq.open(), oxiseq.open(tmp_path / "store")):
+        store.close()
+        store.close()
+        with pytest.raises(oxiseq.OxiseqError, match="closed"):
+            len(store)
+
+
+def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(tmp_path / "j", Tokens("looks", "writes")) as address:
+        with pytest.raises(RefusedError):
+            oxiseq.open(address)
+        with oxiseq.open(address, token="looks") as reader, pytest.raises(RefusedError):
+            reader.stream(S)
+        monkeypatch.setenv("OXISEQ_TOKEN", "writes")
+        with oxiseq.open(address) as writer:
+            writer.stream(S).push(GRAPH.format(1), 1)
+            assert writer.stream(S).events == 1
+
+
+def test_a_server_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:
+    port = free_port()
+
+    @contextmanager
+    def up() -> Iterator[None]:
+        with serving(tmp_path / "j", port=port):
+            yield
+
+    with up(), oxiseq.open(f"http://127.0.0.1:{port}") as store:
+        query = store.register(TEXT, name="all")
+        store.stream(S).push(GRAPH.format(1), 1)
+        waiting = query.wait("120s")
+        seen = [next(waiting).id]
+
+    def back() -> None:
+        time.sleep(0.5)
+        with up():
+            done.wait(60)
+
+    done = threading.Event()
+    server = threading.Thread(target=back)
+    server.start()
+    try:
+        with oxiseq.open(f"http://127.0.0.1:{port}", patience="60s") as store:
+            store.stream(S).push(GRAPH.format(2), 2, key="two")
+            store.stream(S).push(GRAPH.format(2), 2, key="two")
+            with pytest.raises(ConflictError):
+                store.stream(S).push(GRAPH.format(3), 2, key="two")
+            query = store.register(TEXT, name="all")
+            query.cursor = seen[-1] or 0
+            store.advance(10)
+            seen.append(next(query.wait("60s")).id)
+            assert seen == [1, 2] and store.stream(S).events == 2
+    finally:
+        done.set()
+        server.join()
+
+
+def test_a_server_that_goes_while_one_waits(tmp_path: Path) -> None:
+    with serving(tmp_path / "j") as address:
+        store = oxiseq.open(address, patience="0s")
+        query = store.register(TEXT)
+    with pytest.raises(UnreachableError):
+        list(query.wait("1s"))
+    with pytest.raises(UnreachableError):
+        store.stream(S)
+    store.close()
+
+
+def test_what_is_no_longer_kept_is_told(tmp_path: Path) -> None:
+    with serving(tmp_path / "j", settings=LiveSettings(matches=5, recent=1, upkeep=0.05)) as address, \
+            oxiseq.open(address) as store:  # fmt: skip
+        query = store.register(TEXT)
+        store.stream(S).extend([(n, GRAPH.format(n)) for n in range(1, 3000)])
+        store.advance(10_000)
+        end = time.monotonic() + 60
+        while query.status["matches"]["first"] == 1 and time.monotonic() < end:
+            store.stream(S).push(GRAPH.format(1), int(time.monotonic() * 1e6))
+            time.sleep(0.05)
+        query.cursor = 0
+        with pytest.raises(CursorError):
+            next(query.wait("60s"))
+        with pytest.raises(CursorError):
+            query.matches(since=1)
+        match = None
+        while match is None:
+            with suppress(CursorError):  # more may be deleted meanwhile
+                match = next(query.wait("5s"), None)
+        assert match.id == query.cursor > 2998
+
+
+def test_a_query_is_paused_deleted_and_replaced(tmp_path: Path) -> None:
+    with oxiseq.open(tmp_path / "store") as store:
+        query = store.register(TEXT, name="all")
+        query.pause()
+        store.stream(S).push(GRAPH.format(1), 1)
+        assert query.status["state"] == "paused" and query.found == 0
+        query.resume()
+        store.advance(5)
+        assert next(query.wait("60s")).id == 1
+        other = store.register(TEXT, name="all", lateness="1s", replace=True)
+        assert (other.status["lateness"], "GPM A" in str(other.explain()) or bool(other.explain())) == ("1s", True)
+        assert "A" in other.why()
+        other.delete()
+        assert list(other.wait("5s")) == [] and other.closed and store.queries == ()
+
+
+def test_in_memory_the_newest_matches_are_kept() -> None:
+    with oxiseq.open() as store:
+        query = store.register(TEXT, keep=10)
+        for n in range(100):
+            store.stream(S).push(GRAPH.format(n), n)
+        store.advance(200)
+        with pytest.raises(CursorError):
+            next(query.wait("0s"))
+        kept = query.matches()
+        assert kept[len(kept) - 1].id == query.found == 100 and 10 <= len(kept) <= 20
+        for wrong in (0, -1, True, "10", 1.5):
+            with pytest.raises(oxiseq.OxiseqError, match="keep"):
+                store.register(TEXT, keep=wrong)  # type: ignore[call-overload]

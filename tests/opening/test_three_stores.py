@@ -1,0 +1,234 @@
+"""In memory, in a folder, at a server: one face. What is said here holds for all three."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyoxigraph as ox
+import pytest
+from opened_stores import KINDS, opened
+
+import oxiseq
+from oxiseq.journal import ConflictError, UnknownError
+
+E = "http://e/"
+S = E + "S"
+GRAPH = f"<{E}x> a <{E}T> ; <{E}p> {{}} ."
+SPASEQ = f"""PREFIX : <{E}> {{}} FROM STREAM S <{S}> WHERE {{{{ SEQ(A; B)
+    DEFINE GPM A ON S {{{{ ?x :p ?a OPTIONAL {{{{ ?x :q ?o }}}} }}}} DEFINE GPM B ON S {{{{ ?x :p ?b }}}} }}}}"""
+EP = f"PREFIX : <{E}> {{}} FROM STREAM <{S}> {{{{ {{{{ ?x :p ?a }}}} SEQ {{{{ ?x :p ?b }}}} }}}}"
+RSP = f"PREFIX : <{E}> {{}} SELECT ?x ?a FROM NAMED WINDOW :w ON <{S}> [RANGE PT2S STEP PT1S] " \
+    "WHERE {{ WINDOW :w {{ ?x :p ?a }} }}"
+RSEP = f"""PREFIX : <{E}> SELECT * FROM NAMED <{S}> WIN [RANGE PT9S SLIDE PT1S] AS :w
+    EVENT ON :w {{ ?x :p ?a }} AS E1 EVENT ON :w {{ ?x :p ?b }} AS E2 WHERE {{ MATCH {{ E1 SEQ E2 }} }}"""
+QUERIES: dict[str, tuple[str, str]] = {
+    "SPAseq": ("spaseq", SPASEQ.format("SELECT ?x ?a ?b ?o")),
+    "SPAseq, groups": ("spaseq", SPASEQ.format("SELECT ?x (COUNT(*) AS ?n)") + " GROUP BY ?x"),
+    "SPAseq, CONSTRUCT": ("spaseq", SPASEQ.format("CONSTRUCT { ?x :then ?b }")),
+    "SPAseq, ASK": ("spaseq", SPASEQ.format("ASK")),
+    "CEQL": ("ceql", f"VOCAB <{E}> SELECT * FROM S WHERE T AS x; T AS y"),
+    "EP-SPARQL": ("epsparql", EP.format("SELECT ?a ?b")),
+    "EP-SPARQL, CONSTRUCT": ("epsparql", EP.format("CONSTRUCT { ?x :then ?b }")),
+    "RSP-QL": ("rspql", RSP.format("")),
+    "RSP-QL, DSTREAM": ("rspql", RSP.format("REGISTER DSTREAM :out AS")),
+    "RSEP-QL": ("rsepql", RSEP),
+}
+PAIRS = QUERIES["SPAseq"][1]
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    with opened(request.param, tmp_path) as found:
+        yield found
+
+
+def pushed(store: Any, times: range) -> None:
+    """An event a second."""
+    for t in times:
+        store.stream(S).push(GRAPH.format(t), 1_000_000 * t)
+
+
+def eventually(found: Any, count: int) -> oxiseq.Matches:
+    """All matches, when there are so many."""
+    end = time.monotonic() + 60
+    while len(matches := found.matches()) < count and time.monotonic() < end:
+        time.sleep(0.02)
+    assert len(matches) == count
+    return matches
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_language_finds_the_same_everywhere(kind: str, tmp_path: Path) -> None:
+    events = [(1_000_000 * t, GRAPH.format(t)) for t in range(1, 5)]
+    with opened(kind, tmp_path) as store:
+        queries = {}
+        for name, (language, text) in QUERIES.items():
+            names: dict[str, Any] = {"stream_names": {"S": S}} if language == "ceql" else {}
+            queries[name] = store.register(text, language=language, name=name.replace(", ", "-"), **names)
+        assert store.stream(S).extend(events) == 4
+        store.advance(10_000_000)
+        for name, (language, text) in QUERIES.items():
+            names = {"stream_names": {"S": S}} if language == "ceql" else {}
+            expected = oxiseq.run(text, {S: events}, language=language, **names)
+            expected_here = [m for m in expected if m.at_us <= 10_000_000]
+            found = eventually(queries[name], len(expected_here))
+            assert list(found) == expected_here, name
+            assert [m.graph for m in found] == [m.graph for m in expected_here], name
+            assert sorted(m.id or 0 for m in found) == list(range(1, len(found) + 1)), name
+            assert found.to_arrow().drop_columns([]).equals(expected.to_arrow().slice(0, len(found))), name
+            assert (queries[name].found, queries[name].variables) == (len(found), expected.variables), name
+
+
+def test_iteration_waits_and_goes_on_behind_the_cursor(store: Any) -> None:
+    query = store.register(PAIRS, name="pairs")
+    assert (query.name, query.query.text, query.reads, query.variables) == ("pairs", PAIRS, (S,), ("x", "a", "b", "o"))
+    assert list(query.wait("50ms")) == []
+    pushed(store, range(1, 3))
+    store.advance(3_000_000)
+    first = next(iter(query))
+    assert (first.id, query.cursor, first["a"].value, first["b"].value) == (1, 1, "1", "2")
+    later = threading.Timer(0.2, pushed, (store, range(3, 5)))
+    later.start()
+    second = next(query.wait("30s"))
+    later.join()
+    assert (second.id, second.end, second["b"].value) == (2, datetime(1970, 1, 1, 0, 0, 3, tzinfo=UTC), "3")
+    store.advance(9_000_000)
+    eventually(query, 3)
+    query.cursor = 0
+    assert [match.id for match in query.wait("300ms")] == [1, 2, 3]
+    assert [match.id for match in query.matches(since=1)] == [2, 3]
+    assert [match.id for match in query.matches(since=1, limit=1)] == [2]
+    assert (len(query.matches(since=3)), len(query.matches(limit=0))) == (0, 0)
+
+
+def test_asynchronously_and_by_callback(store: Any) -> None:
+    query = store.register(PAIRS)
+    seen: list[int | None] = []
+    closed: list[oxiseq.Match] = []
+    listening = query.subscribe(lambda match: seen.append(match.id))
+    query.subscribe(closed.append).close()
+    time.sleep(0.3)  # a reader elsewhere has to be there first
+
+    async def three() -> list[int | None]:
+        asyncio.get_running_loop().run_in_executor(None, pushed, store, range(1, 6))
+        found = []
+        async for match in query:
+            found.append(match.id)
+            if len(found) == 3:
+                break
+        return found
+
+    assert asyncio.run(asyncio.wait_for(three(), 60)) == [1, 2, 3]
+    end = time.monotonic() + 30
+    while len(seen) < 3 and time.monotonic() < end:
+        time.sleep(0.02)
+    assert seen[:3] == [1, 2, 3] and closed == []
+    with listening:
+        pass
+    store.advance(9_000_000)
+    eventually(query, 4)
+    time.sleep(0.3)
+    assert set(seen) <= {1, 2, 3, 4}
+
+
+def test_the_knowledge_base_is_a_store_of_pyoxigraph(store: Any) -> None:
+    ann, name, people = (ox.NamedNode(E + each) for each in ("ann", "name", "people"))
+    quads = [ox.Quad(ann, name, ox.Literal("Ann")), ox.Quad(ann, name, ox.Literal("A", language="en"), people)]
+    store.extend(quads)
+    store.update(f"INSERT DATA {{ <{E}bob> <{E}name> 'Bob' }}")
+    store.load(f"<{E}cy> <{E}name> 'Cy' .".encode(), ox.RdfFormat.TURTLE, to_graph=people)
+    assert len(store) == 4 and quads[0] in store and ox.Quad(ann, name, ann) not in store
+    assert set(store.quads_for_pattern(ann, None, None)) == set(quads)
+    assert set(store.quads_for_pattern(None, None, None, ox.DefaultGraph())) == {
+        quads[0], ox.Quad(ox.NamedNode(E + "bob"), name, ox.Literal("Bob"))}  # fmt: skip
+    assert set(store.quads_for_pattern(ann, None, None, people)) == {quads[1]}
+    assert [row["n"].value for row in store.query("SELECT (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } }")] == ["2"]
+    assert bool(store.query("ASK { ?s ?p 'Bob' }")) and not bool(store.query("ASK { ?s ?p 'Dan' }"))
+    assert [t.object for t in store.query("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o FILTER(?o = 'Ann') }")] == [
+        ox.Literal("Ann")]  # fmt: skip
+    assert list(store.named_graphs()) == [people] and store.contains_named_graph(people)
+    store.remove(quads[0])
+    store.clear_graph(people)
+    assert len(store) == 1 == len(list(store))
+    assert b"Bob" in store.dump(format=ox.RdfFormat.N_QUADS)
+    store.add(quads[0])
+    store.clear()
+    assert len(store) == 0
+    with pytest.raises((oxiseq.OxiseqError, SyntaxError, ValueError)):
+        store.query("SELECT nothing")
+    with pytest.raises(AttributeError):
+        store.nothing  # noqa: B018
+
+
+def test_queries_are_enriched_from_the_knowledge_base(store: Any) -> None:
+    store.update(f"INSERT DATA {{ GRAPH <{E}k> {{ <{E}x> <{E}name> 'Ex' }} }}")
+    text = f"""PREFIX : <{E}> SELECT ?a ?name FROM STREAM S <{S}>
+        WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :p ?a GRAPH :k {{ ?x :name ?name }} }} }}"""
+    query = store.register(text)
+    pushed(store, range(1, 2))
+    store.advance(2_000_000)
+    assert next(query.wait("30s"))["name"] == ox.Literal("Ex")
+
+
+def test_names_are_taken_once(store: Any) -> None:
+    query = store.register(PAIRS, name="pairs")
+    assert store.find("pairs").query.text == PAIRS and [each.name for each in store.queries] == ["pairs"]
+    with pytest.raises(ConflictError, match="pairs"):
+        store.register(QUERIES["SPAseq, ASK"][1], name="pairs")
+    with pytest.raises(UnknownError):
+        store.find("nobody")
+    with pytest.raises(oxiseq.OxiseqError):
+        store.register(PAIRS, name="")
+    with pytest.raises(oxiseq.QueryError) as told:
+        store.register(PAIRS.replace("SEQ(A; B)", "SEQ(A; C)"))
+    assert told.value.line == 1 or told.value.line is not None
+    query.close()
+
+
+@pytest.mark.parametrize("time_", [1, datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 5, 1)])
+def test_times_as_elsewhere(store: Any, time_: Any) -> None:
+    one = f"PREFIX : <{E}> SELECT ?a FROM STREAM S <{S}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :p ?a }} }}"
+    query = store.register(one)
+    store.stream(S).push([ox.Triple(ox.NamedNode(E + "x"), ox.NamedNode(E + "p"), ox.Literal(1))], time_)
+    later = time_ + 1 if isinstance(time_, int) else time_ + timedelta(seconds=1)
+    store.stream(S).advance(later)
+    (match,) = [next(query.wait("30s"))]
+    expected = datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC) if time_ == 1 else datetime(2024, 5, 1, tzinfo=UTC)
+    assert match.at == expected
+    assert [stream.iri for stream in store.streams] == [S] and store.stream(S).events == 1
+
+
+@pytest.mark.parametrize("graph", ["<x", "<http://e/a> <http://e/b> .", 3, None, [3]])
+def test_what_is_no_graph_is_refused_and_nothing_is_stored(store: Any, graph: Any) -> None:
+    stream = store.stream(S)
+    with pytest.raises((oxiseq.OxiseqError, TypeError)):
+        stream.push(graph, 1)
+    with pytest.raises((oxiseq.OxiseqError, TypeError)):
+        stream.extend([(1, GRAPH.format(1)), (2, graph)])
+    assert stream.events == 0
+
+
+@pytest.mark.parametrize("wrong", [1, 0.5, "soon", -1, float("nan"), "-5s"])
+def test_a_bare_number_is_no_duration(store: Any, wrong: Any) -> None:
+    query = store.register(PAIRS)
+    with pytest.raises(oxiseq.OxiseqError, match="timeout"):
+        list(query.wait(wrong))
+    with pytest.raises(oxiseq.OxiseqError, match="lateness"):
+        store.register(PAIRS, lateness=wrong)
+
+
+def test_late_events_are_counted(store: Any) -> None:
+    query = store.register(PAIRS)
+    pushed(store, range(5, 7))
+    store.advance(7_000_000)
+    pushed(store, range(1, 2))
+    end = time.monotonic() + 30
+    while query.late == 0 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert query.late == 1
