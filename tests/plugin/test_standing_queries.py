@@ -476,7 +476,7 @@ def test_arguments_of_streams_and_names_that_are_taken_are_refused(store: oxiseq
     [
         ("sparql", {"keep": -1}), ("sparql", {"keep": "x"}), ("sparql", {"keep": True}), ("sparql", {"name": ""}),
         ("sparql", {"most_triples": -1}), ("sparql", {"most_rows": 1.5}), ("sparql", {"name": 5}),
-        ("rspql", {"keep": 5}), ("rspql", {"most_rows": 5}), ("spaseq", {"name": "one"}),
+        ("rspql", {"most_rows": 5}),
     ],
 )  # fmt: skip
 def test_arguments_that_make_no_sense_are_refused(store: oxiseq.Store, language: str, given: dict[str, object]) -> None:

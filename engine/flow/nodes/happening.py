@@ -19,6 +19,7 @@ from oxiseq.engine.flow.times import LATEST, NO_END, NO_START, times_at
 from oxiseq.engine.kernels.flow import happening as h
 from oxiseq.engine.kernels.flow import looking as k
 from oxiseq.engine.kernels.flow.arrangement import MOST_LOOSE
+from oxiseq.engine.kernels.flow.walking import ENTRY_AT
 from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.terms import XSD_INTEGER
@@ -62,7 +63,7 @@ class Look(KernelNode):
         self._scalars = scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.ORDER], scalars[k.WHAT] = _ORDERS[form.order], _WHAT[form.what]
         scalars[k.LIMIT] = LATEST if form.limit is None else form.limit
-        scalars[k.EARLIER], scalars[k.ENTRY_AT] = form.earlier, -1
+        scalars[k.EARLIER], scalars[ENTRY_AT] = form.earlier, -1
         loose = [np.array(part, np.int64) for part in (form.loose[:MOST_LOOSE], form.loose[MOST_LOOSE:])]
         self._memory = Pointers(k.Looking(scalars, np.array(form.key, np.int64), *loose))
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.node import Call, KernelNode
-from oxiseq.engine.kernels.flow.joining import ENTRY_AT, PLACES, SIDE, Joining, join
+from oxiseq.engine.kernels.flow.joining import PLACES, SIDE, Joining, join
+from oxiseq.engine.kernels.flow.walking import ENTRY_AT
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 
 

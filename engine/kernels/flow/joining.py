@@ -7,36 +7,27 @@ Both deltas are merged by tick, so that the output ascends. The join has no memo
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
-from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, LIVE, ROW, WEIGHT, WIDTH, Arrangement
-from oxiseq.engine.kernels.flow.arranging import first_of_chain, link_number, mask_of, sweep
+from oxiseq.engine.kernels.flow import buffers, walking
+from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, ROW, WEIGHT, WIDTH
+from oxiseq.engine.kernels.flow.arranging import mask_of, sweep
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.flow.hashing import key_tag
-from oxiseq.engine.kernels.flow.slots import fetch_slot
-from oxiseq.engine.kernels.memory.pointers import WORDS, Array, view_of
+from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
 
 (
     LEFT_AT,  # row of the left delta that comes next
     RIGHT_AT,
     SIDE,  # that the row in work is of; -1: none is in work
-    MASK_AT,  # of the other side's rows, that are walked
-    ENTRY_AT,  # next entry of the chain; -1: no chain is being walked
-    LINK_AT,  # number of its links
     PLACES,
-) = range(7)
-
+) = range(walking.PLACES, walking.PLACES + 4)
+"""Behind the place of the walk over the other side's rows."""
 _NO_SIDE, _LEFT, _RIGHT = -1, 0, 1
-_BY_KEY: Final = WORDS * Arrangement._fields.index("by_key")
-_FAR: Final = 1 << 12
-"""Entries from which on it pays to fetch memory ahead."""
-_AHEAD: Final = 8
-"""So many rows."""
 
 
 class Joining(NamedTuple):
@@ -82,20 +73,14 @@ def _pairs(J: Any, mine: Any, D: Any, i: int, count: int, other: Any, out: Any) 
     """The pairs of row `i` of a side's delta with the other side's rows."""
     at_, rows, seen = places(J), buffers.rows(D), v.seen(other)
     key, loose = v.key(mine), v.loose(mine)
-    if i + _AHEAD < count and seen.shape[0] == 1 and v.scalars(other)[LIVE] > _FAR:
-        fetch_slot(other, _BY_KEY, key_tag(rows, i + _AHEAD, 0, key, loose, 0, 0))
+    fetch_ahead(other, rows, i, count, key, loose)
     bound = mask_of(rows, i, 0, loose)
     while at_[MASK_AT] < seen.shape[0]:
-        mask = at_[MASK_AT]
-        if at_[ENTRY_AT] < 0 and seen[mask] > 0:
-            number = link_number(other, mask, mask & bound)
-            if number < 0:
-                return NEED_ROOM
-            at_[LINK_AT] = number
-            at_[ENTRY_AT] = first_of_chain(other, rows, i, key, loose, mask, mask & bound, number)
+        if not enter_chain(at_, other, rows, i, key, loose, bound):
+            return NEED_ROOM
         if at_[ENTRY_AT] >= 0 and not _walk(J, mine, D, i, other, out):
             return NEED_OUT
-        at_[MASK_AT] = mask + 1
+        at_[MASK_AT] += 1
     return DONE
 
 
@@ -113,7 +98,7 @@ def _walk(J: Any, mine: Any, D: Any, i: int, other: Any, out: Any) -> bool:
     n, room, e = top[0], at.shape[0], at_[ENTRY_AT]
     while e >= 0:
         if words[e, BORN] <= as_of < words[e, DIED] and (
-            checked.shape[0] == 0 or _compatible(my_rows, i, checked, halves, e, v.checked(other))
+            checked.shape[0] == 0 or compatible(my_rows, i, checked, halves, e, v.checked(other))
         ):
             if n == room:
                 break
@@ -127,13 +112,3 @@ def _walk(J: Any, mine: Any, D: Any, i: int, other: Any, out: Any) -> bool:
     at_[ENTRY_AT] = e
     top[0] = n
     return e < 0
-
-
-@inner
-def _compatible(rows: Any, i: int, checked: Any, halves: Any, e: int, others: Any) -> bool:
-    """Whether a row and an entry agree in the columns at `checked` and `others` where both have a value."""
-    for c in range(checked.shape[0]):
-        one, other = rows[i, checked[c]], halves[e, ROW + others[c]]
-        if one != other and one != 0 and other != 0:
-            return False
-    return True

@@ -13,14 +13,13 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
-from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, LIVE, ROW, WEIGHT, WIDTH, Arrangement
-from oxiseq.engine.kernels.flow.arranging import first_of_chain, link_number, mask_of
+from oxiseq.engine.kernels.flow import buffers, walking
+from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, ROW, WEIGHT, WIDTH
+from oxiseq.engine.kernels.flow.arranging import mask_of
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.flow.hashing import key_tag
 from oxiseq.engine.kernels.flow.moments import time_in
-from oxiseq.engine.kernels.flow.slots import fetch_slot
-from oxiseq.engine.kernels.memory.pointers import WORDS, Array, view_of
+from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
 
 START, END = 0, 2
 """Columns of an interval."""
@@ -35,22 +34,15 @@ PAIRS, WITH, WITHOUT = range(3)
     LIMIT,  # the longest interval of both
     EARLIER,  # 1: what comes at the same tick is not found
     ROW_AT,  # row of the delta that looks next
-    MASK_AT,  # of the rows that are walked
-    ENTRY_AT,  # next entry of the chain; -1: no chain is being walked
-    LINK_AT,  # number of its links
     FOUND,  # 1: the row has found something
     TIMELESS,  # 1: the arrangement has rows without a time
     SCALARS,
-) = range(11)
+) = range(walking.PLACES, walking.PLACES + 8)
+"""Behind the place of the walk over the rows that are looked at."""
 
 _NO_START: Final = 1 << 62
 _NO_END: Final = -(1 << 62)
 """Of what has no time: it is before nothing, and after nothing."""
-_BY_KEY: Final = WORDS * Arrangement._fields.index("by_key")
-_FAR: Final = 1 << 12
-"""Entries from which on it pays to fetch memory ahead."""
-_AHEAD: Final = 8
-"""So many rows."""
 
 
 class Looking(NamedTuple):
@@ -75,11 +67,10 @@ _checked: Any = view_of(Looking, "checked", np.int64)
 def look(K: int, D: int, A: int, out: int) -> int:
     """What the rows of the delta D find in the arrangement A, which has taken in its own."""
     scalars, at, count, rows = _scalars(K), buffers.at(D), buffers.count(D)[0], buffers.rows(D)
-    far = v.scalars(A)[LIVE] > _FAR and v.seen(A).shape[0] == 1
     while scalars[ROW_AT] < count:
         i = scalars[ROW_AT]
-        if far and i + _AHEAD < count and scalars[ENTRY_AT] < 0:
-            fetch_slot(A, _BY_KEY, key_tag(rows, i + _AHEAD, 0, _key(K), _loose(K), 0, 0))
+        if scalars[ENTRY_AT] < 0:
+            fetch_ahead(A, rows, i, count, _key(K), _loose(K))
         answer = _find(K, D, i, at[i] - scalars[EARLIER], A, out)
         if answer == DONE and scalars[WHAT] != PAIRS and (scalars[FOUND] != 0) == (scalars[WHAT] == WITH):
             answer = _hand_on(D, i, out)
@@ -97,16 +88,11 @@ def _find(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> int:
     scalars, rows, seen, key, loose = _scalars(K), buffers.rows(D), v.seen(A), _key(K), _loose(K)
     bound = mask_of(rows, i, 0, loose)
     while scalars[MASK_AT] < seen.shape[0] and (scalars[FOUND] == 0 or scalars[WHAT] == PAIRS):
-        mask = scalars[MASK_AT]
-        if scalars[ENTRY_AT] < 0 and seen[mask] > 0:
-            number = link_number(A, mask, mask & bound)
-            if number < 0:
-                return NEED_ROOM
-            scalars[LINK_AT] = number
-            scalars[ENTRY_AT] = first_of_chain(A, rows, i, key, loose, mask, mask & bound, number)
+        if not enter_chain(scalars, A, rows, i, key, loose, bound):
+            return NEED_ROOM
         if scalars[ENTRY_AT] >= 0 and not _walk(K, D, i, t, A, out):
             return NEED_OUT
-        scalars[MASK_AT] = mask + 1
+        scalars[MASK_AT] += 1
     return DONE
 
 
@@ -127,7 +113,7 @@ def _walk(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> bool:
             _in_order(order, start, end, to)
             and max(end, to) - min(start, from_) <= limit
             and words[e, BORN] <= t < words[e, DIED]
-            and _compatible(rows, i, checked, halves, e, others)
+            and compatible(rows, i, checked, halves, e, others)
         ):
             if scalars[WHAT] != PAIRS:
                 scalars[FOUND] = 1
@@ -146,15 +132,6 @@ def _in_order(order: int, start: int, end: int, to: int) -> bool:
     if order == BEFORE:
         return to < start and to != _NO_END and start != _NO_START
     return order == ANY or to <= end
-
-
-@inner
-def _compatible(rows: Any, i: int, checked: Any, halves: Any, e: int, others: Any) -> bool:
-    for c in range(checked.shape[0]):
-        one, other = rows[i, checked[c]], halves[e, ROW + others[c]]
-        if one != other and one != 0 and other != 0:
-            return False
-    return True
 
 
 @inner
