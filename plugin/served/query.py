@@ -214,7 +214,7 @@ class ServedQuery:
             while not other.closed:
                 try:
                     for match in other.wait():
-                        if other.closed:
+                        if other._closed.is_set():  # since the loop began
                             return
                         _called(callback, match, self.name)
                     return
