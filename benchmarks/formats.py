@@ -21,11 +21,13 @@ from benchmarks.measure import measure
 from benchmarks.report import Figure, Result, Row, Size
 from benchmarks.shapes import v_shape
 from benchmarks.windowed import COMPANY
+from oxiseq.driving import Driver
 from oxiseq.engine.events.open import write_events
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.spaseq.replay import Replay
+from oxiseq.languages.registry import FRONTS
+from oxiseq.options import Options
 
 WINDOW = 100
 """Seconds, and events, of a tumbling window."""
@@ -84,9 +86,9 @@ SELECT ?t3 ?c ?p1 ?p2 ?p3 WHERE {{
 }}"""
 
 
-def by_oxiseq(text: str, path: Path) -> Replay:
+def by_oxiseq(text: str, path: Path) -> Driver:
     """A run that reads the file, as `oxiseq.run` makes it."""
-    replay = Replay(load(text), None)
+    replay = FRONTS["spaseq"].replay(load(text), None, Options())
     replay.attach(STREAM, path)
     return replay
 

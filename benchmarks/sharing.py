@@ -32,8 +32,8 @@ from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery, Language
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
+from oxiseq.options import Options
 
 E = "http://example.org/"
 STREAM = E + "observations"
@@ -144,7 +144,7 @@ def run(kind: str, numbers: Sequence[int], size: Size) -> tuple[float, int]:
     stream, runs = Stream(terms, size.window + size.events), Runs(terms)
     for number in numbers:
         query = query_of(kind, number, size.window)
-        runs.add(front_of(query).compile(query, terms, kb, Options(None, 0))[0])
+        runs.add(front_of(query).compile(query, terms, kb, Options())[0])
     for batch in stream.pushes(0, size.window, 1000):
         runs.push(STREAM, batch)
     pushes = stream.pushes(size.window, size.window + size.events, size.push)

@@ -15,9 +15,8 @@ from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.exchange import Exchange
 from oxiseq.feed import Feed
@@ -88,7 +87,7 @@ class ContinuousQuery:
         self,
         query: QueryText,
         front: Front[Any],
-        run: AnyRun,
+        run: Run,
         shape: Shape,
         feed: Feed,
         feeders: Callable[[ContinuousQuery], tuple[ContinuousQuery, ...]],
@@ -204,7 +203,7 @@ class ContinuousQuery:
         return self._front.why(self.query.algebra, kept, kb, options, request)
 
     @property
-    def _now(self) -> AnyRun:
+    def _now(self) -> Run:
         """Its run, when it has been handed all that has come."""
         self._feed.catch_up(self._run)
         return self._run
@@ -258,7 +257,7 @@ class ContinuousQuery:
 
     @property
     def _faults(self) -> Faults:
-        return faults_of(self._now)
+        return self._now.faults
 
     @property
     def events(self) -> int:
@@ -358,7 +357,7 @@ class ContinuousQuery:
     @trusted
     def receive(self, stream: str, late: EventBatch | None, batches: Sequence[Any], exchange: Exchange) -> None:
         """What an event of `stream` has led to: late events, matches."""
-        faults = faults_of(self._run)
+        faults = self._run.faults
         if faults.count > self._warned:
             before, self._warned = self._warned, faults.count
             warn_of(faults, before)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias
 
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
-from oxiseq.engine.events.row_graphs import row_graphs
-from oxiseq.engine.run.alone import faults_of
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import named_node
-from oxiseq.late import LateBatch
+from oxiseq.late import LateBatch, as_graphs
 from oxiseq.left_out import ColumnWarning, warn_of
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
@@ -24,32 +23,19 @@ from oxiseq.sources import batches_of
 from oxiseq.unread import warn_unread
 from oxiseq.warned import warn_caller
 
-B = TypeVar("B")
-
-
-class Driven(Protocol[B]):
-    """The running state of a query, of whatever language."""
-
-    def push(self, stream: str, batch: Any) -> Any:
-        """Take events of a stream; returns the late ones, if any."""
-
-    def punctuate(self, stream: str, time: int) -> None:
-        """No event of `stream` before `time` (µs) will come."""
-
-    def advance(self) -> list[B]:
-        """Work through all that is complete by now."""
+Told: TypeAlias = Callable[[ReadReport], object] | None
+"""Who is handed the running report of a file."""
+Opener: TypeAlias = Callable[[Any, TermDictionary, OnError, NamedNode, Told], Iterator[LateBatch]]
+"""The events that have been given of a stream, as batches that its query's language takes."""
 
 
 class Driver:
     """A query and its streams, read in order of time so that little has to be kept.
 
-    `shape`: what its matches have in common; `streams`: name in the query → IRI, in its order.
+    `run`: its running state; `shape`: what its matches have in common; `streams`: name in the query → IRI, in order.
     """
 
-    run: Any
-    """The running state (a `Driven`)."""
-
-    def __init__(self, run: Driven[Any], shape: Shape, streams: Mapping[str, str]) -> None:
+    def __init__(self, run: Run, shape: Shape, streams: Mapping[str, str], opener: Opener | None = None) -> None:
         self.shape = shape
         self.terms = shape.terms
         self.reports: list[ReadReport] = []
@@ -58,6 +44,7 @@ class Driver:
         """The late events: (stream IRI, events), in order of arrival."""
         self.run = run
         self._names = streams
+        self._opener = opener or batches_of
         self._sources: dict[str, Iterator[LateBatch]] = {}
 
     @property
@@ -67,10 +54,7 @@ class Driver:
 
     def late_batches(self) -> Iterator[EventBatch]:
         """The late events, as RDF."""
-        for _, batch in self.late:
-            if not isinstance(batch, EventBatch):
-                batch = encode_events(row_graphs(batch, self.shape.vocab), self.terms)
-            yield batch
+        return (as_graphs(batch, self.terms, self.shape.vocab) for _, batch in self.late)
 
     def attach(
         self, name: str, events: Any, on_error: OnError = "stop", time_predicate: str | NamedNode = GENERATED_AT,
@@ -84,29 +68,16 @@ class Driver:
         if iri in self._sources:
             raise OxiseqError(f"the stream {name!r} is given twice")
         predicate = named_node(time_predicate, "time_predicate")
-        self._sources[iri] = self._open(events, on_error, predicate)
-
-    def _open(self, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
-        return batches_of(events, self.terms, on_error, time_predicate, self.reports.append)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What cannot be meant in what has been read."""
-        return ()
-
-    @property
-    def behind(self) -> int:
-        """At how many events matches may be missing."""
-        return 0
+        self._sources[iri] = self._opener(events, self.terms, on_error, predicate, self.reports.append)
 
     def matches(self, progress: Callable[[], None] | None = None) -> Matches:
         """All matches, in the order of `at`. Warns of events that are left out, and of `notes`."""
         block = self.shape.block(list(self.batches(progress))).ordered()
-        faults = faults_of(self.run)
+        faults = self.run.faults
         warn_of(faults)
-        for note in self.notes:
+        for note in self.run.notes:
             warn_caller(note, ColumnWarning)
-        return Matches(block, self.run.events, self.late, faults, self.behind)
+        return Matches(block, self.run.events, self.late, faults, self.run.behind)
 
     def batches(self, progress: Callable[[], None] | None = None) -> Iterator[Any]:
         """Read on, always the stream that is furthest behind; matches in order of completion."""

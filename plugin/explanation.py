@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from html import escape
 from typing import Any, Final
 
+from oxiseq.engine.flow.explain import Step
+from oxiseq.pictures.drawing import Drawing, draw
+from oxiseq.pictures.graphviz import dot
 from oxiseq.pictures.svg import Svg
 
 WITH_EQUALS: Final = "all, with equal queries that began at the same event"
@@ -13,25 +18,31 @@ WITH_EQUALS: Final = "all, with equal queries that began at the same event"
 
 
 class Explanation(ABC):
-    """What one query is compiled to. `str()` is the text."""
+    """What one query is compiled to: the fields of a dataclass. `str()` is the text."""
 
     __slots__ = ()
 
-    @abstractmethod
     def json(self) -> dict[str, Any]:
-        """As JSON values."""
+        """As JSON values, with the names of the fields."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]  # each kind is a dataclass
 
     @abstractmethod
     def __str__(self) -> str:
         """For a terminal."""
 
+    @property
     @abstractmethod
-    def dot(self) -> str:
-        """For Graphviz."""
-
-    @abstractmethod
-    def svg(self) -> Svg:
+    def drawing(self) -> Drawing:
         """The query's automaton, or the network that its events pass."""
+
+    def dot(self) -> str:
+        """That for Graphviz."""
+        return dot(self.drawing)
+
+    def svg(self) -> Svg:
+        """That as a picture."""
+        what = self.drawing
+        return draw(what.nodes, what.arrows, what.title, network=what.network)
 
     @property
     @abstractmethod
@@ -42,3 +53,12 @@ class Explanation(ABC):
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.summary)
         text = f"<details><summary>all of it</summary><pre>{escape(str(self))}</pre></details>"
         return f"<div>{self.svg()}<ul>{lines}</ul>{text}</div>"
+
+
+def operator_lines(operators: Iterable[Step]) -> Iterator[str]:
+    """Operators over rows that come and go, for a terminal."""
+    for step in operators:
+        of = f" of {', '.join(map(str, step.inputs))}" if step.inputs else ""
+        head, *more = [*step.detail, ""]
+        yield f"  {step.number}: {step.what}{of}  {head}".rstrip()
+        yield from (f"       {line}" for line in more if line)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyoxigraph import Triple
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.runs import AnyRun, Runs
+from oxiseq.engine.run.run import Run
+from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -36,7 +37,7 @@ class Feed:
         """Told whenever matches have come, or events that wait."""
         self._runs = Runs(terms)
         self._exchange = Exchange(push)
-        self._queries: dict[AnyRun, AnyQuery] = {}
+        self._queries: dict[Run, AnyQuery] = {}
         self._last_push: dict[str, float] = {}
         self._kept: dict[str, Kept] = {}
         self._terms = terms
@@ -46,7 +47,7 @@ class Feed:
         """Those registered, in that order."""
         return tuple(self._queries.values())
 
-    def add(self, run: AnyRun, query: AnyQuery, start: int | None) -> None:
+    def add(self, run: Run, query: AnyQuery, start: int | None) -> None:
         """Events go to `query` from now on."""
         self._queries[run] = query
         self._runs.add(run, start)
@@ -80,25 +81,25 @@ class Feed:
         with self.lock:
             self._hand_on(self._runs.punctuate(stream, until))
 
-    def keep_answers(self, run: AnyRun) -> None:
+    def keep_answers(self, run: Run) -> None:
         """The KB is about to change: instants up to the newest one so far keep the answers of now."""
         with self.lock:
             self.catch_up(run)
             self._runs.keep_answers(run)
 
-    def catch_up(self, run: AnyRun) -> None:
+    def catch_up(self, run: Run) -> None:
         """Hand a query what has not concerned it so far, so that its state, counters and late events are those of
         now."""
         with self.lock:
             if outcomes := self._runs.catch_up(run):
                 self._hand_on(outcomes)
 
-    def settle(self, run: AnyRun, until: int = BEFORE_ALL) -> None:
+    def settle(self, run: Run, until: int = BEFORE_ALL) -> None:
         """A query takes all that has been pushed as complete, and all before `until` (µs)."""
         with self.lock:
             self._hand_on(self._runs.settle(run, until))
 
-    def close(self, run: AnyRun) -> None:
+    def close(self, run: Run) -> None:
         """End a query: its streams count as ended, so trailing negations are decided; then it is forgotten."""
         with self.lock:
             outcomes = self._runs.close(run)
@@ -109,7 +110,7 @@ class Feed:
         """When events came last to one of the streams (monotonic clock); long ago if they never did."""
         return max((self._last_push.get(stream, 0.0) for stream in streams), default=0.0)
 
-    def _hand_on(self, outcomes: list[Outcome], stream: str = "", forget: AnyRun | None = None) -> None:
+    def _hand_on(self, outcomes: list[Outcome], stream: str = "", forget: Run | None = None) -> None:
         with self._exchange:
             for outcome in outcomes:
                 query = self._queries[outcome.run]

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from pyoxigraph import Triple
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import decode_events
+from oxiseq.engine.events.encode import decode_events, encode_events
 from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.events.time import to_datetime
 from oxiseq.engine.events.tuples import TupleRows
@@ -39,3 +39,8 @@ def late_events(late: Iterable[tuple[str, LateBatch]], terms: TermDictionary, vo
 def graphs(batch: LateBatch, terms: TermDictionary, vocab: str = "") -> Iterator[tuple[int, tuple[Triple, ...]]]:
     """(time in µs, triples) of each event."""
     return decode_events(batch, terms) if isinstance(batch, EventBatch) else row_graphs(batch, vocab)
+
+
+def as_graphs(batch: LateBatch, terms: TermDictionary, vocab: str = "") -> EventBatch:
+    """The same events as RDF."""
+    return batch if isinstance(batch, EventBatch) else encode_events(row_graphs(batch, vocab), terms)

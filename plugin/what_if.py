@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -11,11 +10,10 @@ from typing import Any
 from oxiseq.driving import Driver
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.events.faults import Faults
-from oxiseq.engine.run.alone import faults_of
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import Asked, Kb, kb_store
 from oxiseq.languages.registry import check_kb, front_of
-from oxiseq.matches.rows import EVENTS, Row, cell_key, cell_text, row_of
+from oxiseq.matches.rows import EVENTS, Row, cell_text, row_of, surplus
 from oxiseq.options import Options, fitting
 from oxiseq.query_text import QueryText
 from oxiseq.reasons.bounds import FREE, Bounds
@@ -80,7 +78,7 @@ def compared(
     columns = ("at", *(v for v in mine if v in theirs))
     if len(columns) == 1 and mine and theirs:
         raise OxiseqError(f"the answers have no variable in common: {', '.join(mine)} and {', '.join(theirs)}")
-    gained, lost = _left(new, old, columns), _left(old, new, columns)
+    gained, lost = surplus(new, old, columns), surplus(old, new, columns)
     notes = (*(f"the draft: {line}" for line in left.lines), *(f"the other: {line}" for line in other_left.lines))
     return WhatIf(columns, gained, lost, len(new) - len(gained), notes)
 
@@ -106,22 +104,9 @@ def _rows(
             row = {k: v for k, v in row_of(match).items() if not k.startswith(EVENTS)}
             rows.append((match.at_us, row))
     ordered = [row for _, row in sorted(rows, key=lambda each: each[0])]
-    return driver.shape.variables, ordered, faults_of(driver.run)
+    return driver.shape.variables, ordered, driver.run.faults
 
 
 def _names(streams: Mapping[str, str]) -> dict[str, str]:
     """Name or IRI → IRI."""
     return {**{iri: iri for iri in streams.values()}, **streams}
-
-
-def _left(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> tuple[Row, ...]:
-    def key(row: Row) -> tuple[str, ...]:
-        return tuple(cell_key(row.get(name)) for name in columns)
-
-    theirs, left = Counter(map(key, others)), []
-    for row in rows:
-        if theirs[key(row)]:
-            theirs[key(row)] -= 1
-        else:
-            left.append(row)
-    return tuple(left)

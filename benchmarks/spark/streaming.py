@@ -25,7 +25,8 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.open import write_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.spaseq.replay import Replay
+from oxiseq.languages.registry import FRONTS
+from oxiseq.options import Options
 
 COMPANIES = 5_000
 IN_A_FILE = 100_000
@@ -58,7 +59,7 @@ def write(folder: Path, events: int, form: str) -> None:
 
 def engine(folder: Path, window: int) -> dict[str, Any]:
     """One engine over the files: CPU seconds and wall seconds, matches."""
-    replay = Replay(load(query(window)), None)
+    replay = FRONTS["spaseq"].replay(load(query(window)), None, Options())
     sources = sorted(folder.iterdir())
 
     def batches(terms: TermDictionary) -> Any:
@@ -67,7 +68,7 @@ def engine(folder: Path, window: int) -> dict[str, Any]:
         for file in sources:
             yield from open_events(file, terms)
 
-    warm = Replay(load(query(window)), None)
+    warm = FRONTS["spaseq"].replay(load(query(window)), None, Options())
     warm.attach("S", lambda terms: quotes(terms, 2_000, COMPANIES).batches.__iter__())
     sum(len(batch) for batch in warm.batches())
     replay.attach("S", batches)

@@ -5,7 +5,7 @@ Where it stands: events → **marks** (term_marks.py for RDF, table_marks.py for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,10 @@ class Marks:
         attribute = None if self.attribute is None else self.attribute[index]
         return Marks(self.symbol[index], self.time[index], self.partition[index], attribute, self.values[index])
 
+    def slice(self, start: int, stop: int) -> Marks:
+        """The events start, ..., stop - 1."""
+        return self.take(np.s_[start:stop])
+
     def renumbered(self, numbers: NDArray[np.int64]) -> Marks:
         """The same with other numbers of partitions: `numbers[old]`, the last one of them for those in none."""
         return Marks(self.symbol, self.time, numbers[self.partition], self.attribute, self.values)
@@ -57,10 +61,10 @@ class Marks:
         )
 
     @classmethod
-    def concat(cls, parts: Sequence[Marks]) -> Marks:
+    def concat(cls, parts: Collection[Marks]) -> Marks:
         """One after the other, one part at least."""
         if len(parts) == 1:
-            return parts[0]
+            return next(iter(parts))
         attributes = [p.attribute for p in parts if p.attribute is not None]
         return cls(
             np.concatenate([p.symbol for p in parts]),

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.terms.saved import KnownTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,9 +53,10 @@ class EventBatch:
             for name in ("time", "offset", "subject", "predicate", "object")
         )
 
-    def save(self) -> State:
-        """As a saved state; whoever asks names the ids."""
-        return {name: getattr(self, name) for name in ("time", "offset", "subject", "predicate", "object")}
+    def save(self, terms: SavedTerms) -> State:
+        """As a saved state."""
+        subject, predicate, object_ = (terms.ids(column) for column in self.ids)
+        return {"time": self.time, "offset": self.offset, "subject": subject, "predicate": predicate, "object": object_}
 
     @classmethod
     def restored(cls, state: State, terms: KnownTerms) -> EventBatch:

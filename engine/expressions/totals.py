@@ -185,6 +185,8 @@ def _in(kind: int, value: Value) -> Value:
     return Value(*promoted(value, value)[:2]) if kind in (kinds.FLOAT, kinds.DOUBLE) else value
 
 
+_MOST_JOINED: Final = 1_000_000
+"""Values of GROUP_CONCAT; of more it is unbound."""
 _IN_ORDER: Final = frozenset(["MIN", "MAX", "SAMPLE", "GROUP_CONCAT"])
 """What would hang on the order of values: matches that end at once have none, so blank nodes stand as they came to be,
 behind all others, and those by their texts."""
@@ -208,6 +210,8 @@ class BagTotal:
     def term(self) -> Term:
         name = self._aggregate.name
         once = self._aggregate.distinct or name in ("MIN", "MAX", "SAMPLE")
+        if not once and sum(self._bag.values()) > _MOST_JOINED:
+            raise ExpressionError("too many values to be joined")
         values: list[Term | None] = []
         for value in sorted(self._bag, key=self._place) if name in _IN_ORDER else self._bag:
             values += [self._terms.term(value) if value else None] * (1 if once else self._bag[value])

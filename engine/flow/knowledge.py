@@ -116,22 +116,12 @@ class Knowledge:
 
     def _rows(self, kb: KnowledgeBase, text: str, width: int) -> Ids:
         """In an order that does not depend on the KB's."""
-        ids: dict[Term | None, int] = {None: 0}
         found = sorted((tuple(s[i] for i in range(width)) for s in kb.solutions(text)), key=_key)
-        flat = [ids[t] if t in ids else ids.setdefault(t, self._id(t)) for row in found for t in row]
-        rows = np.array(flat, np.uint32).reshape(len(found), width)
-        self._terms.hold(rows)
-        return rows
-
-    def _id(self, term: Term) -> int:
-        return self._blanks.id(term.value) if isinstance(term, BlankNode) else self._terms.intern(term)
+        return self._blanks.rows(found, width)
 
     def saved(self, made: KbAnswers, terms: SavedTerms) -> State:
         """For a snapshot."""
-        for event in made.graphs:
-            for ids in event.ids:
-                terms.ids(ids)
-        return {"graphs": [event.save() for event in made.graphs], "tables": [terms.ids(t) for t in made.tables]}
+        return {"graphs": [event.save(terms) for event in made.graphs], "tables": [terms.ids(t) for t in made.tables]}
 
     def restored(self, state: State, terms: KnownTerms) -> KbAnswers:
         """What `saved` was given."""

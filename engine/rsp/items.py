@@ -242,10 +242,8 @@ class Items:
         """The events kept."""
         place = self._graphs[0][0] if self._graphs else self.end
         graphs = EventBatch.concat([batch for _, batch in self._graphs])
-        for ids in graphs.ids:
-            terms.ids(ids)
         return {"first": self.first, "instants": self._instants, "newest": self._newest, "time": self.times.copy(),
-                "number": self.numbers.copy(), "place": place, "graphs": graphs.save()}  # fmt: skip
+                "number": self.numbers.copy(), "place": place, "graphs": graphs.save(terms)}  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""

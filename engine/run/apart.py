@@ -32,6 +32,10 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 MOST: Final = 1 << 14
 """Events of a stream that a run may be behind; some more while others catch up."""
+LARGE: Final = 1 << 22
+"""Bytes of a state that is copied once at the most for each run that leaves it."""
+
+
 class _Passed(NamedTuple):
     """Events in order that a run need not see: how many, and the time of the last."""
 
@@ -300,7 +304,10 @@ class ApartRuns:
             there.take_in(run)
             return [*outcomes, *(outcome._replace(run=run) for outcome in there.ended)]
         if len(member.runs) > 1:
+            large = run.bytes > LARGE
             member = self._members[run] = member.part(run, self._terms)
+            if large:  # or whoever reads matches and waits would have it copied time and again
+                member.equal = object()
             self._enter(member)
             self._place(member)
         ended = step(member)

@@ -1,4 +1,4 @@
-"""Which events a run has to be handed at once, since something may be found with them (`AloneRun.concern`).
+"""Which events a run has to be handed at once, since something may be found with them (`Run.concern`).
 
 A *key* of a triple is its predicate's id; or, with its object's id in the upper half, both. A triple pattern with a
 constant predicate is matched only by triples that have its key, so an event without a run's keys brings it no rows.

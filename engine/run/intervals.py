@@ -8,7 +8,7 @@ Instants are worked through many at a time, unless rules feed each other: then o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -127,7 +127,7 @@ class IntervalRun(KbRun):
 
     # --- events -----------------------------------------------------------------------------------------
 
-    def push(self, stream: str, batch: EventBatch) -> EventBatch | None:
+    def push(self, stream: str, batch: EventBatch) -> Any:
         """Take events of a stream in order of arrival; returns the late ones, if any. Call `advance` for answers.
 
         Events that are no intervals are left out (`faults`).
@@ -136,8 +136,7 @@ class IntervalRun(KbRun):
         if wrong is not None:
             self.faults = self.faults.more(wrong)
             batch = batch.take(wrong.fit)
-        late = self._arrivals.push(self.plan.streams.index(stream), batch)
-        return late if len(late) else None
+        return super().push(stream, batch)
 
     def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
         """Those that are no intervals."""

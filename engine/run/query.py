@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
@@ -19,6 +18,7 @@ from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.finder import Finder, Part, of_all
 from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.teller import Teller
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
@@ -28,7 +28,7 @@ CHUNK = 16_384
 """Instants worked through at a time, so that memory does not grow with a batch."""
 
 
-class QueryRun:
+class QueryRun(Run):
     """The running state of a query.
 
     `start` is the t of tumbling windows (default: the first event's time), `lateness` in microseconds.
@@ -40,7 +40,7 @@ class QueryRun:
         self, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase,
         start: int | None = None, lateness: int = 0, capacities: Capacities | None = None,
     ) -> None:
-        self.plan = plan
+        self._plan = plan
         self.matches = 0
         self.resets = Resets()
         self.clock = Clock(len(plan.streams), lateness, start)
@@ -55,28 +55,20 @@ class QueryRun:
         """The terms of all that it may still look at but for its finder's and its teller's (see `TermDictionary`)."""
         yield from self.clock.held_ids()
 
+    @property
+    def plan(self) -> QueryPlan:
+        return self._plan
+
+    @property
+    def order(self) -> Clock:
+        return self.clock
+
     # --- a query by itself --------------------------------------------------------------------------
-
-    def push(self, stream: str, batch: EventBatch) -> EventBatch:
-        """Take events of a stream in order of arrival; returns the late ones. Call `advance` for matches."""
-        return self.clock.push(self.plan.streams.index(stream), batch)
-
-    def punctuate(self, stream: str, time: int) -> None:
-        """No event of `stream` before `time` (µs) will come."""
-        self.clock.advance(self.plan.streams.index(stream), time)
-
-    def settle(self) -> None:
-        """Take every instant seen so far as complete: what comes for it from now on is late."""
-        self.clock.settle()
-
-    def close(self) -> None:
-        """The streams have ended; trailing negations are decided."""
-        self.clock.close()
 
     def advance(self) -> list[MatchBatch]:
         """Work through all instants that are complete by now; the matches found, in order."""
         found = self.work(self.clock.take())
-        while self.clock.ready:
+        while self.clock.complete():
             found += self.work(self.clock.take())
         return found
 
@@ -174,19 +166,15 @@ class QueryRun:
             finder = self.finder.copy()
             self.share(finder, self.teller.copy(finder.rows))
 
-    @property
-    def lateness(self) -> int:
-        """How much a stream may be out of order, in microseconds."""
-        return self.clock.lateness
-
-    @property
-    def open(self) -> bool:
-        """Whether events wait for their instant to be complete."""
-        return self.clock.open
-
     # --- saved and restored -------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms) -> State:
+        return {"clock": self.clock.save(terms), **self.save_own(terms)}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        self.restore_own(state, Clock.restored(state["clock"], terms), terms)
+
+    def save_own(self, terms: SavedTerms) -> State:
         """Its state between batches, but for the clock, which it may share: that is named before.
 
         Of the KB only what has been answered for instants up to now is saved: for rows that matches may still be made
@@ -200,7 +188,7 @@ class QueryRun:
             "kept": self.finder.answers.save(terms),
         }  # fmt: skip
 
-    def restore(self, state: State, clock: Clock, terms: KnownTerms) -> None:
+    def restore_own(self, state: State, clock: Clock, terms: KnownTerms) -> None:
         """Go on from a saved state, with a clock in the state of then; for a run that has not seen any event."""
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
@@ -287,17 +275,6 @@ class QueryRun:
         if self.finder.by_number:
             return None
         return min([*self.finder.deadlines, *self.teller.deadlines(self.finder.window_start)], default=None)
-
-    @property
-    def newest(self) -> int:
-        """The time (µs) of the newest event, whoever has seen it: a run that is restored knows it too."""
-        return self.clock.newest
-
-    @property
-    def silence(self) -> int | None:
-        """How long (µs) nothing may come, behind the newest event, until `deadline` has passed; None without one."""
-        deadline = self.deadline
-        return None if deadline is None else deadline + 1 - self.clock.newest
 
 
 class _Counters(NamedTuple):

@@ -113,10 +113,7 @@ class Recent:
     def save(self, terms: SavedTerms) -> State:
         """Its state, if it is complete."""
         whole = self.whole
-        for batch in whole:
-            for ids in batch.ids:
-                terms.ids(ids)
-        return {"last": self._last, "events": [batch.save() for batch in whole]}
+        return {"last": self._last, "events": [batch.save(terms) for batch in whole]}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for one that has not seen any event."""

@@ -10,7 +10,7 @@ Queries of one store may share their state, as long as it is the same (together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,10 +192,9 @@ class RspRun(KbRun):
 
     # --- events in, answers out ---------------------------------------------------------------------
 
-    def push(self, stream: str, batch: EventBatch) -> EventBatch | None:
+    def push(self, stream: str, batch: EventBatch) -> Any:
         self._on_its_own()
-        late = self._arrivals.push(self._plan.streams.index(stream), batch)
-        return late if len(late) else None
+        return super().push(stream, batch)
 
     def punctuate(self, stream: str, time: int) -> None:
         self._on_its_own()

@@ -1,14 +1,14 @@
 """The registered queries of a store, of all languages.
 
 SPAseq queries share clocks and matching (shared.py); those over windows share their state as long as it is the same
-(together.py); each other query has an order of its own (alone.py) and is handed events only when something may come of
+(together.py); each other query is handed events only when something may come of
 them (apart.py). Of those, equal ones that are in the same state are one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.alone import AloneRun
@@ -17,13 +17,12 @@ from oxiseq.engine.run.equal import equal_by
 from oxiseq.engine.run.group import kind_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.shared import Outcome, SharedRuns
 from oxiseq.engine.run.together import Together
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-
-AnyRun: TypeAlias = QueryRun | AloneRun
 
 
 class Runs:
@@ -32,22 +31,22 @@ class Runs:
     def __init__(self, terms: TermDictionary) -> None:
         self._shared = SharedRuns(terms)
         self._apart = ApartRuns(terms)
-        self._number: dict[AnyRun, int] = {}
+        self._number: dict[Run, int] = {}
         self._together = Together(terms)
         self._count = 0
 
     def add(
-        self, run: AnyRun, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None
+        self, run: Run, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None
     ) -> None:
         """A query; `start` as it was given. shares: it may share its state with others. bounds: how large that may
         become; one with bounds is one with equal queries that have the same, or shares nothing. One of SPAseq has not
         seen any event yet."""
         self._number[run] = self._count
         self._count += 1
-        if not isinstance(run, AloneRun):
+        if isinstance(run, QueryRun):
             self._shared.add(run, start, shares=shares, bounds=bounds)
         elif not (shares and bounds is None and isinstance(run, RspRun) and self._is_together(run)):
-            self._apart.add(run, equal_by(run, bounds) if shares else None)
+            self._apart.add(_alone(run), equal_by(_alone(run), bounds) if shares else None)
 
     def _is_together(self, run: RspRun) -> bool:
         kind = kind_of(run)
@@ -55,19 +54,19 @@ class Runs:
             self._together.add(run, kind)
         return kind is not None
 
-    def remove(self, run: AnyRun) -> None:
+    def remove(self, run: Run) -> None:
         """Forget a query."""
         del self._number[run]
         if run in self._together:
             assert isinstance(run, RspRun)
             self._together.remove(run)
-        elif isinstance(run, AloneRun):
-            self._apart.remove(run)
-        else:
+        elif isinstance(run, QueryRun):
             self._shared.remove(run)
+        else:
+            self._apart.remove(_alone(run))
 
     @property
-    def registered(self) -> tuple[AnyRun, ...]:
+    def registered(self) -> tuple[Run, ...]:
         """In order of registration."""
         return tuple(self._number)
 
@@ -84,7 +83,7 @@ class Runs:
                     alone.append(run.save(terms))
         return {"shared": self._shared.save(terms), "alone": alone, "equal": equal}
 
-    def restore(self, state: State, runs: Sequence[AnyRun], terms: KnownTerms) -> None:
+    def restore(self, state: State, runs: Sequence[Run], terms: KnownTerms) -> None:
         """Go on from a saved state, with runs of the same plans in the same order that have not seen any event; when
         there are none yet."""
         self._shared.restore(state["shared"], [run for run in runs if isinstance(run, QueryRun)], terms)
@@ -116,40 +115,40 @@ class Runs:
         together = self._together.punctuate(stream, time, alone)
         return self._in_order(found, together, self._apart.punctuate(stream, time))
 
-    def catch_up(self, run: AnyRun | None = None) -> list[Outcome]:
+    def catch_up(self, run: Run | None = None) -> list[Outcome]:
         """Hand one query, or all, the events that have not concerned it so far, before its state, its counters or its
         late events are looked at; what has come of that."""
         runs = self._apart.runs if run is None else [run]
         return [outcome for each in runs if isinstance(each, AloneRun) for outcome in self._apart.catch_up(each)]
 
-    def stepped(self) -> set[AnyRun]:
+    def stepped(self) -> set[Run]:
         """Those whose state may be another than at the last call, but for those that share it."""
         return {*self._shared.stepped(), *self._apart.stepped()}
 
-    def keep_answers(self, run: AnyRun) -> bool:
-        """The KB is about to change, and the query has caught up: see `AloneRun.keep_answers`. Raises KbError."""
-        return self._apart.keep_answers(run) if isinstance(run, AloneRun) else self._shared.keep_answers(run)
+    def keep_answers(self, run: Run) -> bool:
+        """The KB is about to change, and the query has caught up: see `Run.keep_answers`. Raises KbError."""
+        return self._shared.keep_answers(run) if isinstance(run, QueryRun) else self._apart.keep_answers(_alone(run))
 
-    def settle(self, run: AnyRun, until: int = BEFORE_ALL) -> list[Outcome]:
+    def settle(self, run: Run, until: int = BEFORE_ALL) -> list[Outcome]:
         """One query takes everything seen so far as complete; one of SPAseq also all before `until` (µs)."""
-        if not isinstance(run, AloneRun):
+        if isinstance(run, QueryRun):
             return self._shared.settle(run, until)
-        return [_outcome(run, run.settle)] if run in self._together else self._apart.settle(run)
+        return [_outcome(run, run.settle)] if run in self._together else self._apart.settle(_alone(run))
 
-    def forget(self, run: AnyRun, at: int) -> None:
-        """One query gives up its partial matches, and has caught up before: see `AloneRun.forget`."""
-        if not isinstance(run, AloneRun):
+    def forget(self, run: Run, at: int) -> None:
+        """One query gives up its partial matches, and has caught up before: see `Run.forget`."""
+        if isinstance(run, QueryRun):
             self._shared.forget(run, at)
         elif run in self._together:
             run.forget(at)
         else:
-            self._apart.forget(run, at)
+            self._apart.forget(_alone(run), at)
 
-    def close(self, run: AnyRun) -> list[Outcome]:
+    def close(self, run: Run) -> list[Outcome]:
         """The streams have ended for one query; `remove` it afterwards."""
-        if not isinstance(run, AloneRun):
+        if isinstance(run, QueryRun):
             return self._shared.close(run)
-        return [_outcome(run, run.close)] if run in self._together else self._apart.close(run)
+        return [_outcome(run, run.close)] if run in self._together else self._apart.close(_alone(run))
 
     def _in_order(self, outcomes: list[Outcome], together: list[Outcome], apart: list[Outcome]) -> list[Outcome]:
         """In order of registration."""
@@ -159,7 +158,13 @@ class Runs:
         return sorted([*outcomes, *together, *apart], key=lambda outcome: self._number[outcome.run])
 
 
-def _outcome(run: AloneRun, step: Callable[[], Any]) -> Outcome:
+def _alone(run: Run) -> AloneRun:
+    """One that is not of SPAseq."""
+    assert isinstance(run, AloneRun)
+    return run
+
+
+def _outcome(run: Run, step: Callable[[], Any]) -> Outcome:
     """What a step does, and what can be worked through then."""
     known = run.faults.count
     try:

@@ -22,10 +22,10 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
 from oxiseq.engine.patterns.plan import StreamPlan, combine
 from oxiseq.engine.run.alike import share, share_again
-from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -35,11 +35,11 @@ Kind = tuple[tuple[str, ...], int, int | None]
 
 
 class Outcome(NamedTuple):
-    """What a step did for one query: its matches, its late events, how many events it left out (AloneRun.faults), or an
+    """What a step did for one query: its matches, its late events, how many events it left out (Run.faults), or an
     error, which has cost it the matches. `stream`: that of the late events, empty where it is the one that was pushed
     to."""
 
-    run: QueryRun | AloneRun
+    run: Run
     matches: Sequence[Any]
     late: EventBatch | None = None
     error: Exception | None = None
@@ -77,7 +77,7 @@ class SharedRuns:
         self._groups: dict[Kind, list[_Group]] = {}
         self._kinds: dict[str, dict[Kind, None]] = {}
         """By stream those of the queries that read it."""
-        self._number: dict[QueryRun | AloneRun, int] = {}
+        self._number: dict[Run, int] = {}
         self._passes: dict[Kind, _Pass] = {}
         self._count = 0
         self._stepped: set[QueryRun] = set()
@@ -132,7 +132,7 @@ class SharedRuns:
         for run, i in place.items():
             if isinstance(run, QueryRun) and run.others:
                 alike.setdefault(run.finder, []).append(i)
-        runs = [run.save(terms) for run in place if isinstance(run, QueryRun)]
+        runs = [run.save_own(terms) for run in place if isinstance(run, QueryRun)]
         return {"groups": groups, "runs": runs, "alike": list(alike.values())}
 
     def restore(self, state: State, runs: Sequence[QueryRun], terms: KnownTerms) -> None:
@@ -141,7 +141,7 @@ class SharedRuns:
             clock, start = Clock.restored(saved["clock"], terms), saved["start"]
             members = [runs[i] for i in saved["runs"]]
             for i in saved["runs"]:
-                runs[i].restore(state["runs"][i], clock, terms)
+                runs[i].restore_own(state["runs"][i], clock, terms)
             kind = members[0].plan.streams, clock.lateness, None if start is None else int(start)
             self._enter(_Group(kind, clock, members, set(members), set(members)))
         for places in state["alike"]:
@@ -274,7 +274,7 @@ class SharedRuns:
         found: dict[QueryRun, list[MatchBatch]] = {}
         errors: dict[QueryRun, Exception] = {}
         self._work(group, found, errors)
-        while group.clock.ready:
+        while group.clock.complete():
             self._work(group, found, errors)
         if late is not None and not len(late):
             late = None

@@ -117,7 +117,7 @@ class TupleRun(AloneRun):
             wrong = unfit(stream, batch.time, marks.fault, self._terms.attributes)
             self.faults = self.faults.more(wrong)
             marks, batch = marks.take(wrong.fit), batch.take(wrong.fit)
-        late = self._merging.push(self.plan.streams.index(stream), marks)
+        late = self._merging.take_in(self.plan.streams.index(stream), marks)
         return None if late is None else batch.take(late)
 
     def advance(self) -> list[ComplexEvents | MatchBatch]:

@@ -1,8 +1,8 @@
 """Watermarks: up to when each stream is complete, and which events are late (semantics.md 2.7).
 
 A stream's watermark is the largest time seen minus the allowed lateness, advanced also by explicit punctuation. An
-event older than it is late; what is before the watermarks of all streams is complete. The orders that events are put
-into (clock.py, arrivals.py, merging.py) add what waits until then.
+event older than it is late; what is before the watermarks of all streams is complete. What waits until then stands in
+waiting.py.
 """
 
 from __future__ import annotations
@@ -126,18 +126,6 @@ class Watermarks(ABC, Generic[S]):
         if kept.any():
             self.accepted = max(self.accepted, int(time[kept].max()))
         return late, kept
-
-    def _sort_out_one(self, mark: S, time: int) -> tuple[bool, bool]:
-        """The same for a single event: whether it is late, and whether it is to be kept."""
-        late = time < mark.at(self.lateness)
-        mark.largest = max(mark.largest, time)
-        if late:
-            self.late += 1
-            return True, False
-        if self._start is not None and time < self._start:
-            return False, False
-        self.accepted = max(self.accepted, time)
-        return False, True
 
     def _save(self) -> State:
         """Lateness, start and counters."""

@@ -1,4 +1,4 @@
-"""Which events a query over windows has to be handed at once (`AloneRun.concern`).
+"""Which events a query over windows has to be handed at once (`Run.concern`).
 
 It tells nothing as long as its windows hold no triple that a pattern asks for, if its answer is empty then; that begins
 again a window's length, and a tick, after the last such event.

@@ -27,12 +27,13 @@ from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.engine.run.clock import Clock
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.runs import AnyRun, Runs
+from oxiseq.engine.run.run import Run
+from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -44,15 +45,11 @@ _ONE: Final = "one run"
 _ALL: Final = "a store's runs"
 
 
-def save(run: AnyRun, terms: TermDictionary) -> bytes:
+def save(run: Run, terms: TermDictionary) -> bytes:
     """One run, between batches, with its clock even if others share it; `terms` is its dictionary."""
     named = SavedTerms(terms)
-    state = _with_clock(run, named) if isinstance(run, QueryRun) else run.save(named)
+    state = run.save(named)
     return pack({"kind": _ONE, "plan": fingerprint(run.plan), "state": state, "terms": named.state()})
-
-
-def _with_clock(run: QueryRun, named: SavedTerms) -> State:
-    return {"clock": run.clock.save(named), **run.save(named)}
 
 
 @overload
@@ -71,7 +68,7 @@ def restore(data: bytes, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase
 def restore(data: bytes, plan: IntervalPlan, terms: TermDictionary, kb: KnowledgeBase) -> IntervalRun: ...
 
 
-def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None = None) -> AnyRun:
+def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None = None) -> Run:
     """The run that was saved. `plan` is compiled from the same query, a SPAseq one with `terms`; only those ask `kb`.
 
     Raises SnapshotError for another query's snapshot, one of another version, and a damaged one; KbError.
@@ -79,13 +76,11 @@ def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase
     saved = _unpacked(data, _ONE)
     _check(saved["plan"], plan)
 
-    def made() -> AnyRun:
+    def made() -> Run:
         state, known = saved["state"], KnownTerms(saved["terms"], terms)
         run = _run(plan, terms, kb)
-        if isinstance(run, QueryRun):
-            run.restore(state, Clock.restored(state["clock"], known), known)
-        else:
-            run.restore(state, known)
+        run.restore(state, known)
+        if isinstance(run, AloneRun):
             run.origin = hashlib.blake2b(data, digest_size=16).digest()
         return run
 
@@ -119,7 +114,7 @@ def restore_runs(data: bytes, plans: Sequence[AnyPlan], terms: TermDictionary, k
     return _of_this_version(made)
 
 
-def _run(plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None) -> AnyRun:
+def _run(plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None) -> Run:
     """A run that has not seen any event."""
     if isinstance(plan, CeaPlan):
         return TupleRun(plan, terms)

@@ -9,15 +9,17 @@ that is neither in the KB any more nor in a row that is kept is forgotten with i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pyoxigraph import BlankNode
 
 from oxiseq.engine import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.texts import Term
 
 MOST_HELD: Final = 1024
 """So many are known again though nothing else has held them for a while."""
@@ -44,6 +46,17 @@ class KbBlanks:
             self._met.pop(known, None)  # the last one
             self._met[known] = serial
         return known
+
+    def rows(self, solutions: Sequence[Sequence[Any]], width: int) -> NDArray[np.uint32]:
+        """Terms that the KB has answered, None for unbound, as ids: u32[n, width]. The dictionary holds them."""
+        ids: dict[Any, int] = {None: 0}
+        flat = [ids[t] if t in ids else ids.setdefault(t, self._id_of(t)) for row in solutions for t in row]
+        rows = np.array(flat, np.uint32).reshape(len(solutions), width)
+        self._terms.hold(rows)
+        return rows
+
+    def _id_of(self, term: Term) -> int:
+        return self.id(term.value) if isinstance(term, BlankNode) else self._terms.intern(term)
 
     @property
     def ids(self) -> NDArray[np.uint32]:

@@ -7,7 +7,7 @@ variables hold it, and which positions may come after it, at the very next event
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from oxiseq.engine.cea.plan import CeaPlan
@@ -24,9 +24,7 @@ from oxiseq.grammar.render_ceql import (
     render_window,
 )
 from oxiseq.grammar.render_clauses import render_consumption, render_sample
-from oxiseq.pictures.drawing import Arrow, Node, draw
-from oxiseq.pictures.svg import Svg
-from oxiseq.spaseq.explain_text import quoted
+from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +70,18 @@ class CeqlExplanation(Explanation):
     atoms: tuple[AtomFacts, ...]
     positions: tuple[PositionFacts, ...]
 
-    def json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
-
     def __str__(self) -> str:
         return as_text(self)
 
-    def dot(self) -> str:
-        return as_dot(self)
-
-    def svg(self) -> Svg:
+    @property
+    def drawing(self) -> Drawing:
         """The automaton: a box per event of the formula, `:` on the arrows to the very next event, `;` to any later."""
         nodes = [Node("start", ""), *map(self._node, self.positions)]
-        arrows = [Arrow("start", f"p{p.number}", ()) for p in self.positions if p.start]
+        arrows = [Arrow("start", f"p{p.number}") for p in self.positions if p.start]
         for p in self.positions:
             ways = dict.fromkeys(p.at_once, ":") | dict.fromkeys(p.later, ";")
             arrows += [Arrow(f"p{p.number}", f"p{after}", (op,)) for after, op in ways.items()]
-        return draw(nodes, arrows, self.formula)
+        return Drawing(self.formula, nodes, arrows)
 
     def _node(self, position: PositionFacts) -> Node:
         atom = self.atoms[position.atom]
@@ -193,18 +185,3 @@ def _condition(atom: AtomFacts) -> str:
 
 def _list(numbers: Any) -> str:
     return ", ".join(map(str, numbers))
-
-
-def as_dot(e: CeqlExplanation) -> str:
-    """The automaton in Graphviz' language."""
-    lines = ["digraph query {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];',
-             '  edge [fontname="sans-serif", fontsize=10];', '  start [shape=point, label=""];']  # fmt: skip
-    for p in e.positions:
-        double = ", peripheries=2" if p.final else ""
-        label = quoted(_condition(e.atoms[p.atom]), ", ".join(p.variables))
-        lines.append(f"  p{p.number} [label={label}{double}];")
-        if p.start:
-            lines.append(f"  start -> p{p.number};")
-        lines += [f'  p{p.number} -> p{after} [label=":"];' for after in p.at_once]
-        lines += [f'  p{p.number} -> p{after} [label=";"];' for after in p.later]
-    return "\n".join([*lines, "}"]) + "\n"

@@ -18,7 +18,6 @@ from oxiseq.cli.request import RunRequest
 from oxiseq.driving import Driver
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.run.alone import faults_of
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import knowledge_of, opened
 from oxiseq.languages.graphs import missing_graphs
@@ -72,7 +71,7 @@ def run_query(
     if request.late is not None:
         write_events(replay.late_batches(), replay.terms, request.late)
     if not request.quiet:
-        for note in replay.notes:
+        for note in replay.run.notes:
             click.echo(f"note: {note}", err=True)
         click.echo(_summary(replay, count, perf_counter() - begun), err=True)
         if not count:
@@ -162,9 +161,9 @@ def _write(request: RunRequest, replay: Driver, chosen: ResultFormat, bar: Bar) 
 def _summary(replay: Driver, count: int, seconds: float) -> str:
     run = replay.run
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
-    if replay.behind:
-        parts.append(f"{replay.behind:,} behind what WITHIN still knew: matches may be missing there")
-    faults = faults_of(run)
+    if replay.run.behind:
+        parts.append(f"{replay.run.behind:,} behind what WITHIN still knew: matches may be missing there")
+    faults = run.faults
     if faults.count:
         parts.append(f"{faults.count:,} left out")
     lines = [closing(replay.reports, parts, run.events, seconds), *faults.lines]

@@ -35,7 +35,6 @@ from oxiseq.grammar.render_clauses import amount
 from oxiseq.grammar.render_forms import render_template
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.terms import RDF_TYPE
-from oxiseq.spaseq.explain_text import quoted
 
 
 def explain_intervals(plan: IntervalPlan) -> dict[str, Any]:
@@ -250,24 +249,3 @@ def _tree(operator: dict[str, Any], depth: int) -> Iterator[str]:
     yield f"{'  ' * depth}{operator['operator']}{kept}"
     for inner in operator["inputs"]:
         yield from _tree(inner, depth + 1)
-
-
-def as_dot(facts: dict[str, Any]) -> str:
-    """As a graph of operators for Graphviz."""
-    lines = ["digraph query {", "  node [shape=box];"]
-    count = 0
-
-    def add(operator: dict[str, Any]) -> int:
-        nonlocal count
-        number = count
-        count += 1
-        lines.append(f"  n{number} [label={quoted(operator['operator'])}];")
-        for inner in operator["inputs"]:
-            lines.append(f"  n{add(inner)} -> n{number};")
-        return number
-
-    for rule in facts["rules"]:
-        top = add(rule["operators"])
-        lines.append(f"  n{top} -> rule{rule['rule']};")
-    lines.append(f"  n{add(facts['operators'])} -> answers;")
-    return "\n".join([*lines, "}"]) + "\n"

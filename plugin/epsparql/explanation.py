@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from oxiseq.epsparql.explain import as_dot, as_text
+from oxiseq.epsparql.explain import as_text
 from oxiseq.explanation import Explanation
-from oxiseq.pictures.drawing import Arrow, Node, draw
-from oxiseq.pictures.svg import Svg
+from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +22,17 @@ class IntervalExplanation(Explanation):
     def __str__(self) -> str:
         return as_text(self.facts)
 
-    def dot(self) -> str:
-        return as_dot(self.facts)
-
-    def svg(self) -> Svg:
+    @property
+    def drawing(self) -> Drawing:
         """Operators from left to right, what each keeps below its name; rules have networks of their own."""
-        drawing = _Drawing()
+        network = _Network()
         for rule in self.facts["rules"]:
             name = f"rule{rule['rule']}"
-            drawing.arrows.append(Arrow(drawing.add(rule["operators"]), name, ()))
-            drawing.nodes.append(Node(name, f"rule {rule['rule']}", True))
-        drawing.arrows.append(Arrow(drawing.add(self.facts["operators"]), "answers", ()))
-        drawing.nodes.append(Node("answers", str(self.facts["form"]), True))
-        return draw(drawing.nodes, drawing.arrows, f"{self.facts['form']}: its operators", network=True)
+            network.arrows.append(Arrow(network.add(rule["operators"]), name))
+            network.nodes.append(Node(name, f"rule {rule['rule']}", True))
+        network.arrows.append(Arrow(network.add(self.facts["operators"]), "answers"))
+        network.nodes.append(Node("answers", str(self.facts["form"]), True))
+        return Drawing(f"{self.facts['form']}: its operators", network.nodes, network.arrows, network=True)
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -43,7 +40,7 @@ class IntervalExplanation(Explanation):
         return (f"streams: {' '.join(self.facts['streams'])}", *told)
 
 
-class _Drawing:
+class _Network:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.arrows: list[Arrow] = []
@@ -54,5 +51,5 @@ class _Drawing:
         name = f"n{len(self.nodes)}"
         note = f"keeps {'; '.join(operator['keeps'])}" if operator["keeps"] else ""
         self.nodes.append(Node(name, operator["operator"], note=note))
-        self.arrows += [Arrow(inner, name, ()) for inner in inputs]
+        self.arrows += [Arrow(inner, name) for inner in inputs]
         return name

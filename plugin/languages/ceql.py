@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from oxiseq.ceql import opening
 from oxiseq.ceql.explain import explain_ceql
-from oxiseq.ceql.replay import CeqlReplay
 from oxiseq.ceql.shape import ceql_shape
-from oxiseq.engine.cea.plan import compile_ceql
+from oxiseq.driving import Opener
+from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.cea import advance, facts
-from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.run.tuples import TupleRun
-from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explanation import Explanation
 from oxiseq.first_run import announce
@@ -24,7 +23,6 @@ from oxiseq.knowledge import Kb
 from oxiseq.languages.front import LOG, Front
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
-from oxiseq.reasons.ceql.events import opener
 from oxiseq.reasons.ceql.why import why_ceql
 from oxiseq.reasons.read import read_streams
 from oxiseq.reasons.report import Why, WhyRequest
@@ -51,19 +49,18 @@ class CeqlFront(Front[CeqlQuery]):
         run = TupleRun(compile_ceql(query, options.stream_names), terms, options.origin, options.lateness)
         return run, ceql_shape(run.plan, terms)
 
-    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> TupleRun:
-        assert isinstance(run, TupleRun)
-        return restore(state, run.plan, terms)
+    def names(self, query: CeqlQuery, plan: CeaPlan) -> Mapping[str, str]:
+        return dict(zip((s.name for s in query.streams), plan.streams, strict=True))
 
-    def replay(self, query: CeqlQuery, kb: Kb, options: Options) -> CeqlReplay:
-        return CeqlReplay(query, options.origin, options.lateness, options.stream_names, _naming(options))
+    def opener(self, options: Options) -> Opener:
+        return opening.opener(_naming(options))
 
     def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_ceql(compile_ceql(query))
 
     def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         plan = compile_ceql(query, options.stream_names)
-        names = dict(zip((s.name for s in query.streams), plan.streams, strict=True))
-        vocab = query.vocab or ""
-        history = read_streams(names, streams, asked.reading, opener=opener(_naming(options), vocab))
+        history = read_streams(
+            self.names(query, plan), streams, asked.reading, opener=self.opener(options), vocab=query.vocab or ""
+        )
         return why_ceql(plan, history, asked.provenance, asked.bounds)

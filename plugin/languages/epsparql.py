@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from oxiseq.engine.flow.epsparql.query import compile_intervals
+from oxiseq.driving import Opener
+from oxiseq.engine.flow.epsparql.query import IntervalPlan, compile_intervals
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow import looking, merging
 from oxiseq.engine.run.intervals import IntervalRun
-from oxiseq.engine.run.runs import AnyRun
-from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.epsparql.explain import explain_intervals
 from oxiseq.epsparql.explanation import IntervalExplanation
-from oxiseq.epsparql.replay import IntervalReplay, read_rules
+from oxiseq.epsparql.rules import open_spanned, read_rules
 from oxiseq.epsparql.shape import interval_shape
 from oxiseq.explanation import Explanation
 from oxiseq.first_run import announce
@@ -24,7 +23,7 @@ from oxiseq.knowledge import Kb, knowledge_of
 from oxiseq.languages.front import LOG, Front
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
-from oxiseq.reasons.intervals.asking import Source, opener
+from oxiseq.reasons.intervals.asking import Source
 from oxiseq.reasons.intervals.why import why_intervals
 from oxiseq.reasons.read import read_streams
 from oxiseq.reasons.report import Why, WhyRequest
@@ -47,14 +46,12 @@ class EpFront(Front[EpQuery]):
         plan = compile_intervals(query, read_rules(options.rules), options.reads, options.consumption)
         return IntervalRun(plan, terms, kb, options.origin, options.lateness), interval_shape(plan, terms)
 
-    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> IntervalRun:
-        assert isinstance(run, IntervalRun)
-        return restore(state, run.plan, terms, kb)
+    def names(self, query: EpQuery, plan: IntervalPlan) -> Mapping[str, str]:
+        named = {s.iri.value: s.name for q in (query, *plan.rules) for s in q.streams if s.name}
+        return {named.get(iri, iri): iri for iri in plan.streams}
 
-    def replay(self, query: EpQuery, kb: Kb, options: Options) -> IntervalReplay:
-        return IntervalReplay(
-            query, kb, options.rules, options.reads, options.origin, options.lateness, options.consumption
-        )
+    def opener(self, options: Options) -> Opener:
+        return open_spanned
 
     def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return IntervalExplanation(explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED)))
@@ -62,7 +59,5 @@ class EpFront(Front[EpQuery]):
     def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         rules = tuple(read_rules(options.rules))
         plan = compile_intervals(query, rules, options.reads, options.consumption)
-        named = {s.iri.value: s.name for q in (query, *rules) for s in q.streams if s.name}
-        names = {named.get(iri, iri): iri for iri in plan.streams}
-        history = read_streams(names, streams, asked.reading, opener=opener)
+        history = read_streams(self.names(query, plan), streams, asked.reading, opener=open_spanned)
         return why_intervals(Source(plan.query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)

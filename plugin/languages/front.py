@@ -9,18 +9,20 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
-from oxiseq.driving import Driver
+from oxiseq.driving import Driver, Opener
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.run import Run
+from oxiseq.engine.snapshot.saving import AnyPlan, restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explanation import Explanation
 from oxiseq.grammar.languages import Language
-from oxiseq.knowledge import Kb
+from oxiseq.knowledge import Kb, knowledge_of
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.reasons.report import Why, WhyRequest
+from oxiseq.sources import batches_of
 
 Q = TypeVar("Q")
 LOG: Final = logging.getLogger("oxiseq")
@@ -42,16 +44,25 @@ class Front(ABC, Generic[Q]):
     @abstractmethod
     def compile(
         self, query: Q, terms: TermDictionary, kb: KnowledgeBase, options: Options
-    ) -> tuple[AnyRun, Shape]:
+    ) -> tuple[Run, Shape]:
         """A run that has seen nothing, and what its matches have in common. Raises QueryError, OxiseqError, KbError."""
 
-    @abstractmethod
-    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> AnyRun:
+    def resume(self, state: bytes, run: Run, terms: TermDictionary, kb: KnowledgeBase) -> Run:
         """A run that goes on from a snapshot of a run of the same plan. Raises SnapshotError, KbError."""
+        return restore(state, cast(AnyPlan, run.plan), terms, kb)
 
-    @abstractmethod
     def replay(self, query: Q, kb: Kb, options: Options) -> Driver:
         """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""
+        run, shape = self.compile(query, TermDictionary(), knowledge_of(kb), options)
+        return Driver(run, shape, self.names(query, run.plan), self.opener(options))
+
+    def names(self, query: Q, plan: Any) -> Mapping[str, str]:
+        """Name in the query → IRI of the streams that it reads, in its order."""
+        return {iri: iri for iri in plan.streams}
+
+    def opener(self, options: Options) -> Opener:
+        """How streams that are given whole are read."""
+        return batches_of
 
     @abstractmethod
     def explain(self, query: Q, kb: Kb, rules: Sequence[str] = ()) -> Explanation:

@@ -10,8 +10,6 @@ from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.windows import advance
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.runs import AnyRun
-from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explanation import Explanation
 from oxiseq.first_run import announce
@@ -26,7 +24,6 @@ from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.reasons.rsp.asking import Source
 from oxiseq.reasons.rsp.why import why_windows
 from oxiseq.rsp.explain import explain_rsp
-from oxiseq.rsp.replay import RspReplay
 from oxiseq.rsp.shape import rsp_shape
 
 
@@ -49,13 +46,6 @@ class RspqlFront(Front[RspQuery]):
     ) -> tuple[RspRun, Shape]:
         plan = compile_rsp(query, terms, _unsaid(options))
         return RspRun(plan, terms, kb, options.origin, options.lateness), rsp_shape(plan, terms)
-
-    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> RspRun:
-        assert isinstance(run, RspRun)
-        return restore(state, run.plan, terms, kb)
-
-    def replay(self, query: RspQuery, kb: Kb, options: Options) -> RspReplay:
-        return RspReplay(query, kb, _unsaid(options), options.origin, options.lateness)
 
     def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_rsp(compile_rsp(query, TermDictionary()))

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.run.runs import AnyRun
-from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explanation import Explanation
 from oxiseq.first_run import prepare
@@ -23,7 +21,6 @@ from oxiseq.reasons.read import read_history
 from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.reasons.why import why_of
 from oxiseq.spaseq.explain import explain
-from oxiseq.spaseq.replay import Replay
 from oxiseq.spaseq.shape import spaseq_shape
 
 
@@ -42,12 +39,8 @@ class SpaseqFront(Front[Query]):
         run = QueryRun(compile_query(query, terms), terms, kb, options.origin, options.lateness)
         return run, spaseq_shape(run.plan, terms)
 
-    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> QueryRun:
-        assert isinstance(run, QueryRun)
-        return restore(state, run.plan, terms, kb)
-
-    def replay(self, query: Query, kb: Kb, options: Options) -> Replay:
-        return Replay(query, kb, options.origin, options.lateness)
+    def names(self, query: Query, plan: QueryPlan) -> Mapping[str, str]:
+        return {s.name: s.iri.value for s in query.streams}
 
     def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))

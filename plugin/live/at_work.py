@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oxiseq.engine.run.runs import AnyRun, Runs
+from oxiseq.engine.run.run import Run
+from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.live.live_query import LiveQuery
 
@@ -16,7 +17,7 @@ class AtWork:
         self.broken: list[LiveQuery] = []
         self.found: dict[LiveQuery, None] = {}
         """Those with matches that are not packed yet."""
-        self._queries: dict[AnyRun, LiveQuery] = {}
+        self._queries: dict[Run, LiveQuery] = {}
         self._readers: dict[str, dict[LiveQuery, None]] = {}
         self._kb_readers: dict[LiveQuery, None] = {}
 
@@ -43,7 +44,7 @@ class AtWork:
                 del self._readers[stream]
         return True
 
-    def of(self, run: AnyRun) -> LiveQuery:
+    def of(self, run: Run) -> LiveQuery:
         """Whose run that is."""
         return self._queries[run]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.run import Run
 from oxiseq.options import Options
 
 Policy: TypeAlias = Literal["fail", "reset"]
@@ -46,7 +46,7 @@ class Budget:
         most = self.bytes if options.state_bytes is None else options.state_bytes or None
         return Budget(records, most, self.policy if options.on_budget is None else cast(Policy, options.on_budget))
 
-    def check(self, run: AnyRun) -> None:
+    def check(self, run: Run) -> None:
         """Raises BudgetError when a run that has not seen anything is beyond it."""
         if self.bytes is None:
             return
@@ -66,7 +66,7 @@ class Watch:
     budget: Budget
     after: int
 
-    def passed(self, run: AnyRun) -> str:
+    def passed(self, run: Run) -> str:
         """In which way a run's state is beyond the budget, between batches; empty if it is not."""
         records, most = self.budget.records, self.budget.bytes
         if most is not None and run.bytes > most:

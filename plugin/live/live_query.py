@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oxiseq.engine.events.faults import Faults
-from oxiseq.engine.run.alone import faults_of
-from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.run import Run
 from oxiseq.languages.front import Front
 from oxiseq.live.budgets import Budget, Watch
 from oxiseq.matches.shape import Shape
@@ -20,7 +19,7 @@ class LiveQuery:
 
     name: str
     front: Front[Any]
-    run: AnyRun
+    run: Run
     shape: Shape
     origin: int | None
     count: int = 0
@@ -48,4 +47,4 @@ class LiveQuery:
     @property
     def faults(self) -> Faults:
         """Events that it cannot read, which it leaves out."""
-        return faults_of(self.run)
+        return self.run.faults

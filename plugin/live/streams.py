@@ -14,7 +14,6 @@ import numpy as np
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.write import quads_text
-from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import (
@@ -158,7 +157,7 @@ class Streams:
     def _left_out(self, iri: str, reading: Reading) -> tuple[int, tuple[Reason, ...]]:
         """How many events some query that reads the stream leaves out, and why."""
         runs = [(query.name, query.run) for query in self._worker.readers(iri)
-                if isinstance(query.run, AloneRun) and query.run.leaves_out]  # fmt: skip
+                if query.run.leaves_out]  # fmt: skip
         if not runs or not len(reading.time):
             return 0, ()
         with self._terms.borrowed() as terms:

@@ -5,7 +5,8 @@ Where it stands: Match → **row** → tests of patterns, what-if.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -73,3 +74,18 @@ def cell_text(cell: Cell) -> str:
             return str(cell)
         case _:
             return term_text(cell)
+
+
+def surplus(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> tuple[Row, ...]:
+    """Those of `rows` that `others` do not have, each as often as it is one too many."""
+    def key(row: Row) -> tuple[str, ...]:
+        return tuple(cell_key(row.get(name)) for name in columns)
+
+    theirs = Counter(map(key, others))
+    left = []
+    for row in rows:
+        if theirs[key(row)]:
+            theirs[key(row)] -= 1
+        else:
+            left.append(row)
+    return tuple(left)

@@ -30,17 +30,28 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """From one node to another, with lines of words."""
+    """From one node to another, with lines of words; `more`: for those who have room for them."""
 
     source: str
     target: str
-    lines: tuple[str, ...]
+    lines: tuple[str, ...] = ()
     dashed: bool = False
+    more: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What is to be drawn. The first node is the beginning; nodes that it does not reach stand in its rank. A `network`
+    has no cycles: each node stands behind all that lead to it."""
+
+    title: str
+    nodes: Sequence[Node]
+    arrows: Sequence[Arrow]
+    network: bool = False
 
 
 def draw(nodes: Sequence[Node], arrows: Sequence[Arrow], title: str, *, network: bool = False) -> Svg:
-    """The picture. The first node is the beginning; nodes that it does not reach stand in its rank. A `network` has no
-    cycles: each node stands behind all that lead to it."""
+    """The picture of a `Drawing`."""
     nodes = [replace(node, label=_cut(node.label), note=_cut(node.note)) for node in nodes]
     arrows = [Arrow(a.source, a.target, tuple(_cut(line) for line in a.lines), a.dashed) for a in arrows]
     ranks = _depths(nodes, arrows) if network else _ranks(nodes, arrows)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
+from oxiseq.driving import Opener
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Query
+from oxiseq.late import as_graphs
 from oxiseq.options import Options
+from oxiseq.sources import batches_of
 from oxiseq.unread import warn_unread
 
 
@@ -64,32 +64,19 @@ def reading_of(options: Options, span: Span | None = None) -> Reading:
     return Reading(chosen, options.origin, options.lateness, options.on_error, predicate)
 
 
-Opener: TypeAlias = Callable[[Any, TermDictionary, Reading], Iterator[EventBatch]]
-"""The events that were given of a stream, as batches."""
-
-
 def read_history(query: Query, streams: Mapping[str, Any], reading: Reading) -> History:
     """Read all that a SPAseq query reads, an event per instant. Raises EventError."""
     return read_streams({s.name: s.iri.value for s in query.streams}, streams, reading, merged=True)
 
 
-def opened(events: Any, terms: TermDictionary, reading: Reading) -> Iterator[EventBatch]:
-    """A source, a file, or (time, graph) pairs."""
-    if callable(events):
-        yield from events(terms)
-    elif isinstance(events, str | Path):
-        yield from open_events(events, terms, reading.time_predicate, reading.on_error)
-    else:
-        yield encode_events(events, terms)
-
-
 def read_streams(
     names: Mapping[str, str], streams: Mapping[str, Any], reading: Reading, *, merged: bool = False,
-    opener: Opener = opened,
+    opener: Opener = batches_of, vocab: str = "",
 ) -> History:
     """Read all streams; `names`: name in the query → IRI. `merged`: simultaneous events of a stream are one; else they
     stand in order of arrival, and what is before `origin` is not seen. A stream that the query does not read is left
-    out, with a warning. Raises EventError."""
+    out, with a warning. Tables become the graphs that their rows stand for (semantics.md 3), so that all events are
+    looked at alike; `vocab`: the namespace of their names. Raises EventError."""
     terms = TermDictionary()
     batches: dict[str, EventBatch] = {}
     late, first = 0, reading.origin
@@ -98,7 +85,8 @@ def read_streams(
         if iri not in names.values():
             warn_unread(name, names)
             continue
-        parts = list(opener(events, terms, reading))
+        given = opener(events, terms, reading.on_error, reading.time_predicate, None)
+        parts = [as_graphs(batch, terms, vocab) for batch in given]
         for part in parts:
             terms.hold(*part.ids)
         whole, behind = (in_order if merged else ordered)(parts, reading.lateness)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Sized
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from oxiseq.driving import Driven
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.reasons.bounds import Bounds
 from oxiseq.reasons.read import History, spans, within
 
-B = TypeVar("B", bound=Sized)
 STEP = 1_024
 """Instants that are worked through at a time."""
 
 
 def steps(
-    run: Driven[B], streams: Sequence[str], history: History, bounds: Bounds, instants: int | None = None
-) -> Iterator[list[B]]:
+    run: Run, streams: Sequence[str], history: History, bounds: Bounds, instants: int | None = None
+) -> Iterator[Sequence[Any]]:
     """All streams to the same time, again and again; what is found at each step. `instants` of one: STEP."""
     for span in spans(history, instants or STEP):
         bounds.check()
@@ -30,11 +29,11 @@ def steps(
 
 
 def worked(
-    run: Driven[B], streams: Sequence[str], history: History, bounds: Bounds, most: int | None,
+    run: Run, streams: Sequence[str], history: History, bounds: Bounds, most: int | None,
     instants: int | None = None,
-) -> tuple[list[B], bool]:
+) -> tuple[list[Any], bool]:
     """What is found until it is `most` (None: all); whether it is so many, so that there may be more."""
-    found: list[B] = []
+    found: list[Any] = []
     for part in steps(run, streams, history, bounds, instants):
         found += part
         if most is not None and sum(map(len, found)) >= most:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from pyoxigraph import Variable
 
@@ -13,14 +12,13 @@ from oxiseq.engine.flow.relations import Column
 from oxiseq.engine.rsp.joint import why_alone
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.run.equal import why_unequal
-from oxiseq.explanation import WITH_EQUALS, Explanation
+from oxiseq.explanation import WITH_EQUALS, Explanation, operator_lines
 from oxiseq.grammar.algebra import OnChange, OnClose
 from oxiseq.grammar.render_clauses import amount
 from oxiseq.grammar.render_rsp import render_window
 from oxiseq.grammar.render_sparql import event_pattern
-from oxiseq.pictures.svg import Svg
+from oxiseq.pictures.drawing import Drawing
 from oxiseq.rsp.picture import picture
-from oxiseq.spaseq.explain_text import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +67,11 @@ class RspExplanation(Explanation):
     into: str | None
     """The stream that answers go to."""
 
-    def json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
-
     def __str__(self) -> str:
         return as_text(self)
 
-    def dot(self) -> str:
-        return as_dot(self)
-
-    def svg(self) -> Svg:
+    @property
+    def drawing(self) -> Drawing:
         return picture(self)
 
     @property
@@ -198,27 +190,4 @@ def _lines(e: RspExplanation) -> Iterator[str]:
             bound = ", ".join(f"?{v}" for v in event.variables)
             yield f"  {event.name} on window {event.content}: {bound}, by {event.answered_by}"
         yield from (f"  MATCH {{ {match} }}" for match in e.matches)
-    yield from ["", "operators"]
-    for step in e.operators:
-        of = f" of {', '.join(map(str, step.inputs))}" if step.inputs else ""
-        head, *more = [*step.detail, ""]
-        yield f"  {step.number}: {step.what}{of}  {head}".rstrip()
-        yield from (f"       {line}" for line in more if line)
-
-
-def as_dot(e: RspExplanation) -> str:
-    """Streams, windows, events and the answer in Graphviz' language."""
-    lines = ["digraph query {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];']
-    streams = list(dict.fromkeys(w.stream for w in e.windows))
-    lines += [f"  s{i} [label={quoted(s)}, shape=ellipse];" for i, s in enumerate(streams)]
-    for window in e.windows:
-        lines.append(f"  w{window.number} [label={quoted(window.window)}];")
-        lines.append(f"  s{streams.index(window.stream)} -> w{window.number};")
-    lines.append(f"  answer [label={quoted(f'{e.form} {e.report}', 'incremental')}, peripheries=2];")
-    for i, event in enumerate(e.events):
-        lines += [f"  e{i} [label={quoted(event.name)}];", f"  w{event.content} -> e{i};", f"  e{i} -> answer;"]
-    used = {event.content for event in e.events}
-    lines += [f"  w{w.number} -> answer;" for w in e.windows if w.number not in used or w.asked]
-    return "\n".join([*lines, "}"]) + "\n"
-
-
+    yield from ["", "operators", *operator_lines(e.operators)]

@@ -5,15 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from oxiseq.pictures.drawing import Arrow, Node, draw
-from oxiseq.pictures.svg import Svg
+from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
 if TYPE_CHECKING:
     from oxiseq.engine.flow.explain import Step
     from oxiseq.rsp.explain import RspExplanation
 
 
-def picture(e: RspExplanation) -> Svg:
+def picture(e: RspExplanation) -> Drawing:
     """As a network from left to right."""
     streams = list(dict.fromkeys(w.stream for w in e.windows))
     nodes = [Node(f"s{i}", _short(s), note="stream") for i, s in enumerate(streams)]
@@ -21,18 +20,18 @@ def picture(e: RspExplanation) -> Svg:
     for w in e.windows:
         names = [*map(_short, w.names), *(["default graph"] if w.default else [])]
         nodes.append(Node(f"w{w.number}", w.window, note=", ".join(names)))
-        arrows.append(Arrow(f"s{streams.index(w.stream)}", f"w{w.number}", ()))
+        arrows.append(Arrow(f"s{streams.index(w.stream)}", f"w{w.number}"))
     for i, event in enumerate(e.events):
         nodes.append(Node(f"e{i}", f"EVENT {event.name}", note=" ".join(f"?{v}" for v in event.variables)))
-        arrows.append(Arrow(f"w{event.content}", f"e{i}", ()))
+        arrows.append(Arrow(f"w{event.content}", f"e{i}"))
     last = _operators(e, nodes, arrows)
     for i, match in enumerate(e.matches):
         nodes.append(Node(f"m{i}", f"MATCH {match}"))
-        arrows += [Arrow(name, f"m{i}", ()) for name in last]
+        arrows += [Arrow(name, f"m{i}") for name in last]
         last = [f"m{i}"]
     nodes.append(Node("answer", f"{e.form} {e.report}", True, "incremental"))
-    arrows += [Arrow(name, "answer", ()) for name in last]
-    return draw(nodes, arrows, f"{e.form}: windows and what is asked of them", network=True)
+    arrows += [Arrow(name, "answer") for name in last]
+    return Drawing(f"{e.form}: windows and what is asked of them", nodes, arrows, network=True)
 
 
 _UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less", "hull"))
@@ -55,7 +54,7 @@ def _operators(e: RspExplanation, nodes: list[Node], arrows: list[Arrow]) -> lis
             name = f"o{step.number}"
             label, *more = step.detail or ("",)
             nodes.append(Node(name, f"{step.what} {label}".strip(), note=", ".join(more)))
-            arrows += [Arrow(each, name, ()) for each in before]
+            arrows += [Arrow(each, name) for each in before]
             ahead.append([name])
     return ahead[e.root]
 
@@ -74,9 +73,9 @@ def _views(step: Step, nodes: list[Node], arrows: list[Arrow]) -> list[str]:
         views.append(name)
         window = place.removeprefix("in window ")
         source = f"w{window}" if window.isdigit() else _knowledge(nodes)
-        arrows.append(Arrow(source, name, ()))
-    arrows += [Arrow(view, filters[0], ()) for view in views if filters]
-    arrows += [Arrow(a, b, ()) for a, b in pairwise(filters)]
+        arrows.append(Arrow(source, name))
+    arrows += [Arrow(view, filters[0]) for view in views if filters]
+    arrows += [Arrow(a, b) for a, b in pairwise(filters)]
     return filters[-1:] or views
 
 

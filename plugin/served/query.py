@@ -125,7 +125,7 @@ class ServedQuery:
         the server does not answer at all within `timeout`."""
         deadline = None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6
         gone: UnreachableError | None = None
-        while not self._closed.is_set():
+        while not self._closed.is_set() and not self._wire.closed:
             silence = _SILENCE if deadline is None else min(_SILENCE, max(0.0, deadline - time.monotonic()))
             try:
                 with self._wire.listening("queries", self.name, "matches", params={"since": self.cursor},
@@ -211,17 +211,18 @@ class ServedQuery:
         other.cursor = self.found if since is None else since
 
         def work() -> None:
-            while not other.closed:
+            while not other._closed.is_set() and not self._wire.closed:
                 try:
                     for match in other.wait():
-                        if other._closed.is_set():  # since the loop began
+                        if other._closed.is_set():
                             return
                         _called(callback, match, self.name)
                     return
                 except CursorError as error:
                     LOG.warning("query %s: %s", self.name, error)
-                except OxiseqError:
-                    LOG.exception("query %s: its matches cannot be read; tried again", self.name)
+                except OxiseqError as error:
+                    if not self._wire.closed:
+                        LOG.error("query %s: its matches cannot be read; tried again: %s", self.name, error)
                     other._closed.wait(_AFTER_LOSS)
 
         threading.Thread(target=work, name=f"oxiseq-{self.name}", daemon=True).start()

@@ -44,6 +44,7 @@ class Wire:
         server knows it again; `again`: whether it may be sent twice (default: what HTTP says of the method, and what
         has a key). Raises UnreachableError, RefusedError, UnknownError, ConflictError, CursorError, BusyError,
         FullError, OxiseqError."""
+        self._check_open()
         headers = {"accept": accept}
         if kind is not None:
             headers["content-type"] = kind
@@ -76,6 +77,7 @@ class Wire:
     def listening(self, *path: str, params: Mapping[str, Any], patience: float) -> Iterator[httpx.Response]:
         """A reply of server-sent events that is under way; reading it raises httpx.ReadTimeout after `patience`
         seconds of silence. Raises as `send` does."""
+        self._check_open()
         headers = {"accept": "text/event-stream"}
         timeout = httpx.Timeout(30.0, read=max(patience, 0.001))
         try:
@@ -92,9 +94,18 @@ class Wire:
     def _unreachable(self, error: httpx.TransportError) -> UnreachableError:
         return UnreachableError(f"{self._client.base_url} does not answer: {error or type(error).__name__}")
 
+    @property
+    def closed(self) -> bool:
+        """Whether no request can be sent any more."""
+        return self._client.is_closed
+
     def close(self) -> None:
         """No request can be sent any more."""
         self._client.close()
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise OxiseqError("the store is closed")
 
 
 def _path(parts: tuple[str, ...]) -> str:

@@ -1,8 +1,8 @@
-"""Explanations for people: text, and the automaton for Graphviz."""
+"""Explanations for people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from oxiseq.spaseq.explain_facts import EdgeFacts, GpmFacts, KbFacts, SpaseqFacts, StateFacts, WaitFacts
@@ -110,47 +110,3 @@ def _wait(wait: WaitFacts) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-# --- Graphviz -------------------------------------------------------------------------------------
-
-
-def as_dot(explanation: SpaseqFacts) -> str:
-    """The automaton in Graphviz' language: states with what they carry, waits with operator, letter, conditions."""
-    lines = ["digraph query {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];',
-             '  edge [fontname="sans-serif", fontsize=10];', '  start [shape=point, label=""];']  # fmt: skip
-    for state in explanation.states:
-        peripheries = ", peripheries=2" if state.final else ""
-        lines.append(f"  s{state.number} [label={quoted(state.letter)}{peripheries}];")
-    for edge in explanation.edges:
-        lines += _dot_edge(edge)
-    if any(edge.op == "window" for edge in explanation.edges):
-        lines.append(f"  end [label={quoted(end_of(explanation.edges))}, shape=box, peripheries=2];")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def _dot_edge(edge: EdgeFacts) -> Iterator[str]:
-    source = "start" if edge.source < 0 else f"s{edge.source}"
-    without = [*bounds_of(edge), *(f"no {' '.join([g.letter, *g.conditions])}" for g in edge.guards)]
-    key = [f"key: {', '.join(edge.live)}"] if edge.live and edge.source >= 0 else []
-    if edge.op == "window":
-        yield f"  {source} -> end [style=dashed, label={quoted(*without, *key)}];"
-    for arm in edge.arms:
-        op = "" if edge.source < 0 else f"{edge.op} "
-        yield f"  {source} -> s{arm.target} [label={quoted(op + arm.letter, *arm.conditions, *without, *key)}];"
-
-
-def end_of(edges: Iterable[EdgeFacts]) -> str:
-    """What makes a match of a run that only waits, for the picture."""
-    return "time is up" if any(edge.op == "window" and edge.age for edge in edges) else "window closed"
-
-
-def bounds_of(edge: EdgeFacts) -> tuple[str, ...]:
-    """The bounds of a gap, for an arrow."""
-    return (*([edge.age] if edge.age else []), *edge.lasting)
-
-
-def quoted(*lines: str) -> str:
-    """A label of several lines."""
-    escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for line in lines)
-    return '"' + "\\n".join(escaped) + '"'

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from oxiseq.engine.flow.explain import Step, steps
 from oxiseq.engine.standing import Upheld
-from oxiseq.explanation import Explanation
-from oxiseq.pictures.drawing import Arrow, Node, draw
-from oxiseq.pictures.svg import Svg
-from oxiseq.spaseq.explain_text import quoted
+from oxiseq.explanation import Explanation, operator_lines
+from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
 _FOLLOWED: Final = "incremental: each quad that comes or goes changes the answer, nothing is asked again"
 _UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less"))
@@ -32,23 +30,13 @@ class StandingExplanation(Explanation):
     kept: int
     shared: int
 
-    def json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
-
     def __str__(self) -> str:
         return "\n".join(_lines(self)) + "\n"
 
-    def dot(self) -> str:
-        lines = ["digraph query {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];']
-        for node in self._nodes():
-            shape = ", peripheries=2" if node.name == "answer" else ""
-            lines.append(f"  {node.name} [label={quoted(node.label)}{shape}];")
-        lines += [f"  {arrow.source} -> {arrow.target};" for arrow in self._arrows()]
-        return "\n".join([*lines, "}"]) + "\n"
-
-    def svg(self) -> Svg:
-        return draw([*self._nodes()], [*self._arrows()], f"{self.form}: what is kept of the store", network=True)
+    @property
+    def drawing(self) -> Drawing:
+        title = f"{self.form}: what is kept of the store"
+        return Drawing(title, [*self._nodes()], [*self._arrows()], network=True)
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -73,9 +61,9 @@ class StandingExplanation(Explanation):
                 ahead.append(before)
                 continue
             name = f"o{step.number}"
-            yield from (Arrow(each, name, ()) for each in before)
+            yield from (Arrow(each, name) for each in before)
             ahead.append([name])
-        yield from (Arrow(name, "answer", ()) for name in ahead[-1])
+        yield from (Arrow(name, "answer") for name in ahead[-1])
 
 
 def explain_standing(upheld: Upheld) -> StandingExplanation:
@@ -98,9 +86,4 @@ def _lines(e: StandingExplanation) -> Iterator[str]:
     yield f"{e.form} {', '.join(f'?{c}' for c in e.columns)}".rstrip()
     yield f"evaluation: {e.evaluation}"
     yield f"rows: {e.rows:,}; kept for it: {e.kept:,} rows; read with others: {e.shared:,} quads"
-    yield from ["", "operators"]
-    for step in e.operators:
-        of = f" of {', '.join(map(str, step.inputs))}" if step.inputs else ""
-        head, *more = [*step.detail, ""]
-        yield f"  {step.number}: {step.what}{of}  {head}".rstrip()
-        yield from (f"       {line}" for line in more if line)
+    yield from ["", "operators", *operator_lines(e.operators)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.terms.normal import XSD
-from oxiseq.matches.rows import EVENTS, Cell, Kind, Row, Times, cell_key
+from oxiseq.matches.rows import EVENTS, Cell, Kind, Row, Times, surplus
 from oxiseq.testing.cases import Case, Expected
 from oxiseq.testing.errors import TestFileError
 from oxiseq.testing.times import reader
@@ -49,23 +48,8 @@ def difference(
         {name: _cell(case, known[name], text) for name, text in zip(columns, row, strict=True)}
         for row in expected.table.rows
     ]
-    missing, extra = _left(wanted, found, columns), _left(found, wanted, columns)
+    missing, extra = surplus(wanted, found, columns), surplus(found, wanted, columns)
     return Difference(columns, missing, extra) if missing or extra else None
-
-
-def _left(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> tuple[Row, ...]:
-    """Those of `rows` that `others` do not have, each as often as it is one too many."""
-    def key(row: Row) -> tuple[str, ...]:
-        return tuple(cell_key(row.get(name)) for name in columns)
-
-    theirs = Counter(map(key, others))
-    left = []
-    for row in rows:
-        if theirs[key(row)]:
-            theirs[key(row)] -= 1
-        else:
-            left.append(row)
-    return tuple(left)
 
 
 def _cell(case: Case, kind: Kind, text: str) -> Cell:

@@ -14,11 +14,12 @@ from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
 from oxiseq.journal import pack_events
+from oxiseq.languages.registry import FRONTS
+from oxiseq.options import Options
 from oxiseq.spark.bucket import Bucket, Packed
 from oxiseq.spark.dealing import Dealer
 from oxiseq.spark.order import Order
 from oxiseq.spark.work import Work
-from oxiseq.spaseq.replay import Replay
 
 Event = tuple[str, int, str]
 """Stream IRI, µs, N-Triples."""
@@ -99,7 +100,7 @@ def alone(text: str, events: Sequence[Event], kb: str | None, start: int | None)
     streams: dict[str, list[tuple[int, str]]] = {}
     for iri, time, graph in sorted(events, key=lambda e: e[1]):
         streams.setdefault(iri, []).append((time, graph))
-    replay = Replay(parsed(text), kb, start)
+    replay = FRONTS["spaseq"].replay(parsed(text), kb, Options(origin=start))
     for iri, pairs in streams.items():
         replay.attach(iri, pairs)
     found = replay.matches()

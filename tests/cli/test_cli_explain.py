@@ -15,7 +15,7 @@ from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.spaseq.explain import explain
-from oxiseq.spaseq.explain_text import as_dot, as_text
+from oxiseq.spaseq.explain_text import as_text
 
 RICH = query(
     "SELECT ?who", "WITHIN 90 SECONDS SLIDING", "N!; A; B+, C; (D | E)?; M!",
@@ -142,7 +142,7 @@ def test_every_corpus_query_can_be_explained(case: Case) -> None:
         assert f"state {state.number}, after {state.letter}" in as_text(made)
     targets = {arm.target for edge in made.edges for arm in edge.arms}
     assert targets == {state.number for state in made.states}
-    assert as_dot(made).count(" -> ") == sum(len(edge.arms) + (edge.op == "window") for edge in made.edges)
+    assert made.dot().count(" -> ") == sum(len(edge.arms) + (edge.op == "window") for edge in made.edges)
 
 
 def test_the_clauses_and_what_is_done_for_them(folder: Path) -> None:

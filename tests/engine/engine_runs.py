@@ -73,11 +73,11 @@ class Driven:
 
     def push(self, readings: Sequence[Reading], stream: str = STREAM) -> EventBatch:
         """Push readings; returns the late events."""
-        return self.run.push(stream, readings_batch(self.terms, readings))
+        return self.run.push(stream, readings_batch(self.terms, readings)) or EventBatch.empty()
 
     def push_text(self, events: Iterable[tuple[int, str]], stream: str = STREAM) -> EventBatch:
         """Push (time, RDF text) pairs; returns the late events."""
-        return self.run.push(stream, encode_events(events, self.terms))
+        return self.run.push(stream, encode_events(events, self.terms)) or EventBatch.empty()
 
     def advance(self) -> list[Row]:
         """The matches that are complete by now."""

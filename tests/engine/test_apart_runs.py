@@ -309,7 +309,7 @@ def test_each_query_finds_what_it_finds_alone(seed: int, most: int) -> None:
 def test_equal_queries_are_one() -> None:
     """As long as they are in the same state, and where each that leaves it does so as the others do."""
     drill = Drill(1)
-    text, options = LANGUAGES["epsparql"](drill.dice), Options(None, 0)
+    text, options = LANGUAGES["epsparql"](drill.dice), Options()
     runs = [drill.compiled(text, "epsparql", options) for _ in range(5)]
     shared = Runs(drill.terms)
     batch = encode_events([(1, drill.graph()), (2, drill.graph())], drill.terms)
@@ -338,10 +338,24 @@ def test_equal_queries_are_one() -> None:
     assert states() == [0, 1, 2, 3, 4]
 
 
+def test_who_leaves_a_large_state_stays_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "LARGE", -1)
+    drill = Drill(1)
+    text = LANGUAGES["epsparql"](drill.dice)
+    runs = [drill.compiled(text, "epsparql", Options()) for _ in range(3)]
+    for run in runs:
+        drill.runs.add(run)
+    drill.runs.push(STREAMS[0], encode_events([(1, drill.graph())], drill.terms))
+    assert vars(runs[0]) is vars(runs[1]) is vars(runs[2])
+    for run in runs[:2]:
+        drill.runs.settle(run)
+    assert len({id(vars(run)) for run in runs}) == 3
+
+
 def test_queries_that_draw_values_by_chance_are_not_one() -> None:
     drill = Drill(1)
     text = f"PREFIX : <{E}> SELECT ?r FROM STREAM :s WHERE {{ ?h :a ?v BIND(RAND() AS ?r) }}"
-    one, other = (drill.compiled(text, "epsparql", Options(None, 0)) for _ in range(2))
+    one, other = (drill.compiled(text, "epsparql", Options()) for _ in range(2))
     drill.runs.add(one)
     drill.runs.add(other)
     assert vars(one) is not vars(other)

@@ -165,6 +165,32 @@ def test_sums_of_too_many_matches_are_told_of() -> None:
         folded(4_100, "(SUM(SUM(?v)) AS ?s)")
 
 
+def test_queries_that_fold_alike_and_otherwise_tell_what_they_tell_alone() -> None:
+    """They differ in HAVING, in what is summed, and in whether matches are folded at all."""
+    template = LOOP.replace("?b :kind :b", "?b :kind :b ; :v ?v")
+    told = [("(SUM(SUM(?v)) AS ?s)", ""), ("(SUM(SUM(?v)) AS ?s)", "HAVING (COUNT(*) > 10)"),
+            ("(SUM(COUNT(B)) AS ?s)", ""), ("(COUNT(*) AS ?s)", ""), ("(MAX(SUM(?v)) AS ?s)", "")]  # fmt: skip
+    texts = [template.format(window="", tail=tail).replace("(COUNT(*) AS ?n)", columns) for columns, tail in told]
+    value = ' <http://e/x{0}> <http://e/v> "{0}"^^<http://www.w3.org/2001/XMLSchema#integer> .'
+    events = [(time, (KIND + value).format(time, kind)) for time, kind in enumerate("abbcbabcbbc")]
+    alone = [[(m.at_us, m["s"]) for m in oxiseq.run(text, {"http://e/s": events})] for text in texts]
+    store = oxiseq.Store()
+    queries = [store.register(text) for text in texts]
+    for event in events:
+        store.stream("http://e/s").push(event[1], event[0])
+    store.advance(1_000)
+    assert [[(m.at_us, m["s"]) for m in q.wait("0s", idle="0s")] for q in queries] == alone
+    assert [len(rows) for rows in alone] == [3, 2, 3, 3, 3]
+
+
+def test_what_would_join_too_many_values_is_unbound() -> None:
+    """Counted matches may be 2^200."""
+    (row,) = folded(200, "(COUNT(*) AS ?n) (GROUP_CONCAT(?a) AS ?x)")
+    assert row == {"n": str(2**200 - 1)}
+    (row,) = folded(2, "(GROUP_CONCAT(STR(?a)) AS ?x)")
+    assert row == {"x": "http://e/x0 http://e/x0 http://e/x0"}
+
+
 def test_explain_says_how() -> None:
     counted = query("A; B", "WITHIN 5 MINUTES", "SELECT ?k (COUNT(*) AS ?n)", **KEYED) + " GROUP BY ?k"
     assert "matches are counted as they are found, apart by ?k" in oxiseq.Query(counted).explain().clauses

@@ -174,6 +174,23 @@ def test_ceql_queries_are_stored_as_rows(tmp_path: Path) -> None:
         assert first.events(0) == {"x": ((stream, 2_000_000),), "y": ((stream, 3_000_000),)}
 
 
+def test_aggregates_of_ceql_are_stored_as_rows_and_go_on_after_a_restart(tmp_path: Path) -> None:
+    text = PAIRS.replace("SELECT x, y", "SELECT COUNT(*) AS n")
+    stream = f"{EX}ceql"
+    with live(tmp_path) as service:
+        service.queries.register("counts", text, "ceql")
+        push(service, Batch(stream, "1", tuples(("A", 1), ("A", 2), ("B", 3))))
+        service.streams.advance(stream, 4_000_000)
+        rest(service)
+    with live(tmp_path) as service:
+        push(service, Batch(stream, "2", tuples(("B", 4), ("C", 5))))
+        service.streams.advance(stream, 100_000_000)
+        rest(service)
+        parts = service.journal.matches.read("counts")
+        assert {part.heading.variables for part in parts} == {("n",)}
+        assert [row[0] and row[0].split('"')[1] for part in parts for row in part.rows()] == ["2", "2"]
+
+
 def test_silence_completes_the_newest_instant_and_stands_in_the_log(tmp_path: Path) -> None:
     with live(tmp_path, LiveSettings(idle=0.05)) as service:
         service.queries.register("alarm", ALARM)

@@ -1,4 +1,4 @@
-"""`oxiseq.explain` of every language: text, JSON, Graphviz, and a picture that is well-formed and shows the plan."""
+"""`Query.explain` of every language: text, JSON, Graphviz, and a picture that is well-formed and shows the plan."""
 
 from __future__ import annotations
 

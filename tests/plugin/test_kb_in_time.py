@@ -19,7 +19,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
@@ -173,7 +173,7 @@ class Life:
 
     def begin(self) -> None:
         self.terms, self.kb = TermDictionary(), StoreKb(self.store)
-        self.run: AnyRun
+        self.run: Run
         self.run, self.shape = self.front.compile(self.query, self.terms, self.kb, self.options)
 
     def set(self, key: str, values: set[int]) -> None:

@@ -26,6 +26,7 @@ from oxiseq.live.api.openapi import SCHEMAS
 from oxiseq.options import HISTORY, OPTIONS, QUERY, SOURCES, STATE, Options, as_data, options_for, said, said_as_data
 from oxiseq.options.keywords import QueryKeywords, RunKeywords, WhyKeywords
 from oxiseq.options.reference import reference
+from oxiseq.served.store import ServedStore
 from oxiseq.server import ServerSettings, create_app
 from oxiseq.sparql import SparqlEndpoint
 from oxiseq.testing.run import run_file
@@ -76,10 +77,11 @@ def test_python_has_them_as_keywords() -> None:
     assert set(QueryKeywords.__annotations__) == names(QUERY)
     assert set(RunKeywords.__annotations__) == names(QUERY, SOURCES)
     assert set(WhyKeywords.__annotations__) == names(QUERY, SOURCES, HISTORY)
-    own = {"self", "query", "streams", "kb", "language", "other"}
+    own = {"self", "query", "streams", "kb", "language", "other", "name", "keep", "replace"}
     for function, doors in (
         (oxiseq.run, (QUERY, SOURCES)), (oxiseq.Query.run, (QUERY, SOURCES)), (oxiseq.Query.compare, (QUERY, SOURCES)),
         (oxiseq.Query.why, (QUERY, SOURCES, HISTORY)), (oxiseq.Store.register, (QUERY,)),
+        (ServedStore.register, (QUERY,)),
     ):  # fmt: skip
         parameters = inspect.signature(function).parameters
         assert set(parameters) - own == names(*doors)

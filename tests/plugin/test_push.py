@@ -142,4 +142,4 @@ def test_times_are_texts_too() -> None:
     stream.push(paid(1), "1970-01-01")
     stream.extend([("1970-01-01T00:00:01Z", paid(10)), ("1970-01-01T01:00:02+01:00", paid(100))])
     stream.advance("1970-01-02")
-    assert [match.at_us for match in found.matches(timeout=0)] == [0, 1_000_000, 2_000_000]
+    assert [match.at_us for match in found.wait("0s")] == [0, 1_000_000, 2_000_000]

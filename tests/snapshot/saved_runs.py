@@ -84,7 +84,7 @@ class Life:
     def push(self, iri: str, event: tuple[int, str]) -> None:
         if iri in self.plan.streams:
             late = self.run.push(iri, encode_events([event], self.terms))
-            self.late += late.time.tolist()
+            self.late += [] if late is None else late.time.tolist()
 
     def advance(self) -> None:
         """Take what is complete; afterwards free all terms that nobody holds."""

@@ -49,7 +49,7 @@ def test_a_run_that_forgets_is_as_one_that_begins(name: str, room: Capacities | 
     new = beginner(old)
     for reading in random_readings(len(name), 200, "aabbcn", 6 if "partitions" in name else 2, 9):
         new.run.push(STREAM, readings_batch(new.terms, [reading]))
-    while new.run.clock.ready:
+    while new.run.clock.complete():
         new.run.clock.take()  # complete, and not worked on
     records, completed = old.run.records, old.run.clock.completed
     assert records > 5

@@ -27,7 +27,8 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.run.runs import AnyRun, Runs
+from oxiseq.engine.run.run import Run
+from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.saving import restore_runs, save_runs
@@ -51,7 +52,7 @@ class World:
 
     def register(self, text: str, lateness: int, start: int | None) -> Given:
         plan = self.plan(text)
-        run: AnyRun
+        run: Run
         if isinstance(plan, CeaPlan):
             run = TupleRun(plan, self.terms, start, lateness)
         else:

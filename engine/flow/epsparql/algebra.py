@@ -93,36 +93,35 @@ class OptionalPlan:
     """What no row outlasts that is of use; one that does still has its partner, and is not alone."""
 
 
+class _OfMain:
+    """Rows of `main`, or some of them."""
+
+    __slots__ = ()
+    main: Plan
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.main.columns
+
+    @property
+    def certain(self) -> frozenset[Column]:
+        return self.main.certain
+
+
 @dataclass(frozen=True, slots=True)
-class MinusPlan:
+class MinusPlan(_OfMain):
     """Rows of `main` for which `other` has none that agrees, shares a bound variable and ended by then."""
 
     main: Plan
     other: Plan
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.main.columns
-
-    @property
-    def certain(self) -> frozenset[Column]:
-        return self.main.certain
-
 
 @dataclass(frozen=True, slots=True)
-class TestPlan:
+class TestPlan(_OfMain):
     """Rows of `main` that pass a test."""
 
     main: Plan
     test: ExistsTest
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.main.columns
-
-    @property
-    def certain(self) -> frozenset[Column]:
-        return self.main.certain
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,19 +134,11 @@ class UnionPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class FilterPlan:
-    """Rows that satisfy all conditions."""
+class FilterPlan(_OfMain):
+    """Rows of `main` that satisfy all conditions."""
 
-    child: Plan
+    main: Plan
     conditions: tuple[Expression, ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.child.columns
-
-    @property
-    def certain(self) -> frozenset[Column]:
-        return self.child.certain
 
 
 @dataclass(frozen=True, slots=True)

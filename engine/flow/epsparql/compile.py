@@ -472,7 +472,7 @@ def push(plan: Plan, condition: Expression) -> Plan:
             return replace(plan, child=push(child, condition))
         case FilterPlan(child, conditions):
             pushed = push(child, condition)
-            if isinstance(pushed, FilterPlan) and pushed.child is child:
+            if isinstance(pushed, FilterPlan) and pushed.main is child:
                 return FilterPlan(child, (*conditions, condition))
             return FilterPlan(pushed, conditions)
     return _kept(plan, condition)
@@ -480,7 +480,7 @@ def push(plan: Plan, condition: Expression) -> Plan:
 
 def _kept(plan: Plan, condition: Expression) -> Plan:
     if isinstance(plan, FilterPlan):
-        return FilterPlan(plan.child, (*plan.conditions, condition))
+        return FilterPlan(plan.main, (*plan.conditions, condition))
     return FilterPlan(plan, (condition,))
 
 

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.flow.epsparql.algebra import Place, Plan, TimelessPlan, TriplePlan, everything
 from oxiseq.engine.flow.epsparql.rows import Column
@@ -20,7 +20,6 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.terms.texts import Term
 
 Ids: TypeAlias = NDArray[np.uint32]
 Asking: TypeAlias = Callable[[str, int], Ids]
@@ -85,26 +84,12 @@ class KnowledgeReader:
 
     def answer(self, kb: KnowledgeBase) -> Knowledge:
         """Ask for it."""
-        ids: dict[Term, int] = {}
-
         def ask(text: str, width: int) -> Ids:
-            rows = [[self._id(solution[i], ids) for i in range(width)] for solution in kb.solutions(text)]
-            found = np.array(rows, np.uint32).reshape(len(rows), width)
-            self._terms.hold(found)
-            return found
+            return self._blanks.rows([tuple(s[i] for i in range(width)) for s in kb.solutions(text)], width)
 
         asked = Knowledge({}, ask)
         asked.ask_all(self._plans)
         return Knowledge(asked.known)
-
-    def _id(self, term: Term | None, ids: dict[Term, int]) -> int:
-        if term is None:
-            return 0
-        known = ids.get(term)
-        if known is None:
-            known = self._blanks.id(term.value) if isinstance(term, BlankNode) else self._terms.intern(term)
-            ids[term] = known
-        return known
 
     def saved(self, made: Knowledge, terms: SavedTerms) -> State:
         """For a snapshot."""

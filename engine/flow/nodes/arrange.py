@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -10,14 +9,13 @@ import numpy as np
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, Chosen, KernelNode, lifetime_scalars
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows, times_at
+from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, KeepsRows, lifetime_scalars
+from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row, forget
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _LINE: Final = 8
 """Words of a line of the cache."""
@@ -25,7 +23,7 @@ _HEADER: Final = 4
 """Words of an entry before its row."""
 
 
-class Arrange(KernelNode):
+class Arrange(KeepsRows):
     """`out` stays empty: joins read what is kept, and what `inputs[0]` has brought. room: rows to begin with."""
 
     def __init__(self, form: p.Arrange, child: Buffer, room: int = 64, clock: I64 = ALL_TIME) -> None:
@@ -137,12 +135,6 @@ class Arrange(KernelNode):
         if self._form.lifetime is not None:
             forget(self.address, int(now))
 
-    def keep(self, chosen: Chosen) -> None:
-        rows, weight = self._rows()
-        kept = chosen(rows)
-        if not kept.all():
-            self._keep(np.ascontiguousarray(rows[kept]), weight[kept])
-
     # --- facts, and the saved state -----------------------------------------------------------------
 
     @property
@@ -158,18 +150,6 @@ class Arrange(KernelNode):
     def bytes(self) -> int:
         memory = self._memory.arrays
         return memory.words.nbytes + memory.by_row.nbytes + memory.by_key.nbytes
-
-    def held_ids(self) -> Iterable[Ids]:
-        return (ids_in(self._rows()[0], self.inputs[0].raw),)
-
-    def save(self, terms: SavedTerms) -> State:
-        rows, weight = self._rows()
-        return {"rows": saved_rows(rows, self.inputs[0].raw, terms), "weight": weight}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        weight = state["weight"].astype(np.int64)
-        rows = np.asarray(state["rows"]).reshape(len(weight), self.inputs[0].width)
-        self._keep(known_rows(rows, self.inputs[0].raw, terms), weight)
 
 
 def _words(width: int, links: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -10,14 +9,12 @@ import numpy as np
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, Chosen, KernelNode, lifetime_scalars
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
+from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, KeepsRows, lifetime_scalars
 from oxiseq.engine.kernels.flow import counting as k
 from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _HEADER: Final = k.ROW // 2
 """Words of a record before its row."""
@@ -25,7 +22,7 @@ _MOST: Final = 1 << 30
 """Rows that can be numbered."""
 
 
-class Distinct(KernelNode):
+class Distinct(KeepsRows):
     """room: rows to begin with."""
 
     def __init__(
@@ -90,12 +87,6 @@ class Distinct(KernelNode):
         if self._lifetime is not None:
             k.forget(self._memory.address, int(now))
 
-    def keep(self, chosen: Chosen) -> None:
-        rows, weight = self._rows()
-        kept = chosen(rows)
-        if not kept.all():
-            self._keep(np.ascontiguousarray(rows[kept]), weight[kept])
-
     # --- facts, and the saved state -----------------------------------------------------------------
 
     @property
@@ -106,15 +97,3 @@ class Distinct(KernelNode):
     def bytes(self) -> int:
         memory = self._memory.arrays
         return memory.words.nbytes + memory.slots.nbytes
-
-    def held_ids(self) -> Iterable[Ids]:
-        return (ids_in(self._rows()[0], self.inputs[0].raw),)
-
-    def save(self, terms: SavedTerms) -> State:
-        rows, weight = self._rows()
-        return {"rows": saved_rows(rows, self.inputs[0].raw, terms), "weight": weight}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        weight = state["weight"].astype(np.int64)
-        rows = np.asarray(state["rows"]).reshape(len(weight), self.inputs[0].width)
-        self._keep(known_rows(rows, self.inputs[0].raw, terms), weight)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import I64, Buffer, Ids
 from oxiseq.engine.flow.plan import Lifetime
-from oxiseq.engine.flow.times import NO_END
+from oxiseq.engine.flow.times import NO_END, ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.kernels.memory.pointers import address_of
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -115,3 +115,33 @@ class KernelNode(Node):
                 self.provide(answer)
             kernel, addresses = self.call()
             answer = kernel(*addresses)
+
+
+class KeepsRows(KernelNode):
+    """One that keeps rows of its input, each with a weight, and can be made anew of them."""
+
+    @abstractmethod
+    def _rows(self) -> tuple[Ids, I64]:
+        """The rows that are there, a copy, and their weights."""
+
+    @abstractmethod
+    def _keep(self, rows: Ids, weight: I64) -> None:
+        """Keep these and no others."""
+
+    def keep(self, chosen: Chosen) -> None:
+        rows, weight = self._rows()
+        kept = chosen(rows)
+        if not kept.all():
+            self._keep(np.ascontiguousarray(rows[kept]), weight[kept])
+
+    def held_ids(self) -> Iterable[Ids]:
+        return (ids_in(self._rows()[0], self.inputs[0].raw),)
+
+    def save(self, terms: SavedTerms) -> State:
+        rows, weight = self._rows()
+        return {"rows": saved_rows(rows, self.inputs[0].raw, terms), "weight": weight}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        weight = state["weight"].astype(np.int64)
+        rows = np.asarray(state["rows"]).reshape(len(weight), self.inputs[0].width)
+        self._keep(known_rows(rows, self.inputs[0].raw, terms), weight)

@@ -56,11 +56,6 @@ class Reach(KernelNode):
         self._table.set(memory)
 
     @property
-    def suspects(self) -> tuple[int, int]:
-        """How many pairs have been suspect, and how many of them were deleted."""
-        return int(self._memory.scalars[k.SUSPECTS]), int(self._memory.scalars[k.BROKEN])
-
-    @property
     def records(self) -> int:
         return int(self._memory.scalars[k.PAIRS])
 

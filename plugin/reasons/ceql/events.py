@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,34 +12,13 @@ from pyoxigraph import NamedNode, Triple, Variable
 from oxiseq.engine.cea.faults import RDF_TYPE, asked_of, faults_in, unfit
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import decode_events, encode_events
+from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.events.faults import Faults
-from oxiseq.engine.events.row_graphs import row_graphs
-from oxiseq.engine.events.tuples import Naming, TupleRows, is_table, is_tuple_file, open_rows, read_rows
-from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.reasons.bounds import FREE, Bounds
-from oxiseq.reasons.read import History, Opener, Reading, opened
+from oxiseq.reasons.read import History
 
 I64 = NDArray[np.int64]
-
-
-def opener(naming: Naming, vocab: str) -> Opener:
-    """Tables become the graphs that their rows stand for (semantics.md 3), so that all events are looked at alike."""
-
-    def of(events: Any, terms: TermDictionary, reading: Reading) -> Iterator[EventBatch]:
-        rows: Iterator[TupleRows] | None = None
-        if isinstance(events, str | Path) and is_tuple_file(events):
-            rows = open_rows(events, naming)
-        elif is_table(events):
-            rows = read_rows(events, naming)
-        if rows is None:
-            yield from opened(events, terms, reading)
-            return
-        for each in rows:
-            yield encode_events(row_graphs(each, vocab), terms)
-
-    return of
 
 
 def tuples_of(plan: CeaPlan, history: History) -> tuple[History, Faults]:

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.flow.epsparql.query import compile_intervals
-from oxiseq.engine.flow.epsparql.stamps import Stamps, spanned
+from oxiseq.engine.flow.epsparql.stamps import Stamps
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
-from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Group, Select
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.reasons.bounds import FREE, Bounds
-from oxiseq.reasons.read import History, Reading, opened
+from oxiseq.reasons.read import History
 from oxiseq.reasons.where.rows import MOST, Rows
 from oxiseq.reasons.working import worked
 
 _INSTANTS = 256
 """Instants between two looks at how many rows there are."""
-
-
-def opener(events: Any, terms: TermDictionary, reading: Reading) -> Iterator[EventBatch]:
-    """As others, but that events may have a start."""
-    if not isinstance(events, str | Path) and not callable(events):
-        events = list(spanned(events))
-    return opened(events, terms, reading)
 
 
 def intervals_of(history: History) -> tuple[History, Faults]:

@@ -7,17 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from oxiseq.grammar.algebra import GraphPattern, Group, PathPattern, PatternElement, TriplePattern
+from oxiseq.grammar.algebra import GraphPattern, Group, PatternElement
 from oxiseq.grammar.render import render_group
 from oxiseq.grammar.render_sparql import SparqlWriter
-from oxiseq.grammar.scope import inner_groups
 from oxiseq.reasons.intervals.asking import Source, intervals_of
 from oxiseq.reasons.provenance import Provenance
 from oxiseq.reasons.read import Span
 from oxiseq.reasons.report import SHOWN, Funnel, Reason, Stage, Step, Why
 from oxiseq.reasons.rsp.contents import Contents
 from oxiseq.reasons.rsp.origins import Origins
-from oxiseq.reasons.where.parts import parts
+from oxiseq.reasons.where.parts import asked_alone, parts
 from oxiseq.reasons.where.reasons import counted, reasons
 from oxiseq.reasons.where.relax import Relaxation, relaxations
 from oxiseq.reasons.where.rows import MOST, Rows
@@ -68,8 +67,7 @@ def _funnels(source: Source) -> Iterator[Funnel]:
     for iri, batch in source.history.batches.items():
         distinct = len(np.unique(np.stack(batch.ids, axis=1), axis=0))
         yield Funnel("the query", f"<{iri}>", len(batch), (Step("holds", "different triples", distinct),))
-    alone = dict.fromkeys(_patterns(source.query.where))
-    each = [_alone(source, holder, element, writer) for holder, element in alone]
+    each = [_alone(source, holder, element, writer) for holder, element in asked_alone(source.query.where)]
     yield Funnel("patterns, each by itself", "", 0, tuple(each))
     if source.rules:
         rows = [len(source.part(rule.where)) for rule in source.rules]
@@ -85,18 +83,6 @@ def _alone(source: Source, holder: PatternElement | None, element: PatternElemen
         return counted(sum(1 for _ in found), "row", f"of {text}", MOST)
     rows = source.part(Group((where,)))
     return counted(len(rows), "row", f"of {text}", MOST)
-
-
-def _patterns(
-    group: Group, holder: PatternElement | None = None
-) -> Iterator[tuple[PatternElement | None, PatternElement]]:
-    for element in group.elements:
-        if isinstance(element, TriplePattern | PathPattern):
-            yield holder, element
-        else:
-            inside = element if isinstance(element, GraphPattern) else holder
-            for inner in inner_groups(element):
-                yield from _patterns(inner, inside)
 
 
 # --- what answers were made of --------------------------------------------------------------------

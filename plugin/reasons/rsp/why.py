@@ -16,21 +16,19 @@ from oxiseq.grammar.algebra import (
     GraphPattern,
     Group,
     MatchPattern,
-    PathPattern,
     PatternElement,
-    TriplePattern,
     WindowPattern,
 )
 from oxiseq.grammar.render_rsp import render_window
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.rsp_algebra import Consume, IdentityWindow, RspQuery
-from oxiseq.grammar.scope import inner_groups, visible_variables
+from oxiseq.grammar.scope import visible_variables
 from oxiseq.reasons.provenance import Provenance
 from oxiseq.reasons.report import SHOWN, Funnel, Reason, Stage, Step, Why
 from oxiseq.reasons.rsp.asking import Source, instants_of
 from oxiseq.reasons.rsp.contents import Contents
 from oxiseq.reasons.rsp.origins import Origins, Row
-from oxiseq.reasons.where.parts import Part, parts
+from oxiseq.reasons.where.parts import Part, asked_alone, parts
 from oxiseq.reasons.where.reasons import counted, reasons
 from oxiseq.reasons.where.relax import Relaxation, relaxations
 from oxiseq.reasons.where.rows import MOST, Rows
@@ -164,13 +162,13 @@ class _Teller:
         for held in contents.windows:
             operators = "".join(render_window(o) for o in held.window.operators)
             name = writer.term(held.window.name) if held.window.name is not None else "the default graph"
-            holders = [(h, e) for h, e in _asked_alone(self.query.body.where) if _of(h, held.window.name)]
+            holders = [(h, e) for h, e in asked_alone(self.query.body.where) if _of(h, held.window.name)]
             steps = [Step("holds", "triples", held.triples), *(self._alone(h, e, writer) for h, e in holders)]
             yield Funnel(f"{name} {operators}", held.stream, len(held.batch), tuple(steps))
         steps = [self._mappings(event.name) for event in self.query.events if self._matched(event.name)]
         if steps:
             yield Funnel("events", "", 0, tuple(steps))
-        graphs = [(h, e) for h, e in _asked_alone(self.query.body.where)
+        graphs = [(h, e) for h, e in asked_alone(self.query.body.where)
                   if isinstance(h, GraphPattern) or (h is None and not contents.default)]  # fmt: skip
         if graphs:
             yield Funnel("the knowledge base", "", 0, tuple(self._alone(h, e, writer) for h, e in graphs))
@@ -235,24 +233,6 @@ class _Teller:
 
 def _agrees(row: Row, answer: Row, columns: Sequence[str]) -> bool:
     return all(row.get(name) == i for name, i in answer.items() if name in columns)
-
-
-def _asked_alone(where: Group) -> list[tuple[PatternElement | None, PatternElement]]:
-    """(WINDOW, GRAPH or nothing, each triple pattern and path that stands in it), each once."""
-    return list(dict.fromkeys(_standing(where, None)))
-
-
-def _standing(
-    group: Group, holder: PatternElement | None
-) -> Iterator[tuple[PatternElement | None, PatternElement]]:
-    for element in group.elements:
-        if isinstance(element, TriplePattern | PathPattern):
-            yield holder, element
-        elif isinstance(element, WindowPattern | GraphPattern):
-            yield from _standing(element.pattern, element)
-        elif not isinstance(element, Filter):
-            for inner in inner_groups(element):
-                yield from _standing(inner, holder)
 
 
 def _of(holder: PatternElement | None, window: object) -> bool:

@@ -31,7 +31,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.rsp_algebra import event_names
-from oxiseq.grammar.scope import conjuncts, visible_variables
+from oxiseq.grammar.scope import conjuncts, inner_groups, visible_variables
 
 Build: TypeAlias = Callable[[tuple[PatternElement, ...]], Group]
 """The part with other elements in the place of the new one."""
@@ -157,6 +157,20 @@ def _nested(build: Build) -> Build:
         return Group((inner,)) if inner.elements else inner
 
     return built
+
+
+def asked_alone(where: Group) -> list[tuple[Holder, PatternElement]]:
+    """(WINDOW, GRAPH or nothing, each triple pattern and path that stands in it), each once; those of EXISTS, too."""
+    return list(dict.fromkeys(_standing(where, None)))
+
+
+def _standing(group: Group, holder: Holder) -> Iterator[tuple[Holder, PatternElement]]:
+    for element in group.elements:
+        if isinstance(element, TriplePattern | PathPattern):
+            yield holder, element
+        inside = element if isinstance(element, WindowPattern | GraphPattern) else holder
+        for inner in inner_groups(element):
+            yield from _standing(inner, inside)
 
 
 # --- event patterns and operators of time ---------------------------------------------------------

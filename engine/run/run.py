@@ -1,0 +1,174 @@
+"""What every run can do, of whatever language: events in, matches out, saved and restored, what it tells of itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
+from oxiseq.engine.run.concern import Concern
+from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.run.waiting import Order
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+
+class ReadsStreams(Protocol):
+    """A plan."""
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The IRIs of the streams that the query reads."""
+
+
+class Run(ABC):
+    """The running state of a query. It gives batches of matches; each tells its length."""
+
+    resets: Resets = Resets()
+    faults: Faults = NO_FAULTS
+    """Events that were left out because the query's language cannot take them, as if they had not come."""
+    leaves_out: ClassVar[bool] = False
+    """Whether there are events that the language cannot take."""
+
+    @property
+    @abstractmethod
+    def plan(self) -> ReadsStreams:
+        """What it was compiled to."""
+
+    @property
+    @abstractmethod
+    def order(self) -> Order[Any]:
+        """What puts its events in order."""
+
+    def push(self, stream: str, batch: Any) -> Any:
+        """Take events of a stream in order of arrival; returns the late ones, None for none. Call `advance` for
+        matches."""
+        late = self.order.take_in(self.plan.streams.index(stream), batch)
+        return None if late is None else batch.take(late)
+
+    def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
+        """The events of a batch, coded in any dictionary, that the language cannot take; None: there are none. For
+        other threads, too."""
+        return None
+
+    @property
+    def concern(self) -> Concern | None:
+        """Which events may have it find something, as long as the KB does not change; None: any may."""
+        return None
+
+    def punctuate(self, stream: str, time: int) -> None:
+        """No event of `stream` before `time` (µs) will come."""
+        self.order.advance(self.plan.streams.index(stream), time)
+
+    def settle(self) -> None:
+        """Take everything seen so far as complete: what comes for it from now on is late."""
+        self.order.settle()
+
+    def close(self) -> None:
+        """The streams have ended."""
+        self.order.close()
+
+    def reserve(self) -> None:  # noqa: B027  most have it from the beginning
+        """Have the memory that the first event needs, so that `bytes` tells of it."""
+
+    @abstractmethod
+    def advance(self) -> Sequence[Any]:
+        """Work through all that is complete by now; the batches of matches found."""
+
+    def keep_answers(self) -> bool:
+        """The KB is about to change: instants up to the newest one so far keep the answers of now. Whether some do that
+        did not before. Raises KbError."""
+        return False
+
+    @property
+    def reads_kb(self) -> bool:
+        """Whether its matches depend on the KB."""
+        return False
+
+    @property
+    def kb_texts(self) -> tuple[str, ...]:
+        """What it asks the knowledge base, as SPARQL."""
+        return ()
+
+    @abstractmethod
+    def save(self, terms: SavedTerms) -> State:
+        """Its state between batches."""
+
+    @abstractmethod
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state; for a run that has not seen any event."""
+
+    @abstractmethod
+    def forget(self, at: int) -> None:
+        """Between batches: give up all partial matches and go on as if registered now (`at`, µs since 1970). Counters
+        go on; `resets` tells of it."""
+
+    def collect(self) -> None:
+        """Free what is dead now, so that `records` tells what lives."""
+        return
+
+    # --- what it tells ------------------------------------------------------------------------------
+
+    @property
+    def events(self) -> int:
+        """How many events it has received, those left out included."""
+        return self.order.events + self.faults.count
+
+    @property
+    def late(self) -> int:
+        """How many of them were late."""
+        return self.order.late
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What cannot be meant in what it has been given."""
+        return ()
+
+    @property
+    def behind(self) -> int:
+        """At how many events matches that end there may be missing."""
+        return 0
+
+    @property
+    @abstractmethod
+    def state(self) -> dict[str, int]:
+        """Numbers of live records, by kind."""
+
+    @property
+    def records(self) -> int:
+        """How many records its state has; some may be dead by now (`collect`)."""
+        return sum(number for kind, number in self.state.items() if kind != "bytes")
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are, as far as it tells."""
+        return self.state.get("bytes", 0)
+
+    @property
+    def deadline(self) -> int | None:
+        """Something may be complete, or a report due, without a later event, when time has passed this (µs); None:
+        nothing waits for time alone."""
+        return None
+
+    @property
+    def newest(self) -> int:
+        """The time (µs) of the newest event, whoever has seen it: a run that is restored knows it too."""
+        return self.order.newest
+
+    @property
+    def silence(self) -> int | None:
+        """How long (µs) nothing may come, behind the newest event, until `deadline` has passed; None without one."""
+        deadline = self.deadline
+        return None if deadline is None else deadline + 1 - self.newest
+
+    @property
+    def lateness(self) -> int:
+        """How much a stream may be out of order, in microseconds."""
+        return self.order.lateness
+
+    @property
+    def open(self) -> bool:
+        """Whether events wait for their instant to be complete."""
+        return self.order.open
