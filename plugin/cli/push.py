@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from oxiseq.cli.elsewhere import Server, at_server
+from oxiseq.cli.elsewhere import at_server
 from oxiseq.cli.options import Iri, flag, quiet_option
 from oxiseq.importing import loading
+
+if TYPE_CHECKING:
+    from oxiseq.served.wire import Wire
 
 
 @click.command("push", short_help="Push events of files to a server's stream.")
@@ -21,7 +25,7 @@ from oxiseq.importing import loading
 @quiet_option
 @at_server
 def push_command(
-    server: Server, stream: str, files: tuple[Path, ...], create: bool, on_error: str, time_predicate: str, quiet: bool
+    server: Wire, stream: str, files: tuple[Path, ...], create: bool, on_error: str, time_predicate: str, quiet: bool
 ) -> None:
     """Push the events of files to the stream of this IRI, in the order given: N-Quads, TriG, Jelly, event tables.
 
@@ -36,5 +40,5 @@ def push_command(
         from oxiseq.cli.pushing import push_files  # noqa: PLC0415  loads the engine: see __init__.py
 
     if create:
-        server.ask("PUT", "streams", stream)
+        server.send("PUT", "streams", stream)
     push_files(server, stream, files, on_error, time_predicate, quiet=quiet)

@@ -12,37 +12,35 @@ from typing import Any, Final, cast
 import click
 from pyoxigraph import NamedNode
 
-from oxiseq.cli.elsewhere import RefusedError, Server
 from oxiseq.cli.progress import closing, counted, progress_bar
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.journal import UnknownError
+from oxiseq.served.wire import Wire
 
 _LARGEST: Final = 8 << 20
 """Bytes from which on a request is sent: far below what a server takes, and large enough to be worth its way."""
 _COUNTS: Final = ("accepted", "late", "left_out", "rejected")
 _REASONS: Final = 10
-_MISSING: Final = 404
 
 
 def push_files(
-    server: Server, stream: str, files: Sequence[Path], on_error: str, time_predicate: str, *, quiet: bool
+    server: Wire, stream: str, files: Sequence[Path], on_error: str, time_predicate: str, *, quiet: bool
 ) -> None:
     """Push. Raises EventError, and what the server says no to."""
     begun, sums, reasons = perf_counter(), Counter[str](), list[str]()
     reports: list[ReadReport] = []
 
-    def tell(note: str) -> None:
-        if not quiet:
-            click.echo(f"note: {note}", err=True)
-
+    if quiet:
+        server.tell = lambda _: None
     with progress_bar(lambda: reports, quiet=quiet) as bar:
         for file in files:
             reader = open_events(file, terms := TermDictionary(), NamedNode(time_predicate), cast(OnError, on_error))
             reports.append(reader.report)
             for number, body in enumerate(_bodies(quads_text(reader, terms))):
-                done = _push(server, stream, body, f"{file.name} {number}", tell)
+                done = _push(server, stream, body, f"{file.name} {number}")
                 sums.update({name: int(done[name] or 0) for name in _COUNTS})  # null where it was there already
                 sums["repeated"] += done["repeated"]
                 reasons += [each["reason"] for each in done["reasons"]]
@@ -58,16 +56,15 @@ def push_files(
         click.echo(f"rejected or left out: {reason}", err=True)
 
 
-def _push(server: Server, stream: str, body: bytes, name: str, tell: Any) -> dict[str, Any]:
+def _push(server: Wire, stream: str, body: bytes, name: str) -> dict[str, Any]:
     """One batch. Its id is the digest of its name and content, so that the same file again is the same batches."""
     digest = hashlib.blake2b(name.encode() + b"\0" + body, digest_size=16).hexdigest()
-    headers = {"content-type": "application/n-quads", "idempotency-key": digest}
     try:
-        done: dict[str, Any] = server.insist("POST", "streams", stream, tell=tell, content=body, headers=headers)
-    except RefusedError as error:
-        if error.status == _MISSING:
-            raise RefusedError(_MISSING, f"{error}: register a query that reads it, or push with --create") from None
-        raise
+        done: dict[str, Any] = server.send(
+            "POST", "streams", stream, content=body, kind="application/n-quads", key=digest
+        ).json()
+    except UnknownError as error:
+        raise UnknownError(f"{error}: register a query that reads it, or push with --create") from None
     return done
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from oxiseq.cli.elsewhere import Server, at_server
+from oxiseq.cli.elsewhere import at_server
 from oxiseq.cli.options import Duration, QueryFile, QuerySource, language_option
 from oxiseq.durations import duration_text
+
+if TYPE_CHECKING:
+    from oxiseq.served.wire import Wire
 
 
 @click.group("queries", short_help="List, register, pause and delete a server's queries.")
@@ -25,9 +28,9 @@ def queries_command() -> None:
 @queries_command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="All that the server says of them.")
 @at_server
-def list_command(server: Server, as_json: bool) -> None:
+def list_command(server: Wire, as_json: bool) -> None:
     """Each query: its name, language, what it is doing, events, matches and what is wrong."""
-    found = server.ask("GET", "queries")["queries"]
+    found = server.send("GET", "queries", again=False).json()["queries"]
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
@@ -44,7 +47,7 @@ def list_command(server: Server, as_json: bool) -> None:
 @language_option
 @click.option("--lateness", metavar="DURATION", type=Duration(), help="How much later than its time an event may come.")
 @at_server
-def register_command(server: Server, query: QuerySource, name: str | None, language: str | None,
+def register_command(server: Wire, query: QuerySource, name: str | None, language: str | None,
                      lateness: int | None) -> None:  # fmt: skip
     """Register the query in a file; it sees what is pushed from now on. Writes its name."""
     body: dict[str, Any] = {"text": query.text, "language": language or query.language}
@@ -52,7 +55,7 @@ def register_command(server: Server, query: QuerySource, name: str | None, langu
         body["name"] = name
     if lateness is not None:
         body["lateness"] = duration_text(lateness)
-    made = server.ask("POST", "queries", json=body)
+    made = server.send("POST", "queries", json=body).json()
     for lint in made.get("lints", ()):
         click.echo(f"warning: line {lint['line']}, column {lint['column']}: {lint['message']}", err=True)
     click.echo(made["name"])
@@ -61,33 +64,33 @@ def register_command(server: Server, query: QuerySource, name: str | None, langu
 @queries_command.command("show")
 @click.argument("name")
 @at_server
-def show_command(server: Server, name: str) -> None:
+def show_command(server: Wire, name: str) -> None:
     """All that the server says of a query, as JSON."""
-    click.echo(json.dumps(server.ask("GET", "queries", name), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(server.send("GET", "queries", name, again=False).json(), indent=2, ensure_ascii=False))
 
 
 @queries_command.command("pause")
 @click.argument("name")
 @at_server
-def pause_command(server: Server, name: str) -> None:
+def pause_command(server: Wire, name: str) -> None:
     """Let a query rest; what comes meanwhile it sees when it is resumed."""
-    server.ask("PATCH", "queries", name, json={"state": "paused"})
+    server.send("PATCH", "queries", name, json={"state": "paused"})
 
 
 @queries_command.command("resume")
 @click.argument("name")
 @at_server
-def resume_command(server: Server, name: str) -> None:
+def resume_command(server: Wire, name: str) -> None:
     """Let a query go on that was paused, or has stopped with an error."""
-    server.ask("PATCH", "queries", name, json={"state": "running"})
+    server.send("PATCH", "queries", name, json={"state": "running"})
 
 
 @queries_command.command("delete")
 @click.argument("name")
 @at_server
-def delete_command(server: Server, name: str) -> None:
+def delete_command(server: Wire, name: str) -> None:
     """Forget a query and its matches."""
-    server.ask("DELETE", "queries", name)
+    server.send("DELETE", "queries", name, again=False)
 
 
 def _row(query: dict[str, Any]) -> tuple[str, ...]:

@@ -14,13 +14,10 @@ from oxiseq.live.api import LiveRoutes
 from oxiseq.served.here import Here
 from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.store import ServedStore
-from oxiseq.served.wire import Wire
+from oxiseq.served.wire import Wire, wire_to
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.settings import Limits
 from oxiseq.store import Store
-
-_CONNECTING, _ANSWERING = 30.0, 330.0
-"""Seconds that a server may take; to answer, a little more than its own time limit."""
 
 
 def here(folder: Path, patience: float) -> ServedStore:
@@ -40,14 +37,7 @@ def here(folder: Path, patience: float) -> ServedStore:
 
 def elsewhere(address: str, token: str | None, patience: float) -> ServedStore:
     """A server. Raises UnreachableError, RefusedError, OxiseqError for what is no address."""
-    headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    try:
-        client = httpx.Client(
-            base_url=address, headers=headers, timeout=httpx.Timeout(_CONNECTING, read=_ANSWERING)
-        )
-    except (httpx.InvalidURL, ValueError) as error:
-        raise OxiseqError(f"{address!r} is no address of a server: {error}") from error
-    wire = Wire(client, patience)
+    wire = wire_to(address, token, patience)
     try:
         wire.send("GET", "streams")  # whether it is there, is one of ours, and lets us in
     except OxiseqError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,10 +14,15 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import ConflictError, CursorError, DamagedBatchError, FullError, UnknownError
 from oxiseq.live.errors import BoundError, BusyError
 
+_CONNECTING, _ANSWERING = 10.0, 330.0
+"""Seconds that a server may take; to answer, a little more than its own time limit."""
 _AGAIN: Final = (429, 502, 503, 504)
 """Statuses after which the same may be tried again."""
 _PAUSES: Final = (0.05, 2.0)
 """Seconds between two tries: of the first, and at most."""
+_TELLING: Final = 0.5
+"""Seconds of a pause from which on it is told of."""
+_NO_ADDRESS: Final = "is no address of a server: write http://HOST:PORT"
 
 
 class UnreachableError(OxiseqError, ConnectionError):
@@ -29,11 +34,16 @@ class RefusedError(OxiseqError, PermissionError):
 
 
 class Wire:
-    """One server. `patience`: seconds for which a request is tried again, if to send it twice does no harm. Safe for
-    many threads."""
+    """One server. `patience`: seconds for which a request is tried again, if to send it twice does no harm; `tell` is
+    told of that. Safe for many threads."""
 
-    def __init__(self, client: httpx.Client, patience: float) -> None:
-        self._client, self._patience = client, patience
+    def __init__(self, client: httpx.Client, patience: float, tell: Callable[[str], object] = lambda _: None) -> None:
+        self._client, self._patience, self.tell = client, patience, tell
+
+    @property
+    def address(self) -> str:
+        """Where it is."""
+        return str(self._client.base_url).rstrip("/")
 
     def send(
         self, method: str, *path: str, params: Mapping[str, Any] | None = None, accept: str = "application/json",
@@ -60,16 +70,22 @@ class Wire:
                 reply = self._client.request(
                     method, _path(path), params=given or None, headers=headers, content=content, json=json
                 )
+            except httpx.UnsupportedProtocol as error:
+                raise UnreachableError(f"{self.address!r} {_NO_ADDRESS}") from error
             except httpx.TransportError as error:
+                problem: OxiseqError = self._unreachable(error)
                 if time.monotonic() + pause > end:
-                    raise self._unreachable(error) from error
+                    raise problem from error
             else:
                 if reply.status_code < 400:
                     return reply
-                asked = float(reply.headers.get("retry-after", 0))
+                problem = self._refusal(reply)
+                asked = _seconds(reply.headers.get("retry-after"))
                 if reply.status_code not in _AGAIN or time.monotonic() + max(pause, asked) > end:
-                    raise refusal(reply)
+                    raise problem
                 pause = max(pause, asked)
+            if pause >= _TELLING:
+                self.tell(f"{problem}; again in {pause:g} s")
             time.sleep(pause)
             pause = min(2 * pause, _PAUSES[1])
 
@@ -84,7 +100,7 @@ class Wire:
             with self._client.stream("GET", _path(path), params=params, headers=headers, timeout=timeout) as reply:
                 if reply.status_code >= 400:
                     reply.read()
-                    raise refusal(reply)
+                    raise self._refusal(reply)
                 yield reply
         except httpx.ReadTimeout:
             raise
@@ -92,7 +108,14 @@ class Wire:
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: httpx.TransportError) -> UnreachableError:
-        return UnreachableError(f"{self._client.base_url} does not answer: {error or type(error).__name__}")
+        reason = str(error) or type(error).__name__
+        return UnreachableError(f"no answer from {self.address} ({reason}): is `oxiseq serve` at work there?")
+
+    def _refusal(self, reply: httpx.Response) -> OxiseqError:
+        if reply.status_code == 401:
+            said = "refuses this token" if "authorization" in self._client.headers else "asks for a token"
+            return RefusedError(f"{self.address} {said}: give it as OXISEQ_TOKEN, or as token")
+        return refusal(reply, self.address)
 
     @property
     def closed(self) -> bool:
@@ -112,7 +135,19 @@ def _path(parts: tuple[str, ...]) -> str:
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 
-def refusal(reply: httpx.Response) -> OxiseqError:
+def wire_to(
+    address: str, token: str | None, patience: float, tell: Callable[[str], object] = lambda _: None
+) -> Wire:  # fmt: skip
+    """A wire to a server elsewhere; nothing is sent yet. Raises UnreachableError for what is no address."""
+    headers = {"user-agent": "oxiseq"} | ({} if token is None else {"authorization": f"Bearer {token}"})
+    try:
+        timeout = httpx.Timeout(_CONNECTING, read=_ANSWERING)
+        return Wire(httpx.Client(base_url=address, headers=headers, timeout=timeout), patience, tell)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise UnreachableError(f"{address!r} {_NO_ADDRESS}") from error
+
+
+def refusal(reply: httpx.Response, address: str) -> OxiseqError:
     """The error that a server's problem details (RFC 9457) tell of."""
     try:
         told = reply.json()
@@ -121,15 +156,31 @@ def refusal(reply: httpx.Response) -> OxiseqError:
     if not isinstance(told, dict):
         told = {}
     status = reply.status_code
-    text = str(told.get("detail") or told.get("title") or reply.text[:200] or f"status {status}")
+    text = f"{address} answers {status}: {_reason(told) or reply.text[:200].strip() or reply.reason_phrase}"
     match status, told:
         case 410, {"asked": int(asked), "first": int(first)}:
             return CursorError("they", asked, first)
         case 500, {"first": int(first), "next": int(following)}:
             return DamagedBatchError("a batch", first, following, text)
-        case 401 | 403 | 421, _ if told.get("title") != "too many":
+        case 403 | 421, _ if told.get("title") != "too many":
             return RefusedError(text)
     kinds: dict[int, type[OxiseqError]] = {403: BoundError, 404: UnknownError, 409: ConflictError, 507: FullError}
     if status in _AGAIN:
         return BusyError(text, status=status)
     return kinds.get(status, OxiseqError)(text)
+
+
+def _reason(told: Mapping[str, Any]) -> str:
+    """Title, detail, place and the first reasons."""
+    place = f"line {told['line']}, column {told['column']}" if {"line", "column"} <= set(told) else None
+    reasons = told.get("reasons")
+    listed = reasons if isinstance(reasons, list) else []
+    said = [str(each.get("reason")) for each in listed if isinstance(each, dict)]
+    return ": ".join(str(part) for part in (told.get("title"), told.get("detail"), place, *said) if part)
+
+
+def _seconds(given: str | None) -> float:
+    try:
+        return max(0.0, float(given or 0))
+    except ValueError:  # a date
+        return 0.0
