@@ -1,7 +1,7 @@
 """Packages that only some features need: loaded when such a feature is first used, named where they are missing.
 
     arrow     pyarrow     event tables (.arrow, .parquet), CSV tables of CEQL, tables of matches, Parquet for the loader
-    client    httpx       a store in a folder with its journal (`oxiseq.open`), a server that is elsewhere
+    client    httpx...    a store in a folder with its journal (`oxiseq.open`), a server that is elsewhere
     jelly     pyjelly     event files in Jelly
     pandas    pandas      matches as a DataFrame, a DataFrame as a stream
     spark     pyspark     loading and streaming on Spark
@@ -25,6 +25,8 @@ from oxiseq.engine.errors import ExtraError
 EXTRAS: Final = {
     "httpx": "client",
     "httpx_sse": "client",
+    "prometheus_client": "client",
+    "werkzeug": "client",
     "pyarrow": "arrow",
     "pandas": "pandas",
     "pyjelly": "jelly",

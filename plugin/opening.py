@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, overload
 
 from oxiseq.durations import Duration, duration
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentValueError, OxiseqError
 from oxiseq.engine.extras import loaded
 from oxiseq.grammar.arguments import public
 from oxiseq.store import Store
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from oxiseq.served import ServedStore
 
 _PATIENCE: Final = "30s"
+_NEEDED: Final = ("httpx_sse", "prometheus_client", "werkzeug")
+"""Packages of the extra `client`."""
 
 
 @overload
@@ -59,19 +61,15 @@ def open(
 
     Raises OxiseqError for a folder that cannot be used, UnreachableError, RefusedError.
     """
-    if location is not None:
-        loaded("httpx_sse")  # the client of both
     if location is None:
         if token is not None:
             raise OxiseqError("token: a store in memory asks for none; say where the server is")
         return Store()
-    if not isinstance(location, str | os.PathLike):
-        raise OxiseqError(f"a store is opened at a folder or at an address, not {location!r}")
-    try:
-        places: Any = import_module("oxiseq.served.places")  # Flask, httpx: a store in memory needs neither
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        raise OxiseqError(f"a durable store needs {missing}: pip install 'oxiseq[server]'") from error
+    if not isinstance(location, str | os.PathLike) or not os.fspath(location):
+        raise ArgumentValueError(f"a store is opened at a folder or at an address, not {location!r}")
+    for package in _NEEDED:
+        loaded(package)
+    places: Any = import_module("oxiseq.served.places")  # a store in memory needs none of them
     seconds = duration(patience, "patience") / 1e6
     text = os.fspath(location)
     if text.startswith(("http://", "https://")):

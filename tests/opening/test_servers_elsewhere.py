@@ -39,7 +39,7 @@ def test_where_no_server_is(wrong: str) -> None:
     assert time.monotonic() - begun < 20
 
 
-@pytest.mark.parametrize("wrong", [3, b"x", ["a"], object()])
+@pytest.mark.parametrize("wrong", [3, b"x", ["a"], object(), ""])
 def test_what_is_no_place(wrong: Any) -> None:
     with pytest.raises((oxiseq.OxiseqError, TypeError)):
         oxiseq.open(wrong)
