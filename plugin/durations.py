@@ -6,8 +6,7 @@ Every door reads durations here: Python, the command line, settings, HTTP and te
 all of them, because some readers take it as seconds and others as microseconds. Behind the doors a duration is an int
 of microseconds.
 
-Not durations of this kind: those in the text of a query, whose syntax is its language's; and Python's own waiting
-times (`query.matches(timeout=1)`), which are seconds as in `threading`.
+Not durations of this kind: those in the text of a query, whose syntax is its language's.
 """
 
 from __future__ import annotations

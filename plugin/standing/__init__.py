@@ -15,7 +15,7 @@ Any SELECT, ASK or CONSTRUCT over the knowledge base, FROM, FROM NAMED and GRAPH
 >>> snapshot.number, sorted((row["who"].value, row["friends"].value) for row in snapshot.rows)
 (0, [('http://e/a', '1'), ('http://e/b', '1')])
 >>> store.update("PREFIX : <http://e/> INSERT DATA { :a :knows :c }")
->>> for change in query.changes(timeout=0):
+>>> for change in query.changes(timeout="0s"):
 ...     print(change.number, [row["friends"].value for row in change.removed], "→",
 ...           [row["friends"].value for row in change.added])
 2 ['1'] → ['2']

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.standing import Told, Upheld
 from oxiseq.explanation import Explanation
@@ -158,11 +159,11 @@ class StandingQuery:
             return [(triple, 1) for triple in self._graph.triples]
         return self._rows(self._upheld.told)
 
-    def changes(self, since: int | None = None, timeout: float | None = None) -> Iterator[StoreChange]:
+    def changes(self, since: int | None = None, timeout: Duration | None = None) -> Iterator[StoreChange]:
         """The changes above `since` (None: those not handed out yet), as they are made; waits for the next one at most
-        `timeout` seconds in all (None: for ever). Ends when that is over, or with the query. Raises CursorError if
+        `timeout` in all (None: for ever). Ends when that is over, or with the query. Raises CursorError if
         changes above `since` are not kept any more."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6
         self._standings.catch_up()
         place = since
         while (change := self._wait_for(place, deadline)) is not None:

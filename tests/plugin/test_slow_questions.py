@@ -136,9 +136,9 @@ def test_a_reader_of_changes_waits_no_longer_than_it_said(store: oxiseq.Store) -
     query, slow = stand(store), Slow(store)
     store.ask_by(lambda usual: slow)
     insert(store, ":a :knows :c")
-    assert [*query.changes(timeout=0)] == []
+    assert [*query.changes(timeout="0s")] == []
     slow.go_on.release(1)
-    assert len(next(query.changes(timeout=60))) == 1
+    assert len(next(query.changes(timeout="60s"))) == 1
 
 
 def test_an_answer_of_the_store_is_as_it_was_when_asked() -> None:

@@ -135,16 +135,16 @@ def test_literals_are_compared_as_the_store_has_them(store: oxiseq.Store) -> Non
 def test_changes_wait_for_the_next_one(store: oxiseq.Store) -> None:
     query = stand(store)
     threading.Timer(0.05, lambda: store.add(knows("b", "c"))).start()
-    change = next(query.changes(timeout=30))
+    change = next(query.changes(timeout="30s"))
     assert named(change.added) == ["b c"]
-    assert [*query.changes(timeout=0)] == []
+    assert [*query.changes(timeout="0s")] == []
 
 
 def test_since_reads_again_and_a_snapshot_counts_as_read(store: oxiseq.Store) -> None:
     query = stand(store)
     for name in "cde":
         store.add(knows("a", name))
-    assert [change.number for change in query.changes(since=1, timeout=0)] == [2, 3]
+    assert [change.number for change in query.changes(since=1, timeout="0s")] == [2, 3]
     assert query.snapshot().number == 3
     assert query.take() == []
     assert [change.number for change in query.take(since=0)] == [1, 2, 3]
@@ -224,7 +224,7 @@ def test_a_callback_may_change_the_store(store: oxiseq.Store) -> None:
 def test_closing_ends_who_waits(store: oxiseq.Store) -> None:
     query = stand(store)
     threading.Timer(0.05, query.close).start()
-    assert [*query.changes(timeout=30)] == []
+    assert [*query.changes(timeout="30s")] == []
     assert query.state == "closed"
     assert store.standing == ()
     store.add(knows("b", "c"))
