@@ -177,3 +177,25 @@ def test_in_memory_the_newest_matches_are_kept() -> None:
         for wrong in (0, -1, True, "10", 1.5):
             with pytest.raises(oxiseq.OxiseqError, match="keep"):
                 store.register(TEXT, keep=wrong)  # type: ignore[call-overload]
+
+
+def test_in_memory_two_threads_share_the_matches_of_a_query() -> None:
+    with oxiseq.open() as store:
+        query = store.register(TEXT)
+        seen: list[int | None] = []
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                seen.extend(match.id for match in query.wait("1s"))
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for n in range(1, 301):
+            store.stream(S).push(GRAPH.format(n), n * 1000)
+        for thread in threads:
+            thread.join()
+        assert errors == [] and sorted(id or 0 for id in seen) == list(range(1, 301))
