@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -29,6 +30,8 @@ LOG: Final = logging.getLogger("oxiseq")
 _NDJSON: Final = "application/x-ndjson"
 _SILENCE: Final = 8.0
 """Seconds for which nothing may come before the server is asked anew: less than its heartbeat."""
+_LAST: Final = 0.05
+"""Seconds before the end of a timeout for which nobody listens any more: what has come is asked for then."""
 _SLICE: Final = 1.0
 """Seconds for which a thread waits at a time for who iterates asynchronously, or is called back."""
 _AFTER_LOSS: Final = 0.5
@@ -103,30 +106,39 @@ class ServedQuery:
         status = self.status
         cursor = since or status["matches"]["first"] - 1
         told: list[Mapping[str, Any]] = []
-        while limit is None or len(told) < limit:
-            left = None if limit is None else limit - len(told)
-            reply = self._wire.send("GET", "queries", self.name, "matches", params={"since": cursor, "limit": left},
-                                    accept=_NDJSON)  # fmt: skip
-            page = [json.loads(line) for line in reply.text.splitlines()]
+        for page in self._pages(cursor, limit):
             told += page
-            cursor = int(reply.headers["oxiseq-last-id"])
-            if "link" not in reply.headers or not page:
-                break
         return Matches(self._decoder.block(told).ordered(), int(status["events"]))
+
+    def _pages(self, cursor: int, limit: int | None) -> Iterator[list[Mapping[str, Any]]]:
+        """What the server keeps behind a cursor, at most `limit` in all."""
+        while limit is None or limit > 0:
+            reply = self._wire.send("GET", "queries", self.name, "matches", params={"since": cursor, "limit": limit},
+                                    accept=_NDJSON)  # fmt: skip
+            page = [json.loads(line) for line in reply.content.splitlines()]  # of bytes: a text has more ends of lines
+            yield page
+            cursor = int(reply.headers["oxiseq-last-id"])
+            limit = None if limit is None else limit - len(page)
+            if "link" not in reply.headers or not page:
+                return
 
     def __iter__(self) -> Iterator[Match]:
         """`wait()`: the matches behind `cursor`, without end."""
         return self.wait()
 
     def wait(self, timeout: Duration | None = None) -> Iterator[Match]:
-        """The matches behind `cursor`, as they come, at most for `timeout` in all (None: for ever). A server that goes
-        away meanwhile is waited for. Ends when the query is deleted or this object is closed, too. Raises CursorError
-        (and the next call goes on with what is kept), DamagedBatchError, RefusedError, BusyError; UnreachableError if
-        the server does not answer at all within `timeout`."""
+        """The matches behind `cursor`, as they come, at most for `timeout` in all (None: for ever), and then those that
+        are there. A server that goes away meanwhile is waited for. Ends when the query is deleted or this object is
+        closed, too. Raises CursorError (and the next call goes on with what is kept), DamagedBatchError, RefusedError,
+        BusyError; UnreachableError if the server does not answer at all within `timeout`."""
         deadline = None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6
         gone: UnreachableError | None = None
-        while not self._closed.is_set() and not self._wire.closed:
-            silence = _SILENCE if deadline is None else min(_SILENCE, max(0.0, deadline - time.monotonic()))
+        while not self._over:
+            left = math.inf if deadline is None else deadline - time.monotonic()
+            if left <= _LAST:
+                self._closed.wait(max(0.0, left))
+                break
+            silence = min(_SILENCE, max(left / 2, _LAST))  # half: one that comes late may be followed by as long again
             try:
                 with self._wire.listening("queries", self.name, "matches", params={"since": self.cursor},
                                           patience=silence) as reply:  # fmt: skip
@@ -139,19 +151,53 @@ class ServedQuery:
                         if (match := self._match(event)) is not None:
                             self.cursor = match.id or 0
                             yield match
-                        if self._closed.is_set() or (deadline is not None and time.monotonic() >= deadline):
+                        if self._over:
                             return
+                        if deadline is not None and deadline - time.monotonic() < silence:
+                            break
             except httpx.ReadTimeout:
                 pass
             except UnreachableError as error:
                 gone = error
-                self._closed.wait(_AFTER_LOSS)
+                self._closed.wait(_AFTER_LOSS if deadline is None else min(_AFTER_LOSS, left))
             except UnknownError:
                 return
-            if deadline is not None and time.monotonic() >= deadline:
-                break
+        if self._over:
+            return
         if gone is not None:
             raise gone
+        yield from self._there()
+
+    @property
+    def _over(self) -> bool:
+        return self._closed.is_set() or self._wire.closed
+
+    def _there(self) -> Iterator[Match]:
+        """Those behind the cursor that there are now."""
+        try:
+            for page in self._pages(self.cursor, max(0, self.found - self.cursor)):
+                for told in page:
+                    match = self._decoded(told)
+                    self.cursor = match.id or 0
+                    yield match
+                    if self._over:
+                        return
+        except CursorError as error:
+            self.cursor = error.first - 1
+            raise
+        except DamagedBatchError as error:
+            self.cursor = error.next - 1
+            raise
+        except UnknownError:
+            return
+
+    def _decoded(self, told: Mapping[str, Any]) -> Match:
+        """Raises OxiseqError for one of another text; the next call goes on behind it."""
+        try:
+            return self._decoder.block([told]).match(0)
+        except OxiseqError:
+            self.cursor = int(told["id"])
+            raise
 
     def _lost(self, event: ServerSentEvent) -> bool:
         """Whether the server ends its answer, though the query goes on: it is stopping."""
@@ -162,7 +208,7 @@ class ServedQuery:
 
     def _match(self, event: ServerSentEvent) -> Match | None:
         if event.event == "match":
-            return self._decoder.block([event.json()]).match(0)
+            return self._decoded(event.json())
         if not event.data:  # how long to wait before one comes back, which we choose ourselves
             return None
         told = event.json()
@@ -175,25 +221,41 @@ class ServedQuery:
         return None
 
     async def __aiter__(self) -> AsyncIterator[Match]:
-        while not self._closed.is_set():
-            cursor = self.cursor
-            for match in await asyncio.to_thread(self._some, cursor):
+        while not self._over:
+            found, cursor, error = await asyncio.to_thread(self._some, self.cursor)
+            for match in found:
                 self.cursor = match.id or 0  # not there: a thread that nobody waits for any more must not take one
                 yield match
-            if self.cursor == cursor and self.gone:
+            if error is not None:
+                self.cursor = cursor
+                raise error
+            if not found and await asyncio.to_thread(self._known_gone):
                 return
 
-    def _some(self, cursor: int) -> list[Match]:
-        """The next matches behind a cursor, which stays, or none after a while."""
+    def _some(self, cursor: int) -> tuple[list[Match], int, OxiseqError | None]:
+        """The next matches behind a cursor, which stays, or none after a while; where it stands then, and what of it
+        cannot be read."""
         other = ServedQuery(self._wire, self._first_value)
         other.__dict__["_decoder"] = self._decoder
         other.cursor = cursor
-        found = []
-        for match in other.wait(f"{int(_SLICE * 1000)}ms"):
-            found.append(match)
-            if len(found) >= 100 or (match.id or 0) >= self.found:
-                break
-        return found
+        found: list[Match] = []
+        try:
+            last = self.found
+            for match in other.wait(f"{int(_SLICE * 1000)}ms"):
+                found.append(match)
+                if len(found) >= 100 or (match.id or 0) >= last:
+                    break
+        except (UnknownError, UnreachableError):  # deleted, which is looked at, or away, which is waited for
+            self._closed.wait(_AFTER_LOSS)
+        except OxiseqError as error:
+            return found, other.cursor, None if self._over else error
+        return found, other.cursor, None
+
+    def _known_gone(self) -> bool:
+        try:
+            return self._over or self.gone
+        except UnreachableError:
+            return False
 
     @property
     def gone(self) -> bool:

@@ -232,3 +232,35 @@ def test_late_events_are_counted(store: Any) -> None:
     while query.late == 0 and time.monotonic() < end:
         time.sleep(0.05)
     assert query.late == 1
+
+
+def test_a_timeout_is_kept_and_what_is_there_is_handed_out(store: Any) -> None:
+    query = store.register(PAIRS)
+    pushed(store, range(1, 60))
+    store.advance(900_000_000)
+    eventually(query, 58)
+    assert [match.id for match in query.wait("0s")] == list(range(1, 59))
+    query.cursor = 0
+    slow = query.wait("200ms")
+    first = next(slow).id
+    time.sleep(0.4)
+    assert [first, *(match.id for match in slow)] == list(range(1, 59))
+    query.cursor = 57
+    begun = time.monotonic()
+    timer = threading.Timer(2.4, lambda: (pushed(store, range(1000, 1002)), store.advance(2_000_000_000)))
+    timer.start()
+    found = [match.id for match in query.wait("3s")]
+    took = time.monotonic() - begun
+    timer.join()
+    assert found[0] == 58 and took < 4.5
+
+
+def test_a_line_s_end_inside_of_a_value(store: Any) -> None:
+    query = store.register(f"""PREFIX : <{E}> SELECT ?a FROM STREAM S <{S}>
+        WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :p ?a }} }}""")
+    ends = "a\u2028b\u2029c\u0085d\u000be\u000cf\u001cg\u001eh\ri\nj\tk"
+    store.stream(S).push([ox.Triple(ox.NamedNode(E + "x"), ox.NamedNode(E + "p"), ox.Literal(ends))], 1)
+    store.advance(5)
+    eventually(query, 1)
+    assert [match["a"].value for match in query.matches()] == [ends]
+    assert [match["a"].value for match in query.wait("1s")] == [ends]
