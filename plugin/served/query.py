@@ -58,7 +58,7 @@ class ServedQuery:
 
     @cached_property
     def _decoder(self) -> Decoder:
-        return Decoder(self.query)
+        return Decoder(self.query, self.reads)
 
     # --- facts ----------------------------------------------------------------------------------------
 

@@ -264,3 +264,28 @@ def test_a_line_s_end_inside_of_a_value(store: Any) -> None:
     eventually(query, 1)
     assert [match["a"].value for match in query.matches()] == [ends]
     assert [match["a"].value for match in query.wait("1s")] == [ends]
+
+
+def test_terms_are_told_as_they_were_given(store: Any) -> None:
+    query = store.register(f"PREFIX : <{E}> SELECT ?a FROM STREAM S <{S}> {{ ?x :p ?a }}", "epsparql")
+    inside = ox.Triple(ox.NamedNode(E + "\u00e4"), ox.NamedNode(E + "p"), ox.Literal('"\\\n', language="de"))
+    terms = [
+        ox.Literal("x", language="ar", direction=ox.BaseDirection.RTL), ox.Literal("x", language="ar"), inside,
+        ox.Triple(inside.subject, inside.predicate, inside), ox.Literal(""), ox.Literal("q", datatype=ox.NamedNode(E)),
+        ox.Literal("x", language="en", direction=ox.BaseDirection.LTR),
+    ]  # fmt: skip
+    for n, term in enumerate(terms, 1):
+        store.stream(S).push([ox.Triple(ox.NamedNode(E + "x"), ox.NamedNode(E + "p"), term)], n)
+    store.advance(100)
+    assert [match["a"] for match in eventually(query, len(terms))] == terms
+    assert [match["a"] for match in query.wait("0s")] == terms
+
+
+def test_an_epsparql_query_that_names_no_stream(store: Any) -> None:
+    store.stream(S)
+    text = f"PREFIX : <{E}> SELECT ?a ?b {{ {{ ?x :p ?a }} SEQ {{ ?x :p ?b }} }}"
+    query = store.register(text, "epsparql", rules=[f"PREFIX : <{E}> CONSTRUCT {{ ?x :r ?a }} {{ ?x :p ?a }}"])
+    pushed(store, range(1, 3))
+    store.advance(100_000_000)
+    assert [(match["a"].value, match["b"].value) for match in eventually(query, 1)] == [("1", "2")]
+    assert query.reads == (S,) and [match.id for match in query.wait("0s")] == [1]
