@@ -32,6 +32,8 @@ _SILENCE: Final = 8.0
 """Seconds for which nothing may come before the server is asked anew: less than its heartbeat."""
 _LAST: Final = 0.05
 """Seconds before the end of a timeout for which nobody listens any more: what has come is asked for then."""
+_SOON: Final[Mapping[str, Any]] = {"again": False, "within": 10.0}
+"""How that is asked: who waits has waited already."""
 _SLICE: Final = 1.0
 """Seconds for which a thread waits at a time for who iterates asynchronously, or is called back."""
 _AFTER_LOSS: Final = 0.5
@@ -106,15 +108,15 @@ class ServedQuery:
         status = self.status
         cursor = since or status["matches"]["first"] - 1
         told: list[Mapping[str, Any]] = []
-        for page in self._pages(cursor, limit):
+        for page in self._pages(cursor, limit, {}):
             told += page
         return Matches(self._decoder.block(told).ordered(), int(status["events"]))
 
-    def _pages(self, cursor: int, limit: int | None) -> Iterator[list[Mapping[str, Any]]]:
-        """What the server keeps behind a cursor, at most `limit` in all."""
+    def _pages(self, cursor: int, limit: int | None, how: Mapping[str, Any]) -> Iterator[list[Mapping[str, Any]]]:
+        """What the server keeps behind a cursor, at most `limit` in all. `how` it is asked."""
         while limit is None or limit > 0:
             reply = self._wire.send("GET", "queries", self.name, "matches", params={"since": cursor, "limit": limit},
-                                    accept=_NDJSON)  # fmt: skip
+                                    accept=_NDJSON, **how)  # fmt: skip
             page = [json.loads(line) for line in reply.content.splitlines()]  # of bytes: a text has more ends of lines
             yield page
             cursor = int(reply.headers["oxiseq-last-id"])
@@ -175,7 +177,8 @@ class ServedQuery:
     def _there(self) -> Iterator[Match]:
         """Those behind the cursor that there are now."""
         try:
-            for page in self._pages(self.cursor, max(0, self.found - self.cursor)):
+            last = self._wire.send("GET", "queries", self.name, **_SOON).json()["matches"]["next"] - 1
+            for page in self._pages(self.cursor, max(0, last - self.cursor), _SOON):
                 for told in page:
                     match = self._decoded(told)
                     self.cursor = match.id or 0

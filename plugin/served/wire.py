@@ -51,11 +51,11 @@ class Wire:
     def send(
         self, method: str, *path: str, params: Mapping[str, Any] | None = None, accept: str = _JSON,
         content: bytes | str | None = None, kind: str | None = None, json: Any = None, key: str | None = None,
-        again: bool | None = None,
+        again: bool | None = None, within: float = _ANSWERING,
     ) -> httpx.Response:  # fmt: skip
         """The reply to a request for the path of these parts. `kind`: the content's media type; `key`: under which the
         server knows it again; `again`: whether it may be sent twice (default: what HTTP says of the method, and what
-        has a key). Raises UnreachableError, RefusedError, UnknownError, ConflictError, CursorError, BusyError,
+        has a key); `within`: seconds for an answer. Raises UnreachableError, RefusedError, UnknownError, ConflictError, CursorError, BusyError,
         FullError, OxiseqError."""
         self._check_open()
         headers = {"accept": accept}
@@ -65,13 +65,15 @@ class Wire:
             headers["idempotency-key"] = key
         if again is None:
             again = key is not None or method not in ("POST", "PATCH")
+        timeout = httpx.Timeout(_CONNECTING, read=within)
         given = {name: value for name, value in (params or {}).items() if value is not None}
         end = time.monotonic() + (self._patience if again else 0)
         pause = _PAUSES[0]
         while True:
             try:
                 reply = self._client.request(
-                    method, _path(path), params=given or None, headers=headers, content=content, json=json
+                    method, _path(path), params=given or None, headers=headers, content=content, json=json,
+                    timeout=timeout,
                 )
             except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
                 raise UnreachableError(f"{self.address!r} {_NO_ADDRESS}") from error

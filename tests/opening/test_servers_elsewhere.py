@@ -17,7 +17,8 @@ from opened_stores import opened, serving
 import oxiseq
 from oxiseq.journal import ConflictError, CursorError, UnknownError
 from oxiseq.live import LiveSettings
-from oxiseq.served import RefusedError, ServedStream, UnreachableError
+from oxiseq.served import RefusedError, ServedQuery, ServedStream, UnreachableError
+from oxiseq.served import query as query_module
 from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.wire import wire_to
 from oxiseq.server import Tokens
@@ -282,3 +283,19 @@ def test_places_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(oxiseq.OxiseqError, match="no folder"):
         oxiseq.open("a\0b")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_falls_silent_while_one_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(query_module._SOON, "within", 0.5)  # type: ignore[attr-defined]
+    with serving(tmp_path / "j") as address, oxiseq.open(address) as store:
+        value = store.register(TEXT, name="all").status
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(50)
+        wire = wire_to(f"http://127.0.0.1:{silent.getsockname()[1]}", None, 60)
+        begun = time.monotonic()
+        for timeout in ("0s", "500ms"):
+            with pytest.raises(UnreachableError):
+                list(ServedQuery(wire, value).wait(timeout))
+        assert time.monotonic() - begun < 20
+        wire.close()
