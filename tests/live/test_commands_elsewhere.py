@@ -78,7 +78,8 @@ def test_queries_are_listed_registered_paused_resumed_and_deleted(server: ServeP
 def test_queries_are_registered_with_all_their_options_and_replaced(server: ServeProcess, tmp_path: Path) -> None:
     url = server.address
     pairs = write(tmp_path, "pairs.ceql", "VOCAB <http://example.org/> SELECT * FROM S WHERE Low AS x; High AS y")
-    given = ("--stream-names", f"S={STREAM}", "--origin", "2026-11-20", "--state-records", "100", "--on-budget", "reset")
+    given = ("--stream-names", f"S={STREAM}", "--origin", "2026-11-20", "--state-records", "100",
+             "--on-budget", "reset")  # fmt: skip
     assert oxiseq("queries", "register", pairs, "--name", "pairs", *given, url=url).exit_code == 0
     shown = json.loads(oxiseq("queries", "show", "pairs", url=url).stdout)
     assert (shown["reads"], shown["origin"], shown["state_records"], shown["on_budget"]) == (
