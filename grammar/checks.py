@@ -106,7 +106,7 @@ def load(text: str, language: str = "spaseq") -> AnyQuery:
 
     >>> load("SELECT ?y FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o } }")
     Traceback (most recent call last):
-    oxiseq.grammar.errors.QueryError: no GPM of SEQ binds ?y
+    oxiseq.QueryError: no GPM of SEQ binds ?y
     line 1, column 8
       1 | SELECT ?y FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o } }
         |        ^^

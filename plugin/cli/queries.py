@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from oxiseq.cli.elsewhere import at_server
-from oxiseq.cli.options import Duration, QueryFile, QuerySource, language_option
-from oxiseq.durations import duration_text
+from oxiseq.cli.options import QueryFile, QuerySource, any_language_option, flags, given_options
+from oxiseq.options import QUERY, STATE
 
 if TYPE_CHECKING:
     from oxiseq.served.wire import Wire
@@ -44,18 +44,21 @@ def list_command(server: Wire, as_json: bool) -> None:
 @queries_command.command("register")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @click.option("--name", metavar="NAME", help="Its name. [default: one that the server draws]")
-@language_option
-@click.option("--lateness", metavar="DURATION", type=Duration(), help="How much later than its time an event may come.")
+@click.option("--replace", is_flag=True, help="Put it in the place of the query of this name; ids of matches go on.")
+@any_language_option
+@flags(QUERY, STATE)
 @at_server
-def register_command(server: Wire, query: QuerySource, name: str | None, language: str | None,
-                     lateness: int | None) -> None:  # fmt: skip
-    """Register the query in a file; it sees what is pushed from now on. Writes its name."""
-    body: dict[str, Any] = {"text": query.text, "language": language or query.language}
-    if name is not None:
-        body["name"] = name
-    if lateness is not None:
-        body["lateness"] = duration_text(lateness)
-    made = server.send("POST", "queries", json=body).json()
+def register_command(server: Wire, query: QuerySource, name: str | None, replace: bool, language: str | None,
+                     **options: Any) -> None:  # fmt: skip
+    """Register the query in a file; it sees what is pushed from now on. Writes its name. `.rq`: SPARQL over the
+    store."""
+    body = {"text": query.text, "language": language or query.language, **given_options(options)}
+    if replace and name is None:
+        raise click.UsageError("--replace needs --name")
+    if replace:
+        made = server.send("PUT", "queries", str(name), json=body).json()
+    else:
+        made = server.send("POST", "queries", json=body | ({} if name is None else {"name": name})).json()
     for lint in made.get("lints", ()):
         click.echo(f"warning: line {lint['line']}, column {lint['column']}: {lint['message']}", err=True)
     click.echo(made["name"])

@@ -8,8 +8,9 @@ journal, its recovery and what is promised after a kill are the server's.
 """
 
 from oxiseq.served.query import ServedQuery
+from oxiseq.served.standing import ServedStanding
 from oxiseq.served.store import ServedStore
 from oxiseq.served.stream import ServedStream
 from oxiseq.served.wire import RefusedError, UnreachableError
 
-__all__ = ["RefusedError", "ServedQuery", "ServedStore", "ServedStream", "UnreachableError"]
+__all__ = ["RefusedError", "ServedQuery", "ServedStanding", "ServedStore", "ServedStream", "UnreachableError"]

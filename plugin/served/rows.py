@@ -8,13 +8,14 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from pyoxigraph import BaseDirection, Literal, NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, RdfFormat, Triple, parse
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import offsets
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 from oxiseq.matches.shape import Block, PositionColumns, Shape
 from oxiseq.query_text import QueryText
 from oxiseq.replay import shape_of
@@ -106,6 +107,15 @@ def _id(terms: TermDictionary, cell: Mapping[str, Any]) -> int:
     if cell["type"] == "bnode":
         return terms.kb_blank(cell["value"])  # the same wherever it comes again
     return terms.intern_written(_text(cell).encode())
+
+
+def term_of(cell: Mapping[str, Any]) -> Term:
+    """A term of SPARQL JSON."""
+    if cell["type"] == "bnode":
+        return BlankNode(cell["value"])
+    (quad,) = parse(f"<x:s> <x:p> {_text(cell)} .", RdfFormat.N_TRIPLES)
+    found: Term = quad.object
+    return found
 
 
 def _text(cell: Mapping[str, Any]) -> str:

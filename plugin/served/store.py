@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any, Final, Unpack
+from typing import Any, Final, Literal, Unpack, overload
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time
+from oxiseq.grammar.languages import Language
 from oxiseq.journal import ConflictError
 from oxiseq.options import QUERY, as_data, options_for, said
 from oxiseq.options.keywords import QueryKeywords, documented
 from oxiseq.pictures.tables import html_table
 from oxiseq.query import Query
-from oxiseq.query_text import QueryLike
+from oxiseq.query_text import QueryLike, query_text
 from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.query import ServedQuery
+from oxiseq.served.standing import ServedStanding
 from oxiseq.served.stream import ServedStream
 from oxiseq.served.wire import Wire
 from oxiseq.store import Store
@@ -75,40 +77,50 @@ class ServedStore:
         told = self._wire.send("GET", "queries").json()["queries"]
         return tuple(ServedQuery(self._wire, each) for each in told if each["language"] != "sparql")
 
-    def find(self, name: str) -> ServedQuery:
+    @property
+    def standing(self) -> tuple[ServedStanding, ...]:
+        """The registered queries over the knowledge base."""
+        told = self._wire.send("GET", "queries").json()["queries"]
+        return tuple(ServedStanding(self._wire, each) for each in told if each["language"] == "sparql")
+
+    def find(self, name: str) -> ServedQuery | ServedStanding:
         """The registered query of this name. Raises UnknownError."""
-        value = self._wire.send("GET", "queries", name).json()
-        if value["language"] == "sparql":
-            raise OxiseqError(_STANDING)
-        return ServedQuery(self._wire, value)
+        return _handle(self._wire, self._wire.send("GET", "queries", name).json())
+
+    @overload
+    def register(
+        self, query: QueryLike, language: Language | None = None, *, name: str | None = None, replace: bool = False,
+        **options: Unpack[QueryKeywords],
+    ) -> ServedQuery: ...
+
+    @overload
+    def register(
+        self, query: QueryLike, language: Literal["sparql"], *, name: str | None = None, replace: bool = False
+    ) -> ServedStanding: ...
 
     @documented(QUERY)
     def register(
         self, query: QueryLike, language: str | None = None, *, name: str | None = None, replace: bool = False,
-        **options: Unpack[QueryKeywords],
-    ) -> ServedQuery:  # fmt: skip
+        **options: Any,
+    ) -> ServedQuery | ServedStanding:  # fmt: skip
         """Register a continuous query, as `Store.register`; it sees the events that are pushed from now on, also after
         this program has ended.
 
         With a `name` that is registered already the same query is handed out again, so that a program can begin again
         with the lines it began with; another one is refused (ConflictError), unless `replace`: then it takes its place,
-        and ids of matches go on. Raises QueryError, ConflictError, BoundError, UnreachableError.
+        and ids of matches go on. Or (`language="sparql"`) a query that stands over the knowledge base, which takes no
+        options. Raises QueryError, ConflictError, BoundError, UnreachableError.
         """
-        if language == "sparql":
-            raise OxiseqError(_STANDING)
-        text = Query(query, language)
-        said_ = as_data(said(text.language, options))
-        _ = text.algebra  # its errors have their place in the text
-        given: dict[str, Any] = {"text": text.text, "language": text.language, **said_}
+        given = _given(query, language, options)
         if replace and name is not None:
-            return ServedQuery(self._wire, self._wire.send("PUT", "queries", name, json=given).json())
+            return _handle(self._wire, self._wire.send("PUT", "queries", name, json=given).json())
         try:
             named = given if name is None else {**given, "name": name}
             value = self._wire.send("POST", "queries", json=named, again=name is not None).json()
         except ConflictError:
             value = self._wire.send("GET", "queries", str(name)).json()
             _check_same(value, given)
-        return ServedQuery(self._wire, value)
+        return _handle(self._wire, value)
 
     def advance(self, time: Time) -> None:
         """Punctuation for all streams: no event before `time` will come any more. Streams that queries feed come after
@@ -142,10 +154,24 @@ class ServedStore:
         return f"<oxiseq store at {self.where}>"
 
 
-_OF_MEMORY: Final = ("guard_changes", "inner", "kb", "listen", "lock", "standing", "touch", "writable")
+_OF_MEMORY: Final = ("ask_by", "guard_changes", "inner", "kb", "listen", "lock", "touch", "writable")
 """Of a `Store` in memory only."""
-_STANDING: Final = ("queries over the store itself are registered with a store in memory (oxiseq.open()), or over "
-                    "HTTP: POST /queries as application/sparql-query")  # fmt: skip
+
+
+def _handle(wire: Wire, value: Mapping[str, Any]) -> ServedQuery | ServedStanding:
+    return ServedStanding(wire, value) if value["language"] == "sparql" else ServedQuery(wire, value)
+
+
+def _given(query: QueryLike, language: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """As the server takes it. Raises QueryError, with the place in the text; OxiseqError."""
+    if language == "sparql":
+        if options:
+            raise OxiseqError(f"{', '.join(options)}: a query over the store reads no stream")
+        return {"text": query_text(query).text, "language": language}
+    text = Query(query, language)
+    chosen = as_data(said(text.language, options))
+    _ = text.algebra  # parsed here, for its errors
+    return {"text": text.text, "language": text.language, **chosen}
 
 
 def _check_same(there: Mapping[str, Any], given: Mapping[str, Any]) -> None:

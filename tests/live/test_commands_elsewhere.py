@@ -75,6 +75,26 @@ def test_queries_are_listed_registered_paused_resumed_and_deleted(server: ServeP
     assert oxiseq("queries", "list", url=url).stdout == ""
 
 
+def test_queries_are_registered_with_all_their_options_and_replaced(server: ServeProcess, tmp_path: Path) -> None:
+    url = server.address
+    pairs = write(tmp_path, "pairs.ceql", "VOCAB <http://example.org/> SELECT * FROM S WHERE Low AS x; High AS y")
+    given = ("--stream-names", f"S={STREAM}", "--origin", "2026-11-20", "--state-records", "100",
+             "--on-budget", "reset")  # fmt: skip
+    assert oxiseq("queries", "register", pairs, "--name", "pairs", *given, url=url).exit_code == 0
+    shown = json.loads(oxiseq("queries", "show", "pairs", url=url).stdout)
+    assert (shown["reads"], shown["origin"], shown["state_records"], shown["on_budget"]) == (
+        [STREAM], "2026-11-20T00:00:00Z", 100, "reset")  # fmt: skip
+    again = oxiseq("queries", "register", pairs, "--name", "pairs", url=url)
+    assert again.exit_code == 1 and "409" in again.stderr
+    assert oxiseq("queries", "register", pairs, "--name", "pairs", "--replace", url=url).stdout == "pairs\n"
+    assert json.loads(oxiseq("queries", "show", "pairs", url=url).stdout)["origin"] is None
+    assert oxiseq("queries", "register", pairs, "--replace", url=url).exit_code == 2
+    over = write(tmp_path, "all.rq", "SELECT ?s { ?s ?p ?o }")
+    assert oxiseq("queries", "register", over, "--name", "all", url=url).exit_code == 0
+    refused = oxiseq("queries", "register", pairs, "--report", "rstream", url=url)
+    assert refused.exit_code == 1 and "report is for" in refused.stderr
+
+
 def test_what_the_server_refuses_is_told_with_its_reason(server: ServeProcess, tmp_path: Path) -> None:
     url = server.address
     wrong = oxiseq("queries", "register", write(tmp_path, "wrong.spaseq", QUERY.replace("SEQ(A)", "SEQ(B)")), url=url)

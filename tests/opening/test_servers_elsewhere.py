@@ -18,8 +18,8 @@ import oxiseq
 from oxiseq.journal import ConflictError, CursorError, UnknownError
 from oxiseq.live import LiveSettings
 from oxiseq.served import RefusedError, ServedQuery, ServedStream, UnreachableError
-from oxiseq.served import query as query_module
 from oxiseq.served.knowledge import ServedKnowledge
+from oxiseq.served.registered import SOON
 from oxiseq.served.wire import wire_to
 from oxiseq.server import Tokens
 
@@ -286,7 +286,7 @@ def test_places_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_server_that_falls_silent_while_one_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(query_module._SOON, "within", 0.5)  # type: ignore[attr-defined]
+    monkeypatch.setitem(SOON, "within", 0.5)
     with serving(tmp_path / "j") as address, oxiseq.open(address) as store:
         value = store.register(TEXT, name="all").status
     with socket.socket() as silent:

@@ -197,7 +197,7 @@ def test_a_query_over_the_store_may_come_from_a_file(tmp_path: Path) -> None:
 
 
 def test_an_epsparql_query_that_names_no_stream_has_columns_and_no_streams() -> None:
-    query = oxiseq.Query(f"PREFIX : <urn:> SELECT ?x ?b {{ {{ ?x :p ?a }} SEQ {{ ?x :p ?b }} }}", "epsparql")
+    query = oxiseq.Query("PREFIX : <urn:> SELECT ?x ?b { { ?x :p ?a } SEQ { ?x :p ?b } }", "epsparql")
     assert (dict(query.streams), query.variables) == ({}, ("x", "b"))
 
 
