@@ -38,9 +38,9 @@ class ServedStream:
     def push(
         self, graph: GraphLike, time: Time, start: Time | None = None, *, key: str | None = None
     ) -> None:  # fmt: skip
-        """Push one event, as `Stream.push`. `key`: the event's own name, at most 200 ASCII characters: another push under it
-        changes nothing, so that a program that was killed may push again what it had no answer for. Raises EventError,
-        ConflictError for another event under the same key, BusyError, FullError, UnreachableError."""
+        """Push one event, as `Stream.push`. `key`: the event's own name, at most 200 ASCII characters: another push
+        under it changes nothing, so that a program that was killed may push again what it had no answer for. Raises
+        EventError, ConflictError for another event under the same key, BusyError, FullError, UnreachableError."""
         if key is not None and not (isinstance(key, str) and 0 < len(key) <= _KEY and in_header(key)):
             raise OxiseqError(f"key={key!r}: a key has 1 to {_KEY} visible ASCII characters"[:200])
         terms = TermDictionary()

@@ -55,8 +55,8 @@ class Wire:
     ) -> httpx.Response:  # fmt: skip
         """The reply to a request for the path of these parts. `kind`: the content's media type; `key`: under which the
         server knows it again; `again`: whether it may be sent twice (default: what HTTP says of the method, and what
-        has a key); `within`: seconds for an answer. Raises UnreachableError, RefusedError, UnknownError, ConflictError, CursorError, BusyError,
-        FullError, OxiseqError."""
+        has a key); `within`: seconds for an answer. Raises UnreachableError, RefusedError, UnknownError,
+        ConflictError, CursorError, BusyError, FullError, OxiseqError."""
         self._check_open()
         headers = {"accept": accept}
         if kind is not None:
