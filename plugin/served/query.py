@@ -116,7 +116,7 @@ class ServedQuery(Registered):
             if (match := self._match(event)) is not None:
                 self.cursor = match.id or 0
                 yield match
-        if timeout is not None and not self.over:
+        if timeout is not None and not self.over():
             yield from self._there()
 
     def _there(self) -> Iterator[Match]:
@@ -128,7 +128,7 @@ class ServedQuery(Registered):
                     match = self._decoded(told)
                     self.cursor = match.id or 0
                     yield match
-                    if self.over:
+                    if self.over():
                         return
         except CursorError as error:
             self.cursor = error.first - 1
@@ -154,7 +154,7 @@ class ServedQuery(Registered):
         return None
 
     async def __aiter__(self) -> AsyncIterator[Match]:
-        while not self.over:
+        while not self.over():
             found, cursor, error = await asyncio.to_thread(self._some, self.cursor)
             for match in found:
                 self.cursor = match.id or 0  # not there: a thread that nobody waits for any more must not take one
@@ -181,12 +181,12 @@ class ServedQuery(Registered):
         except (UnknownError, UnreachableError):  # deleted, which is looked at, or away, which is waited for
             self._closed.wait(AFTER_LOSS)
         except OxiseqError as error:
-            return found, other.cursor, None if self.over else error
+            return found, other.cursor, None if self.over() else error
         return found, other.cursor, None
 
     def _known_gone(self) -> bool:
         try:
-            return self.over or self.gone
+            return self.over() or self.gone
         except UnreachableError:
             return False
 

@@ -92,7 +92,7 @@ class Registered:
         UnreachableError if the server does not answer at all within `timeout`."""
         deadline = None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6
         gone: UnreachableError | None = None
-        while not self.over:
+        while not self.over():
             left = math.inf if deadline is None else deadline - time.monotonic()
             if left <= _LAST:
                 self._closed.wait(max(0.0, left))
@@ -109,7 +109,7 @@ class Registered:
                             break
                         if event.data:  # else it says how long to wait before one comes back, which we choose
                             yield event
-                        if self.over:
+                        if self.over():
                             return
                         if deadline is not None and deadline - time.monotonic() < silence:
                             break
@@ -120,10 +120,9 @@ class Registered:
                 self._closed.wait(min(AFTER_LOSS, left))
             except UnknownError:
                 return
-        if gone is not None and not self.over:
+        if gone is not None and not self.over():
             raise gone
 
-    @property
     def over(self) -> bool:
         """Whether this object or its store is closed."""
         return self._closed.is_set() or self._wire.closed

@@ -77,7 +77,7 @@ class ServedStanding(Registered):
             else:
                 parts = []
                 self.told_of_loss(event)
-        if timeout is not None and not self.over:
+        if timeout is not None and not self.over():
             with suppress(UnknownError):
                 for change in self._there(self.cursor, SOON)[0]:
                     self.cursor = change.number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -299,3 +300,26 @@ def test_a_server_that_falls_silent_while_one_waits(tmp_path: Path, monkeypatch:
                 list(ServedQuery(wire, value).wait(timeout))
         assert time.monotonic() - begun < 20
         wire.close()
+
+
+def test_what_a_text_of_before_has_found_is_told_once_and_gone_on_behind(tmp_path: Path) -> None:
+    with oxiseq.open(tmp_path / "store") as store:
+        query = store.register(TEXT, name="all")
+        for n, text in enumerate((TEXT.replace("?a", "?b"), TEXT)):
+            store.register(text, name="all", replace=True)
+            store.stream(S).push(GRAPH.format(n), 1000 * n + 1)
+            store.advance(1000 * n + 10)
+            end = time.monotonic() + 60
+            while query.found <= n and time.monotonic() < end:
+                time.sleep(0.02)
+
+        async def first() -> int | None:
+            async for match in query:
+                return match.id
+            return None
+
+        for read in (lambda: next(query.wait("0s")).id, lambda: asyncio.run(asyncio.wait_for(first(), 30))):
+            query.cursor = 0
+            with pytest.raises(oxiseq.OxiseqError, match="another text"):
+                read()
+            assert (query.cursor, read()) == (1, 2)
