@@ -35,8 +35,8 @@ Kind = tuple[tuple[str, ...], int, int | None]
 
 
 class Outcome(NamedTuple):
-    """What a step did for one query: its matches, its late events, how many events it left out (Run.faults), or an
-    error, which has cost it the matches. `stream`: that of the late events, empty where it is the one that was pushed
+    """What a step did for one query: its matches, its late events, how many events it left out (Run.faults), an error,
+    which may have cost it matches. `stream`: that of the late events, empty where it is the one that was pushed
     to."""
 
     run: Run
