@@ -407,6 +407,16 @@ def test_what_is_past_a_limit_costs_nothing_else(monkeypatch: pytest.MonkeyPatch
     assert [run.matches for run in runs] == [8, 8]
 
 
+def test_late_events_are_told_beside_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(end_totals, "MOST_LISTED", 2)
+    drill = Drill(1)
+    text = f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM s WHERE A+ AS x; A+ AS y"
+    drill.runs.add(drill.compiled(text, "ceql", Options()))
+    (outcome,) = drill.runs.push(STREAMS[0], drill.tuples([(5, "A", 5), (6, "A", 6), (7, "A", 7), (1, "A", 1)]))
+    assert isinstance(outcome.error, LimitError) and outcome.late is not None
+    assert (drill.numbers(outcome), outcome.late.time.tolist()) == ([5], [1])
+
+
 def test_queries_that_draw_values_by_chance_are_not_one() -> None:
     drill = Drill(1)
     text = f"PREFIX : <{E}> SELECT ?r FROM STREAM :s WHERE {{ ?h :a ?v BIND(RAND() AS ?r) }}"
