@@ -141,13 +141,15 @@ class ContinuousQuery:
 
     def _handed_out(self, deadline: float | None, idle: float | None) -> Iterator[Match]:
         while self._awaited(deadline, idle):
-            yield self._next()
+            if (match := self._next()) is not None:
+                yield match
 
     async def __aiter__(self) -> AsyncIterator[Match]:
         idle = None if self._run.lateness else duration(IDLE) / 1e6
         while True:
             if await asyncio.to_thread(self._awaited, time.monotonic() + _SLICE, idle):
-                yield self._next()  # not there: a thread that nobody waits for any more must not take one
+                if (match := self._next()) is not None:  # not there: a thread that nobody waits for takes none
+                    yield match
             elif self._closed:
                 return
 
@@ -292,10 +294,11 @@ class ContinuousQuery:
                 self._closed = True
                 self._feed.close(self._run)
 
-    def _next(self) -> Match:
+    def _next(self) -> Match | None:
+        """The match behind the cursor; None if somebody else has taken it meanwhile."""
         with self._arrived:
             match = self._found.one(self.cursor + 1)
-            self.cursor += 1
+            self.cursor += match is not None
             return match
 
     def _awaited(self, deadline: float | None, idle: float | None) -> bool:

@@ -44,8 +44,10 @@ class FoundMatches:
             self._parts.popleft()
             self.first = self._parts[0][0]
 
-    def one(self, number: int) -> Match:
-        """The match of this number, which is there. Raises CursorError if it is no longer kept."""
+    def one(self, number: int) -> Match | None:
+        """The match of this number, None before it is found. Raises CursorError if it is no longer kept."""
+        if number > self.last:
+            return None
         begin, block = self._block_with(number)
         return block.match(number - begin)
 

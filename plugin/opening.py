@@ -72,7 +72,7 @@ def open(
     places: Any = import_module("oxiseq.served.places")  # a store in memory needs none of them
     seconds = duration(patience, "patience") / 1e6
     text = os.fspath(location)
-    if text.startswith(("http://", "https://")):
+    if text.lower().startswith(("http://", "https://")):
         return cast("ServedStore", places.elsewhere(text, token or os.environ.get("OXISEQ_TOKEN"), seconds))
     if token is not None:
         raise OxiseqError("token: a folder asks for none")

@@ -135,8 +135,12 @@ def _given(query: Any) -> tuple[str, str, Language | None]:
     if isinstance(query, str):
         return query, "", None
     if callable(getattr(query, "read", None)):
-        text, name = query.read(), getattr(query, "name", "")
-        text = text.decode("utf-8", "strict") if isinstance(text, bytes) else text
+        name = getattr(query, "name", "")
+        try:
+            text = query.read()
+            text = text.decode("utf-8", "strict") if isinstance(text, bytes) else text
+        except UnicodeDecodeError as error:
+            raise OxiseqError(f"{name or 'the file'}: not UTF-8 text") from error
         return str(text), name if isinstance(name, str) else "", _told(name)
     raise ArgumentTypeError(f"a query is a text, a path, a file or an oxiseq.Query, not {query!r}"[:200])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.knowledge import Kb, knowledge_of, opened
@@ -15,6 +15,9 @@ from oxiseq.matches.shape import Shape
 from oxiseq.options import QUERY, SOURCES, Options, said
 from oxiseq.query_text import QueryText
 from oxiseq.warned import warn_caller
+
+_ANY: Final = ("any stream",)
+"""What an EP-SPARQL query that names no stream reads, when it is not known what there is."""
 
 
 def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mapping[str, Any]) -> Matches:
@@ -45,7 +48,8 @@ def checked_names(streams: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(streams)
 
 
-def shape_of(query: QueryText) -> tuple[Shape, Mapping[str, str]]:
-    """What its matches have in common, and the streams that it reads: its name → IRI. Raises QueryError."""
-    replay = FRONTS[query.language].replay(query.algebra, None, Options())
-    return replay.shape, replay.streams
+def shape_of(query: QueryText, reads: Collection[str] = ()) -> tuple[Shape, Mapping[str, str]]:
+    """What its matches have in common, and the streams that it reads: its name → IRI. `reads`: those that there are,
+    for an EP-SPARQL query that names none. Raises QueryError."""
+    replay = FRONTS[query.language].replay(query.algebra, None, Options(reads=tuple(reads) or _ANY))
+    return replay.shape, {name: iri for name, iri in replay.streams.items() if iri not in _ANY}

@@ -138,6 +138,8 @@ def json_term(term: Term) -> dict[str, Any]:
     made = {"type": "literal", "value": term.value}
     if term.language:
         made["xml:lang"] = term.language
+        if term.direction is not None:
+            made["its:dir"] = term.direction.value
     elif term.datatype.value != _XSD_STRING:
         made["datatype"] = term.datatype.value
     return made

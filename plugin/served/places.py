@@ -14,7 +14,7 @@ from oxiseq.live.api import LiveRoutes
 from oxiseq.served.here import Here
 from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.store import ServedStore
-from oxiseq.served.wire import Wire, wire_to
+from oxiseq.served.wire import UnreachableError, Wire, wire_to
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.settings import Limits
 from oxiseq.store import Store
@@ -28,6 +28,8 @@ def here(folder: Path, patience: float) -> ServedStore:
             store = Store(str(folder))
         except OSError as error:
             raise not_opened(folder, error) from error
+        except ValueError as error:  # no path
+            raise OxiseqError(f"{str(folder)!r} is no folder: {error}") from error
         opened.callback(store.close)
         service = opened.enter_context(LiveService(store, folder))
         routes = LiveRoutes(service, Evaluations(Limits()))
@@ -39,7 +41,9 @@ def elsewhere(address: str, token: str | None, patience: float) -> ServedStore:
     """A server. Raises UnreachableError, RefusedError, OxiseqError for what is no address."""
     wire = wire_to(address, token, patience)
     try:
-        wire.send("GET", "streams")  # whether it is there, is one of ours, and lets us in
+        told = wire.send("GET", "streams").json()  # whether it is there, is one of ours, and lets us in
+        if not isinstance(told, dict) or "streams" not in told:
+            raise UnreachableError(f"{address} answers, but not as `oxiseq serve` does")
     except OxiseqError:
         wire.close()
         raise

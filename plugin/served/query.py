@@ -13,13 +13,15 @@ from httpx_sse import ServerSentEvent
 
 from oxiseq.continuous import Listening
 from oxiseq.durations import Duration
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time, to_microseconds, to_text
+from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
 from oxiseq.query import Query
-from oxiseq.served.registered import Registered
+from oxiseq.served.registered import AFTER_LOSS, SOON, Registered
 from oxiseq.served.rows import Decoder
-from oxiseq.served.wire import Wire
+from oxiseq.served.wire import UnreachableError, Wire
 
 LOG: Final = logging.getLogger("oxiseq")
 _NDJSON: Final = "application/x-ndjson"
@@ -43,7 +45,7 @@ class ServedQuery(Registered):
 
     @cached_property
     def _decoder(self) -> Decoder:
-        return Decoder(self.query)
+        return Decoder(self.query, self.reads)
 
     # --- facts ----------------------------------------------------------------------------------------
 
@@ -85,57 +87,108 @@ class ServedQuery(Registered):
         status = self.status
         cursor = since or status["matches"]["first"] - 1
         told: list[Mapping[str, Any]] = []
-        while limit is None or len(told) < limit:
-            left = None if limit is None else limit - len(told)
-            reply = self._wire.send("GET", "queries", self.name, "matches", params={"since": cursor, "limit": left},
-                                    accept=_NDJSON)  # fmt: skip
-            page = [json.loads(line) for line in reply.text.splitlines()]
+        for page in self._pages(cursor, limit, {}):
             told += page
-            cursor = int(reply.headers["oxiseq-last-id"])
-            if "link" not in reply.headers or not page:
-                break
         return Matches(self._decoder.block(told).ordered(), int(status["events"]))
+
+    def _pages(self, cursor: int, limit: int | None, how: Mapping[str, Any]) -> Iterator[list[Mapping[str, Any]]]:
+        """What the server keeps behind a cursor, at most `limit` in all. `how` it is asked."""
+        while limit is None or limit > 0:
+            reply = self._wire.send("GET", "queries", self.name, "matches", params={"since": cursor, "limit": limit},
+                                    accept=_NDJSON, **how)  # fmt: skip
+            page = [json.loads(line) for line in reply.content.splitlines()]  # of bytes: a text has more ends of lines
+            yield page
+            cursor = int(reply.headers["oxiseq-last-id"])
+            limit = None if limit is None else limit - len(page)
+            if "link" not in reply.headers or not page:
+                return
 
     def __iter__(self) -> Iterator[Match]:
         """`wait()`: the matches behind `cursor`, without end."""
         return self.wait()
 
     def wait(self, timeout: Duration | None = None) -> Iterator[Match]:
-        """The matches behind `cursor`, as they come, at most for `timeout` in all (None: for ever). A server that goes
-        away meanwhile is waited for. Ends when the query is deleted or this object is closed, too. Raises CursorError
-        (and the next call goes on with what is kept), DamagedBatchError, RefusedError, BusyError; UnreachableError if
-        the server does not answer at all within `timeout`."""
+        """The matches behind `cursor`, as they come, at most for `timeout` in all (None: for ever), and then those that
+        are there. A server that goes away meanwhile is waited for. Ends when the query is deleted or this object is
+        closed, too. Raises CursorError (and the next call goes on with what is kept), DamagedBatchError, RefusedError,
+        BusyError; UnreachableError if the server does not answer at all within `timeout`."""
         for event in self.listened("matches", timeout):
             if (match := self._match(event)) is not None:
                 self.cursor = match.id or 0
                 yield match
+        if timeout is not None and not self.over:
+            yield from self._there()
+
+    def _there(self) -> Iterator[Match]:
+        """Those behind the cursor that there are now."""
+        try:
+            last = self._wire.send("GET", "queries", self.name, **SOON).json()["matches"]["next"] - 1
+            for page in self._pages(self.cursor, max(0, last - self.cursor), SOON):
+                for told in page:
+                    match = self._decoded(told)
+                    self.cursor = match.id or 0
+                    yield match
+                    if self.over:
+                        return
+        except CursorError as error:
+            self.cursor = error.first - 1
+            raise
+        except DamagedBatchError as error:
+            self.cursor = error.next - 1
+            raise
+        except UnknownError:
+            return
+
+    def _decoded(self, told: Mapping[str, Any]) -> Match:
+        """Raises OxiseqError for one of another text; the next call goes on behind it."""
+        try:
+            return self._decoder.block([told]).match(0)
+        except OxiseqError:
+            self.cursor = int(told["id"])
+            raise
 
     def _match(self, event: ServerSentEvent) -> Match | None:
         if event.event == "match":
-            return self._decoder.block([event.json()]).match(0)
+            return self._decoded(event.json())
         self.told_of_loss(event)
         return None
 
     async def __aiter__(self) -> AsyncIterator[Match]:
-        while not self._closed.is_set():
-            cursor = self.cursor
-            for match in await asyncio.to_thread(self._some, cursor):
+        while not self.over:
+            found, cursor, error = await asyncio.to_thread(self._some, self.cursor)
+            for match in found:
                 self.cursor = match.id or 0  # not there: a thread that nobody waits for any more must not take one
                 yield match
-            if self.cursor == cursor and self.gone:
+            if error is not None:
+                self.cursor = cursor
+                raise error
+            if not found and await asyncio.to_thread(self._known_gone):
                 return
 
-    def _some(self, cursor: int) -> list[Match]:
-        """The next matches behind a cursor, which stays, or none after a while."""
+    def _some(self, cursor: int) -> tuple[list[Match], int, OxiseqError | None]:
+        """The next matches behind a cursor, which stays, or none after a while; where it stands then, and what of it
+        cannot be read."""
         other = ServedQuery(self._wire, self._value)
         other.__dict__["_decoder"] = self._decoder
         other.cursor = cursor
-        found = []
-        for match in other.wait(f"{int(_SLICE * 1000)}ms"):
-            found.append(match)
-            if len(found) >= 100 or (match.id or 0) >= self.found:
-                break
-        return found
+        found: list[Match] = []
+        try:
+            last = self.found
+            for match in other.wait(f"{int(_SLICE * 1000)}ms"):
+                found.append(match)
+                if len(found) >= 100 or (match.id or 0) >= last:
+                    break
+        except (UnknownError, UnreachableError):  # deleted, which is looked at, or away, which is waited for
+            self._closed.wait(AFTER_LOSS)
+        except OxiseqError as error:
+            return found, other.cursor, None if self.over else error
+        return found, other.cursor, None
+
+    def _known_gone(self) -> bool:
+        try:
+            return self.over or self.gone
+        except UnreachableError:
+            return False
 
     def subscribe(self, callback: Callable[[Match], object], since: int | None = None) -> Listening:
         """Call `callback` with each match from now on (with `since`: with greater ids), on a thread of its own, until

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +22,11 @@ LOG: Final = logging.getLogger("oxiseq")
 T = TypeVar("T")
 _SILENCE: Final = 8.0
 """Seconds for which nothing may come before the server is asked anew: less than its heartbeat."""
-_AFTER_LOSS: Final = 0.5
+_LAST: Final = 0.05
+"""Seconds before the end of a timeout for which nobody listens any more."""
+SOON: Final[Mapping[str, Any]] = {"again": False, "within": 10.0}
+"""How a server is asked by who has waited already."""
+AFTER_LOSS: Final = 0.5
 """Seconds after which a server that has gone is looked for again."""
 
 
@@ -87,8 +92,12 @@ class Registered:
         UnreachableError if the server does not answer at all within `timeout`."""
         deadline = None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6
         gone: UnreachableError | None = None
-        while not self._closed.is_set() and not self._wire.closed:
-            silence = _SILENCE if deadline is None else min(_SILENCE, max(0.0, deadline - time.monotonic()))
+        while not self.over:
+            left = math.inf if deadline is None else deadline - time.monotonic()
+            if left <= _LAST:
+                self._closed.wait(max(0.0, left))
+                break
+            silence = min(_SILENCE, max(left / 2, _LAST))  # half: one that comes late may be followed by as long again
             try:
                 with self._wire.listening("queries", self.name, what, params={"since": self.cursor},
                                           patience=silence) as reply:  # fmt: skip
@@ -100,25 +109,30 @@ class Registered:
                             break
                         if event.data:  # else it says how long to wait before one comes back, which we choose
                             yield event
-                        if self._closed.is_set() or (deadline is not None and time.monotonic() >= deadline):
+                        if self.over:
                             return
+                        if deadline is not None and deadline - time.monotonic() < silence:
+                            break
             except httpx.ReadTimeout:
                 pass
             except UnreachableError as error:
                 gone = error
-                self._closed.wait(_AFTER_LOSS)
+                self._closed.wait(min(AFTER_LOSS, left))
             except UnknownError:
                 return
-            if deadline is not None and time.monotonic() >= deadline:
-                break
-        if gone is not None:
+        if gone is not None and not self.over:
             raise gone
+
+    @property
+    def over(self) -> bool:
+        """Whether this object or its store is closed."""
+        return self._closed.is_set() or self._wire.closed
 
     def _goes_on(self, event: ServerSentEvent) -> bool:
         """Whether the server ends its answer, though the query goes on: it is stopping."""
         if event.json().get("reason") == "deleted":
             return False
-        self._closed.wait(_AFTER_LOSS)
+        self._closed.wait(AFTER_LOSS)
         return True
 
     def told_of_loss(self, event: ServerSentEvent) -> None:
@@ -147,7 +161,7 @@ class Registered:
                 except OxiseqError as error:
                     if not self._wire.closed:
                         LOG.error("query %s cannot be read; tried again: %s", self.name, error)
-                    self._closed.wait(_AFTER_LOSS)
+                    self._closed.wait(AFTER_LOSS)
 
         threading.Thread(target=work, name=f"oxiseq-{self.name}", daemon=True).start()
         return Listening(self.close)

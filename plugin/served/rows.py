@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
 import numpy as np
-from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, RdfFormat, Triple, parse
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import offsets
@@ -29,8 +29,8 @@ class Decoder:
     """Reads the matches of one query, which is compiled here to know what they have in common. Safe for many threads.
     Raises QueryError, OxiseqError."""
 
-    def __init__(self, query: QueryText) -> None:
-        self.shape = shape_of(query)[0]
+    def __init__(self, query: QueryText, reads: Collection[str] = ()) -> None:
+        self.shape = shape_of(query, reads)[0]
         self._lock = Lock()
 
     def block(self, told: Sequence[Told]) -> Block:
@@ -130,6 +130,7 @@ def _text(cell: Mapping[str, Any]) -> str:
             return f"<<( {parts} )>>"
         case _:
             if "xml:lang" in cell:
-                return str(Literal(cell["value"], language=cell["xml:lang"]))
+                direction = BaseDirection(cell["its:dir"]) if "its:dir" in cell else None
+                return str(Literal(cell["value"], language=cell["xml:lang"], direction=direction))
             datatype = cell.get("datatype")
             return str(Literal(cell["value"], datatype=None if datatype is None else NamedNode(datatype)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, Triple, parse, parse_query_results
@@ -10,7 +11,8 @@ from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, Triple, pars
 from oxiseq.continuous import Listening
 from oxiseq.durations import Duration
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.served.registered import Registered
+from oxiseq.journal import UnknownError
+from oxiseq.served.registered import SOON, Registered
 from oxiseq.served.rows import term_of
 from oxiseq.served.wire import Wire
 from oxiseq.standing.change import Row, Snapshot, StoreChange, Weighed
@@ -64,7 +66,10 @@ class ServedStanding(Registered):
         parts: list[Mapping[str, Any]] = []
         for event in self.listened("changes", timeout):
             if event.event == "change":
-                parts.append(event.json())
+                part = event.json()
+                if parts and part["id"] <= parts[-1]["id"]:  # a connection has broken off inside of a change
+                    parts = []
+                parts.append(part)
                 if not parts[-1]["more"]:
                     change = self._change(parts)
                     parts, self.cursor = [], change.number
@@ -72,15 +77,26 @@ class ServedStanding(Registered):
             else:
                 parts = []
                 self.told_of_loss(event)
+        if timeout is not None and not self.over:
+            with suppress(UnknownError):
+                for change in self._there(self.cursor, SOON)[0]:
+                    self.cursor = change.number
+                    yield change
 
     def take(self, since: int | None = None) -> list[StoreChange]:
         """All changes above `since` (None: those not handed out yet) that updates have made so far. Raises
         CursorError."""
-        cursor = self.cursor if since is None else since
+        found, cursor = self._there(self.cursor if since is None else since, {})
+        if since is None:
+            self.cursor = cursor
+        return found
+
+    def _there(self, cursor: int, how: Mapping[str, Any]) -> tuple[list[StoreChange], int]:
+        """The changes above a cursor, and where it stands behind them. `how` the server is asked."""
         found: list[StoreChange] = []
         parts: list[Mapping[str, Any]] = []
         while True:
-            reply = self._wire.send("GET", "queries", self.name, "changes", params={"since": cursor})
+            reply = self._wire.send("GET", "queries", self.name, "changes", params={"since": cursor}, **how)
             for told in reply.json()["changes"]:
                 parts.append(told)
                 if not told["more"]:
@@ -88,10 +104,7 @@ class ServedStanding(Registered):
                     parts = []
             cursor = int(reply.headers["oxiseq-last-id"])
             if "link" not in reply.headers:
-                break
-        if since is None:
-            self.cursor = cursor
-        return found
+                return found, cursor
 
     def _change(self, parts: list[Mapping[str, Any]]) -> StoreChange:
         last = parts[-1]

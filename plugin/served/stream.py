@@ -15,10 +15,11 @@ from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.flow.epsparql.stamps import with_start
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.pictures.tables import html_table
-from oxiseq.served.wire import Wire
+from oxiseq.served.wire import Wire, in_header
 from oxiseq.sources import Events, batches_of
 
 _N_QUADS: Final = "application/n-quads"
+_KEY: Final = 200
 
 
 class ServedStream:
@@ -37,9 +38,11 @@ class ServedStream:
     def push(
         self, graph: GraphLike, time: Time, start: Time | None = None, *, key: str | None = None
     ) -> None:  # fmt: skip
-        """Push one event, as `Stream.push`. `key`: the event's own name, at most 200 characters: another push under it
-        changes nothing, so that a program that was killed may push again what it had no answer for. Raises EventError,
-        ConflictError for another event under the same key, BusyError, FullError, UnreachableError."""
+        """Push one event, as `Stream.push`. `key`: the event's own name, at most 200 ASCII characters: another push
+        under it changes nothing, so that a program that was killed may push again what it had no answer for. Raises
+        EventError, ConflictError for another event under the same key, BusyError, FullError, UnreachableError."""
+        if key is not None and not (isinstance(key, str) and 0 < len(key) <= _KEY and in_header(key)):
+            raise OxiseqError(f"key={key!r}: a key has 1 to {_KEY} visible ASCII characters"[:200])
         terms = TermDictionary()
         pair = time, graph if start is None else with_start(graph, start)
         self._send(encode_events((pair,), terms), terms, key)

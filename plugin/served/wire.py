@@ -20,9 +20,12 @@ _AGAIN: Final = (429, 502, 503, 504)
 """Statuses after which the same may be tried again."""
 _PAUSES: Final = (0.05, 2.0)
 """Seconds between two tries: of the first, and at most."""
+_LONGEST: Final = 8000
+"""Characters of a name in an address: servers take no more."""
 _TELLING: Final = 0.5
 """Seconds of a pause from which on it is told of."""
 _NO_ADDRESS: Final = "is no address of a server: write http://HOST:PORT"
+_JSON: Final = "application/json"
 
 
 class UnreachableError(OxiseqError, ConnectionError):
@@ -46,14 +49,14 @@ class Wire:
         return str(self._client.base_url).rstrip("/")
 
     def send(
-        self, method: str, *path: str, params: Mapping[str, Any] | None = None, accept: str = "application/json",
+        self, method: str, *path: str, params: Mapping[str, Any] | None = None, accept: str = _JSON,
         content: bytes | str | None = None, kind: str | None = None, json: Any = None, key: str | None = None,
-        again: bool | None = None,
+        again: bool | None = None, within: float = _ANSWERING,
     ) -> httpx.Response:  # fmt: skip
         """The reply to a request for the path of these parts. `kind`: the content's media type; `key`: under which the
         server knows it again; `again`: whether it may be sent twice (default: what HTTP says of the method, and what
-        has a key). Raises UnreachableError, RefusedError, UnknownError, ConflictError, CursorError, BusyError,
-        FullError, OxiseqError."""
+        has a key); `within`: seconds for an answer. Raises UnreachableError, RefusedError, UnknownError,
+        ConflictError, CursorError, BusyError, FullError, OxiseqError."""
         self._check_open()
         headers = {"accept": accept}
         if kind is not None:
@@ -62,22 +65,26 @@ class Wire:
             headers["idempotency-key"] = key
         if again is None:
             again = key is not None or method not in ("POST", "PATCH")
+        timeout = httpx.Timeout(_CONNECTING, read=within)
         given = {name: value for name, value in (params or {}).items() if value is not None}
         end = time.monotonic() + (self._patience if again else 0)
         pause = _PAUSES[0]
         while True:
             try:
                 reply = self._client.request(
-                    method, _path(path), params=given or None, headers=headers, content=content, json=json
+                    method, _path(path), params=given or None, headers=headers, content=content, json=json,
+                    timeout=timeout,
                 )
-            except httpx.UnsupportedProtocol as error:
+            except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
                 raise UnreachableError(f"{self.address!r} {_NO_ADDRESS}") from error
             except httpx.TransportError as error:
                 problem: OxiseqError = self._unreachable(error)
                 if time.monotonic() + pause > end:
                     raise problem from error
             else:
-                if reply.status_code < 400:
+                if reply.is_success:
+                    if accept == _JSON:
+                        self._check_ours(reply)
                     return reply
                 problem = self._refusal(reply)
                 asked = _seconds(reply.headers.get("retry-after"))
@@ -98,7 +105,7 @@ class Wire:
         timeout = httpx.Timeout(30.0, read=max(patience, 0.001))
         try:
             with self._client.stream("GET", _path(path), params=params, headers=headers, timeout=timeout) as reply:
-                if reply.status_code >= 400:
+                if not reply.is_success:
                     reply.read()
                     raise self._refusal(reply)
                 yield reply
@@ -117,6 +124,11 @@ class Wire:
             return RefusedError(f"{self.address} {said}: give it as OXISEQ_TOKEN, or as token")
         return refusal(reply, self.address)
 
+    def _check_ours(self, reply: httpx.Response) -> None:
+        """Raise UnreachableError where something else answers, a proxy's page for instance: nothing has been done."""
+        if reply.content and "json" not in reply.headers.get("content-type", ""):
+            raise UnreachableError(f"{self.address} answers, but not as `oxiseq serve` does")
+
     @property
     def closed(self) -> bool:
         """Whether no request can be sent any more."""
@@ -132,13 +144,24 @@ class Wire:
 
 
 def _path(parts: tuple[str, ...]) -> str:
+    for part in parts:
+        if part in ("", ".", "..") or len(part) > _LONGEST:  # it would lead elsewhere
+            raise UnknownError(f"{part[:60]!r} is no name")
     return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def in_header(text: str) -> bool:
+    """Whether it can be sent in a header as it is."""
+    return text.isascii() and text.isprintable() and text == text.strip()
 
 
 def wire_to(
     address: str, token: str | None, patience: float, tell: Callable[[str], object] = lambda _: None
 ) -> Wire:  # fmt: skip
-    """A wire to a server elsewhere; nothing is sent yet. Raises UnreachableError for what is no address."""
+    """A wire to a server elsewhere; nothing is sent yet. Raises UnreachableError for what is no address, RefusedError
+    for what is no token."""
+    if token is not None and not in_header(token):
+        raise RefusedError("the token cannot be sent: it has a space or a line's end around it, or no ASCII inside")
     headers = {"user-agent": "oxiseq"} | ({} if token is None else {"authorization": f"Bearer {token}"})
     try:
         timeout = httpx.Timeout(_CONNECTING, read=_ANSWERING)
@@ -157,6 +180,8 @@ def refusal(reply: httpx.Response, address: str) -> OxiseqError:
         told = {}
     status = reply.status_code
     text = f"{address} answers {status}: {_reason(told) or reply.text[:200].strip() or reply.reason_phrase}"
+    if reply.has_redirect_location:
+        return UnreachableError(f"{text}: it sends to {reply.headers['location']}; nothing has been done")
     match status, told:
         case 410, {"asked": int(asked), "first": int(first)}:
             return CursorError("they", asked, first)

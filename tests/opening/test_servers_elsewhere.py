@@ -7,16 +7,20 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from opened_stores import serving
+from opened_stores import opened, serving
 
 import oxiseq
-from oxiseq.journal import ConflictError, CursorError
+from oxiseq.journal import ConflictError, CursorError, UnknownError
 from oxiseq.live import LiveSettings
-from oxiseq.served import RefusedError, UnreachableError
+from oxiseq.served import RefusedError, ServedQuery, ServedStream, UnreachableError
+from oxiseq.served.knowledge import ServedKnowledge
+from oxiseq.served.registered import SOON
+from oxiseq.served.wire import wire_to
 from oxiseq.server import Tokens
 
 E = "http://e/"
@@ -177,3 +181,121 @@ def test_in_memory_the_newest_matches_are_kept() -> None:
         for wrong in (0, -1, True, "10", 1.5):
             with pytest.raises(oxiseq.OxiseqError, match="keep"):
                 store.register(TEXT, keep=wrong)  # type: ignore[call-overload]
+
+
+def test_in_memory_two_threads_share_the_matches_of_a_query() -> None:
+    with oxiseq.open() as store:
+        query = store.register(TEXT)
+        seen: list[int | None] = []
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                seen.extend(match.id for match in query.wait("1s"))
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for n in range(1, 301):
+            store.stream(S).push(GRAPH.format(n), n * 1000)
+        for thread in threads:
+            thread.join()
+        assert errors == [] and sorted(id or 0 for id in seen) == list(range(1, 301))
+
+
+@contextmanager
+def answering(status: int, kind: str, body: bytes) -> Iterator[str]:
+    """The address of something that answers all requests alike."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            self.send_response(status)
+            for name, value in (("content-type", kind), ("location", "https://e/"), ("content-length", len(body))):
+                self.send_header(name, str(value))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_PUT = do_GET
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("other", [
+    (200, "text/html", b"<p>Sign in"), (200, "application/json", b"[]"), (200, "application/json", b"{}"),
+    (301, "text/html", b""), (308, "text/html", b"moved"),
+])  # fmt: skip
+def test_what_is_no_server_of_ours_is_not_taken_for_one(other: tuple[int, str, bytes]) -> None:
+    with answering(*other) as address:
+        with pytest.raises(UnreachableError):
+            oxiseq.open(address, patience="0s")
+        if other[1] == "text/html":  # it stands between since the store was opened
+            wire = wire_to(address, None, 0)
+            with pytest.raises(UnreachableError):
+                ServedKnowledge(wire).update("INSERT DATA { <x:a> <x:b> <x:c> }")
+            with pytest.raises(UnreachableError):
+                ServedStream(S, wire).push(GRAPH.format(1), 1)
+            wire.close()
+
+
+@pytest.mark.parametrize("token", ["secret\n", " secret", "geheim\u00e4", "a\nb"])
+def test_a_token_that_cannot_be_sent_is_told_at_once(token: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(RefusedError, match="cannot be sent"):
+        oxiseq.open("http://127.0.0.1:1", token=token, patience="60s")
+    assert time.monotonic() - begun < 20
+
+
+def test_names_and_keys_that_cannot_be_sent(tmp_path: Path) -> None:
+    for kind in ("folder", "server"):
+        with opened(kind, tmp_path) as store:
+            for name in ("", ".", "..", "x" * 100_000):
+                with pytest.raises(UnknownError):
+                    store.find(name)
+                with pytest.raises(oxiseq.OxiseqError):
+                    store.stream(name)
+                with pytest.raises(oxiseq.OxiseqError):
+                    store.register(TEXT, name=name, replace=True)
+            begun = time.monotonic()
+            for key in ("", "\u00e4", "a\nb", " a ", "x" * 201, 5):
+                with pytest.raises(oxiseq.OxiseqError, match="key"):
+                    store.stream(S).push(GRAPH.format(1), 1, key=key)
+            assert store.stream(S).events == 0 and time.monotonic() - begun < 20
+
+
+def test_places_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for wrong in ("HTTP://127.0.0.1:1", "http://" + "x" * 300 + ".e"):
+        with pytest.raises(UnreachableError):
+            oxiseq.open(wrong, patience="0s")
+    with pytest.raises(oxiseq.OxiseqError, match="no folder"):
+        oxiseq.open("a\0b")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_falls_silent_while_one_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SOON, "within", 0.5)
+    with serving(tmp_path / "j") as address, oxiseq.open(address) as store:
+        value = store.register(TEXT, name="all").status
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(50)
+        wire = wire_to(f"http://127.0.0.1:{silent.getsockname()[1]}", None, 60)
+        begun = time.monotonic()
+        for timeout in ("0s", "500ms"):
+            with pytest.raises(UnreachableError):
+                list(ServedQuery(wire, value).wait(timeout))
+        assert time.monotonic() - begun < 20
+        wire.close()

@@ -232,3 +232,60 @@ def test_late_events_are_counted(store: Any) -> None:
     while query.late == 0 and time.monotonic() < end:
         time.sleep(0.05)
     assert query.late == 1
+
+
+def test_a_timeout_is_kept_and_what_is_there_is_handed_out(store: Any) -> None:
+    query = store.register(PAIRS)
+    pushed(store, range(1, 60))
+    store.advance(900_000_000)
+    eventually(query, 58)
+    assert [match.id for match in query.wait("0s")] == list(range(1, 59))
+    query.cursor = 0
+    slow = query.wait("200ms")
+    first = next(slow).id
+    time.sleep(0.4)
+    assert [first, *(match.id for match in slow)] == list(range(1, 59))
+    query.cursor = 57
+    begun = time.monotonic()
+    timer = threading.Timer(2.4, lambda: (pushed(store, range(1000, 1002)), store.advance(2_000_000_000)))
+    timer.start()
+    found = [match.id for match in query.wait("3s")]
+    took = time.monotonic() - begun
+    timer.join()
+    assert found[0] == 58 and took < 4.5
+
+
+def test_a_line_s_end_inside_of_a_value(store: Any) -> None:
+    query = store.register(f"""PREFIX : <{E}> SELECT ?a FROM STREAM S <{S}>
+        WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :p ?a }} }}""")
+    ends = "a\u2028b\u2029c\u0085d\u000be\u000cf\u001cg\u001eh\ri\nj\tk"
+    store.stream(S).push([ox.Triple(ox.NamedNode(E + "x"), ox.NamedNode(E + "p"), ox.Literal(ends))], 1)
+    store.advance(5)
+    eventually(query, 1)
+    assert [match["a"].value for match in query.matches()] == [ends]
+    assert [match["a"].value for match in query.wait("1s")] == [ends]
+
+
+def test_terms_are_told_as_they_were_given(store: Any) -> None:
+    query = store.register(f"PREFIX : <{E}> SELECT ?a FROM STREAM S <{S}> {{ ?x :p ?a }}", "epsparql")
+    inside = ox.Triple(ox.NamedNode(E + "\u00e4"), ox.NamedNode(E + "p"), ox.Literal('"\\\n', language="de"))
+    terms = [
+        ox.Literal("x", language="ar", direction=ox.BaseDirection.RTL), ox.Literal("x", language="ar"), inside,
+        ox.Triple(inside.subject, inside.predicate, inside), ox.Literal(""), ox.Literal("q", datatype=ox.NamedNode(E)),
+        ox.Literal("x", language="en", direction=ox.BaseDirection.LTR),
+    ]  # fmt: skip
+    for n, term in enumerate(terms, 1):
+        store.stream(S).push([ox.Triple(ox.NamedNode(E + "x"), ox.NamedNode(E + "p"), term)], n)
+    store.advance(100)
+    assert [match["a"] for match in eventually(query, len(terms))] == terms
+    assert [match["a"] for match in query.wait("0s")] == terms
+
+
+def test_an_epsparql_query_that_names_no_stream(store: Any) -> None:
+    store.stream(S)
+    text = f"PREFIX : <{E}> SELECT ?a ?b {{ {{ ?x :p ?a }} SEQ {{ ?x :p ?b }} }}"
+    query = store.register(text, "epsparql", rules=[f"PREFIX : <{E}> CONSTRUCT {{ ?x :r ?a }} {{ ?x :p ?a }}"])
+    pushed(store, range(1, 3))
+    store.advance(100_000_000)
+    assert [(match["a"].value, match["b"].value) for match in eventually(query, 1)] == [("1", "2")]
+    assert query.reads == (S,) and [match.id for match in query.wait("0s")] == [1]

@@ -194,3 +194,14 @@ def test_a_query_over_the_store_may_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "all.rq").write_text("SELECT * WHERE { ?s ?p ?o }")
     standing = oxiseq.Store().register(tmp_path / "all.rq", language="sparql")
     assert standing.variables == ("s", "p", "o")
+
+
+def test_an_epsparql_query_that_names_no_stream_has_columns_and_no_streams() -> None:
+    query = oxiseq.Query("PREFIX : <urn:> SELECT ?x ?b { { ?x :p ?a } SEQ { ?x :p ?b } }", "epsparql")
+    assert (dict(query.streams), query.variables) == ({}, ("x", "b"))
+
+
+@pytest.mark.parametrize("file", [io.BytesIO(b"\xff"), io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8")])
+def test_an_open_file_that_is_no_text_is_refused(file: Any) -> None:
+    with pytest.raises(oxiseq.OxiseqError, match="not UTF-8"):
+        oxiseq.Query(file)

@@ -48,7 +48,8 @@ def cell(term: Term) -> dict[str, str]:
     assert isinstance(term, Literal)
     made = {"type": "literal", "value": term.value}
     if term.language:
-        return made | {"xml:lang": term.language}
+        direction = {} if term.direction is None else {"its:dir": term.direction.value}
+        return made | {"xml:lang": term.language} | direction
     return made if term.datatype.value == XSD + "string" else made | {"datatype": term.datatype.value}
 
 

@@ -22,9 +22,9 @@ for _escape, _meant in ((b"t", 9), (b"b", 8), (b"n", 10), (b"r", 13), (b"f", 12)
     _ESCAPES[_escape[0]] = _meant
 _PIECES: Final = (
     b'{"type": "uri", "value": "', b'{"type": "literal", "value": "', b'{"type": "bnode", "value": "b',
-    b'", "xml:lang": "', b'", "datatype": "', b'"}', b", ",
+    b'", "xml:lang": "', b'", "datatype": "', b'"}', b", ", b'", "its:dir": "',
 )  # fmt: skip
-_URI, _LITERAL, _BNODE, _LANG, _DATATYPE, _END, _COMMA = range(7)
+_URI, _LITERAL, _BNODE, _LANG, _DATATYPE, _END, _COMMA, _DIRECTION = range(8)
 _PIECE_ENDS: Final = np.cumsum([0, *map(len, _PIECES)])
 _PIECE_BYTES: Final = np.frombuffer(b"".join(_PIECES), np.uint8)
 
@@ -169,7 +169,11 @@ def _json_term(D: int, term: int, out: int, size: int) -> int:
     size += _copy(text + 1, closing - 1, out, size)
     if kind == kinds.LANGSTRING:
         size += _piece(_LANG, out, size)
-        size += _copy(text + closing + 2, _tag_end(text, closing + 2, length) - closing - 2, out, size)
+        end = _tag_end(text, closing + 2, length)
+        size += _copy(text + closing + 2, end - closing - 2, out, size)
+        if end < length:
+            size += _piece(_DIRECTION, out, size)
+            size += _copy(text + end + 2, length - end - 2, out, size)
     elif closing + 1 < length:
         size += _piece(_DATATYPE, out, size)
         size += _copy(text + closing + 4, length - closing - 5, out, size)
