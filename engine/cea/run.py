@@ -29,6 +29,7 @@ from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
 from oxiseq.engine.cea.written import Written, joined
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
@@ -138,9 +139,11 @@ class CeaRun:
         self._collected = 0
         self._rebuilt = -1
         self._tau = k.BEFORE_ALL
+        self._too_much: LimitError | None = None
 
     def feed(self, events: MarkedEvents) -> FoundEvents:
-        """Take in a batch; the complex events that end in it."""
+        """Take in a batch; the complex events that end in it. Those that end at an event where they are past a limit
+        are as if they were none: see `take_error`."""
         self._events = self._placed(self._arrays(events))
         scalars = self._memory.scalars
         self._memory = more_parts(self._memory, int(self._events.partition.max(initial=-1)) + 1)
@@ -162,7 +165,7 @@ class CeaRun:
                 partition = int(self._events.partition[at])
                 keep_all(self._memory.parts[partition : partition + 1])
             elif need == matches.NEED_CHOICE:
-                self._memory = self._chosen(int(events.time[at]))
+                self._choose(int(events.time[at]))
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
                 self._learn(need)
             else:
@@ -174,6 +177,11 @@ class CeaRun:
         found = self._found()
         self._collect_at_times(len(events))
         return found
+
+    def take_error(self) -> LimitError | None:
+        """The first limit that has been passed since the last call; the events behind it have been taken in."""
+        error, self._too_much = self._too_much, None
+        return error
 
     def collect(self) -> None:
         """Free what is dead now, to learn `oldest`."""
@@ -292,9 +300,21 @@ class CeaRun:
             known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
         return known[1].address
 
-    def _chosen(self, time: int) -> k.Memory:
-        """Of what ends at an event at `time` what the strategy keeps, and of that what is asked for."""
+    def _choose(self, time: int) -> None:
+        """Have the kernel go on with what is chosen at an event at `time`, or behind it where that is too much."""
         begin_choice(self._memory)
+        try:
+            self._memory = self._chosen(time)
+        except LimitError as error:
+            self._too_much = self._too_much or error
+            scalars = self._memory.scalars
+            scalars[matches.NODE_TOP] = scalars[matches.NODE_BASE]
+            scalars[[matches.CHOSEN, matches.FINALS]], scalars[k.PHASE] = 0, k.READ
+            scalars[k.AT] += 1
+
+    def _chosen(self, time: int) -> k.Memory:
+        """Of what ends at an event at `time` what the strategy keeps, and of that what is asked for. Raises
+        LimitError."""
         memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
         if self._ends is not None:
             self._tell_counts(self._ends)

@@ -4,8 +4,9 @@ in the state of an equal one."""
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from copy import deepcopy
-from typing import Self
+from typing import Any, Self
 
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -22,6 +23,10 @@ class AloneRun(Run):
     @abstractmethod
     def another(self) -> Self:
         """One of the same plan that has not seen anything."""
+
+    def left(self) -> Sequence[Any]:
+        """What `advance` had found when it raised an error, once; nothing where that is found again."""
+        return ()
 
     def share(self, other: Self) -> None:
         """Be in the state of an equal one, from now on: what one of them is handed, the other has seen."""

@@ -377,6 +377,7 @@ class ApartRuns:
         self._touch(member)
         self._stepped.update(member.runs)
         known, late = run.faults.count, dict[str, EventBatch]()
+        wrong: Exception | None = None
         try:
             for iri, item in items:
                 if isinstance(item, _Passed):
@@ -389,16 +390,16 @@ class ApartRuns:
                 end()
             found = run.advance()
         except Exception as error:
+            wrong, found = error, run.left()
             member.wake()  # whatever it has not done it may do at the next event
-            self._place(member)
-            return member.told([Outcome(run, [], None, error)])
-        member.stepped()
+        else:
+            member.stepped()
         self._place(member)
         left_out = run.faults.count - known
         *others, last = late.items() or [("", None)]
         outcomes = [Outcome(run, [], each, stream=iri) for iri, each in others]
-        if found or last[1] is not None or left_out or not quiet:
-            outcomes.append(Outcome(run, found, last[1], left_out=left_out, stream=last[0]))
+        if found or last[1] is not None or left_out or wrong is not None or not quiet:
+            outcomes.append(Outcome(run, found, last[1], wrong, left_out, last[0]))
         return member.told(outcomes)
 
     def _place(self, member: Member) -> None:

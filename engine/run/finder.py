@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
@@ -48,13 +49,14 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Findings:
     """What a part of the instants brings. `until`: the smallest clock that may still come, in the window's unit;
-    `start`: the first clock of the first tumbling window."""
+    `start`: the first clock of the first tumbling window; `error`: why what ends at some instant is not there."""
 
     found: Found | None
     counts: Sequence[Counts]
     folded: Sequence[Folded]
     until: int
     start: int
+    error: LimitError | None = None
 
 
 class Finder:
@@ -224,9 +226,10 @@ class Finder:
                 self._deferred.hold(found, self.rows)
                 found = self._deferred.release(until, self.window_start, self._seen(bool(sources)))
         counts = self.sequence.take_counts() if self.plan.sequence.counted else ()
+        error = self.sequence.take_error()
         if self._folder is not None:
-            return Findings(None, counts, self._folder.take(), until, self.window_start)
-        return Findings(found, counts, (), until, self.window_start)
+            return Findings(None, counts, self._folder.take(), until, self.window_start, error)
+        return Findings(found, counts, (), until, self.window_start, error)
 
     def _count_by_window(self) -> None:
         plan = self.plan

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
@@ -49,6 +50,7 @@ class QueryRun(Run):
         self.teller = Teller(plan, terms)
         self._joined = _Counters(0, 0, 0)
         self._terms = terms
+        self._too_much: LimitError | None = None
         terms.register(self)
 
     def held_ids(self) -> Iterator[AnyIds]:
@@ -66,11 +68,19 @@ class QueryRun(Run):
     # --- a query by itself --------------------------------------------------------------------------
 
     def advance(self) -> list[MatchBatch]:
-        """Work through all instants that are complete by now; the matches found, in order."""
+        """Work through all instants that are complete by now; the matches found, in order. Raises LimitError."""
         found = self.work(self.clock.take())
         while self.clock.complete():
             found += self.work(self.clock.take())
+        error = self.take_error()
+        if error is not None:
+            raise error
         return found
+
+    def take_error(self) -> LimitError | None:
+        """Why what ends at some instant since the last call is not among the matches; the others are."""
+        error, self._too_much = self._too_much, None
+        return error
 
     # --- what it tells ------------------------------------------------------------------------------
 
@@ -224,6 +234,8 @@ class QueryRun(Run):
         part = Part(instants, instants.first - self._joined.instants, last)
         findings = self.finder.find(part, found, answers)
         batches = self.teller.tell(part, findings, self.finder.rows)
+        if findings.error is not None:
+            self._too_much = self._too_much or findings.error
         self.matches += sum([len(batch) for batch in batches])
         if not self.others:
             self.finder.forget_due()

@@ -35,8 +35,8 @@ Kind = tuple[tuple[str, ...], int, int | None]
 
 
 class Outcome(NamedTuple):
-    """What a step did for one query: its matches, its late events, how many events it left out (Run.faults), or an
-    error, which has cost it the matches. `stream`: that of the late events, empty where it is the one that was pushed
+    """What a step did for one query: its matches, its late events, how many events it left out (Run.faults), an error,
+    which may have cost it matches. `stream`: that of the late events, empty where it is the one that was pushed
     to."""
 
     run: Run
@@ -83,6 +83,8 @@ class SharedRuns:
         self._stepped: set[QueryRun] = set()
         self._by_themselves: set[QueryRun] = set()
         self._bounds: dict[QueryRun, Hashable] = {}
+        self._limits: dict[QueryRun, Exception] = {}
+        """Of those that have passed one since outcomes were told."""
         """Of the states of those that have some."""
         self._forgotten: tuple[tuple[object, ...], QueryRun] | None = None
         """The last that has forgotten, and of which state."""
@@ -278,10 +280,17 @@ class SharedRuns:
             self._work(group, found, errors)
         if late is not None and not len(late):
             late = None
-        concerned = list(group.runs if late is not None else {**found, **errors})
+        limits, self._limits = self._limits, {}
+        concerned = list(group.runs if late is not None else {**found, **errors, **limits})
         if len(concerned) > 1:
             concerned.sort(key=self._number.__getitem__)
-        return [Outcome(run, [] if run in errors else found.get(run, []), late, errors.get(run)) for run in concerned]
+        wrong = {**limits, **errors}
+        return [Outcome(run, [] if run in errors else found.get(run, []), late, wrong.get(run)) for run in concerned]
+
+    def _note_limit(self, run: QueryRun) -> None:
+        error = run.take_error()
+        if error is not None:
+            self._limits.setdefault(run, error)
 
     def _work(
         self, group: _Group, found: dict[QueryRun, list[MatchBatch]], errors: dict[QueryRun, Exception]
@@ -299,6 +308,7 @@ class SharedRuns:
             except Exception as error:
                 errors[run] = error
                 continue
+            self._note_limit(run)
             if batches:
                 found.setdefault(run, []).extend(batches)
         if len(apart) < len(group.runs):
@@ -336,6 +346,7 @@ class SharedRuns:
                 except Exception as error:
                     errors[run] = error
                     continue
+                self._note_limit(run)
                 if batches:
                     found.setdefault(run, []).extend(batches)
                 if run.watchful:

@@ -60,6 +60,8 @@ class TupleRun(AloneRun):
     ) -> None:
         self._plan, self._capacities = plan, capacities
         self.matches = 0
+        self._left: list[ComplexEvents | MatchBatch] = []
+        """What had been found when a limit was passed: the next call of `advance` hands it out."""
         self.resets, self.faults = Resets(), Faults()
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
@@ -70,13 +72,12 @@ class TupleRun(AloneRun):
         self._terms = TermMarker(facts, vocab, terms, self._partitions, by, window, summed)
         self._tables = TableMarker(facts, vocab, terms, self._partitions, by, window, summed)
         self._merging = Merging(len(plan.streams), lateness, start)
+        self._log = log = _Log(len(summed))
         self._totals = None
-        if query.totals is not None:
-            self._totals = EndTotals(plan, query.totals, terms, lambda positions: self._log.values(positions),
-                                     lambda positions: self._log.at(positions)[0])  # fmt: skip
+        if query.totals is not None:  # it reads the log, not this run, which may come to be in another state
+            self._totals = EndTotals(plan, query.totals, terms, log.values, log.times)
             terms.register(self)
         self._cea = CeaRun(plan, capacities, self._totals)
-        self._log = _Log(len(summed))
         self._look_at = self._look_after = 0
         self._waiting_only = 0
 
@@ -122,18 +123,32 @@ class TupleRun(AloneRun):
 
     def advance(self) -> list[ComplexEvents | MatchBatch]:
         """Work through all events whose place is known by now; what was found, in order of end: complex events, or rows
-        of totals."""
+        of totals. Raises LimitError for what ends at an event; that is not told, and the next call hands out the
+        rest (or `left`)."""
+        found, self._left = self._left, []
         taken = self._merging.take()
-        if taken is None:
-            return []
-        marks, streams = taken
+        if taken is not None:
+            found += self._found(*taken)
+        error = self._cea.take_error()
+        if error is not None:
+            self._left = found
+            raise error
+        self.matches += sum(map(len, found))
+        return found
+
+    def left(self) -> list[ComplexEvents | MatchBatch]:
+        found, self._left = self._left, []
+        self.matches += sum(map(len, found))
+        return found
+
+    def _found(self, marks: Marks, streams: I64) -> list[ComplexEvents | MatchBatch]:
+        """What ends at events, in order."""
         found: list[ComplexEvents | MatchBatch] = []
         for low in range(0, len(marks), CHUNK):
             part = slice(low, low + CHUNK)
             batch = self._work(marks if len(marks) <= CHUNK else marks.take(part), streams[part])
             if batch is not None:
                 found.append(batch)
-        self.matches += sum(len(batch) for batch in found)
         if self._partitions.records > max(_FEW, self._look_at) and self._merging.events > self._look_after:
             self._forget_partitions()
         return found
@@ -251,20 +266,25 @@ class TupleRun(AloneRun):
         self.resets = self.resets.another(at, self._log.newest, self.records)
         self._cea.forget()
         self._collect_partitions()
-        self._log = _Log(self._log.ids.shape[1], self._cea.position, self._log.newest)
+        self._log.begin(self._cea.position)
 
 
 class _Log:
     """Time, stream and values of the events by position, from some position on. `attributes`: how many values each
     has."""
 
-    def __init__(self, attributes: int, first: int = 0, newest: int = 0) -> None:
-        self._first, self._count, self._gone = first, 0, 0
-        self.newest = newest
+    def __init__(self, attributes: int) -> None:
+        self._attributes = attributes
+        self.newest = 0
         """The time of the last one that came; 0 if none has."""
+        self.begin(0)
+
+    def begin(self, first: int) -> None:
+        """Nobody asks for what is before this position, and nothing has come since."""
+        self._first, self._count, self._gone = first, 0, 0
         self._time = np.zeros(_FIRST, np.int64)
         self._stream = np.zeros(_FIRST, np.int64)
-        self._values = np.zeros((_FIRST, attributes), np.int64)
+        self._values = np.zeros((_FIRST, self._attributes), np.int64)
 
     @property
     def held(self) -> int:
@@ -308,6 +328,10 @@ class _Log:
     def at(self, positions: I64) -> tuple[I64, I64]:
         """Times and streams."""
         return self._time[positions - self._first], self._stream[positions - self._first]
+
+    def times(self, positions: I64) -> I64:
+        """Of the events at these positions."""
+        return self.at(positions)[0]
 
     def values(self, positions: I64) -> I64:
         """i64[n, attributes]: of the events at these positions."""

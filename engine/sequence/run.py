@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Pointers
@@ -92,6 +93,7 @@ class SequenceRun:
         self._chooser = Chooser(compiled.clauses.strategy, sizes.nodes // 4) if compiled.clauses.strategy else None
         self._picker = picker
         self._counts: list[Counts] = []
+        self._too_much: LimitError | None = None
         self.oldest_row = 0
 
     @property
@@ -136,7 +138,8 @@ class SequenceRun:
         self, rows: RowBuffer | None, until: int, positions: Positions | None = None, passed: int | None = None
     ) -> Found:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
-        still come; `passed` is the same in µs, if that is another unit. A strategy compares `positions`."""
+        still come; `passed` is the same in µs, if that is another unit. A strategy compares `positions`. Matches of
+        an instant where they are past a limit are as if they were none: see `take_error`."""
         tables, scalars = self._compiled.tables, self._memory.scalars
         # the number of an event's graph means another event in each batch
         forget_answers(self._memory, changed=self._ask is not None or self._generation != self._terms.generation)
@@ -159,7 +162,7 @@ class SequenceRun:
                 self._free(again=failed == at)
                 failed = at
             elif need == matches.NEED_CHOICE:
-                self._memory = self._chosen(positions or (_ROW_IDS, 0))
+                self._choose(positions or (_ROW_IDS, 0))
             elif need == k.NEED_DECISIONS:
                 self._decide()
             elif need == matches.OUT_FULL:
@@ -199,9 +202,26 @@ class SequenceRun:
         if self._allocated is not None:
             self._free(again=False)
 
-    def _chosen(self, positions: Positions) -> k.Memory:
-        """Of an instant's matches those that the strategy keeps, and of them those that are asked for."""
+    def take_error(self) -> LimitError | None:
+        """The first limit that has been passed since the last call; the instants behind it have been worked on."""
+        error, self._too_much = self._too_much, None
+        return error
+
+    def _choose(self, positions: Positions) -> None:
+        """Have the kernel go on with what is chosen at an instant, or behind it where that is too much."""
         begin_choice(self._memory)
+        try:
+            self._memory = self._chosen(positions)
+        except LimitError as error:
+            self._too_much = self._too_much or error
+            scalars = self._memory.scalars
+            scalars[matches.NODE_TOP] = scalars[matches.NODE_BASE]
+            scalars[matches.FINALS], scalars[k.PHASE] = 0, k.BEGIN
+            scalars[k.INSTANT] += 1
+
+    def _chosen(self, positions: Positions) -> k.Memory:
+        """Of an instant's matches those that the strategy keeps, and of them those that are asked for. Raises
+        LimitError."""
         memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, *positions)
         return memory if self._picker is None else self._picker.pick(memory)
 

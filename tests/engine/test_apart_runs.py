@@ -8,6 +8,7 @@ events and counters, too.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any
@@ -18,9 +19,12 @@ from hypothesis import strategies as st
 from loaded import load
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.epsparql.stamps import STARTED_AT
 from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.output import end_totals
 from oxiseq.engine.run import apart
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.runs import Runs
@@ -51,7 +55,9 @@ def ceql(dice: random.Random) -> str:
     by = dice.choice(["", "", "PARTITION BY [k]"])
     strategy = dice.choice(["", "", "MAX", "NEXT", "STRICT"])
     names = dice.choice(["s", "s", "s, r"])
-    return f"VOCAB <{E}> SELECT {strategy} * FROM {names} WHERE {form} {by} {window}"
+    told, having = dice.choice([("*", ""), ("*", ""), ("COUNT(*) AS n", ""), ("COUNT(*) AS n", "HAVING COUNT(*) > 1"),
+                                ("SUM(x[v]) AS s, COUNT(x) AS d, MAX(x[v]) AS m", "")])  # fmt: skip
+    return f"VOCAB <{E}> SELECT {strategy} {told} FROM {names} WHERE {form} {by} {window} {having}"
 
 
 def windows(dice: random.Random) -> str:
@@ -172,6 +178,16 @@ class Drill:
             triples.append(Triple(event, STARTED_AT, Literal(self.now - dice.choice([9, 4, 1, -30]))))
         return triples
 
+    def tuples(self, events: Sequence[tuple[int, str, int]]) -> EventBatch:
+        """Of times, types and values."""
+        facts = [(time, ((RDF + "type", iri(kind)), (E + "v", Literal(value)))) for time, kind, value in events]
+        graphs = [(time, [Triple(iri("h"), NamedNode(p), o) for p, o in graph]) for time, graph in facts]
+        return encode_events(graphs, self.terms)
+
+    def numbers(self, outcome: Outcome) -> list[int]:
+        """What the only column of its rows holds."""
+        return [int(self.terms.term(i).value) for batch in outcome.matches for (i,) in batch.values.tolist()]
+
     def push(self) -> None:
         stream = self.dice.choice([STREAMS[0], STREAMS[0], STREAMS[1]])
         events = []
@@ -208,6 +224,10 @@ class Drill:
             pair.alone.settle()
             pair.found[1].extend(map(shown, pair.alone.advance()))
         self.compare()
+
+    def sweep(self) -> None:
+        """Terms that nobody holds go."""
+        self.terms.collect()
 
     def look(self) -> None:
         """Somebody does."""
@@ -289,7 +309,7 @@ class Drill:
             return self.register()
         pushes = [self.push] * 12
         rare = [self.register, self.punctuate, self.settle, self.look, self.look, self.forget, self.change_kb,
-                self.close, self.move]  # fmt: skip
+                self.close, self.move, self.sweep]  # fmt: skip
         return self.dice.choice([*pushes, *rare])()
 
 
@@ -350,6 +370,51 @@ def test_who_leaves_a_large_state_stays_alone(monkeypatch: pytest.MonkeyPatch) -
     for run in runs[:2]:
         drill.runs.settle(run)
     assert len({id(vars(run)) for run in runs}) == 3
+
+
+@pytest.mark.parametrize("leaves", [Runs.settle, Runs.close, Runs.remove])
+def test_who_leaves_takes_nothing_that_aggregates_read(leaves: Callable[[Runs, AloneRun], object]) -> None:
+    drill = Drill(1)
+    text = f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM s WHERE A AS x ; B"
+    first, other = (drill.compiled(text, "ceql", Options()) for _ in range(2))
+    drill.runs.add(first)
+    drill.runs.add(other)
+    drill.runs.push(STREAMS[0], drill.tuples([(1, "A", 7), (2, "A", 8)]))
+    assert vars(first) is vars(other)
+    leaves(drill.runs, first)
+    outcomes = drill.runs.push(STREAMS[0], drill.tuples([(3, "A", 9), (4, "B", 0)]))
+    assert [drill.numbers(outcome) for outcome in outcomes if outcome.run is other] == [[24]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 20])
+def test_what_is_past_a_limit_costs_nothing_else(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Equal queries are all told of it, and go on behind it."""
+    monkeypatch.setattr(end_totals, "MOST_LISTED", 10)
+    drill = Drill(1)
+    text = f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM s WHERE A+ AS x; A+ AS y WITHIN 0.000005 SECONDS"
+    runs = [drill.compiled(text, "ceql", Options()) for _ in range(2)]
+    for run in runs:
+        drill.runs.add(run)
+    events = [(time, "A", time) for time in (1, 2, 3, 4, 5, 101, 102, 103, 104, 105, 201, 202, 203)]
+    found: dict[AloneRun, list[int]] = {run: [] for run in runs}
+    errors = []
+    for low in range(0, len(events), size):
+        for outcome in drill.runs.push(STREAMS[0], drill.tuples(events[low : low + size])):
+            found[outcome.run] += drill.numbers(outcome)
+            errors += [outcome.error] if outcome.error is not None else []
+    assert [*found.values()] == 2 * [[1, 6, 24, 101, 406, 1224, 201, 806]]
+    assert errors and all(isinstance(error, LimitError) for error in errors)
+    assert [run.matches for run in runs] == [8, 8]
+
+
+def test_late_events_are_told_beside_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(end_totals, "MOST_LISTED", 2)
+    drill = Drill(1)
+    text = f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM s WHERE A+ AS x; A+ AS y"
+    drill.runs.add(drill.compiled(text, "ceql", Options()))
+    (outcome,) = drill.runs.push(STREAMS[0], drill.tuples([(5, "A", 5), (6, "A", 6), (7, "A", 7), (1, "A", 1)]))
+    assert isinstance(outcome.error, LimitError) and outcome.late is not None
+    assert (drill.numbers(outcome), outcome.late.time.tolist()) == ([5], [1])
 
 
 def test_queries_that_draw_values_by_chance_are_not_one() -> None:

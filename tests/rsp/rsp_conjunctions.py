@@ -13,8 +13,9 @@ NUMBERS = {
               '"3"^^<{}byte>'],
     "double": ['"0.5"^^<{}double>', '"-2.25"^^<{}double>', '"3.0E4"^^<{}double>'],
     "mixed": ['"1"^^<{}integer>', '"2.5"^^<{}decimal>', '"-0.25"^^<{}double>', '"8.5"^^<{}float>'],
-    "odd": ['"1"^^<{}integer>', '"text"', '"2.5"^^<{}decimal>', '"9223372036854775807"^^<{}integer>',
-            '"INF"^^<{}double>'],
+    "odd": ['"1"^^<{}integer>', '"text"', '"2.5"^^<{}decimal>', '"INF"^^<{}double>'],
+    # by themselves: whether 2^63 - 1, 1 and 2.5 have a sum in Oxigraph hangs on which two are added first
+    "large": ['"1"^^<{}integer>', '"2"^^<{}byte>', '"9223372036854775807"^^<{}integer>'],
 }  # fmt: skip
 AGGREGATES = (
     "COUNT(*)", "COUNT(?y)", "COUNT(DISTINCT ?y)", "SUM(?y)", "SUM(DISTINCT ?y)", "AVG(?y)", "AVG(DISTINCT ?y)",
