@@ -103,7 +103,7 @@ def rounded(answers: list[tuple[int, tuple[tuple[str, str], ...], object]]) -> C
 
 
 def _rounded(text: str) -> str:
-    for kind, digits in (("double", 9), ("float", 4)):
+    for kind, digits in (("double", 6), ("float", 4)):  # a double may be the sum of floats, in part
         if text.endswith(f"{XSD}{kind}>"):
             value = text[1 : text.rindex('"')]
             return f"{float(value):.{digits}g} {kind}"

@@ -109,7 +109,7 @@ class Registered:
                             break
                         if event.data:  # else it says how long to wait before one comes back, which we choose
                             yield event
-                        if self.over():
+                        if self._closed.is_set() or self._wire.closed:
                             return
                         if deadline is not None and deadline - time.monotonic() < silence:
                             break

