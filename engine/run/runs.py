@@ -166,9 +166,9 @@ def _alone(run: Run) -> AloneRun:
 
 def _outcome(run: Run, step: Callable[[], Any]) -> Outcome:
     """What a step does, and what can be worked through then."""
-    known = run.faults.count
+    known, late = run.faults.count, None
     try:
         late = step()
         return Outcome(run, run.advance(), late, left_out=run.faults.count - known)
     except Exception as error:
-        return Outcome(run, [], None, error)
+        return Outcome(run, [], late, error)

@@ -151,7 +151,7 @@ class Together:
                 outcomes.append(Outcome(run, run.put_together([*found, *run.advance()]), late))
             except Exception as error:
                 later = found and isinstance(error, KbError)  # it is raised again
-                outcomes.append(Outcome(run, found, late) if later else Outcome(run, [], None, error))
+                outcomes.append(Outcome(run, found, late) if later else Outcome(run, [], late, error))
         return outcomes
 
     def _count_left(self, run: RspRun, times: int) -> None:
