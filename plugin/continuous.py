@@ -43,7 +43,7 @@ _SLICE: Final = 1.0
 """Seconds for which a thread waits at a time for who iterates asynchronously."""
 
 
-class Listening:
+class CallbackHandle:
     """A callback that is called until `close()`; also a context manager."""
 
     def __init__(self, end: Callable[[], object]) -> None:
@@ -53,7 +53,7 @@ class Listening:
         """It is called no more. May be called twice."""
         self._end()
 
-    def __enter__(self) -> Listening:
+    def __enter__(self) -> CallbackHandle:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -167,7 +167,7 @@ class ContinuousQuery:
         """How many matches it has found."""
         return self._found.last
 
-    def subscribe(self, callback: Callable[[Match], object]) -> Listening:
+    def subscribe(self, callback: Callable[[Match], object]) -> CallbackHandle:
         """Call `callback` with each match that completes from now on, in the pushing thread, until what this returns
         is closed."""
         def told(match: Match) -> object:  # another object each time: one may subscribe twice
@@ -175,7 +175,7 @@ class ContinuousQuery:
 
         with self._arrived:
             self._callbacks = (*self._callbacks, told)
-        return Listening(lambda: self._unsubscribe(told))
+        return CallbackHandle(lambda: self._unsubscribe(told))
 
     def _unsubscribe(self, callback: Callable[[Match], object]) -> None:
         with self._arrived:

@@ -68,7 +68,7 @@ class ServedKnowledge:
         elif isinstance(graph_name, DefaultGraph):
             where = triple
         else:
-            where = f"GRAPH {_slot(graph_name, '')} {{ {triple} }} BIND({graph_name} AS ?g)"
+            where = f"GRAPH {_slot(graph_name)} {{ {triple} }} BIND({graph_name} AS ?g)"
         solutions = self.query(f"SELECT ?s ?p ?o ?g WHERE {{ {where} }}")
         given = dict(zip("spo", (subject, predicate, object), strict=True))
         for row in cast(QuerySolutions, solutions):
@@ -89,10 +89,7 @@ class ServedKnowledge:
 
     def remove(self, quad: Quad) -> None:
         """One quad less, if it is there."""
-        triple = " ".join(_slot(part, "") for part in quad.triple)
-        graph = quad.graph_name
-        inside = triple if isinstance(graph, DefaultGraph) else f"GRAPH {_slot(graph, '')} {{ {triple} }}"
-        self.update(f"DELETE DATA {{ {inside} }}")
+        self.update(f"DELETE DATA {{ {_pattern(quad)} }}")
 
     def load(
         self, input: str | bytes | IO[bytes] | None = None, format: RdfFormat | None = None, *,
@@ -128,7 +125,7 @@ class ServedKnowledge:
     def _load(self, data: bytes, format: RdfFormat, to_graph: Graph | None = None) -> None:
         params = {}
         if to_graph is not None:
-            params = {"default": ""} if isinstance(to_graph, DefaultGraph) else {"graph": _slot(to_graph, "")[1:-1]}
+            params = {"default": ""} if isinstance(to_graph, DefaultGraph) else {"graph": _slot(to_graph)[1:-1]}
         self._wire.send("POST", "store", params=params, content=data, kind=format.media_type, again=False)
 
     # --- graphs -------------------------------------------------------------------------------------------
@@ -140,11 +137,11 @@ class ServedKnowledge:
 
     def contains_named_graph(self, graph_name: NamedNode | BlankNode) -> bool:
         """Whether it holds something."""
-        return bool(self.query(f"ASK {{ GRAPH {_slot(graph_name, '')} {{ ?s ?p ?o }} }}"))
+        return bool(self.query(f"ASK {{ GRAPH {_slot(graph_name)} {{ ?s ?p ?o }} }}"))
 
     def add_graph(self, graph_name: NamedNode) -> None:
         """A graph that may be empty."""
-        self.update(f"CREATE SILENT GRAPH {_slot(graph_name, '')}")
+        self.update(f"CREATE SILENT GRAPH {_slot(graph_name)}")
 
     def clear_graph(self, graph_name: Graph) -> None:
         """Its quads go."""
@@ -170,10 +167,7 @@ class ServedKnowledge:
         return self.quads_for_pattern(None, None, None)
 
     def __contains__(self, quad: Quad) -> bool:
-        triple = " ".join(_slot(part, "") for part in quad.triple)
-        graph = quad.graph_name
-        inside = triple if isinstance(graph, DefaultGraph) else f"GRAPH {_slot(graph, '')} {{ {triple} }}"
-        return bool(self.query(f"ASK {{ {inside} }}"))
+        return bool(self.query(f"ASK {{ {_pattern(quad)} }}"))
 
     def __getattr__(self, name: str) -> Any:
         if name in _ABSENT:
@@ -181,17 +175,22 @@ class ServedKnowledge:
         raise AttributeError(name)
 
 
-def _slot(term: Any, variable: str) -> str:
+def _slot(term: Any, variable: str = "") -> str:
     """A term as SPARQL has it; `variable` for None. Raises OxiseqError for a blank node."""
     if term is None:
         return variable
     if isinstance(term, BlankNode):
         raise OxiseqError(f"the blank node {term} of a store elsewhere cannot be named")
-    return f"<<( {' '.join(_slot(part, '') for part in term)} )>>" if isinstance(term, Triple) else str(term)
+    return f"<<( {' '.join(_slot(part) for part in term)} )>>" if isinstance(term, Triple) else str(term)
+
+
+def _pattern(quad: Quad) -> str:
+    triple = " ".join(_slot(part) for part in quad.triple)
+    return triple if isinstance(quad.graph_name, DefaultGraph) else f"GRAPH {_slot(quad.graph_name)} {{ {triple} }}"
 
 
 def _graph(name: Graph) -> str:
-    return "DEFAULT" if isinstance(name, DefaultGraph) else f"GRAPH {_slot(name, '')}"
+    return "DEFAULT" if isinstance(name, DefaultGraph) else f"GRAPH {_slot(name)}"
 
 
 def _nothing_else(given: dict[str, Any], instead: str) -> None:

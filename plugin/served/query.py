@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
 from httpx_sse import ServerSentEvent
 
-from oxiseq.continuous import Listening
+from oxiseq.continuous import CallbackHandle
 from oxiseq.durations import Duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time, to_microseconds, to_text
@@ -23,10 +22,9 @@ from oxiseq.served.registered import AFTER_LOSS, SOON, Registered
 from oxiseq.served.rows import Decoder
 from oxiseq.served.wire import UnreachableError, Wire
 
-LOG: Final = logging.getLogger("oxiseq")
 _NDJSON: Final = "application/x-ndjson"
-_SLICE: Final = 1.0
-"""Seconds for which a thread waits at a time for who iterates asynchronously, or is called back."""
+_SLICE: Final = "1s"
+"""For so long a thread waits at a time for who iterates asynchronously."""
 
 
 class ServedQuery(Registered):
@@ -174,7 +172,7 @@ class ServedQuery(Registered):
         found: list[Match] = []
         try:
             last = self.found
-            for match in other.wait(f"{int(_SLICE * 1000)}ms"):
+            for match in other.wait(_SLICE):
                 found.append(match)
                 if len(found) >= 100 or (match.id or 0) >= last:
                     break
@@ -190,13 +188,12 @@ class ServedQuery(Registered):
         except UnreachableError:
             return False
 
-    def subscribe(self, callback: Callable[[Match], object], since: int | None = None) -> Listening:
+    def subscribe(self, callback: Callable[[Match], object], since: int | None = None) -> CallbackHandle:
         """Call `callback` with each match from now on (with `since`: with greater ids), on a thread of its own, until
         what this returns is closed. Errors of the callback are logged."""
         other = ServedQuery(self._wire, self._value)
         other.cursor = self.found if since is None else since
-
-        return other.each(lambda: other.wait(), callback)
+        return other.each(other.wait, callback)
 
     # --- looking back -----------------------------------------------------------------------------------
 

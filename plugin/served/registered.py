@@ -12,7 +12,7 @@ from typing import Any, Final, Self, TypeVar
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
 
-from oxiseq.continuous import Listening
+from oxiseq.continuous import CallbackHandle
 from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
@@ -109,7 +109,7 @@ class Registered:
                             break
                         if event.data:  # else it says how long to wait before one comes back, which we choose
                             yield event
-                        if self._closed.is_set() or self._wire.closed:
+                        if self.over():
                             return
                         if deadline is not None and deadline - time.monotonic() < silence:
                             break
@@ -144,11 +144,11 @@ class Registered:
             self.cursor = int(told["next"]) - 1
             raise DamagedBatchError(f"what {self.name!r} has told", told["first"], told["next"], told["reason"])
 
-    def each(self, things: Callable[[], Iterator[T]], callback: Callable[[T], object]) -> Listening:
+    def each(self, things: Callable[[], Iterator[T]], callback: Callable[[T], object]) -> CallbackHandle:
         """Call back with each thing on a thread of its own, until this object is closed. Errors are logged."""
 
         def work() -> None:
-            while not self._closed.is_set() and not self._wire.closed:
+            while not self.over():
                 try:
                     for thing in things():
                         if self.closed:
@@ -163,7 +163,7 @@ class Registered:
                     self._closed.wait(AFTER_LOSS)
 
         threading.Thread(target=work, name=f"oxiseq-{self.name}", daemon=True).start()
-        return Listening(self.close)
+        return CallbackHandle(self.close)
 
 
 def _called(callback: Callable[[T], object], thing: T, name: str) -> None:

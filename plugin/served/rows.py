@@ -8,14 +8,14 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import offsets
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.texts import Term
+from oxiseq.engine.terms.texts import Term, parse_term
 from oxiseq.matches.shape import Block, PositionColumns, Shape
 from oxiseq.query_text import QueryText
 from oxiseq.replay import shape_of
@@ -113,9 +113,7 @@ def term_of(cell: Mapping[str, Any]) -> Term:
     """A term of SPARQL JSON."""
     if cell["type"] == "bnode":
         return BlankNode(cell["value"])
-    (quad,) = parse(f"<x:s> <x:p> {_text(cell)} .", RdfFormat.N_TRIPLES)
-    found: Term = quad.object
-    return found
+    return parse_term(_text(cell))
 
 
 def _text(cell: Mapping[str, Any]) -> str:
@@ -125,8 +123,6 @@ def _text(cell: Mapping[str, Any]) -> str:
             return str(NamedNode(cell["value"]))
         case "triple":
             parts = " ".join(_text(cell["value"][name]) for name in ("subject", "predicate", "object"))
-            (quad,) = parse(f"<x:s> <x:p> <<( {parts} )>> .", RdfFormat.N_TRIPLES)
-            assert isinstance(quad.object, Triple)
             return f"<<( {parts} )>>"
         case _:
             if "xml:lang" in cell:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, Triple, parse, parse_query_results
 
-from oxiseq.continuous import Listening
+from oxiseq.continuous import CallbackHandle
 from oxiseq.durations import Duration
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.journal import UnknownError
@@ -120,12 +120,12 @@ class ServedStanding(Registered):
             return Triple(cast(Any, subject), cast(Any, predicate), object_)
         return {name: term_of(told[name]) if name in told else None for name in self.variables}
 
-    def on_change(self, callback: Callable[[StoreChange], object], since: int | None = None) -> Listening:
+    def on_change(self, callback: Callable[[StoreChange], object], since: int | None = None) -> CallbackHandle:
         """Call back with each change above `since` (None: from now on), in their order, on a thread of its own, until
         what this returns is closed."""
         other = ServedStanding(self._wire, self._value)
         other.cursor = int(self.status["matches"]["next"]) - 1 if since is None else since
-        return other.each(lambda: other.changes(), callback)
+        return other.each(other.changes, callback)
 
     def __repr__(self) -> str:
         return f"<ServedStanding {self.name}: {self.form}>"

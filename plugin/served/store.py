@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Unpack, overload
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time
-from oxiseq.grammar.languages import Language
+from oxiseq.grammar.languages import STANDING, Language
 from oxiseq.journal import ConflictError
 from oxiseq.options import QUERY, as_data, options_for, said
 from oxiseq.options.keywords import QueryKeywords, documented
@@ -74,14 +74,15 @@ class ServedStore:
     @property
     def queries(self) -> tuple[ServedQuery, ...]:
         """The registered queries over streams."""
-        told = self._wire.send("GET", "queries").json()["queries"]
-        return tuple(ServedQuery(self._wire, each) for each in told if each["language"] != "sparql")
+        return tuple(each for each in self._registered() if isinstance(each, ServedQuery))
 
     @property
     def standing(self) -> tuple[ServedStanding, ...]:
         """The registered queries over the knowledge base."""
-        told = self._wire.send("GET", "queries").json()["queries"]
-        return tuple(ServedStanding(self._wire, each) for each in told if each["language"] == "sparql")
+        return tuple(each for each in self._registered() if isinstance(each, ServedStanding))
+
+    def _registered(self) -> list[ServedQuery | ServedStanding]:
+        return [_handle(self._wire, each) for each in self._wire.send("GET", "queries").json()["queries"]]
 
     def find(self, name: str) -> ServedQuery | ServedStanding:
         """The registered query of this name. Raises UnknownError."""
@@ -159,12 +160,12 @@ _OF_MEMORY: Final = ("ask_by", "guard_changes", "inner", "kb", "listen", "lock",
 
 
 def _handle(wire: Wire, value: Mapping[str, Any]) -> ServedQuery | ServedStanding:
-    return ServedStanding(wire, value) if value["language"] == "sparql" else ServedQuery(wire, value)
+    return ServedStanding(wire, value) if value["language"] == STANDING else ServedQuery(wire, value)
 
 
 def _given(query: QueryLike, language: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """As the server takes it. Raises QueryError, with the place in the text; OxiseqError."""
-    if language == "sparql":
+    if language == STANDING:
         if options:
             raise OxiseqError(f"{', '.join(options)}: a query over the store reads no stream")
         return {"text": query_text(query).text, "language": language}

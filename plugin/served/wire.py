@@ -164,8 +164,7 @@ def wire_to(
         raise RefusedError("the token cannot be sent: it has a space or a line's end around it, or no ASCII inside")
     headers = {"user-agent": "oxiseq"} | ({} if token is None else {"authorization": f"Bearer {token}"})
     try:
-        timeout = httpx.Timeout(_CONNECTING, read=_ANSWERING)
-        return Wire(httpx.Client(base_url=address, headers=headers, timeout=timeout), patience, tell)
+        return Wire(httpx.Client(base_url=address, headers=headers), patience, tell)
     except (httpx.InvalidURL, ValueError) as error:
         raise UnreachableError(f"{address!r} {_NO_ADDRESS}") from error
 
