@@ -19,6 +19,8 @@ TITLES: Final[Mapping[Language, str]] = {
     "rsepql": "RSEP-QL",
 }  # fmt: skip
 """As people write them."""
+STANDING: Final[Literal["sparql"]] = "sparql"
+"""Of queries that stand over a store and read no stream, beside the languages."""
 AnyQuery: TypeAlias = Query | CeqlQuery | EpQuery | RspQuery
 
 

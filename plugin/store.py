@@ -29,7 +29,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
 from oxiseq.found import MOST
 from oxiseq.grammar.arguments import checked, public
-from oxiseq.grammar.languages import Language
+from oxiseq.grammar.languages import STANDING, Language
 from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.front import Front
@@ -275,7 +275,7 @@ class Store:
         `oxiseq.standing`; it takes `name`, `keep`, `most_triples`, `most_rows` and `most_asking` (how long the store
         may be asked at a change).
         """
-        if language == "sparql":
+        if language == STANDING:
             told = {key: value for key, value in (("name", name), ("keep", keep)) if value is not None}
             return self._standings.register(query_text(query).text, *_of_standing({**told, **options}))
         text = Query(query, language)

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from oxiseq.cli.options import STANDING, QueryFile, QuerySource, any_language_option
+from oxiseq.cli.options import QueryFile, QuerySource, any_language_option
 from oxiseq.grammar import Finding, QueryError, parse
+from oxiseq.grammar.languages import STANDING
 from oxiseq.grammar.over_store import check_over_store
 from oxiseq.query_text import QueryText
 

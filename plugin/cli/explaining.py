@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import IO, Literal
 
 from oxiseq.cli.knowledge import checked_kb, combined
-from oxiseq.cli.options import STANDING, QuerySource
+from oxiseq.cli.options import QuerySource
 from oxiseq.cli.progress import working
 from oxiseq.explanation import Explanation
+from oxiseq.grammar.languages import STANDING
 from oxiseq.knowledge import kb_store
 from oxiseq.languages.registry import front_of
 from oxiseq.options import said_as_data
@@ -21,7 +22,7 @@ def explained(source: QuerySource, kbs: Sequence[str], rules: Sequence[QuerySour
     """The explanation. Raises QueryError, KbError, LimitError."""
     if source.language == STANDING:
         with source.named():
-            return Store(inner=kb_store(combined(kbs))).register(source.text, language="sparql").explain()
+            return Store(inner=kb_store(combined(kbs))).register(source.text, language=STANDING).explain()
     query = source.load()
     front = front_of(query)
     checked_kb(front, kbs)

@@ -14,7 +14,7 @@ from pyoxigraph import NamedNode
 from oxiseq.durations import LONGEST, data_duration
 from oxiseq.grammar import LANGUAGES, QueryError, language_of, load
 from oxiseq.grammar.errors import OxiseqError
-from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.languages import STANDING, AnyQuery
 from oxiseq.options import OPTIONS, Door, options_for
 from oxiseq.options.kinds import (
     TIME,
@@ -30,8 +30,6 @@ from oxiseq.options.kinds import (
     WordKind,
 )
 
-STANDING: Final = "sparql"
-"""The language of queries that stand over a store."""
 _OVER_STORE: Final = (".rq", ".sparql")
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from oxiseq.cli.elsewhere import at_server
 from oxiseq.cli.options import quiet_option
+from oxiseq.grammar.languages import STANDING
 from oxiseq.importing import loading
 
 if TYPE_CHECKING:
     from oxiseq.served.wire import Wire
 
-_OVER_STORE: Final = "sparql"
 
 
 @click.command("watch", short_help="Follow the matches of a server's query.")
@@ -37,6 +37,6 @@ def watch_command(server: Wire, name: str, since: int | None, limit: int | None,
         from oxiseq.cli.watching import Watch  # noqa: PLC0415  loads the engine: see __init__.py
 
     query = server.send("GET", "queries", name, again=False).json()
-    over_store = query["language"] == _OVER_STORE
+    over_store = query["language"] == STANDING
     cursor = since if since is not None or over_store else query["matches"]["next"] - 1
     Watch(server, ("queries", name, "changes" if over_store else "matches"), quiet).follow(cursor, limit)

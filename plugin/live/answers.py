@@ -26,8 +26,6 @@ from oxiseq.standing.change import Row as Told
 Row: TypeAlias = tuple[str | None, ...]
 Rows: TypeAlias = Mapping[Row, int]
 """How often each is there; of a change below 0 how often it goes."""
-STANDING: Final = "sparql"
-"""The language of queries over the store, in the journal."""
 OF_ANSWER: Final = "{!r} stands over the store: it has an answer and changes of it, no matches"
 PART: Final = 1000
 """Rows of a batch: a reader of live changes gets one at a time."""

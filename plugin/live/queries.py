@@ -13,6 +13,7 @@ from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
+from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import (
     AsideCount,
     Checkpoint,
@@ -24,7 +25,6 @@ from oxiseq.journal import (
     Retention,
 )
 from oxiseq.languages.registry import front_named
-from oxiseq.live.answers import STANDING
 from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine
 from oxiseq.live.errors import BoundError

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.explanation import Explanation
+from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import (
     Checkpoint,
     ConflictError,
@@ -40,7 +41,6 @@ from oxiseq.journal import (
 )
 from oxiseq.live.answer_texts import change_events
 from oxiseq.live.answers import (
-    STANDING,
     Answer,
     Rows,
     columns_of,
@@ -294,7 +294,7 @@ class StandingQueries:
                               "default graph alone")  # fmt: skip
         seconds = self._settings.asking
         return self._store.register(
-            text, language="sparql", name=f"live {secrets.token_hex(8)}", keep=_KEPT,
+            text, language=STANDING, name=f"live {secrets.token_hex(8)}", keep=_KEPT,
             most_triples=self._settings.held, most_rows=self._settings.answer,
             most_asking=None if seconds is None else timedelta(seconds=seconds),
         )  # fmt: skip

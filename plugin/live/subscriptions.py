@@ -9,8 +9,9 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final
 
+from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import CursorError, DamagedBatchError, Journal, UnknownError
-from oxiseq.live.answers import OF_ANSWER, STANDING
+from oxiseq.live.answers import OF_ANSWER
 from oxiseq.live.errors import BusyError
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.sending import HEARTBEAT, Outlet, Sender

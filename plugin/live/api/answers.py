@@ -10,10 +10,10 @@ from werkzeug.http import parse_accept_header
 
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError
+from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import CursorError, UnknownError
 from oxiseq.live.answer_readers import follow
 from oxiseq.live.answer_texts import answer_graph, answer_results, change_text
-from oxiseq.live.answers import STANDING
 from oxiseq.live.api.matches import EVENT_STREAM
 from oxiseq.live.api.problems import query_problem
 from oxiseq.live.api.queries import NAME

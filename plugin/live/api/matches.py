@@ -7,8 +7,9 @@ from typing import Final, Literal
 
 from pyoxigraph import QueryResultsFormat
 
+from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import DamagedBatchError, StoredMatches, UnknownError
-from oxiseq.live.answers import OF_ANSWER, STANDING
+from oxiseq.live.answers import OF_ANSWER
 from oxiseq.live.api.queries import NAME
 from oxiseq.live.api.table import Answer, Call, Parameter, Route, natural
 from oxiseq.live.texts import match_lines, results

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from oxiseq.grammar.languages import LANGUAGES
+from oxiseq.grammar.languages import LANGUAGES, STANDING
 from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
 from oxiseq.live.options import DOORS
 from oxiseq.options import Option, options_for
@@ -19,7 +19,7 @@ _KEEP: Final = {
     "properties": {"for": DURATION.schema | {"type": ["string", "null"]},
                    "count": {"type": ["integer", "null"], "minimum": 0}},
 }  # fmt: skip
-_LANGUAGE: Final = {"type": "string", "enum": [*LANGUAGES, "sparql"]}
+_LANGUAGE: Final = {"type": "string", "enum": [*LANGUAGES, STANDING]}
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:

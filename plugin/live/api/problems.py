@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import Finding, QueryError, parse
-from oxiseq.grammar.languages import Language
+from oxiseq.grammar.languages import STANDING, Language
 from oxiseq.grammar.over_store import check_over_store
 from oxiseq.journal import (
     ConflictError,
@@ -18,7 +18,6 @@ from oxiseq.journal import (
     LockedError,
     UnknownError,
 )
-from oxiseq.live.answers import STANDING
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError
 from oxiseq.query_text import QueryText

@@ -12,11 +12,10 @@ from urllib.parse import quote
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError, load
-from oxiseq.grammar.languages import Language
+from oxiseq.grammar.languages import STANDING, Language
 from oxiseq.knowledge import knowledge_of
 from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import MEDIA_TYPES, front_of
-from oxiseq.live.answers import STANDING
 from oxiseq.live.api.in_address import in_address, parameters_of
 from oxiseq.live.api.problems import as_problem, as_values, findings, query_problem
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
@@ -30,7 +29,7 @@ NAME: Final = Parameter("query", "The query's name.", where="path", example="ris
 _OPTIONS: Final = options_for(doors=DOORS)
 _KNOWN: Final = ("name", "text", "language", *(option.name for option in _OPTIONS))
 _STATES: Final = ("running", "paused")
-_TAKEN: Final[Mapping[str, Language | Literal["sparql"]]] = {**MEDIA_TYPES, "application/sparql-query": "sparql"}
+_TAKEN: Final[Mapping[str, Language | Literal["sparql"]]] = {**MEDIA_TYPES, "application/sparql-query": STANDING}
 """Media types of texts that can be registered."""
 
 
