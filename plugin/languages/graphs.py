@@ -19,7 +19,7 @@ from oxiseq.grammar.algebra import GraphPattern, Span
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.finding_tools import lint_finding
 from oxiseq.grammar.languages import AnyQuery
-from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.languages.registry import language_for
 
 _SHOWN: Final = 10
 _LOOKED_AT: Final = 2000
@@ -62,9 +62,8 @@ def missing_graphs(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterabl
 def _asked(query: AnyQuery, text: str) -> dict[NamedNode, tuple[Span, str]]:
     """The graphs named in GRAPH, FROM and FROM NAMED, in the order of the text: where, and in which text."""
     found = {graph.name: (graph.span, text) for graph in _graph_patterns(query) if isinstance(graph.name, NamedNode)}
-    if isinstance(query, RspQuery):
-        for name in (*query.default_graphs, *query.named_graphs):
-            found.setdefault(name, (query.span, text))
+    for name, span in language_for(query).graphs(query):
+        found.setdefault(name, (span, text))
     return dict(sorted(found.items(), key=lambda each: each[1][0].start))
 
 

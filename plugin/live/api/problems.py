@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 from oxiseq.api.store import ChangeRefusedError
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import Finding, QueryError, parse
-from oxiseq.grammar.languages import STANDING, Language
+from oxiseq.grammar.languages import STANDING
 from oxiseq.grammar.over_store import check_over_store
 from oxiseq.journal import (
     ConflictError,
@@ -55,7 +55,7 @@ def as_problem(error: OxiseqError) -> Problem:
     return Problem(400, "not accepted", text)
 
 
-def query_problem(error: QueryError, text: str, language: Language | Literal["sparql"]) -> Problem:
+def query_problem(error: QueryError, text: str, language: str) -> Problem:
     """What `oxiseq check` says: the first error's message and place, and under `findings` all that the checks find."""
     told = error.to_json()
     place = Place(error.line, error.column)
@@ -64,7 +64,7 @@ def query_problem(error: QueryError, text: str, language: Language | Literal["sp
     return Problem(400, "the query is not accepted", error.message, place, more=more)
 
 
-def findings(text: str, language: Language | Literal["sparql"]) -> list[dict[str, Any]]:
+def findings(text: str, language: str) -> list[dict[str, Any]]:
     """As `oxiseq check --json` has them, without the file; `sparql`: of a query over the store."""
     if language != STANDING:
         return [as_values(each, text) for each in QueryText.of(text, language).check()]
