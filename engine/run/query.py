@@ -152,10 +152,10 @@ class QueryRun(Run):
         self.origin = None
         self.resets = self.resets.another(at, self.clock.completed, self.records)
         if self.others:
-            self.share(self.finder.another(self.plan), Teller(self.plan, self._terms))
+            self.share(self.finder.another(self.plan), self.teller.anew(self.plan))
         else:
             self.finder.begin()
-            self.teller = Teller(of_all(self.finder, self.plan), self._terms)
+            self.teller = self.teller.anew(of_all(self.finder, self.plan))
 
     # --- with others --------------------------------------------------------------------------------
 

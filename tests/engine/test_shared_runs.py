@@ -395,3 +395,15 @@ def test_equal_queries_are_one_again_when_they_are_restored_from_one_state() -> 
     drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(8, "b", 1, 1)]))
     finders = [pair.shared.finder for pair in drill.pairs]
     assert finders[0] is finders[2] is not finders[1]
+
+
+def test_counts_of_windows_of_events_are_told_of_a_window_that_began_before_the_query_forgot() -> None:
+    terms = TermDictionary()
+    plan = compile_query(load(query("N!; A", WINDOWS[3], "SELECT (SUM(?av) AS ?sum)", N=KEYED, A=KEYED)), terms)
+    run = QueryRun(plan, terms, StoreKb(Store()))
+    run.push(STREAM, readings_batch(terms, [Reading(1, "a", 1, 1), *(Reading(t, "b", 1, 1) for t in (2, 3, 4))]))
+    run.advance()
+    run.forget(0)
+    run.push(STREAM, readings_batch(terms, [Reading(9, "a", 1, 5)]))
+    run.close()
+    assert [[terms.term(row[0]).value for row in batch.values.tolist()] for batch in run.advance()] == [["5"]]
