@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ def parts(value: object, kind: type[T]) -> Iterator[T]:
     """`value` and all in it that is of this kind, each before what is in it."""
     if isinstance(value, kind):
         yield value
-    inner: object = ()
+    inner: Iterable[object] = ()
     if is_dataclass(value):
         inner = [getattr(value, each.name) for each in fields(value)]
     elif isinstance(value, Mapping):

@@ -7,7 +7,7 @@ Nothing here does I/O; the KB is reached through the `KnowledgeBase` protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from oxiseq.engine.errors import LimitError
@@ -171,7 +171,7 @@ class QueryRun(Run):
         finder.users += 1
 
     @property
-    def lineage(self) -> bytes | None:
+    def lineage(self) -> Hashable | None:
         """The same in runs of equal queries, with one clock, that are known to be in the same state: those that have
         not seen an instant, or go on from one snapshot. None: there may be no such run."""
         return self.origin or (None if self.instants else b"")
