@@ -26,7 +26,7 @@ def _read(kind: Any, value: Any) -> Any:
     """A value of this type, as it stands in the annotations of what `why` tells."""
     if value is None:
         return None
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         types = get_type_hints(kind, _NAMES)
         return kind(**{each.name: _read(types[each.name], value[each.name]) for each in fields(kind)})
     if get_origin(kind) is tuple:

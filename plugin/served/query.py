@@ -14,6 +14,7 @@ from oxiseq.continuous import CallbackHandle
 from oxiseq.durations import Duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time, to_microseconds, to_text
+from oxiseq.grammar.arguments import faced
 from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
@@ -29,6 +30,7 @@ _SLICE: Final = "1s"
 """For so long a thread waits at a time for who iterates asynchronously."""
 
 
+@faced
 class ServedQuery(Registered):
     """A query that is registered with a served store; what stands in `ContinuousQuery`, over the wire.
 

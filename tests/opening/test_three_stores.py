@@ -321,3 +321,15 @@ def eventually_seen(query: Any, count: int) -> None:
     end = time.monotonic() + 60
     while query.events < count and time.monotonic() < end:
         time.sleep(0.02)
+
+
+def test_completion_offers_what_is_there_and_nothing_that_only_oxiseq_uses(store: Any) -> None:
+    query, standing = store.register(PAIRS), store.register("SELECT * { ?s ?p ?o }", language="sparql")
+    for thing in (store, query, standing, store.stream(S)):
+        names = [name for name in dir(thing) if not name.startswith("_")]
+        assert len(names) == len(set(names)) and all(hasattr(thing, name) for name in names)
+        assert not {"lock", "kb", "receive", "settle", "told_of_loss", "lose", "push_batch", "listened"} & set(names)
+    assert {"query", "update", "load", "quads_for_pattern", "register", "stream"} <= set(dir(store))
+    assert {"wait", "matches", "subscribe", "why", "found"} <= set(dir(query))
+    assert {"snapshot", "changes", "take", "on_change"} <= set(dir(standing))
+    assert {"push", "extend", "keep"} <= set(dir(store.stream(S)))
