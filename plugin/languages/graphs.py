@@ -6,16 +6,16 @@ who registers over HTTP.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar import Finding, load
-from oxiseq.grammar.algebra import GraphPattern, Span
+from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.finding_tools import lint_finding
 from oxiseq.grammar.languages import AnyQuery
@@ -61,23 +61,8 @@ def missing_graphs(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterabl
 
 def _asked(query: AnyQuery, text: str) -> dict[NamedNode, tuple[Span, str]]:
     """The graphs named in GRAPH, FROM and FROM NAMED, in the order of the text: where, and in which text."""
-    found = {graph.name: (graph.span, text) for graph in _graph_patterns(query) if isinstance(graph.name, NamedNode)}
-    for name, span in language_for(query).graphs(query):
-        found.setdefault(name, (span, text))
+    found = {name: (span, text) for name, span in reversed(tuple(language_for(query).graphs(query)))}
     return dict(sorted(found.items(), key=lambda each: each[1][0].start))
-
-
-def _graph_patterns(part: Any) -> Iterator[GraphPattern]:
-    """Wherever they stand."""
-    if isinstance(part, GraphPattern):
-        yield part
-    if is_dataclass(part):
-        part = [getattr(part, each.name) for each in fields(part)]
-    if isinstance(part, Mapping):
-        part = part.values()
-    if isinstance(part, Iterable) and not isinstance(part, str | bytes):
-        for each in part:
-            yield from _graph_patterns(each)
 
 
 def _has(kb: KnowledgeBase, name: NamedNode) -> bool:

@@ -18,8 +18,9 @@ from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import AnyPlan, restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Query, Span
+from oxiseq.grammar.algebra import GraphPattern, Query, Span
 from oxiseq.grammar.languages import AnyQuery, Syntax
+from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.reasons.bounds import Bounds
@@ -93,8 +94,8 @@ class Language(ABC, Generic[Q]):
         return batches_of
 
     def graphs(self, query: Q) -> Iterable[tuple[NamedNode, Span]]:
-        """Graphs of the knowledge base that it names elsewhere than in patterns, and where."""
-        return ()
+        """Graphs of the knowledge base that it names, and where."""
+        return [(each.name, each.span) for each in parts(query, GraphPattern) if isinstance(each.name, NamedNode)]
 
     def origin(self, run: Run) -> int | None:
         """The t (µs) with which a run of the same query over any other events has the tumbling windows of this one;

@@ -65,7 +65,7 @@ class LoweredLanguage(Language[Q]):
         return replace(self._into.why(self.lower(query), streams, kb, options, asked), language=self.name)
 
     def graphs(self, query: Q) -> Iterable[tuple[NamedNode, Span]]:
-        return self._into.graphs(self.lower(query))
+        return [(name, query.span) for name, _ in self._into.graphs(self.lower(query))]
 
     def origin(self, run: Run) -> int | None:
         return self._into.origin(run)

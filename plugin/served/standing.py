@@ -11,6 +11,7 @@ from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, Triple, pars
 from oxiseq.api.continuous import CallbackHandle
 from oxiseq.api.standing.change import Row, Snapshot, StoreChange, Weighed
 from oxiseq.engine.events.time import to_microseconds
+from oxiseq.grammar.arguments import faced
 from oxiseq.journal import UnknownError
 from oxiseq.options.durations import Duration
 from oxiseq.served.registered import SOON, Registered
@@ -18,6 +19,7 @@ from oxiseq.served.rows import term_of
 from oxiseq.served.wire import Wire
 
 
+@faced
 class ServedStanding(Registered):
     """What `store.register(text, "sparql")` answers; as `StandingQuery`, over the wire. `cursor`: the number of the
     last change that has been handed out."""

@@ -51,7 +51,8 @@ class RspQl(Language[RspQuery]):
         return RspRun(plan, terms, kb, options.origin, options.lateness), rsp_shape(plan, terms)
 
     def graphs(self, query: RspQuery) -> Iterable[tuple[NamedNode, Span]]:
-        return [(name, query.span) for name in (*query.default_graphs, *query.named_graphs)]
+        named = ((name, query.span) for name in (*query.default_graphs, *query.named_graphs))
+        return [*super().graphs(query), *named]
 
     def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_rsp(compile_rsp(query, TermDictionary()))

@@ -18,8 +18,8 @@ from oxiseq.languages.reasons.where.parts import asked_alone, parts
 from oxiseq.languages.reasons.where.reasons import counted, reasons
 from oxiseq.languages.reasons.where.relax import Relaxation, relaxations
 from oxiseq.languages.reasons.where.rows import MOST, Rows
-from oxiseq.languages.rsp.reasons.contents import Contents
-from oxiseq.languages.rsp.reasons.origins import Origins
+from oxiseq.languages.reasons.where.contents import Contents
+from oxiseq.languages.reasons.where.origins import Origins
 
 _WORDING = Wording("patterns")
 

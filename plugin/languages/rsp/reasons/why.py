@@ -30,8 +30,8 @@ from oxiseq.languages.reasons.where.reasons import counted, reasons
 from oxiseq.languages.reasons.where.relax import Relaxation, relaxations
 from oxiseq.languages.reasons.where.rows import MOST, Rows
 from oxiseq.languages.rsp.reasons.asking import Source, instants_of
-from oxiseq.languages.rsp.reasons.contents import Contents
-from oxiseq.languages.rsp.reasons.origins import Origins, Row
+from oxiseq.languages.reasons.where.contents import Contents
+from oxiseq.languages.reasons.where.origins import Origins, Row
 
 LOOKED: Final = 64
 """Instants at which parts are asked."""
