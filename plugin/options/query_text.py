@@ -12,7 +12,8 @@ from typing import IO, Any, TypeAlias, TypeVar
 
 from oxiseq.grammar import Finding, QueryError, check, load, parse
 from oxiseq.grammar.errors import ArgumentTypeError, OxiseqError
-from oxiseq.grammar.languages import USUAL, AnyQuery, known_language, language_told
+from oxiseq.grammar.languages import STANDING, USUAL, AnyQuery, known_language, language_told
+from oxiseq.grammar.over_store import findings_over_store
 
 S = TypeVar("S", bound="QueryText")
 
@@ -114,6 +115,12 @@ def query_text(query: QueryLike, language: str | None = None) -> QueryText:
     if isinstance(query, QueryText) and language in (None, query.language):
         return query
     return QueryText(query, language)
+
+
+def findings_of(text: str, language: str) -> tuple[Finding, ...]:
+    """What is wrong with a text or worth a look; `sparql`: with one over the store. Raises OxiseqError for a language
+    that is not known."""
+    return findings_over_store(text) if language == STANDING else QueryText.of(text, language).check()
 
 
 def is_query_path(query: object) -> bool:

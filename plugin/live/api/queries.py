@@ -11,11 +11,12 @@ from urllib.parse import quote
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError, load
+from oxiseq.grammar.finding_tools import as_values
 from oxiseq.grammar.languages import STANDING, USUAL, media_types
 from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import language_for
 from oxiseq.live.api.in_address import in_address, parameters_of
-from oxiseq.live.api.problems import as_problem, as_values, findings, query_problem
+from oxiseq.live.api.problems import as_problem, findings, query_problem
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
 from oxiseq.live.options import DOORS, options_of
 from oxiseq.live.queries import QueryStatus

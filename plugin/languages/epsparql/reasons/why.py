@@ -14,12 +14,12 @@ from oxiseq.languages.epsparql.reasons.asking import Source, intervals_of
 from oxiseq.languages.reasons.provenance import Provenance
 from oxiseq.languages.reasons.read import Span
 from oxiseq.languages.reasons.report import SHOWN, Funnel, Reason, Stage, Step, Why, Wording
+from oxiseq.languages.reasons.where.contents import Contents
+from oxiseq.languages.reasons.where.origins import Origins
 from oxiseq.languages.reasons.where.parts import asked_alone, parts
 from oxiseq.languages.reasons.where.reasons import counted, reasons
 from oxiseq.languages.reasons.where.relax import Relaxation, relaxations
 from oxiseq.languages.reasons.where.rows import MOST, Rows
-from oxiseq.languages.reasons.where.contents import Contents
-from oxiseq.languages.reasons.where.origins import Origins
 
 _WORDING = Wording("patterns")
 
