@@ -83,9 +83,9 @@ class SharedRuns:
         self._stepped: set[QueryRun] = set()
         self._by_themselves: set[QueryRun] = set()
         self._bounds: dict[QueryRun, Hashable] = {}
+        """Of the states of those that have some."""
         self._limits: dict[QueryRun, Exception] = {}
         """Of those that have passed one since outcomes were told."""
-        """Of the states of those that have some."""
         self._forgotten: tuple[tuple[object, ...], QueryRun] | None = None
         """The last that has forgotten, and of which state."""
 
@@ -180,6 +180,7 @@ class SharedRuns:
         """See `QueryRun.forget`. Those that have told the same and do so one after the other go on together."""
         before = run.finder, run.teller, run.clock, run.clock.instants, run.clock.passed
         run.forget(at)
+        self._passes.pop(self._group(run).kind, None)  # it may have another finder
         if self._forgotten is not None and self._forgotten[0] == before and self._forgotten[1] in self._number:
             run.share(self._forgotten[1].finder, self._forgotten[1].teller)
         self._forgotten = before, run
@@ -342,7 +343,7 @@ class SharedRuns:
                     continue
                 self._stepped.add(run)
                 try:
-                    batches = run.step(part, rows[finder] if run.finder is finder else None, last)
+                    batches = run.step(part, rows[finder], last)
                 except Exception as error:
                     errors[run] = error
                     continue

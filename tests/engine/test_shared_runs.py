@@ -364,3 +364,14 @@ def test_a_query_without_rows_has_no_memory_for_partial_matches() -> None:
         assert (pair.shared.records, pair.shared.waits, pair.shared.deadline) == (0, False, None)
     drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(6, "a"), Reading(7, "c")]))
     assert all(pair.shared.finder.sequence.bytes for pair in drill.pairs)
+
+
+def test_queries_that_forget_before_the_first_instant_begin_their_windows_with_it() -> None:
+    drill = Drill(1)
+    for _ in range(3):
+        drill.register_one(query("A; N!", WINDOWS[1], N=KEYED, A=KEYED))
+    drill.runs.push(STREAM, readings_batch(drill.terms, []))  # those that are equal are one now
+    for pair in drill.pairs:
+        drill.runs.forget(pair.shared, 0)
+    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(4, "b", 1, 1), Reading(15, "a", 1, 1)]))
+    assert [pair.shared.window_start for pair in drill.pairs] == [4, 4, 4]
