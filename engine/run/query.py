@@ -173,8 +173,9 @@ class QueryRun(Run):
         """Go on by itself."""
         if self.others:
             self._forget()
-            finder = self.finder.copy()
+            finder = self.finder.copy(self.plan.window)
             self.share(finder, self.teller.copy(finder.rows))
+            self._forget()
 
     # --- saved and restored -------------------------------------------------------------------------
 
@@ -232,7 +233,7 @@ class QueryRun(Run):
         self, instants: Instants, found: Sequence[list[Rows]] | None, last: bool, answers: dict[str, KbAnswer] | None
     ) -> list[MatchBatch]:
         part = Part(instants, instants.first - self._joined.instants, last)
-        findings = self.finder.find(part, found, answers)
+        findings = self.finder.within(self.finder.find(part, found, answers), self.plan.window)
         batches = self.teller.tell(part, findings, self.finder.rows)
         if findings.error is not None:
             self._too_much = self._too_much or findings.error
