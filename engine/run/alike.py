@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from oxiseq.engine.plan.query import QueryPlan, compile_query
-from oxiseq.engine.run.finder import Finder, of_all
+from oxiseq.engine.run.finder import of_all
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.teller import Teller
@@ -50,17 +50,19 @@ def told_by(plan: QueryPlan) -> Hashable:
 
 
 def share(runs: Sequence[QueryRun], bounds: Mapping[QueryRun, Hashable], terms: TermDictionary) -> None:
-    """Have queries that are alike share; none of them has seen an instant. bounds: of the states of those that have
-    some; these are shared by equal queries only."""
+    """Have queries that are alike share; each has a `lineage`. Equal ones only do if they go on from a snapshot, or
+    have `bounds`, of their states."""
     alike: dict[Hashable, list[QueryRun]] = {}
     for run in runs:
         if why_alone(run.plan) is None:
-            bound = (bounds[run], told_by(run.plan)) if run in bounds else None
-            found = found_by(run.plan, narrowed=bound is None)
-            alike.setdefault((id(run.clock), found, bound), []).append(run)
-    for members in alike.values():
-        if len(members) > 1:
-            _make_one(members, terms)
+            equal = (bounds.get(run), told_by(run.plan)) if run in bounds or run.lineage else None
+            found = found_by(run.plan, narrowed=equal is None)
+            alike.setdefault((id(run.clock), found, run.lineage, equal), []).append(run)
+    for first, *others in alike.values():
+        if not first.lineage and others:
+            _make_one([first, *others], terms)
+        for run in others if first.lineage else ():
+            run.share(first.finder, first.teller)
 
 
 def _make_one(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
@@ -74,14 +76,6 @@ def _make_one(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
         if key not in tellers:
             tellers[key] = Teller(of_all(finder, run.plan), terms)
         run.share(finder, tellers[key])
-
-
-def share_again(runs: Sequence[QueryRun]) -> None:
-    """The same for queries that have shared when they were saved; their states are the same."""
-    finders, tellers = dict[Hashable, Finder](), dict[Hashable, Teller]()
-    for run in sorted(runs, key=_length, reverse=True):
-        stored = run.plan.stored
-        run.share(finders.setdefault(stored, run.finder), tellers.setdefault((stored, told_by(run.plan)), run.teller))
 
 
 def narrow(runs: Sequence[QueryRun]) -> None:
