@@ -451,7 +451,7 @@ def test_a_complex_event_query_sleeps_until_its_last_type_comes() -> None:
     terms = TermDictionary()
     runs = Runs(terms)
     query = load(f"VOCAB <{E}> SELECT * FROM s WHERE (A AS x ; B AS y) WITHIN 100 EVENTS", "ceql")
-    run = front_of(query).compile(query, terms, StoreKb(Store()), Options())[0]
+    run = language_for(query).compile(query, terms, StoreKb(Store()), Options())[0]
     runs.add(run)
     asleep, found = [], []
     for time, name in enumerate("AZAAAAB"):
