@@ -292,7 +292,8 @@ class Drill:
             return self.register()
         step = self.dice.choice(
             [self.register, self.register_alike, self.register_windows, self.register_equal, self.push, self.push,
-             self.push, self.push, self.push, self.punctuate, self.settle, self.close, self.change_kb, self.forget, self.save]
+             self.push, self.push, self.push, self.punctuate, self.settle, self.close, self.change_kb, self.forget,
+             self.save]
         )  # fmt: skip
         return step()
 
