@@ -20,8 +20,8 @@ from oxiseq.journal.checkpoints import Checkpoints
 from oxiseq.journal.errors import JournalError, journal_error
 from oxiseq.journal.log import EventLog
 from oxiseq.journal.matches import Found, MatchLog, storing
-from oxiseq.journal.queries import Queries
 from oxiseq.journal.names import last_position
+from oxiseq.journal.queries import Queries
 from oxiseq.journal.reader import Reader
 from oxiseq.journal.recent import Recent
 from oxiseq.journal.schema import Durability, Writing, limit_size, lock, open_reader, open_writer

@@ -112,11 +112,6 @@ class EventLog:
         """Begin an append, without waiting; `notify` is called when it is done, by another thread."""
         return Appending(append, self._writer.submit(self._together, append, notify), self._reader)
 
-    @property
-    def submitted(self) -> int:
-        """How many appends wait to be stored."""
-        return self._writer.waiting
-
     def on_arrival(self, notify: Callable[[int], None]) -> None:
         """Have `notify` called whenever events have been stored, with their number (0: a punctuation)."""
         self._recent.on_arrival = notify

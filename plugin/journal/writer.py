@@ -162,11 +162,6 @@ class Writer:
             self._submitted.set()
         return written
 
-    @property
-    def waiting(self) -> int:
-        """Works on the list now."""
-        return len(self._list)
-
     def tidy(self) -> None:
         """Where the disk is short, bring the WAL into the file, so that its room can be used again."""
         if self.short:
