@@ -25,6 +25,8 @@ LONGEST_HEAD: Final = 256 << 10
 """Bytes of a request before its body."""
 _LEAST_RATE: Final = 1024
 """Bytes a second that a client must send of a request, and take of an answer."""
+_GATHERED: Final = 64 << 10
+"""Bytes beyond which nothing is gathered any more."""
 _AT_ONCE: Final = 64
 """Connections that go at once where there is no room."""
 _LOG_EVERY: Final = 60.0
@@ -117,7 +119,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, owner: Connections, inner: asyncio.Protocol) -> None:
         self._owner, self._inner = owner, inner
-        self._transport: _Counted | None = None
+        self._transport: _Gathering | None = None
         self.client: object = None
         self.gone = False
         """Whether the client has left."""
@@ -137,7 +139,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is accepted."""
-        self._transport = _Counted(cast(asyncio.Transport, transport))
+        self._transport = _Gathering(cast(asyncio.Transport, transport))
         client = transport.get_extra_info("peername")
         self.client = client[:2] if client else self
         if not self._owner.admit(self):
@@ -244,17 +246,37 @@ class Connection(asyncio.Protocol):
         return taken - before < slow * _LEAST_RATE
 
 
-class _Counted:
-    """A transport that counts what is written to it."""
+class _Gathering:
+    """A transport that sends what is written in one turn of the loop together, and counts it."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._parts: list[bytes] = []
+        self._size = 0
         self.written = 0
 
     def write(self, data: bytes) -> None:
-        """asyncio's."""
+        """asyncio's, as all here."""
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+        self._size += len(data)
         self.written += len(data)
-        self._transport.write(data)
+        if self._size > _GATHERED:
+            self._flush()
+
+    def get_write_buffer_size(self) -> int:
+        return self._size + self._transport.get_write_buffer_size()
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
+
+    def _flush(self) -> None:
+        parts, self._parts, self._size = self._parts, [], 0
+        if parts and not self._transport.is_closing():
+            self._transport.write(b"".join(parts))

@@ -31,16 +31,12 @@ def request_of(request: werkzeug.Request, limit: int) -> Request:
     """The request that Flask has at hand, its body read and unpacked. Raises Problem 413, 415 or 400."""
     if (request.content_length or 0) > limit:
         raise _too_large(limit)
-    return with_body(request, request.stream.read(limit + 1), limit)
-
-
-def with_body(request: werkzeug.Request, raw: bytes, limit: int) -> Request:
-    """The same, where the body has been read, or more than `limit` bytes of it."""
     headers = tuple((name.lower(), value) for name, value in request.headers.items())
+    coding = request.headers.get("Content-Encoding", "")
     return Request(
         method=request.method, path=_sent_path(request), query_string=request.environ.get("QUERY_STRING", ""),
-        headers=headers, body=_body(request, raw, limit), origin=f"{request.scheme}://{request.host}",
-        gone=request.environ.get(GONE, _never),
+        headers=headers, body=unpacked(request.stream.read(limit + 1), coding, limit),
+        origin=f"{request.scheme}://{request.host}", gone=request.environ.get(GONE, _never),
     )  # fmt: skip
 
 
@@ -56,19 +52,16 @@ def _too_large(limit: int) -> Problem:
     return Problem(413, "the body is too large", f"at most {limit} bytes are taken")
 
 
-def _body(request: werkzeug.Request, raw: bytes, limit: int) -> bytes:
-    coding = request.headers.get("Content-Encoding", "identity").strip().lower()
+def unpacked(raw: bytes, coding: str, limit: int) -> bytes:
+    """A body as it was sent, with this Content-Encoding: gzip of one member or several is hardly unpacked beyond the
+    limit. Raises Problem 413, 415 or 400."""
     if len(raw) > limit:
         raise _too_large(limit)
+    coding = coding.strip().lower()
     if coding in ("identity", ""):
         return raw
     if coding not in ("gzip", "x-gzip"):
         raise Problem(415, "unknown Content-Encoding", f"{coding}; known: gzip", headers=(("Accept-Encoding", "gzip"),))
-    return _unpacked(raw, limit)
-
-
-def _unpacked(raw: bytes, limit: int) -> bytes:
-    """gzip, of one member or several, hardly unpacked beyond the limit."""
     parts: list[bytes] = []
     left = limit
     try:

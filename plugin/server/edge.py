@@ -13,8 +13,9 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import werkzeug
 from a2wsgi import WSGIMiddleware
@@ -28,7 +29,7 @@ from oxiseq.live.subscriptions import Subscription
 from oxiseq.server.app import Doors
 from oxiseq.server.bodies import Body, GoneError, Receive, TooLargeError
 from oxiseq.server.connections import Connection, Connections
-from oxiseq.server.conversion import GONE, headers_of, with_body
+from oxiseq.server.conversion import GONE, headers_of, unpacked
 from oxiseq.server.cors import allow_origin
 from oxiseq.server.live import LiveApplication
 from oxiseq.server.readers import FromThreads, Readers, Send
@@ -43,6 +44,8 @@ Scope = dict[str, Any]
 """ASGI's."""
 T = TypeVar("T")
 _LIVE: Final = b"text/event-stream"
+_NO_BODY: Final[Any] = None
+"""In the place of a body that the loop reads."""
 
 
 class Edge:
@@ -55,7 +58,9 @@ class Edge:
         self._readers = Readers(self._loop, self._from_threads)
         self._threads = ThreadPoolExecutor(self._settings.threads, "oxiseq-live-requests")
         self._large = asyncio.Semaphore(2 * self._settings.threads)
-        self._rest = WSGIMiddleware(_told_of_the_edge(rest), workers=self._settings.threads)
+        self._rest = WSGIMiddleware(
+            _told_of_the_edge(rest), workers=self._settings.threads  # type: ignore[arg-type]  # of its own types
+        )
         if doors.live is not None:
             doors.live.routes.service.topics.on_change = self._readers.changed
 
@@ -102,24 +107,27 @@ class Edge:
         receive: Receive, send: Send, connection: Connection,
     ) -> None:  # fmt: skip
         """A request that is answered here: `answer` gets it when it may come in and its body has come."""
-        environ = build_environ(scope, None)  # type: ignore[arg-type]  # its body is read by the loop
-        environ["REQUEST_URI"], environ[GONE] = _address(scope), lambda: connection.gone
+        environ = cast("dict[str, Any]", build_environ(scope, _NO_BODY))  # type: ignore[arg-type]  # of its own types
         request = werkzeug.Request(environ, populate_request=False)
+        asked = _head(scope)
         try:
             self._doors.hosts.check(environ.get("HTTP_HOST"))
             live.admit(request)
             body = await Body.read(receive, self._settings.body)
             connection.work()
             try:
-                small = is_small(body.size) and "HTTP_CONTENT_ENCODING" not in environ
-                asked = await self._run(small, lambda: with_body(request, body.content(), self._settings.body))
+                coding = environ.get("HTTP_CONTENT_ENCODING", "")
+                content = await self._run(
+                    is_small(body.size) and not coding, lambda: unpacked(body.content(), coding, self._settings.body)
+                )
             finally:
                 body.close()
-            response = await answer(live, asked)
+            origin = f"{request.scheme}://{request.host}"
+            response = await answer(live, replace(asked, body=content, origin=origin, gone=lambda: connection.gone))
         except Problem as problem:
-            response = _refusal(problem, request)
+            response = problem_response(problem, asked)
         except HTTPException as error:
-            response = _refusal(as_problem(error), request)
+            response = problem_response(as_problem(error), asked)
         await self._send(response, request, connection, send)
 
     async def _push(self, live: LiveApplication, asked: Request) -> Response:
@@ -179,8 +187,9 @@ def _address(scope: Scope) -> str:
 
 def _head(scope: Scope) -> Request:
     """A request before its body."""
-    headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"])
-    return Request(scope["method"], scope["raw_path"].decode("latin-1"), headers=headers)
+    headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]])
+    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+    return Request(scope["method"], path, query, headers)
 
 
 def _asks_for_events(scope: Scope) -> bool:
@@ -188,11 +197,6 @@ def _asks_for_events(scope: Scope) -> bool:
     return scope["method"] in ("GET", "POST") and any(
         name == b"accept" and _LIVE in value.lower() for name, value in scope["headers"]
     )
-
-
-def _refusal(problem: Problem, request: werkzeug.Request) -> Response:
-    accept = (("accept", request.headers.get("Accept", "")),)
-    return problem_response(problem, Request(request.method, request.path, headers=accept))
 
 
 def _end_of(future: asyncio.Future[None]) -> Callable[[], None]:

@@ -109,7 +109,7 @@ class Readers:
         await send({"type": "http.response.body", "body": b""})
 
     async def _tell(self, subscription: Subscription, connection: Connection, bell: Bell, send: Send) -> None:
-        while not subscription.ended and not connection.gone:
+        while not connection.gone:
             bell.clear()
             if subscription.quick:
                 data = subscription.step()
@@ -117,9 +117,11 @@ class Readers:
                 data = await self._loop.run_in_executor(self._threads, subscription.step)
             if data:
                 await send(_piece(data))  # waits while much has not been taken
-            elif subscription.ended:
+            if subscription.ended:
                 return
-            elif not subscription.live:
+            if data:
+                continue
+            if not subscription.live:
                 await asyncio.sleep(PAUSE)
             elif not await bell.wait(subscription.heartbeat):
                 await send(_piece(HEARTBEAT))

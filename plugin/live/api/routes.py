@@ -49,10 +49,9 @@ class LiveRoutes:
         begun: list[Pushing] = []
 
         def begin(request: Request) -> Response:
-            route, parts = _found(request)
-            assert route.handler is streams.push
+            stream = unquote(request.path[len(_PUSHED) :].rstrip("/"), errors="replace")
             try:
-                begun.append(streams.begin_push(Call(self.service, request, parts, self._evaluations)))
+                begun.append(streams.begin_push(Call(self.service, request, {"stream": stream}, self._evaluations)))
             except OxiseqError as error:
                 raise as_problem(error) from None
             return Response(200)
