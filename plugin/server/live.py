@@ -36,7 +36,7 @@ class LiveApplication:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """WSGI."""
-        if environ["PATH_INFO"].split("/", 2)[1:2][0] not in FIRST:
+        if not FIRST.intersection(environ["PATH_INFO"].split("/", 2)[1:2]):  # of `OPTIONS *` there is no part
             return self._rest(environ, start_response)
         request = werkzeug.Request(environ)
         response = self._answer(request)
