@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import click
 
 from oxiseq.cli.options import Duration
-from oxiseq.durations import UNITS
+from oxiseq.options.durations import UNITS
 
 SECOND: Final = UNITS["s"]
 _LONGEST_WAIT: Final = 24 * UNITS["d"]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from prometheus_client.core import GaugeMetricFamily
 
+from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import FILE_NAME, Durability, Journal, JournalError
-from oxiseq.knowledge import Kb
 from oxiseq.live.changes import KbChanges
 from oxiseq.live.engine import Engine
 from oxiseq.live.graphs import EventGraphs
@@ -26,7 +26,7 @@ from oxiseq.live.streams import Streams
 from oxiseq.live.subscriptions import Subscriptions
 from oxiseq.live.topics import Topics
 from oxiseq.live.worker import Worker
-from oxiseq.store import Store
+from oxiseq.sources.knowledge import Kb
 
 LOG = logging.getLogger("oxiseq.live")
 

@@ -16,9 +16,9 @@ from asking import DATA, limited
 from http_client import Answer, ask
 from servers import ours, served
 
+from oxiseq.api.store import Store
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlEndpoint, SparqlSettings
-from oxiseq.store import Store
 
 QUERY = "/query?query=" + quote("SELECT ?o { ?s ?p ?o } ORDER BY ?o")
 MANY = "/query?query=" + quote("SELECT * { ?s ?p ?o . ?t ?p ?q }")

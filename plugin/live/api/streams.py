@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any, Final
 from urllib.parse import quote
 
-from oxiseq.durations import data_duration, duration_text
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_text
@@ -15,6 +14,7 @@ from oxiseq.journal import Retention, StreamRecord
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
 from oxiseq.live.intake import EVENTS, GRAPHS, Reading, read_batch, read_graph
 from oxiseq.live.streams import Pushed
+from oxiseq.options.durations import data_duration, duration_text
 from oxiseq.options.kinds import TIME
 from oxiseq.sparql.media import wanted
 from oxiseq.sparql.messages import Response
