@@ -250,8 +250,8 @@ class RspRun(KbRun):
         self, general: GeneralAnswers, batches: Sequence[EventBatch], passed: int
     ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
         """So many instants at a time."""
-        some = [batch.time for batch in batches if len(batch)]
-        times = some[0] if len(some) == 1 else np.concatenate([_NO_TIMES, *some])
+        each = [batch.time for batch in batches if len(batch)]
+        times = each[0] if len(each) == 1 else np.concatenate([_NO_TIMES, *each])
         if not len(times) and passed == BEFORE_ALL:
             return
         general.add(batches)
