@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -95,8 +96,13 @@ class Rows(NamedTuple):
     def copied(self, width: int) -> Occurrences:
         """For keeping: the first `width` columns."""
         if self.low == self.high:
-            return Occurrences(np.zeros(0, np.int64), np.zeros((0, width), np.uint32))
+            return _none_of(width)
         return Occurrences(self.event[self.low : self.high].copy(), self.values[self.low : self.high, :width].copy())
+
+
+@cache
+def _none_of(width: int) -> Occurrences:
+    return Occurrences(np.zeros(0, np.int64), np.zeros((0, width), np.uint32))
 
 
 class StreamMatcher:
