@@ -70,7 +70,7 @@ def application_of(
     request: ServeSettings, opened: ExitStack
 ) -> tuple[flask.Flask, ServerSettings, LiveRoutes | None]:
     """What is served, closed with `opened`. Raises OxiseqError."""
-    tokens = Tokens(request.read_token, request.write_token)
+    tokens = Tokens(request.read_token, request.write_token, request.token_lines, request.tokens)
     settings = ServerSettings(
         *request.bind, request.cors, tokens, request.max_body, request.threads, request.subscribers,
         allowed_hosts=request.allowed_host,
@@ -165,8 +165,9 @@ def _store(request: ServeSettings) -> RdfStore:
 def _warn(request: ServeSettings) -> None:
     """Open to others without a token is allowed, but not silently."""
     host, _ = request.bind
-    if request.write_token is None and not request.read_only and not _is_loopback(host):
-        click.echo(f"warning: {host} can be reached by others, and no --write-token is set", err=True)
+    guarded = request.write_token is not None or request.tokens is not None or request.token_lines
+    if not guarded and not request.read_only and not _is_loopback(host):
+        click.echo(f"warning: {host} can be reached by others, and neither --write-token nor --tokens is set", err=True)
 
 
 def _is_loopback(host: str) -> bool:

@@ -100,6 +100,11 @@ class ServeSettings:
         None, "Reading needs this bearer token; better given as OXISEQ_READ_TOKEN.", "TOKEN"
     )
     write_token: str | None = _setting(None, "Writing needs this one, which also reads.", "TOKEN")
+    tokens: Path | None = _setting(
+        None, "Named tokens with rights of their own, a line each (`oxiseq token new` makes it); read again on change.",
+        "FILE", type=click.Path(dir_okay=False, path_type=Path),
+    )  # fmt: skip
+    token_lines: str = _setting("", "Such lines themselves; better given as OXISEQ_TOKEN_LINES.", "LINES")
     timeout: int = _setting("5m", "For a whole answer; 0s is no limit.", "DURATION", type=_WAIT)
     max_rows: int | None = _setting(None, "Rows or triples of an answer.", "N", type=click.IntRange(min=1))
     query_memory: int = _setting(

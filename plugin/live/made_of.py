@@ -19,16 +19,19 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
 from oxiseq.journal import LogSource, StoredMatches, UnknownError
+from oxiseq.languages.registry import front_of
 from oxiseq.live.past import asked_once, knows
 from oxiseq.live.service import LiveService
 from oxiseq.live.texts import term_of
 from oxiseq.matches.rows import cell_key
 from oxiseq.matches.text import json_term
+from oxiseq.options import Options
 from oxiseq.reasons.bounds import Bounds
 from oxiseq.reasons.origins import graph_of, provenances
 from oxiseq.reasons.provenance import Provenance, Source, to_prov
 from oxiseq.reasons.read import History, in_order
 from oxiseq.reasons.replaying import Found, answered
+from oxiseq.rights import EVERYTHING, Rights
 
 MATCH: Final = "urn:oxiseq:match:"
 """Before a query's name and a match's id: the IRI of the match."""
@@ -63,21 +66,29 @@ class MadeOf:
         return to_prov([self.match], [NamedNode(f"{MATCH}{self.query}:{self.number}")])
 
 
-def made_of(service: LiveService, name: str, number: int, check: Callable[[], None]) -> MadeOf:
-    """A match by its id. `check` is called now and then, and may raise. Raises UnknownError, CursorError, KbError."""
+def made_of(
+    service: LiveService, name: str, number: int, check: Callable[[], None], rights: Rights = EVERYTHING
+) -> MadeOf:
+    """A match by its id. `check` is called now and then, and may raise; `rights` are those of who looks. Raises
+    UnknownError, CursorError, KbError, DeniedError."""
     record = service.queries.get(name).record
     match = _stored(service, name, number)
     places = [(gpm, iri, time) for gpm, events in match.events(0).items() for iri, time in events]
+    query = load(record.text, record.language)
+    rights.demand_reading((iri for _, iri, _ in places), kb=isinstance(query, Query) and _asks_kb(query))
     history = _moments(service, places, check)
     events = tuple(
         Source(gpm, iri, time, graph_of(history, iri, time))
         for gpm, iri, time in sorted(places, key=lambda place: place[2])
     )
-    query = load(record.text, record.language)
     bounds = Bounds(service.settings.past_matches, check)
     facts = _facts(service, query, match, history, bounds) if isinstance(query, Query) else ()
     told = Provenance(int(match.time[0]), _bindings(match), events, facts)
     return MadeOf(name, number, told, isinstance(query, Query))
+
+
+def _asks_kb(query: Query) -> bool:
+    return bool(front_of(query).replay(query, None, Options()).run.kb_texts)
 
 
 def _stored(service: LiveService, name: str, number: int) -> StoredMatches:

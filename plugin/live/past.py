@@ -30,6 +30,7 @@ from oxiseq.reasons.bounds import Bounds
 from oxiseq.reasons.read import Span, reading_of
 from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.reasons.windows import same_windows
+from oxiseq.rights import EVERYTHING, Rights
 from oxiseq.what_if import WhatIf, compared
 
 
@@ -61,10 +62,12 @@ class _Looked:
 
 
 class Past:
-    """The events of a range of time. `check` is called now and then, and may raise."""
+    """The events of a range of time. `check` is called now and then, and may raise; `rights` are those of who looks."""
 
-    def __init__(self, service: LiveService, span: Span, check: Callable[[], None]) -> None:
-        self._service, self._span = service, span
+    def __init__(
+        self, service: LiveService, span: Span, check: Callable[[], None], rights: Rights = EVERYTHING
+    ) -> None:
+        self._service, self._span, self._rights = service, span, rights
         self._looked = _Looked()
         self._bounds = Bounds(service.settings.past_matches, check)
 
@@ -77,7 +80,9 @@ class Past:
         options = options_of(front.language, record.options)
         if isinstance(query, Query):
             options = self._on_its_grid(name, query, options)
-        streams = self._sources(front.replay(query, None, options).streams.values())
+        replay = front.replay(query, None, options)
+        self._rights.demand_reading(replay.streams.values(), kb=bool(replay.run.kb_texts))
+        streams = self._sources(replay.streams.values())
         kb = asked_once(self._service) if front.asks_kb else None
         request = WhyRequest(reading_of(options, Span()), provenance, self._bounds)
         why = front.why(query, streams, kb, options, request)
@@ -92,12 +97,16 @@ class Past:
         fronts = front_of(query), front_of(draft)
         for front in fronts:
             front.prepare()
-        streams = tuple(stream.iri for stream in self._service.streams.all())
+        may = self._rights.may
+        streams = tuple(each.iri for each in self._service.streams.all() if may("read", "stream", each.iri))
         options = replace(options_of(fronts[0].language, record.options), reads=streams)
         if isinstance(query, Query):
             options = self._on_its_grid(name, query, options)
-        kb: Kb = self._service.kb_of_now if all(front.asks_kb for front in fronts) else None
         mine = fitting(fronts[1].language, options)
+        for front, asked, said in zip(fronts, (query, draft), (options, mine), strict=True):
+            replay = front.replay(asked, None, said)
+            self._rights.demand_reading(replay.streams.values(), kb=bool(replay.run.kb_texts))
+        kb: Kb = self._service.kb_of_now if all(front.asks_kb for front in fronts) else None
         return compared(draft, query, self._sources(streams), kb, options, mine, self._bounds)
 
     # --- what they read -----------------------------------------------------------------------------

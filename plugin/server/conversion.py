@@ -14,6 +14,7 @@ import werkzeug
 
 from oxiseq.engine.events.gzip_members import inflated
 from oxiseq.live.subscriptions import Subscription
+from oxiseq.rights import EVERYTHING, Rights
 from oxiseq.server.outlets import OUTLET
 from oxiseq.sparql import Interrupted, Problem, Request, Response
 
@@ -28,13 +29,13 @@ def _never() -> bool:
     return False
 
 
-def request_of(request: werkzeug.Request, limit: int) -> Request:
+def request_of(request: werkzeug.Request, limit: int, rights: Rights = EVERYTHING) -> Request:
     """The request that Flask has at hand, its body read and unpacked. Raises Problem 413, 415 or 400."""
     headers = tuple((name.lower(), value) for name, value in request.headers.items())
     return Request(
         method=request.method, path=_sent_path(request), query_string=request.environ.get("QUERY_STRING", ""),
         headers=headers, body=_body(request, limit), origin=f"{request.scheme}://{request.host}",
-        gone=request.environ.get(_GONE, _never),
+        gone=request.environ.get(_GONE, _never), rights=rights,
     )  # fmt: skip
 
 

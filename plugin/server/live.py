@@ -47,8 +47,8 @@ class LiveApplication:
         if self._settings.cors and request.method == "OPTIONS":
             return preflight(request, self._settings.cors)
         try:
-            self._access.check(request, writing=changes(request.method, request.path))
-            asked = request_of(request, self._settings.body)
+            rights = self._access.check(request, writing=changes(request.method, request.path))
+            asked = request_of(request, self._settings.body, rights)
         except Problem as problem:
             return refusal(problem, request)
         except HTTPException as error:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Secrets of `Authorization: Bearer`. A write token also reads; with none of a kind everybody may."""
+    """Secrets of `Authorization: Bearer`. A write token also reads; with none of a kind everybody may. `lines`, and the
+    file of such lines: named tokens (`oxiseq.rights.named`); with any of these nobody may do anything without a token
+    but what stands there under `anonymous`."""
 
     read: str | None = field(default=None, repr=False)
     write: str | None = field(default=None, repr=False)
+    lines: str = field(default="", repr=False)
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from oxiseq.journal import (
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError
 from oxiseq.query_text import QueryText
-from oxiseq.sparql.problems import Place, Problem
+from oxiseq.rights import DeniedError
+from oxiseq.sparql.problems import Place, Problem, denied
 from oxiseq.sparql.upstream import UpstreamError
 from oxiseq.store import ChangeRefusedError
 
@@ -29,6 +30,8 @@ from oxiseq.store import ChangeRefusedError
 def as_problem(error: OxiseqError) -> Problem:
     """Status, title and what a client can go by."""
     text = str(error)
+    if isinstance(error, DeniedError):
+        return denied(error)
     if isinstance(error, BusyError):
         return Problem(error.status, "too busy", text, headers=(("Retry-After", str(error.retry)),))
     if isinstance(error, RejectedError):
