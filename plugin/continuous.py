@@ -21,7 +21,7 @@ from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.exchange import Exchange
 from oxiseq.feed import Feed
 from oxiseq.found import FoundMatches
-from oxiseq.grammar.arguments import public, trusted
+from oxiseq.grammar.arguments import internal, public
 from oxiseq.languages.front import Front
 from oxiseq.late import LateEvent, late_events
 from oxiseq.left_out import warn_of
@@ -226,6 +226,7 @@ class ContinuousQuery:
             self._views = (*self._views, view)
         return view
 
+    @internal
     def unwatch(self, view: LiveView) -> None:
         """Tell a view no more."""
         with self._arrived:
@@ -337,16 +338,19 @@ class ContinuousQuery:
         return self._now.open
 
     @property
+    @internal
     def last_push(self) -> float:
         """When events came last (monotonic clock)."""
         return max(self._begun, self._feed.last_push(self.reads))
 
     @property
+    @internal
     def due_at(self) -> float | None:
         """When time alone completes a match (monotonic clock), if it goes on behind the newest event; None: never."""
         silence = self._run.silence
         return None if silence is None else self.last_push + silence / 1_000_000
 
+    @internal
     def settle(self) -> None:
         """Take all that has been pushed as complete, and the time since then as passed; hand on what that finds."""
         until, deadline = BEFORE_ALL, self._run.deadline
@@ -357,7 +361,7 @@ class ContinuousQuery:
 
     # --- the streams' side --------------------------------------------------------------------------
 
-    @trusted
+    @internal
     def receive(self, stream: str, late: EventBatch | None, batches: Sequence[Any], exchange: Exchange) -> None:
         """What an event of `stream` has led to: late events, matches."""
         faults = self._run.faults
@@ -378,6 +382,7 @@ class ContinuousQuery:
                 for i in range(len(block)):
                     exchange.found(block.match(i), callbacks, into)
 
+    @internal
     def before_change(self) -> None:
         """The KB is about to change: instants up to the newest one so far keep the answers of now."""
         self._feed.keep_answers(self._run)

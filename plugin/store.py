@@ -28,7 +28,7 @@ from oxiseq.engine.standing import Asker, Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
 from oxiseq.found import MOST
-from oxiseq.grammar.arguments import checked, public
+from oxiseq.grammar.arguments import checked, internal, offered, public
 from oxiseq.grammar.languages import STANDING, Language
 from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
@@ -125,6 +125,7 @@ class Store:
             self._listeners.tell(Anew("the store was changed directly"))
 
     @property
+    @internal
     def writable(self) -> bool:
         """Whether it takes changes: after a write that failed it is opened again, as soon as there is room."""
         try:
@@ -148,15 +149,18 @@ class Store:
             self._listeners.tell(Anew("the store was opened again after a write that had failed"))
 
     @property
+    @internal
     def kb(self) -> ConcernedKb:
         """The content as queries ask it."""
         return self._kb
 
     @property
+    @internal
     def lock(self) -> RLock:
         """Held while the content changes and while queries work."""
         return self._lock
 
+    @internal
     def guard_changes(self, guard: Callable[[], AbstractContextManager[object]]) -> None:
         """Enter `guard()` around each change of the content by this store's methods, before `lock` is taken.
 
@@ -171,6 +175,9 @@ class Store:
         change, after it has been made; see `oxiseq.changes` for what it is told.
         """
         return self._listeners.add(listener)
+
+    def __dir__(self) -> list[str]:
+        return [*offered(self), *(name for name in dir(RdfStore) if not name.startswith("_"))]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -312,6 +319,7 @@ class Store:
         """The queries that stand over the content, in the order of their registration."""
         return self._standings.queries
 
+    @internal
     def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
         """Have standing queries that are asked, not followed, asked in another way from now on: in processes, say, that
         can be ended. `way` is given the usual one, in this process. None: that one again."""

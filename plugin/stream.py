@@ -10,7 +10,7 @@ from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.flow.epsparql.stamps import with_start
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
-from oxiseq.grammar.arguments import public, trusted
+from oxiseq.grammar.arguments import internal, public
 from oxiseq.pictures.tables import html_table
 from oxiseq.sources import Events, batches_of
 
@@ -63,7 +63,7 @@ class Stream:
                 count += len(batch)
         return count
 
-    @trusted
+    @internal
     def push_batch(self, batch: EventBatch) -> None:
         """Push events that are already coded in the store's terms, as readers do; whoever codes them otherwise and
         keeps them for later tells the dictionary to `hold` their ids.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 from oxiseq.engine.plan.query import QueryPlan, compile_query
-from oxiseq.engine.run.finder import Finder, of_all
+from oxiseq.engine.run.finder import of_all
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.teller import Teller
 from oxiseq.engine.sequence.states import PARTITION
@@ -44,16 +44,18 @@ def told_by(plan: QueryPlan) -> Hashable:
 
 
 def share(runs: Sequence[QueryRun], bounds: Mapping[QueryRun, Hashable], terms: TermDictionary) -> None:
-    """Have queries that are alike share; none of them has seen an instant. bounds: of the states of those that have
-    some; these are shared by equal queries only."""
+    """Have queries that are alike share; each has a `lineage`. Equal ones only do if they go on from a snapshot, or
+    have `bounds`, of their states."""
     alike: dict[Hashable, list[QueryRun]] = {}
     for run in runs:
         if why_alone(run.plan) is None:
-            bound = (bounds[run], told_by(run.plan)) if run in bounds else None
-            alike.setdefault((id(run.clock), found_by(run.plan), bound), []).append(run)
-    for members in alike.values():
-        if len(members) > 1:
-            _make_one(members, terms)
+            equal = (bounds.get(run), told_by(run.plan)) if run in bounds or run.lineage else None
+            alike.setdefault((id(run.clock), found_by(run.plan), run.lineage, equal), []).append(run)
+    for first, *others in alike.values():
+        if not first.lineage and others:
+            _make_one([first, *others], terms)
+        for run in others if first.lineage else ():
+            run.share(first.finder, first.teller)
 
 
 def _make_one(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
@@ -67,11 +69,3 @@ def _make_one(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
         if key not in tellers:
             tellers[key] = Teller(of_all(finder, run.plan), terms)
         run.share(finder, tellers[key])
-
-
-def share_again(runs: Sequence[QueryRun]) -> None:
-    """The same for queries that have shared when they were saved; their states are the same."""
-    finders, tellers = dict[Hashable, Finder](), dict[Hashable, Teller]()
-    for run in runs:
-        stored = run.plan.stored
-        run.share(finders.setdefault(stored, run.finder), tellers.setdefault((stored, told_by(run.plan)), run.teller))

@@ -21,14 +21,13 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
 from oxiseq.engine.patterns.plan import StreamPlan, combine
-from oxiseq.engine.run.alike import share, share_again
+from oxiseq.engine.run.alike import share
 from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 Kind = tuple[tuple[str, ...], int, int | None]
 """Streams, lateness, start."""
@@ -83,9 +82,9 @@ class SharedRuns:
         self._stepped: set[QueryRun] = set()
         self._by_themselves: set[QueryRun] = set()
         self._bounds: dict[QueryRun, Hashable] = {}
+        """Of the states of those that have some."""
         self._limits: dict[QueryRun, Exception] = {}
         """Of those that have passed one since outcomes were told."""
-        """Of the states of those that have some."""
         self._forgotten: tuple[tuple[object, ...], QueryRun] | None = None
         """The last that has forgotten, and of which state."""
 
@@ -123,34 +122,6 @@ class SharedRuns:
         if self._forgotten is not None and self._forgotten[1] is run:
             self._forgotten = None
 
-    def save(self, terms: SavedTerms) -> State:
-        """The state of all queries, in order of registration; clocks that they share once."""
-        place = {run: i for i, run in enumerate(self._number)}
-        groups = [
-            {"start": group.kind[2], "clock": group.clock.save(terms), "runs": [place[run] for run in group.runs]}
-            for group in self._all()
-        ]
-        alike: dict[Finder, list[int]] = {}
-        for run, i in place.items():
-            if isinstance(run, QueryRun) and run.others:
-                alike.setdefault(run.finder, []).append(i)
-        runs = [run.save_own(terms) for run in place if isinstance(run, QueryRun)]
-        return {"groups": groups, "runs": runs, "alike": list(alike.values())}
-
-    def restore(self, state: State, runs: Sequence[QueryRun], terms: KnownTerms) -> None:
-        """Go on from a saved state, with runs that have not seen any event; when there are none yet."""
-        for saved in state["groups"]:
-            clock, start = Clock.restored(saved["clock"], terms), saved["start"]
-            members = [runs[i] for i in saved["runs"]]
-            for i in saved["runs"]:
-                runs[i].restore_own(state["runs"][i], clock, terms)
-            kind = members[0].plan.streams, clock.lateness, None if start is None else int(start)
-            self._enter(_Group(kind, clock, members, set(members), set(members)))
-        for places in state["alike"]:
-            share_again([runs[i] for i in places])
-        self._number = {run: number for number, run in enumerate(runs)}
-        self._count = len(runs)
-
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         """Events of a stream, in order of arrival; what that did, in order of registration."""
         outcomes: list[Outcome] = []
@@ -180,6 +151,7 @@ class SharedRuns:
         """See `QueryRun.forget`. Those that have told the same and do so one after the other go on together."""
         before = run.finder, run.teller, run.clock, run.clock.instants, run.clock.passed
         run.forget(at)
+        self._passes.pop(self._group(run).kind, None)  # it may have another finder
         if self._forgotten is not None and self._forgotten[0] == before and self._forgotten[1] in self._number:
             run.share(self._forgotten[1].finder, self._forgotten[1].teller)
         self._forgotten = before, run
@@ -315,9 +287,9 @@ class SharedRuns:
             self._work_together(group, apart, instants, found, errors)
 
     def _pass(self, kind: Kind) -> _Pass:
-        """For the queries that there are; those that have not seen an instant may share."""
+        """For the queries that there are; those whose states are known to be the same may share."""
         runs = [run for group in self._groups[kind] for run in group.runs]
-        may_share = [run for run in runs if not run.instants and run not in self._by_themselves]
+        may_share = [run for run in runs if run.lineage is not None and run not in self._by_themselves]
         share(may_share, self._bounds, self._terms)
         return _Pass(runs, self._terms)
 
@@ -342,7 +314,7 @@ class SharedRuns:
                     continue
                 self._stepped.add(run)
                 try:
-                    batches = run.step(part, rows[finder] if run.finder is finder else None, last)
+                    batches = run.step(part, rows[finder], last)
                 except Exception as error:
                     errors[run] = error
                     continue

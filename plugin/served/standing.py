@@ -11,6 +11,7 @@ from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, Triple, pars
 from oxiseq.continuous import CallbackHandle
 from oxiseq.durations import Duration
 from oxiseq.engine.events.time import to_microseconds
+from oxiseq.grammar.arguments import faced
 from oxiseq.journal import UnknownError
 from oxiseq.served.registered import SOON, Registered
 from oxiseq.served.rows import term_of
@@ -18,6 +19,7 @@ from oxiseq.served.wire import Wire
 from oxiseq.standing.change import Row, Snapshot, StoreChange, Weighed
 
 
+@faced
 class ServedStanding(Registered):
     """What `store.register(text, "sparql")` answers; as `StandingQuery`, over the wire. `cursor`: the number of the
     last change that has been handed out."""

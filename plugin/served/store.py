@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, Unpack, overload
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time
+from oxiseq.grammar.arguments import faced, offered
 from oxiseq.grammar.languages import STANDING, Language
 from oxiseq.journal import ConflictError
 from oxiseq.options import QUERY, as_data, options_for, said
@@ -23,6 +24,7 @@ from oxiseq.served.wire import Wire
 from oxiseq.store import Store
 
 
+@faced
 class ServedStore:
     """What `oxiseq.open(folder)` and `oxiseq.open(url)` answer: the face of `Store`, and all that goes through it is
     durable when a method returns. `pyoxigraph.Store`'s methods are there as well, for the knowledge base.
@@ -38,6 +40,10 @@ class ServedStore:
         self._streams: dict[str, ServedStream] = {}
         self._lock = Lock()
         self._closed = False
+
+    def __dir__(self) -> list[str]:
+        behind = (name for name in dir(self._knowledge) if not name.startswith("_") and name not in _OF_MEMORY)
+        return sorted({*offered(self), *behind})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in _OF_MEMORY:

@@ -15,7 +15,7 @@ from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.standing import Told, Upheld
 from oxiseq.explanation import Explanation
-from oxiseq.grammar.arguments import public
+from oxiseq.grammar.arguments import internal, public
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.over_store import check_over_store
 from oxiseq.journal import CursorError
@@ -219,6 +219,7 @@ class StandingQuery:
         self._standings.deliver()
         return subscription
 
+    @internal
     def unsubscribe(self, subscription: Subscription) -> None:
         """Tell it no more."""
         with self._standings.lock:
@@ -246,10 +247,12 @@ class StandingQuery:
     # --- the standings' side --------------------------------------------------------------------------
 
     @property
+    @internal
     def upheld(self) -> Upheld:
         """The engine's side of it."""
         return self._upheld
 
+    @internal
     def end(self) -> None:
         """It has been closed."""
         self._closed = True
@@ -257,6 +260,7 @@ class StandingQuery:
             subscription.end()
         self._subscriptions = ()
 
+    @internal
     def receive(self, told: Told, at: int) -> None:
         """What a change made at a time has changed of the rows. With the lock held."""
         if self._stale:
@@ -266,6 +270,7 @@ class StandingQuery:
         if change is not None:
             self._tell(change)
 
+    @internal
     def lose(self) -> None:
         """A change could not be told: whoever has read those before begins with a snapshot. With the lock held."""
         self._changes.clear()

@@ -26,8 +26,8 @@ from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
+from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import SameTerms, SavedTerms
 
 OTHER = E + "s2"
 KEYED = "KEYED"
@@ -115,6 +115,8 @@ class Pair:
     text: str
     shared: QueryRun
     alone: QueryRun
+    start: int | None
+    bounds: str | None
     late: list[int] = field(default_factory=list)
 
     def compare(self, outcome: Outcome | None, late: EventBatch | None, found: list[MatchBatch]) -> None:
@@ -168,7 +170,7 @@ class Drill:
             QueryRun(compile_query(load(text), self.terms), self.terms, self.kb, start, lateness) for _ in range(2)
         )
         self.runs.add(shared, start, bounds=bounds)
-        self.pairs.append(Pair(text, shared, alone))
+        self.pairs.append(Pair(text, shared, alone, start, bounds))
 
     def push(self) -> None:
         stream = self.dice.choice([STREAM, STREAM, OTHER])
@@ -229,13 +231,11 @@ class Drill:
 
     def save(self) -> None:
         """All queries go on in runs that have been restored."""
-        named = SavedTerms(self.terms)
-        state, known = self.runs.save(named), SameTerms(self.terms)
-        restored = [QueryRun(pair.shared.plan, self.terms, self.kb) for pair in self.pairs]
+        saved = [save(pair.shared, self.terms) for pair in self.pairs]
         self.runs = SharedRuns(self.terms)
-        self.runs.restore(state, restored, known)
-        for pair, run in zip(self.pairs, restored, strict=True):
-            pair.shared = run
+        for data, pair in zip(saved, self.pairs, strict=True):
+            pair.shared = restore(data, compile_query(load(pair.text), self.terms), self.terms, self.kb)
+            self.runs.add(pair.shared, pair.start, bounds=pair.bounds)
 
     def step(self) -> None:
         if len(self.pairs) < 2:
@@ -364,3 +364,46 @@ def test_a_query_without_rows_has_no_memory_for_partial_matches() -> None:
         assert (pair.shared.records, pair.shared.waits, pair.shared.deadline) == (0, False, None)
     drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(6, "a"), Reading(7, "c")]))
     assert all(pair.shared.finder.sequence.bytes for pair in drill.pairs)
+
+
+def test_queries_that_forget_before_the_first_instant_begin_their_windows_with_it() -> None:
+    drill = Drill(1)
+    for _ in range(3):
+        drill.register_one(query("A; N!", WINDOWS[1], N=KEYED, A=KEYED))
+    drill.runs.push(STREAM, readings_batch(drill.terms, []))  # those that are equal are one now
+    for pair in drill.pairs:
+        drill.runs.forget(pair.shared, 0)
+    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(4, "b", 1, 1), Reading(15, "a", 1, 1)]))
+    assert [pair.shared.window_start for pair in drill.pairs] == [4, 4, 4]
+
+
+def test_equal_queries_are_one_again_when_they_are_restored_from_one_state() -> None:
+    drill = Drill(1)
+    other = query("A; B", WINDOWS[2], "SELECT ?k", A=KEYED, B=KEYED)
+    texts = [*[query("A; B", WINDOWS[2], A=KEYED, B=KEYED)] * 3, other]
+    for text in texts:
+        drill.register_one(text)
+    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(4, "a", 1, 1), Reading(5, "a", 1, 1)]))
+    drill.save()
+    first, *others = [pair.shared for pair in drill.pairs]
+    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(6, "b", 1, 1)]))
+    assert [run.finder is first.finder for run in others] == [True, True, False], "the last stores other columns"
+    outcomes = {o.run: o for o in drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(7, "a", 1, 1)]))}
+    assert [sum(map(len, outcomes[pair.shared].matches)) for pair in drill.pairs] == [2] * 4
+    drill.save()
+    drill.runs.forget(drill.pairs[1].shared, 0)  # before anything has come
+    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(8, "b", 1, 1)]))
+    finders = [pair.shared.finder for pair in drill.pairs]
+    assert finders[0] is finders[2] is not finders[1]
+
+
+def test_counts_of_windows_of_events_are_told_of_a_window_that_began_before_the_query_forgot() -> None:
+    terms = TermDictionary()
+    plan = compile_query(load(query("N!; A", WINDOWS[3], "SELECT (SUM(?av) AS ?sum)", N=KEYED, A=KEYED)), terms)
+    run = QueryRun(plan, terms, StoreKb(Store()))
+    run.push(STREAM, readings_batch(terms, [Reading(1, "a", 1, 1), *(Reading(t, "b", 1, 1) for t in (2, 3, 4))]))
+    run.advance()
+    run.forget(0)
+    run.push(STREAM, readings_batch(terms, [Reading(9, "a", 1, 5)]))
+    run.close()
+    assert [[terms.term(row[0]).value for row in batch.values.tolist()] for batch in run.advance()] == [["5"]]
