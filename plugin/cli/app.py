@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from oxiseq.cli.backup import backup_command
+from oxiseq.cli.backup import backup_command, restore_command
 from oxiseq.cli.check import check_command
 from oxiseq.cli.completion import completion_command
 from oxiseq.cli.convert import convert_command
@@ -23,6 +23,7 @@ from oxiseq.cli.serve import serve_command
 from oxiseq.cli.test import test_command
 from oxiseq.cli.token import token_command
 from oxiseq.cli.translate import translate_command
+from oxiseq.cli.verify import verify_command
 from oxiseq.cli.warmup import warmup_command
 from oxiseq.cli.watch import watch_command
 from oxiseq.cli.what_if import what_if_command
@@ -35,6 +36,7 @@ SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Events and knowledge": (convert_command, events_command, load_command),
     "Server": (
         serve_command, token_command, queries_command, push_command, watch_command, replay_command, backup_command,
+        restore_command, verify_command,
     ),
     "This installation": (demo_command, warmup_command, completion_command),
 }

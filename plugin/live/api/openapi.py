@@ -58,7 +58,12 @@ _ASIDE: Final = _object(
 ) | {"description": "Entries of the log that it could not work through and passes over."}  # fmt: skip
 
 SCHEMAS: Final[dict[str, Any]] = {
-    "Stream": _object(("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP),
+    "Stream": _object(
+        ("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP,
+        restored=_object(("next", "last"), next=_COUNT, last={"type": ["string", "null"]}) | {
+            "description": "Of a journal that was restored from a backup: push again from offset next on, that is what "
+                           "came after the last event of the backup."},
+    ),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
     "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP),
     "StreamSettings": _object((), keep=_KEEP),

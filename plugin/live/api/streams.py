@@ -35,19 +35,19 @@ def create(call: Call) -> Response:
         raise Problem(400, "no iri", "the member iri names the stream")
     call.request.rights.demand("register", "stream", checked_iri(iri, "iri"))
     record = call.service.streams.create(iri, retention(given.get("keep")))
-    return json_response(stream_value(record), 201, (("location", f"/streams/{quote(iri, safe='')}"),))
+    return json_response(stream_value(call, record), 201, (("location", f"/streams/{quote(iri, safe='')}"),))
 
 
 def all_streams(call: Call) -> Response:
     """GET /streams."""
     may = call.request.rights.may
     seen = [record for record in call.service.streams.all() if may("read", "stream", record.iri)]
-    return json_response({"streams": [stream_value(record) for record in seen]})
+    return json_response({"streams": [stream_value(call, record) for record in seen]})
 
 
 def get(call: Call) -> Response:
     """GET /streams/{stream}."""
-    return json_response(stream_value(call.service.streams.get(_iri(call))))
+    return json_response(stream_value(call, call.service.streams.get(_iri(call))))
 
 
 def put(call: Call) -> Response:
@@ -55,14 +55,14 @@ def put(call: Call) -> Response:
     iri, keep = _iri(call), _keep(call) if call.request.body else None
     if keep is not None:
         call.request.rights.demand("register", "stream", iri)
-    return json_response(stream_value(call.service.streams.create(iri, keep)))
+    return json_response(stream_value(call, call.service.streams.create(iri, keep)))
 
 
 def patch(call: Call) -> Response:
     """PATCH /streams/{stream}."""
     iri, keep = _iri(call), _keep(call)
     call.service.streams.get(iri)
-    return json_response(stream_value(call.service.streams.create(iri, keep)))
+    return json_response(stream_value(call, call.service.streams.create(iri, keep)))
 
 
 def delete(call: Call) -> Response:
@@ -100,13 +100,17 @@ def events(call: Call) -> Response:
     return Response(200, (("content-type", media_type), ("oxiseq-next-offset", str(following))), body)
 
 
-def stream_value(record: StreamRecord) -> dict[str, Any]:
+def stream_value(call: Call, record: StreamRecord) -> dict[str, Any]:
     """A stream as JSON values."""
     kept = None if record.keep.time is None else duration_text(record.keep.time)
-    return {
+    value = {
         "iri": record.iri, "first": record.first, "next": record.next,
         "keep": {"for": kept, "count": record.keep.count},
     }  # fmt: skip
+    stood = call.service.resumed.get(record.iri)
+    if stood is not None and stood.next <= record.next:  # else it has been deleted and made anew
+        value["restored"] = {"next": stood.next, "last": None if stood.last is None else to_text(stood.last)}
+    return value
 
 
 def pushed_value(pushed: Pushed) -> dict[str, Any]:
