@@ -75,5 +75,6 @@ IN_TIME: Final = (
     InTime("SEQ, CONSUME", "epsparql", "{ { ?s :alarm ?a } SEQ { ?s :reset ?b } }", "CONSUME CHRONOLOGICAL"),
     InTime("SEQ, two", "epsparql", "{ { ?s :alarm ?a } SEQ { ?s :reset ?b } }"),
     InTime("OPTIONAL in time", "epsparql", f"{_READING} OPTIONAL {{ ?s :alarm ?a }}"),
+    InTime("OPTIONAL, CONSUME", "epsparql", f"{_READING} OPTIONAL {{ ?s :alarm ?a }}", "CONSUME CHRONOLOGICAL"),
     InTime("MINUS in time", "epsparql", f"{_READING} MINUS {{ ?s :alarm ?a }}"),
 )

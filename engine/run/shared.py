@@ -21,7 +21,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
 from oxiseq.engine.patterns.plan import StreamPlan, combine
-from oxiseq.engine.run.alike import share
+from oxiseq.engine.run.alike import narrow, share
 from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
@@ -115,6 +115,7 @@ class SharedRuns:
         self._leave(group, run)
         self._passes.pop(group.kind, None)
         run.finder.users -= bool(run.others)
+        narrow([other for other in group.runs if other.finder is run.finder])
         del self._number[run]
         self._stepped.discard(run)
         self._by_themselves.discard(run)
@@ -213,7 +214,9 @@ class SharedRuns:
         self._leave(group, run)
         self._passes.pop(group.kind, None)
         run.follow(group.clock.copy())
+        finder = run.finder
         run.leave()
+        narrow([other for other in group.runs if other.finder is finder])
         alone = _Group(group.kind, run.clock, [run], {run}, {run})
         self._enter(alone)
         return alone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import select
+import ssl
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -14,12 +15,12 @@ from typing import Final
 import click
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.api.store import Store
 from oxiseq.cli.settings import SECOND, ServeSettings, seconds
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.kb_loader import open_kb
 from oxiseq.kb_loader.coded import is_coded
 from oxiseq.kb_loader.marker import not_opened
-from oxiseq.store import Store
 
 try:
     import flask
@@ -32,6 +33,7 @@ try:
     from oxiseq.server.allocation import share_arenas
     from oxiseq.server.connections import raise_open_files
     from oxiseq.server.logs import log_to_stderr
+    from oxiseq.server.tls import tls_context
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.asking import InProcesses
     from oxiseq.sparql.evaluation import Evaluations
@@ -73,13 +75,22 @@ def application_of(
     tokens = Tokens(request.read_token, request.write_token, request.token_lines, request.tokens)
     settings = ServerSettings(
         *request.bind, request.cors, tokens, request.max_body, request.threads, request.subscribers,
-        allowed_hosts=request.allowed_host,
+        allowed_hosts=request.allowed_host, tls=_tls(request),
     )  # fmt: skip
     endpoint = endpoint_of(request, opened)
     if isinstance(endpoint, Upstream):
         opened.callback(endpoint.close)
     live = _live(request, endpoint, opened)
     return create_app(endpoint, settings, live), settings, live
+
+
+def _tls(request: ServeSettings) -> ssl.SSLContext | None:
+    """Raises OxiseqError for a certificate that cannot be used."""
+    if request.tls_cert is not None:
+        return tls_context(request.tls_cert, request.tls_key)
+    if request.tls_key is not None:
+        raise OxiseqError("--tls-key is without its certificate: --tls-cert says where that is")
+    return None
 
 
 def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack) -> LiveRoutes | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from oxiseq.cli.options import quiet_option
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 
 @click.command("verify", short_help="Look a server's folder through: journal, checkpoints, store.")

@@ -14,12 +14,12 @@ from oxiseq.journal import FILE_NAME, Checkpoint, Journal, JournalError, LockedE
 from oxiseq.journal.schema import lock, open_reader
 from oxiseq.journal.wal import look, lost
 from oxiseq.kb_loader import open_kb
-from oxiseq.knowledge import Kb, knowledge_of
 from oxiseq.live.answers import told_rows
 from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine
 from oxiseq.live.reading import reason_of
 from oxiseq.live.rebuilding import is_whole
+from oxiseq.sources.knowledge import Kb, knowledge_of
 
 Part = Literal["journal", "checkpoint", "store"]
 _STORE: Final = "CURRENT"

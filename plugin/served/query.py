@@ -10,17 +10,17 @@ from typing import Any, Final
 
 from httpx_sse import ServerSentEvent
 
-from oxiseq.continuous import CallbackHandle
-from oxiseq.durations import Duration
+from oxiseq.api.continuous import CallbackHandle
+from oxiseq.api.query import Query
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time, to_microseconds, to_text
 from oxiseq.grammar.arguments import faced
 from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
+from oxiseq.languages.reasons.report import SHOWN, Why
+from oxiseq.languages.reasons.told import why_of
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
-from oxiseq.query import Query
-from oxiseq.reasons.report import SHOWN, Why
-from oxiseq.reasons.told import why_of
+from oxiseq.options.durations import Duration
 from oxiseq.served.registered import AFTER_LOSS, SOON, Registered
 from oxiseq.served.rows import Decoder
 from oxiseq.served.wire import UnreachableError, Wire

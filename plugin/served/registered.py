@@ -12,11 +12,11 @@ from typing import Any, Final, Self, TypeVar
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
 
-from oxiseq.continuous import CallbackHandle
-from oxiseq.durations import Duration, duration
+from oxiseq.api.continuous import CallbackHandle
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.arguments import internal
 from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
+from oxiseq.options.durations import Duration, duration
 from oxiseq.served.wire import UnreachableError, Wire
 
 LOG: Final = logging.getLogger("oxiseq")

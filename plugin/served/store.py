@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any, Final, Literal, Unpack, overload
 
+from oxiseq.api.query import Query
+from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time
 from oxiseq.grammar.arguments import faced, offered
@@ -13,15 +15,13 @@ from oxiseq.grammar.languages import STANDING, Language
 from oxiseq.journal import ConflictError
 from oxiseq.options import QUERY, as_data, options_for, said
 from oxiseq.options.keywords import QueryKeywords, documented
+from oxiseq.options.query_text import QueryLike, query_text
 from oxiseq.pictures.tables import html_table
-from oxiseq.query import Query
-from oxiseq.query_text import QueryLike, query_text
 from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.query import ServedQuery
 from oxiseq.served.standing import ServedStanding
 from oxiseq.served.stream import ServedStream
 from oxiseq.served.wire import Wire
-from oxiseq.store import Store
 
 
 @faced

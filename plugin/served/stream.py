@@ -17,7 +17,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import faced
 from oxiseq.pictures.tables import html_table
 from oxiseq.served.wire import Wire, in_header
-from oxiseq.sources import Events, batches_of
+from oxiseq.sources.sources import Events, batches_of
 
 _N_QUADS: Final = "application/n-quads"
 _KEY: Final = 200

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from reference.ceql import evaluate_ceql
 
 import oxiseq
-from oxiseq.ceql.explain import explain_ceql
 from oxiseq.engine.cea import picking
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import LimitError
 from oxiseq.grammar import load
+from oxiseq.languages.ceql.explain import explain_ceql
 
 TAILS = ("ORDER BY START", "ORDER BY START DESC", "ORDER BY START DESC\nLIMIT 1", "ORDER BY START ASC\nLIMIT 2",
          "SAMPLE 1", "SAMPLE 2 SEED 3", "ORDER BY START DESC\nSAMPLE 2")  # fmt: skip

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from reference.ceql_totals import TotalsRow, is_settled, totals_of
 
 import oxiseq
-from oxiseq.ceql.explain import explain_ceql
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import LimitError
@@ -25,6 +24,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
+from oxiseq.languages.ceql.explain import explain_ceql
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "ceql"))
 from ceql_tables import as_table

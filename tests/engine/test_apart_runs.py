@@ -444,3 +444,18 @@ def test_a_punctuation_is_no_instant_at_which_rows_go() -> None:
         if time == 1:
             runs.punctuate(STREAMS[0], 100)
     assert [match.time.tolist() for match in found] == [[200]]
+
+
+def test_a_complex_event_query_sleeps_until_its_last_type_comes() -> None:
+    """Events of its first type wait for it, and make matches when one of its last type comes."""
+    terms = TermDictionary()
+    runs = Runs(terms)
+    query = load(f"VOCAB <{E}> SELECT * FROM s WHERE (A AS x ; B AS y) WITHIN 100 EVENTS", "ceql")
+    run = front_of(query).compile(query, terms, StoreKb(Store()), Options())[0]
+    runs.add(run)
+    asleep, found = [], []
+    for time, name in enumerate("AZAAAAB"):
+        batch = encode_events([(time, [Triple(iri("h"), NamedNode(RDF + "type"), iri(name))])], terms)
+        found += [len(each) for outcome in runs.push(STREAMS[0], batch) for each in outcome.matches]
+        asleep.append(runs._apart.behind)
+    assert (asleep[2:], found) == ([1, 1, 1, 1, 0], [5])

@@ -1,6 +1,6 @@
 """A process that reads a journal and ends does not take the write-ahead log from the one that writes.
 
-SQLite's locks are POSIX's: whoever opens the file besides SQLite and closes it again ends all locks that its process has.
+SQLite's locks are POSIX's: whoever opens the file besides SQLite and closes it again ends all locks of its process.
 """
 
 from __future__ import annotations

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from oxiseq.api.store import Store
 from oxiseq.cli.app import main
 from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import FILE_NAME
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.intake import read_graph
 from oxiseq.live.verifying import verify
-from oxiseq.store import Store
 
 E = "http://e/"
 S = f"{E}s"

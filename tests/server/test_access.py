@@ -12,6 +12,7 @@ from urllib.parse import quote
 import flask.testing
 import pytest
 
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.api.routes import ROUTES
@@ -20,7 +21,6 @@ from oxiseq.rights import Grant, Token, digest_of, grant_of, line_of, table
 from oxiseq.server import ServerSettings, Tokens, create_app
 from oxiseq.server.app import OPEN
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 EX = "http://example.org/"
 A, B, C = (f"{EX}{name}" for name in "abc")
@@ -88,7 +88,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
             assert made.status("PUT", at("queries", name), "all", query(stream), SPASEQ) == 200
             event = f"<{EX}h> <{EX}w> 1 ."
             assert made.status("POST", f"{at('streams', stream)}?time=1", "all", event, TURTLE) == 200
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while any(made.ask("GET", f"/queries/{name}", "all").json["matches"]["next"] < 2 for name in ("qa", "qb")):
             assert time.monotonic() < end
             time.sleep(0.01)

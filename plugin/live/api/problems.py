@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Literal
 
+from oxiseq.api.store import ChangeRefusedError
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import Finding, QueryError, parse
 from oxiseq.grammar.languages import STANDING, Language
@@ -20,11 +21,10 @@ from oxiseq.journal import (
 )
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError
-from oxiseq.query_text import QueryText
+from oxiseq.options.query_text import QueryText
 from oxiseq.rights import DeniedError
 from oxiseq.sparql.problems import Place, Problem, denied
 from oxiseq.sparql.upstream import UpstreamError
-from oxiseq.store import ChangeRefusedError
 
 
 def as_problem(error: OxiseqError) -> Problem:
