@@ -77,10 +77,11 @@ def main() -> None:
 
 
 @contextmanager
-def server(kind: str, durability: str) -> Iterator[tuple[str, int]]:
+def server(kind: str, durability: str, subscribers: int = 200) -> Iterator[tuple[str, int]]:
     """A new server's address and the id of the process that answers."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"LOCATION": folder, "DURABILITY": durability, "SUBSCRIBERS": "200", "BIND": "127.0.0.1:0"}
+        settings = {"LOCATION": folder, "DURABILITY": durability, "BIND": "127.0.0.1:0"}
+        settings["SUBSCRIBERS"] = str(subscribers)
         environment = os.environ | {f"OXISEQ_{name}": value for name, value in settings.items()}
         with subprocess.Popen(SERVERS[kind], env=environment, stderr=subprocess.PIPE, text=True) as process:
             try:

@@ -8,6 +8,7 @@ import logging
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import ceil
@@ -27,7 +28,7 @@ from oxiseq.sparql import Interrupted
 
 _LOG: Final = "uvicorn.error"
 _LOOK: Final = 0.1
-"""Seconds between looks at slow clients, and for the end."""
+"""Seconds between looks whether it is to end."""
 _REST: Final = 120
 """Seconds after which a connection goes that has no request."""
 
@@ -103,15 +104,15 @@ class Serving:
             edge.close()
 
     async def _look(self, server: uvicorn.Server, connections: Connections) -> None:
+        due, every = 0.0, min(1.0, self._settings.stall, self._settings.slow)
         while not self._stopping.is_set():
             await asyncio.sleep(_LOOK)
-            connections.cut_slow()
+            if (now := time.monotonic()) >= due:
+                due = now + every
+                connections.cut_slow()
         if self._on_end is not None:
             await asyncio.to_thread(self._on_end)
         server.should_exit = True
-        while True:  # until the server ends
-            await asyncio.sleep(_LOOK)
-            connections.cut_slow()
 
     def _config(self, app: Any, protocol: Any = "httptools") -> uvicorn.Config:
         return uvicorn.Config(
@@ -137,8 +138,9 @@ async def _unanswered(*_: object) -> None:
 def _shorten(record: logging.LogRecord) -> bool:
     """An answer that is broken off on purpose is one line in the log, not a traceback."""
     error = record.exc_info[1] if record.exc_info else None
-    if isinstance(error, Interrupted):
-        record.msg, record.args, record.exc_info = "answer broken off: %s", (str(error),), None
+    if isinstance(error, Interrupted | asyncio.CancelledError):
+        why = str(error) or "the server ends"
+        record.msg, record.args, record.exc_info = "answer broken off: %s", (why,), None
     return True
 
 

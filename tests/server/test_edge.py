@@ -18,11 +18,11 @@ pytest.importorskip("httpx", reason="httpx is not installed: pip install 'oxiseq
 
 from servers import served
 
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 EX = "http://example.org/"
 STREAM = f"{EX}s"
@@ -310,3 +310,18 @@ def test_what_runs_when_the_server_ends_is_answered(tmp_path: Path) -> None:
     assert set(answers) == {200}
     with LiveService(Store(), tmp_path, LiveSettings(), "normal") as again:
         assert 0 <= again.streams.get(STREAM).next - len(answers) <= len(clients)
+
+
+def test_the_server_ends_beside_a_client_that_takes_nothing(tmp_path: Path) -> None:
+    settings = ServerSettings(port=0, threads=2, live=2, grace=1.0)
+    triples = " ".join(f"<http://e/{number}> <http://e/p> {number} ." for number in range(700))
+    update = ("Content-Type: application/sparql-update",)
+    query = "/query?query=" + quote("SELECT * { ?s ?p ?o . ?t ?q ?r }")
+    with live(tmp_path, settings) as (place, _), Client(place) as client:
+        client.socket.sendall(request(f"INSERT DATA {{ {triples} }}".encode(), "/update", *update))
+        assert b"204" in client.until(b"\r\n\r\n")
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.socket.sendall(request(b"", query, method="GET"))
+        assert b"200 OK" in client.until(b"\r\n\r\n")
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 15
