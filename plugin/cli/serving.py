@@ -76,6 +76,7 @@ def application_of(
     settings = ServerSettings(
         *request.bind, request.cors, tokens, request.max_body, request.threads, request.subscribers,
         allowed_hosts=request.allowed_host, tls=_tls(request),
+        behind_proxy=request.behind_proxy,
     )  # fmt: skip
     endpoint = endpoint_of(request, opened)
     if isinstance(endpoint, Upstream):

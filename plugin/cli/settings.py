@@ -112,6 +112,9 @@ class ServeSettings:
     tls_key: Path | None = _setting(
         None, "Its private key, if it is not in the same file.", "FILE", type=click.Path(dir_okay=False, path_type=Path)
     )
+    behind_proxy: bool = _setting(
+        False, "Clients come by a proxy, whose X-Forwarded-For tells them apart where tokens are wrong.", is_flag=True
+    )
     timeout: int = _setting("5m", "For a whole answer; 0s is no limit.", "DURATION", type=_WAIT)
     max_rows: int | None = _setting(None, "Rows or triples of an answer.", "N", type=click.IntRange(min=1))
     query_memory: int = _setting(

@@ -36,7 +36,7 @@ class Access:
     """Says who asks. Safe for many threads. Raises TokenError for tokens that are none."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._cors = settings.cors
+        self._cors, self._behind_proxy = settings.cors, settings.behind_proxy
         self._tokens = settings.tokens
         self._file = TokenFile(settings.tokens.file) if settings.tokens.file is not None else None
         self._table = _table(self._tokens, self._file)
@@ -50,7 +50,12 @@ class Access:
             check_origin(request, self._cors)
         given = request.authorization
         token = given.token if given is not None and given.type == "bearer" and given.token else None
-        return self.rights_of(token, request.remote_addr)
+        return self.rights_of(token, self._client(request))
+
+    def _client(self, request: werkzeug.Request) -> str | None:
+        """Its address. Of X-Forwarded-For the last one is the proxy's own word; the others anybody may have sent."""
+        told = request.headers.get("X-Forwarded-For", "") if self._behind_proxy else ""
+        return told.rpartition(",")[2].strip() or request.remote_addr
 
     def rights_of(self, token: str | None, address: str | None) -> Rights:
         """What a token may do, None: who brings none. `address` is that of the client. Raises Problem: 401 (a wrong

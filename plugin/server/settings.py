@@ -26,7 +26,8 @@ class ServerSettings:
     beside pushes and live readers; `live`: readers whose answers have no end; `grace`: seconds that running requests
     get to end when the server is stopped; `stall`: seconds for which a client may take nothing of an answer; `slow`:
     seconds for which it may send a request, or take an answer, at less than 1 KiB a second; `connections`: open ones at
-    a time, beside the readers; `tls`: for https."""
+    a time, beside the readers; `tls`: for https; `behind_proxy`: all requests come by one that says whose
+    they are."""
 
     host: str = "127.0.0.1"
     port: int = 7878
@@ -41,3 +42,4 @@ class ServerSettings:
     connections: int = 1000
     allowed_hosts: tuple[str, ...] = ()
     tls: ssl.SSLContext | None = None
+    behind_proxy: bool = False
