@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Final, Literal
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import FILE_NAME, Checkpoint, Journal, JournalError, LockedError, QueryRecord, VersionError
+from oxiseq.journal.errors import journal_error
 from oxiseq.journal.schema import lock, open_reader
 from oxiseq.journal.wal import look, lost
 from oxiseq.kb_loader import open_kb
@@ -128,6 +130,8 @@ def _journal(path: Path, kb: Kb, *, in_use: bool) -> Iterator[str | Fault]:
         yield Fault("journal", str(error), "nothing is damaged: open it with the version of oxiseq that it needs")
     except (JournalError, OSError) as error:
         yield Fault("journal", str(error), anew)
+    except sqlite3.Error as error:
+        yield Fault("journal", str(journal_error(error, path)), anew)
 
 
 def _whole(journal: Journal, anew: str) -> Iterator[str | Fault]:

@@ -131,7 +131,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
         "register it again",
     ),
     "the head of the journal": (
-        lambda folder: flip(folder / FILE_NAME, 3), "journal", "is no SQLite file", "restore a backup",
+        lambda folder: flip(folder / FILE_NAME, 3), "journal", "is not a readable journal", "restore a backup",
     ),
     "pages of the journal": (
         lambda folder: [flip(folder / FILE_NAME, place) for place in range(4096 * 3, 4096 * 12, 100)], "journal", "",

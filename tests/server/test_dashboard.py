@@ -34,7 +34,7 @@ def test_the_dashboard_asks_for_metrics_and_labels_that_there_are(tmp_path: Path
 
 def test_the_compose_file_builds_from_a_dockerfile_and_sets_what_can_be_set() -> None:
     text = (EXAMPLE / "compose.yaml").read_text()
-    context, dockerfile = (re.findall(rf"^ +{name}: (\S+)$", text, re.MULTILINE)[0] for name in ("context", "dockerfile"))
-    assert ((EXAMPLE / context).resolve() / dockerfile).is_file()
+    build = dict(re.findall(r"^ +(context|dockerfile): (\S+)$", text, re.MULTILINE))
+    assert ((EXAMPLE / build["context"]).resolve() / build["dockerfile"]).is_file()
     names = {f"OXISEQ_{(param.name or '').upper()}" for param in serve_command.params}
     assert set(re.findall(r"OXISEQ_\w+", text)) <= names
