@@ -176,6 +176,12 @@ class Finder:
         return [[] if matcher is None else matcher.rows(batch, rows)
                 for matcher, batch, rows in zip(matchers, instants.batches, found, strict=True)]
 
+    def match_no_more(self) -> None:
+        """Let go of what it needs to match by itself; it is made anew when it does."""
+        for matcher in self.answers.matchers:
+            if matcher is not None:
+                matcher.release()
+
     @property
     def nothing(self) -> list[list[Rows]]:
         """Rows that are none, for `find`."""

@@ -19,9 +19,9 @@ from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.algebra import TriplePlan, everything
 from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, at_tick, merged
 from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
-from oxiseq.engine.flow.epsparql.lowering import INTERVAL
 from oxiseq.engine.flow.epsparql.order import in_order
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
+from oxiseq.engine.flow.epsparql.relations import INTERVAL
 from oxiseq.engine.flow.epsparql.rows import Rows
 from oxiseq.engine.flow.epsparql.rules import Rules
 from oxiseq.engine.flow.epsparql.stamps import Stamps

@@ -16,6 +16,7 @@ from engine_runs import STREAM, E, Reading, query, readings_batch
 from hypothesis import given
 from hypothesis import strategies as st
 from loaded import load
+from profiles import drawn
 from pyoxigraph import Literal, NamedNode, Quad, Store
 
 from oxiseq.engine.errors import LimitError
@@ -24,6 +25,7 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run import dozing
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
@@ -155,7 +157,10 @@ class Pair:
         """That in which its matches are found."""
         return self.shared.finder.plan.window
 
-    def compare(self, outcome: Outcome | None, late: EventBatch | None, found: list[MatchBatch]) -> None:
+    def compare(
+        self, outcome: Outcome | None, late: EventBatch | None, found: list[MatchBatch], *, looks: bool = True
+    ) -> None:
+        """looks: at its state, too; it has caught up."""
         given_late = [] if outcome is None or outcome.late is None else outcome.late.time.tolist()
         assert outcome is None or outcome.error is None, self.text
         mine, its = rows([] if outcome is None else outcome.matches), rows(found)
@@ -165,6 +170,8 @@ class Pair:
         assert given_late == ([] if late is None else late.time.tolist())
         for name in ("events", "late", "instants", "matches", "open"):
             assert getattr(self.shared, name) == getattr(self.alone, name), (name, self.text)
+        if not looks:
+            return
         if self.shared.finder.endless:  # rows go when they are collected
             self.shared.collect()
             self.alone.collect()
@@ -189,7 +196,9 @@ class Drill:
         self.runs = SharedRuns(self.terms)
         self.pairs: list[Pair] = []
         self.now = 0
-        self.tagged = 0
+        self.kinds = "abcn"
+        """Of events."""
+        self.tagged = self.slept = 0
 
     def register(self) -> None:
         self.register_one(random_query(self.dice), self.dice.choice([0, 0, 0, 4]), self.a_start())
@@ -228,25 +237,36 @@ class Drill:
         for _ in range(self.dice.choice([1, 1, 1, 2, 5, 12])):
             self.now += self.dice.choice([0, 1, 1, 1, 2, 7])
             time = self.now - self.dice.choice([0, 0, 0, 0, 0, 1, 3, 6])
-            readings.append(Reading(time, self.dice.choice("abcn"), self.dice.randint(1, 3), self.dice.randint(1, 20)))
+            kind = self.dice.choice(self.kinds)
+            readings.append(Reading(time, kind, self.dice.randint(1, 3), self.dice.randint(1, 20)))
         batch = readings_batch(self.terms, readings)
         outcomes = {outcome.run: outcome for outcome in self.runs.push(stream, batch)}
+        looks = self.looks()
         for pair in self.pairs:
             late, found = None, []
             if stream in pair.alone.plan.streams:
                 late = pair.alone.push(stream, batch)
                 found = pair.alone.advance()
-            pair.compare(outcomes.get(pair.shared), late, found)
+            pair.compare(outcomes.get(pair.shared), late, found, looks=looks)
+
+    def looks(self) -> bool:
+        """Whether somebody looks at states, which have caught up then."""
+        self.slept += sum(map(len, (group.asleep for group in self.runs._all())))
+        looks = self.dice.random() < 0.3
+        for pair in self.pairs if looks else ():
+            self.runs.catch_up(pair.shared)
+        return looks
 
     def punctuate(self) -> None:
         stream, time = self.dice.choice([STREAM, OTHER]), self.now + self.dice.randint(-2, 3)
         outcomes = {outcome.run: outcome for outcome in self.runs.punctuate(stream, time)}
+        looks = self.looks()
         for pair in self.pairs:
             found = []
             if stream in pair.alone.plan.streams:
                 pair.alone.punctuate(stream, time)
                 found = pair.alone.advance()
-            pair.compare(outcomes.get(pair.shared), None, found)
+            pair.compare(outcomes.get(pair.shared), None, found, looks=looks)
 
     def settle(self) -> None:
         pair = self.dice.choice(self.pairs)
@@ -281,6 +301,8 @@ class Drill:
 
     def save(self) -> None:
         """All queries go on in runs that have been restored."""
+        for pair in self.pairs:
+            self.runs.catch_up(pair.shared)
         saved = [save(pair.shared, self.terms) for pair in self.pairs]
         self.runs = SharedRuns(self.terms)
         for data, pair in zip(saved, self.pairs, strict=True):
@@ -291,8 +313,8 @@ class Drill:
         if len(self.pairs) < 2:
             return self.register()
         step = self.dice.choice(
-            [self.register, self.register_alike, self.register_windows, self.register_equal, self.push, self.push, self.push, self.push,
-             self.push, self.punctuate, self.settle, self.close, self.change_kb, self.forget, self.save]
+            [self.register, self.register_alike, self.register_windows, self.register_equal,
+             *[self.push] * 5, self.punctuate, self.settle, self.close, self.change_kb, self.forget, self.save]
         )  # fmt: skip
         return step()
 
@@ -310,6 +332,66 @@ def test_each_query_finds_what_it_finds_alone(seed: int) -> None:
         drill.close()
 
 
+def of_endings(dice: random.Random) -> str:
+    """One whose last event is of a kind that is seldom."""
+    sequence = dice.choice(["A; I", "A: B: I", "A; B+; I", "A: N!: I", "N!; A; I", "A; (B | H)?; I", "A, B, I", "A; I?",
+                            "A & B; I"])  # fmt: skip
+    by = dice.choice(["", "", "PARTITION BY ?k"])
+    keyed = KEYED if by or dice.random() < 0.5 else ""
+    gpms = {name: keyed for name in "ABHIN" if name in sequence}
+    if keyed and dice.random() < 0.5:
+        gpms["I"] += " FILTER(?iv > ?av)"
+    select = dice.choice(["SELECT *", "SELECT ?a", "SELECT NEXT *", "SELECT DISTINCT ?a", "SELECT (COUNT(*) AS ?n)"])
+    window = dice.choice(WINDOWS[:3] if by else WINDOWS)
+    consumes = dice.choice(["", "", "CONSUME BY ANY"])
+    return query(sequence, f"{window} {by} {consumes}", select, **gpms)
+
+
+@drawn(40)
+@given(st.integers(0, 2**62))
+def test_queries_that_work_when_a_match_may_end_find_what_they_find_alone(seed: int) -> None:
+    """Kinds of events come in spells, so that they fall asleep and wake up."""
+    drill = Drill(seed)
+    dice = drill.dice
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dozing, "IN_VAIN", dice.choice([1, 2, 3]))
+        patch.setattr(dozing, "MOST", dice.choice([3, 8, 1 << 14]))
+        for _ in range(6):
+            drill.register_one(of_endings(dice), dice.choice([0, 0, 0, 4]))
+        for _ in range(6):
+            drill.kinds = dice.choice(["a", "ab", "abhn"])
+            for _ in range(dice.choice([2, 5, 9])):
+                drill.push()
+            drill.kinds = dice.choice(["i", "abhin"])
+            drill.push()
+            if len(drill.pairs) > 2:
+                dice.choice([drill.settle, drill.close, drill.forget, drill.save, drill.punctuate,
+                             lambda: drill.register_one(of_endings(dice))])()  # fmt: skip
+        while drill.pairs:
+            drill.close()
+
+
+def test_queries_do_doze() -> None:
+    """Or the test above would say nothing."""
+    drill = Drill(1)
+    for _ in range(10):
+        drill.register_one(query("A; I", WINDOWS[2], A=KEYED, I=KEYED))
+        drill.register_one(query("A; H", WINDOWS[2], A=KEYED, H=KEYED))
+    drill.kinds = "a"
+    for _ in range(2 * dozing.IN_VAIN):
+        drill.now += 1
+        drill.push()
+    assert drill.slept
+    [group] = drill.runs._all()
+    assert len(group.asleep) == 2, "the equal ones are one"
+    drill.kinds = "h"
+    for _ in range(2):
+        drill.now += 1
+        drill.push()
+    assert len(group.asleep) == 1
+
+
+@drawn(40)
 @given(st.integers(0, 2**62))
 def test_queries_of_longer_and_shorter_windows_find_what_they_find_alone(seed: int) -> None:
     drill = Drill(seed)

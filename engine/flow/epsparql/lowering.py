@@ -14,7 +14,6 @@ from __future__ import annotations
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
 
 from pyoxigraph import Literal, NamedNode, Variable
 
@@ -37,6 +36,8 @@ from oxiseq.engine.flow.epsparql.algebra import (
     is_timeless,
 )
 from oxiseq.engine.flow.epsparql.anew import Leaf, Memory, limit_of, needs
+from oxiseq.engine.flow.epsparql.guards import Guards, Kept
+from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, Low, Rel, SolutionColumn, lifetime
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
 from oxiseq.engine.flow.epsparql.times import NUMBER as AS_NUMBER
 from oxiseq.engine.flow.epsparql.times import has_time, length_of, prepared
@@ -44,58 +45,8 @@ from oxiseq.engine.flow.rewriting import placed, replaced
 from oxiseq.grammar.algebra import Call, Expression, MatchFunction, TimeOp
 from oxiseq.grammar.scope import subexpressions
 
-INTERVAL: Final = 4
-"""Columns of an interval, the first of each row."""
-_BEHIND: Final = INTERVAL + 2
-"""Columns before those that say what partners are made of."""
 NOW, PAST, SEEN = "triples", "triples of instants that are over", "triples that are used up"
 """Sources: (interval, subject, predicate, object), and two columns that say which triple it was."""
-
-
-@dataclass(frozen=True, slots=True)
-class Low:
-    """The lower half of what says which triple it was; the upper half, which tells its instant, is the column."""
-
-    use: Hidden
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """Half of the number under which the partners of a row are kept that it may be without: it counts once none of them
-    does (kernels/flow/using.py)."""
-
-    number: int
-    low: bool = False
-
-
-SolutionColumn: TypeAlias = Column | Low | Guard
-
-
-@dataclass(frozen=True, slots=True)
-class Rel:
-    """An operator, and its columns behind the interval. timed: whether all rows have a time; longest: what none of them
-    outlasts; mixed: whether it hangs on the knowledge base which rows with a time there are."""
-
-    node: int
-    columns: tuple[SolutionColumn, ...]
-    certain: frozenset[Column]
-    timed: bool = False
-    longest: int = NEVER
-    mixed: bool = False
-
-    def places(self, columns: Iterable[SolutionColumn]) -> tuple[int, ...]:
-        """Where columns stand."""
-        return tuple(INTERVAL + self.columns.index(c) for c in columns)
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """An arrangement of rows that are made of triples: at `uses` stands of which, at `guards` stand those that they
-    have, with their numbers."""
-
-    place: int
-    uses: tuple[int, ...]
-    guards: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +116,7 @@ class _Lowering:
         """Whether what is kept may have to be made anew."""
         self._asked: set[int] = set()
         """Pairs of which it counts that they are there, however long they last."""
-        self._guards: list[tuple[int, Kept]] = []
-        """By number the rows that have it, and their partners."""
+        self._guards = Guards(self.sheet)
         self._memories: list[Memory] = []
         self._looks_back = False
         """Whether it looks for what has happened at any time."""
@@ -181,7 +131,7 @@ class _Lowering:
 
     def finished(self, roots: Sequence[int], columns: Sequence[tuple[SolutionColumn, ...]]) -> Lowered:
         """The plan."""
-        guards = self.partners()
+        guards = self._guards.kept(self._asked, self._remembered)
         leaves = self.made_anew() if self._anew else []
         used = (*guards, *self._kept.values())
         sources = [self._sources.get(name) for name in (NOW, PAST, SEEN)]
@@ -409,9 +359,9 @@ class _Lowering:
     def arranged(self, rel: Rel, key: tuple[int, ...], loose: tuple[int, ...], limit: int | None) -> int:
         """Rows kept to be found. limit: for how long; 0: an instant."""
         self.keep_for(rel, limit)
-        place = self.sheet.add(p.Arrange(rel.node, key, loose, _lifetime(limit), coming=True))
-        if lows := _lows(rel):
-            self._kept[place] = Kept(place, tuple(low - 1 for low in lows))
+        place = self.sheet.add(p.Arrange(rel.node, key, loose, lifetime(limit), coming=True))
+        if rel.uses:
+            self._kept[place] = Kept(place, rel.uses)
         return place
 
     def covered(self, pairs: int, first: Rel, second: Rel, limit: int | None) -> Rel:
@@ -440,8 +390,8 @@ class _Lowering:
         if plan.op is not None:
             main, other = self.timed(main), self.timed(other)
         guard: tuple[Guard, ...] = ()
-        if any(isinstance(c, Low) for c in other.columns):
-            main, guard = self.guarded(main)
+        if other.uses:
+            main, guard = self._guards.on(main)
         limit = limit_of(plan.limit)
         sides = _Sides(main, other)
         key_main, key_other = sides.key_left, sides.key_right
@@ -469,7 +419,7 @@ class _Lowering:
             together = self.sheet.add(p.Cover(found, 0, INTERVAL + len(main.columns), places, limit))
         if guard:
             self._asked.add(paired)
-            self.keep_behind(guard, main, pairs, whole[:INTERVAL], other)
+            self._guards.keep(guard, main, pairs, whole[:INTERVAL], other)
         both = p.Union((together, self.picked(replace(main, node=alone), joined)))
         return self.once(Rel(self.sheet.add(both), joined, main.certain, main.timed, mixed=mixed))
 
@@ -494,33 +444,6 @@ class _Lowering:
     def parts_of(self, met: _Met) -> int:
         """The left rows that others are made of."""
         return self.sheet.pick(met.rel.node, tuple((i,) for i in met.own))
-
-    def guarded(self, main: Rel) -> tuple[Rel, tuple[Guard, Guard]]:
-        """Rows with a guard each."""
-        guard = Guard(len(self._guards)), Guard(len(self._guards), low=True)
-        node = self.sheet.add(p.Once(main.node, "EVERY"))
-        return replace(main, node=node, columns=(*main.columns, *guard)), guard
-
-    def keep_behind(self, guard: tuple[Guard, ...], main: Rel, pairs: Rel, whole: tuple[int, ...], other: Rel) -> None:
-        """Partners, with what they are made of. pairs: with rows of `main`, whose interval stands at `whole`."""
-        lows = _lows(pairs)
-        uses = [place for low in lows for place in (low - 1, low)]
-        inner = [c for c in other.columns if isinstance(c, Guard)]
-        columns = (*whole, *pairs.places(guard), *uses, *pairs.places(inner))
-        rows = self.sheet.pick(pairs.node, tuple((i,) for i in columns))
-        last = _BEHIND + 2 * len(lows)
-        guards = tuple((last + i, c.number) for i, c in enumerate(inner) if not c.low)
-        self._guards.append((main.node, Kept(rows, tuple(range(_BEHIND, last, 2)), guards)))
-
-    def partners(self) -> list[Kept]:
-        """What is kept behind guards, for as long as rows may have these. The last ones first, since their partners may
-        have earlier ones."""
-        found = []
-        for main, each in reversed(self._guards):
-            limit = limit_of(needs(self.sheet, self._asked, self._remembered).get(main, 0))
-            place = self.sheet.add(p.Arrange(each.place, (INTERVAL, INTERVAL + 1), (), _lifetime(limit), coming=True))
-            found.append(replace(each, place=place))
-        return found[::-1]
 
     def hide(self) -> Hidden:
         """A column that nothing else is."""
@@ -694,15 +617,6 @@ def _joined(first: Rel, second: Rel, but: Collection[SolutionColumn] = ()) -> tu
 def _is_mixed(first: Rel, second: Rel) -> bool:
     """Whether the knowledge base counts for what is made of two."""
     return first.mixed or second.mixed or not (first.timed and second.timed)
-
-
-def _lows(rel: Rel, before: int = 0) -> tuple[int, ...]:
-    """Where in rows of a relation, so many columns behind the first, stands which triples they are made of."""
-    return tuple(before + i for i, c in enumerate(rel.columns, INTERVAL) if isinstance(c, Low))
-
-
-def _lifetime(limit: int | None) -> p.Lifetime | None:
-    return None if limit is None else p.Lifetime(0, limit)
 
 
 def _bound(place: int) -> Expression:

@@ -15,7 +15,8 @@ from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TimelessPlan, TriplePlan, everything
 from oxiseq.engine.flow.epsparql.anew import Leaf
 from oxiseq.engine.flow.epsparql.knowledge import Knowledge
-from oxiseq.engine.flow.epsparql.lowering import INTERVAL, Guard, Low, Lowered, lowered, lowered_choice
+from oxiseq.engine.flow.epsparql.lowering import Lowered, lowered, lowered_choice
+from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, Low
 from oxiseq.engine.flow.epsparql.using import Uses
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.nodes.arrange import Arrange

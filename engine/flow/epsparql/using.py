@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.algebra import UsePlan
-from oxiseq.engine.flow.epsparql.lowering import INTERVAL, Guard, Kept, SolutionColumn
+from oxiseq.engine.flow.epsparql.guards import Kept
+from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, SolutionColumn
 from oxiseq.engine.kernels.flow import choosing as k
 from oxiseq.engine.kernels.flow import using as u
 from oxiseq.engine.kernels.flow.arrangement import ROW

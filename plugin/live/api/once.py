@@ -7,9 +7,9 @@ from typing import Final, Literal
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import QueryError, load
-from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.languages import AnyQuery, media_types
 from oxiseq.journal import LogSource
-from oxiseq.languages.registry import MEDIA_TYPES, front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.live.api.answers import follows
 from oxiseq.live.api.answers import query as followed
 from oxiseq.live.api.in_address import in_address, parameters_of
@@ -41,9 +41,10 @@ _MEDIA_TYPES: Final[Mapping[str, str]] = {
 
 def once(call: Call) -> Response:
     """POST /query."""
-    if follows(call.request) and call.request.media_type not in MEDIA_TYPES:
+    known = media_types()
+    if follows(call.request) and call.request.media_type not in known:
         return followed(call)
-    language, text = MEDIA_TYPES[call.request.media_type or ""], call.request.text()
+    language, text = known[call.request.media_type or ""], call.request.text()
     format, rights = wanted(call.request.header("accept"), _FORMATS), call.request.rights
     try:
         query = load(text, language)
@@ -72,9 +73,9 @@ def once(call: Call) -> Response:
 def _pieces(
     service: LiveService, query: AnyQuery, format: Text, options: Options, rights: Rights, sink: Sink
 ) -> Iterator[str]:
-    front = front_of(query)
-    front.prepare()
-    replay = front.replay(query, service.kb_of_now if front.asks_kb else None, options)
+    spoken = language_for(query)
+    spoken.prepare()
+    replay = spoken.replay(query, service.kb_of_now if spoken.asks_kb else None, options)
     rights.demand_reading(replay.streams.values(), kb=bool(replay.run.kb_texts))
     known = options.reads
     read = [iri for iri in dict.fromkeys(replay.streams.values()) if iri in known]
@@ -91,7 +92,7 @@ ROUTES: Final = (
         "Run a query over streams (SPAseq, CEQL, EP-SPARQL) once over the events that are kept (SPARQL queries are "
         "sent here too, with their own media types; see GET for those that are followed).",
         Need("read", "stream", "body"), parameters_of(QUERY),
-        bodies=tuple(MEDIA_TYPES),
+        bodies=tuple(media_types()),
         answers={200: Answer("Its matches.", tuple(_FORMATS)), 503: Answer("The time limit is reached.", ())},
     ),
 )  # fmt: skip
