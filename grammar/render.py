@@ -28,7 +28,7 @@ from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.render_ceql import render_ceql
-from oxiseq.grammar.render_clauses import render_consumption, render_sample, render_when, time_span
+from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample, render_when, time_span
 from oxiseq.grammar.render_ep import render_ep
 from oxiseq.grammar.render_forms import render_form
 from oxiseq.grammar.render_rsp import render_rsp
@@ -70,7 +70,7 @@ def render(query: AnyQuery) -> str:
     lines.append("}")
     lines += writer.clauses_of_groups(query.summary.group_by, query.summary.having, query.summary.order_by, "")
     if query.limit is not None:
-        lines.append(f"LIMIT {query.limit.count}" + (f" OFFSET {query.limit.offset}" if query.limit.offset else ""))
+        lines.append(render_limit(query.limit))
     if query.sample is not None:
         lines.append(render_sample(query.sample))
     if query.summary.report is not None:
