@@ -2,8 +2,9 @@
 
     python -m benchmarks.ranked [--loops 16 30 100 200]
 
-`A : B:+ : C`, in CEQL `A AS a; B+ AS b; C AS c`, over one A, n B's and one C: 2^n - 1 matches end with the C. CPU time (median of seven runs) from the C
-on, rows written out; all that comes before is the same for every query. `list` is the plain query, up to 16 B's.
+`A : B:+ : C`, in CEQL `A AS a; B+ AS b; C AS c`, over one A, n B's and one C: 2^n - 1 matches end with the C. CPU time
+(median of seven runs) from the C on, rows written out; all that comes before is the same for every query. `list` is the
+plain query, up to 16 B's.
 """
 
 from __future__ import annotations
