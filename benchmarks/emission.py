@@ -12,8 +12,8 @@ from benchmarks.drive import Prepared
 from benchmarks.measure import measure
 from benchmarks.report import Figure, Result, Row, Size
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.languages.spaseq.shape import spaseq_shape
 from oxiseq.matches.matches import Matches
-from oxiseq.spaseq.shape import spaseq_shape
 
 PER_EVENT: Final = 5
 """Matches that an event brings, about: a window of so many events for each company."""

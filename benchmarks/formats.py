@@ -21,11 +21,11 @@ from benchmarks.measure import measure
 from benchmarks.report import Figure, Result, Row, Size
 from benchmarks.shapes import v_shape
 from benchmarks.windowed import COMPANY
-from oxiseq.driving import Driver
 from oxiseq.engine.events.open import write_events
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
+from oxiseq.languages.driving import Driver
 from oxiseq.languages.registry import FRONTS
 from oxiseq.options import Options
 

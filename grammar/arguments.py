@@ -25,11 +25,12 @@ from pyoxigraph import NamedNode
 from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError
 
 T = TypeVar("T", bound=Callable[..., Any])
+C = TypeVar("C", bound=type[Any])
 Check = Callable[[Any], bool]
 _LOOKED_AT: Final = 100
 """Members of a container that are looked at: the rest is told by who reads them."""
 _SHOWN: Final = 60
-_TRUSTED: Final = "_oxiseq_trusted"
+_INTERNAL: Final = "_oxiseq_internal"
 _TOLD_BETTER: Final = "Duration"
 """Who reads it says how to write what was given as a bare number (durations.py)."""
 _NUMBERS: Final[dict[Any, type]] = {int: Integral, float: Real}
@@ -40,21 +41,36 @@ _HOLDING: Final = (abc.Mapping, abc.Sequence, abc.Set)
 def public(what: T) -> T:
     """Mark a function or class as one that users import from `oxiseq`. Of a class that users make themselves `__init__`
     is to be `checked`."""
-    if inspect.isclass(what):
-        for name, member in list(vars(what).items()):
-            if inspect.isfunction(member) and not name.startswith("_") and not hasattr(member, _TRUSTED):
-                setattr(what, name, checked(member))
-        what.__module__ = "oxiseq"
-        return what
-    found = checked(what)
+    found = faced(what) if inspect.isclass(what) else checked(what)
     found.__module__ = "oxiseq"
     return found
 
 
-def trusted(function: T) -> T:
-    """A method of a public class that oxiseq itself calls, for each event: nothing of it is checked."""
-    setattr(function, _TRUSTED, True)
+def faced(what: C) -> C:
+    """A class whose objects users get: the arguments of its methods are checked, and completion offers what is theirs.
+    """
+    for name, member in list(vars(what).items()):
+        if inspect.isfunction(member) and not name.startswith("_") and not hasattr(member, _INTERNAL):
+            setattr(what, name, checked(member))
+    if "__dir__" not in vars(what):
+        setattr(what, "__dir__", offered)  # noqa: B010  a type checker refuses the assignment
+    return what
+
+
+def internal(function: T) -> T:
+    """What oxiseq itself uses of such a class, a method or the function of a property: nothing of it is checked, and
+    completion does not offer it."""
+    setattr(function, _INTERNAL, True)
     return function
+
+
+def offered(self: object) -> list[str]:
+    """What completion offers of such an object."""
+    return [name for name in object.__dir__(self) if not _is_internal(getattr(type(self), name, None))]
+
+
+def _is_internal(member: object) -> bool:
+    return hasattr(member.fget if isinstance(member, property) else member, _INTERNAL)
 
 
 def checked(function: T) -> T:

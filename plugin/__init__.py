@@ -25,10 +25,14 @@ streams and continuous queries.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 if TYPE_CHECKING:
-    from oxiseq.continuous import ContinuousQuery
+    from oxiseq.api.continuous import ContinuousQuery
+    from oxiseq.api.query import Query, run
+    from oxiseq.api.standing import Snapshot, StandingQuery, StoreChange
+    from oxiseq.api.store import Store
+    from oxiseq.api.stream import Stream
     from oxiseq.engine.errors import (
         ArgumentTypeError,
         ArgumentValueError,
@@ -40,24 +44,20 @@ if TYPE_CHECKING:
         QueryError,
     )
     from oxiseq.languages.graphs import MissingGraphWarning
+    from oxiseq.languages.reasons.report import Why
     from oxiseq.matches.match import Match, Positions
     from oxiseq.matches.matches import Matches
-    from oxiseq.opening import open
-    from oxiseq.query import Query, run
-    from oxiseq.reasons.report import Why
-    from oxiseq.standing import Snapshot, StandingQuery, StoreChange
-    from oxiseq.store import Store
-    from oxiseq.stream import Stream
+    from oxiseq.served.opening import open
 
 _HOMES = {
     "ArgumentTypeError": "engine.errors", "ArgumentValueError": "engine.errors",
-    "ContinuousQuery": "continuous", "EventError": "engine.errors",
+    "ContinuousQuery": "api.continuous", "EventError": "engine.errors",
     "ExtraError": "engine.errors", "KbError": "engine.errors",
     "LimitError": "engine.errors", "Match": "matches.match",
     "Matches": "matches.matches", "MissingGraphWarning": "languages.graphs", "OxiseqError": "engine.errors",
-    "Positions": "matches.match", "Snapshot": "standing", "StandingQuery": "standing", "StoreChange": "standing",
-    "Query": "query", "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.report",
-    "open": "opening", "run": "query",
+    "Positions": "matches.match", "Snapshot": "api.standing", "StandingQuery": "api.standing",
+    "StoreChange": "api.standing", "Query": "api.query", "QueryError": "engine.errors", "Store": "api.store",
+    "Stream": "api.stream", "Why": "languages.reasons.report", "open": "served.opening", "run": "api.query",
 }  # fmt: skip
 
 

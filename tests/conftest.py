@@ -17,7 +17,7 @@ def pytest_configure(config: pytest.Config) -> None:
     load_profile(exploring=config.getoption("--hypothesis-seed") is not None)
     if config.getoption("numprocesses", 0) and not hasattr(config, "workerinput"):
         # once: else each process would, and tests that wait for an answer would wait for that
-        subprocess.run([sys.executable, "-c", "from oxiseq.warmup import warm_up; warm_up()"], check=True)
+        subprocess.run([sys.executable, "-c", "from oxiseq.warmup.warmup import warm_up; warm_up()"], check=True)
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -1,7 +1,7 @@
 """`python -m oxiseq.engine.kernels.ahead`: kernels compiled into Numba's cache, by a process of its own.
 
 Where it stands: a first run compiles what reads and matches events while this compiles what comes after
-(oxiseq.first_run starts it and waits for what it needs).
+(oxiseq.warmup.first_run starts it and waits for what it needs).
 """
 
 from __future__ import annotations

@@ -16,10 +16,6 @@ from oxiseq.engine.terms.saved import SameTerms, SavedTerms
 class AloneRun(Run):
     """The running state of a query with an order of its own."""
 
-    origin: bytes | None = b""
-    """The digest of the snapshot that it goes on from, empty for none: equal runs of one origin are in the same state.
-    None: of no use any more, since it has been handed something."""
-
     @abstractmethod
     def another(self) -> Self:
         """One of the same plan that has not seen anything."""

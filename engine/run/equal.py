@@ -6,8 +6,7 @@ in the same (member.py).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Hashable
 from typing import Any, Final
 
 from oxiseq.engine.expressions.functions import IMPURE
@@ -16,6 +15,7 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.grammar.algebra import Call
+from oxiseq.grammar.parts import parts
 
 _DRAWN: Final = IMPURE - {"NOW"}
 
@@ -23,7 +23,7 @@ _DRAWN: Final = IMPURE - {"NOW"}
 def why_unequal(plan: Any) -> str | None:
     """Why no query is equal to one of this plan, not even one of the same text; None: those of the same plan are."""
     rules = plan.rules if isinstance(plan, IntervalPlan) else ()
-    drawn = any(each.name in _DRAWN for whole in (plan.query, *rules) for each in _calls(whole))
+    drawn = any(each.name in _DRAWN for whole in (plan.query, *rules) for each in parts(whole, Call))
     return "it draws values by chance" if drawn else None
 
 
@@ -33,15 +33,3 @@ def equal_by(run: AloneRun, bounds: Hashable) -> Hashable | None:
         return None
     kb = id(run.kb_in_time.present) if isinstance(run, KbRun) else None
     return fingerprint(run.plan), run.lateness, run.order.start, kb, bounds
-
-
-def _calls(value: object) -> Iterator[Call]:
-    """All calls in a part of a query."""
-    if isinstance(value, tuple | list):
-        for each in value:
-            yield from _calls(each)
-    elif is_dataclass(value):
-        if isinstance(value, Call):
-            yield value
-        for field in fields(value):
-            yield from _calls(getattr(value, field.name))

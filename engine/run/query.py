@@ -7,7 +7,7 @@ Nothing here does I/O; the KB is reached through the `KnowledgeBase` protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from oxiseq.engine.errors import LimitError
@@ -149,12 +149,13 @@ class QueryRun(Run):
         It goes on as if it had been registered now, and sees the events that wait for their instant. Counters, the
         beginning of tumbling windows and the KB's answers stay; windows of n EVENTS in partitions begin anew.
         """
+        self.origin = None
         self.resets = self.resets.another(at, self.clock.completed, self.records)
         if self.others:
-            self.share(self.finder.another(self.plan), Teller(self.plan, self._terms))
+            self.share(self.finder.another(self.plan), self.teller.anew(self.plan))
         else:
             self.finder.begin()
-            self.teller = Teller(of_all(self.finder, self.plan), self._terms)
+            self.teller = self.teller.anew(of_all(self.finder, self.plan))
 
     # --- with others --------------------------------------------------------------------------------
 
@@ -169,12 +170,19 @@ class QueryRun(Run):
         self.finder, self.teller = finder, teller
         finder.users += 1
 
+    @property
+    def lineage(self) -> Hashable | None:
+        """The same in runs of equal queries, with one clock, that are known to be in the same state: those that have
+        not seen an instant, or go on from one snapshot. None: there may be no such run."""
+        return self.origin or (None if self.instants else b"")
+
     def leave(self) -> None:
         """Go on by itself."""
         if self.others:
             self._forget()
-            finder = self.finder.copy()
+            finder = self.finder.copy(self.plan.window)
             self.share(finder, self.teller.copy(finder.rows))
+            self._forget()
 
     # --- saved and restored -------------------------------------------------------------------------
 
@@ -231,8 +239,9 @@ class QueryRun(Run):
     def _work(
         self, instants: Instants, found: Sequence[list[Rows]] | None, last: bool, answers: dict[str, KbAnswer] | None
     ) -> list[MatchBatch]:
+        self.origin = None
         part = Part(instants, instants.first - self._joined.instants, last)
-        findings = self.finder.find(part, found, answers)
+        findings = self.finder.within(self.finder.find(part, found, answers), self.plan.window)
         batches = self.teller.tell(part, findings, self.finder.rows)
         if findings.error is not None:
             self._too_much = self._too_much or findings.error

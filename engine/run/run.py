@@ -27,6 +27,9 @@ class Run(ABC):
     """The running state of a query. It gives batches of matches; each tells its length."""
 
     resets: Resets = Resets()
+    origin: bytes | None = b""
+    """The digest of the snapshot that it goes on from, empty for none: equal runs of one origin are in the same state.
+    None: of no use any more, since it has been handed something."""
     faults: Faults = NO_FAULTS
     """Events that were left out because the query's language cannot take them, as if they had not come."""
     leaves_out: ClassVar[bool] = False

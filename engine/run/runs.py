@@ -7,7 +7,7 @@ them (apart.py). Of those, equal ones that are in the same state are one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from oxiseq.engine.events.batch import EventBatch
@@ -22,7 +22,6 @@ from oxiseq.engine.run.shared import Outcome, SharedRuns
 from oxiseq.engine.run.together import Together
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
 class Runs:
@@ -70,34 +69,6 @@ class Runs:
         """In order of registration."""
         return tuple(self._number)
 
-    def save(self, terms: SavedTerms) -> State:
-        """The state of all queries, each of which has caught up."""
-        assert not self._apart.behind, "catch_up first"
-        alone, equal = list[State](), list[int]()
-        places: dict[int, int] = {}
-        for run in self._number:
-            if isinstance(run, AloneRun):
-                place = places.setdefault(self._apart.state_of(run), len(alone))
-                equal.append(place)
-                if place == len(alone):
-                    alone.append(run.save(terms))
-        return {"shared": self._shared.save(terms), "alone": alone, "equal": equal}
-
-    def restore(self, state: State, runs: Sequence[Run], terms: KnownTerms) -> None:
-        """Go on from a saved state, with runs of the same plans in the same order that have not seen any event; when
-        there are none yet."""
-        self._shared.restore(state["shared"], [run for run in runs if isinstance(run, QueryRun)], terms)
-        self._number.update((run, number) for number, run in enumerate(runs))
-        self._count = len(runs)
-        first: dict[int, AloneRun] = {}
-        for run, place in zip((run for run in runs if isinstance(run, AloneRun)), state["equal"], strict=True):
-            if first.setdefault(place, run) in self._apart:
-                self._apart.add_to(run, first[place])
-                continue
-            run.restore(state["alone"][place], terms)
-            if not (isinstance(run, RspRun) and self._is_together(run)):
-                self._apart.add(run)
-
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         """Events of a stream, in order of arrival; what that did."""
         def alone(run: AloneRun) -> Outcome:
@@ -118,6 +89,9 @@ class Runs:
     def catch_up(self, run: Run | None = None) -> list[Outcome]:
         """Hand one query, or all, the events that have not concerned it so far, before its state, its counters or its
         late events are looked at; what has come of that."""
+        for each in self._number if run is None else (run,):
+            if isinstance(each, QueryRun):
+                self._shared.catch_up(each)
         runs = self._apart.runs if run is None else [run]
         return [outcome for each in runs if isinstance(each, AloneRun) for outcome in self._apart.catch_up(each)]
 

@@ -135,6 +135,13 @@ class Teller:
             "numbers": None if self._numbers is None else self._numbers.save(),
         }
 
+    def anew(self, plan: QueryPlan) -> Teller:
+        """One that has not told anything, for a query that goes on among the same instants."""
+        other = Teller(plan, self._terms)
+        if self._numbers is not None and other._numbers is not None:
+            other._numbers.restore(self._numbers.save())
+        return other
+
     def copy(self, rows: RowStore) -> Teller:
         """Another one in the same state; not where the knowledge base is asked."""
         other = Teller(self.plan, self._terms)

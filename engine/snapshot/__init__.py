@@ -2,5 +2,5 @@
 
     container.py  arrays and numbers ↔ bytes: framing, compression, checksum
     plans.py      what tells a plan from another
-    saving.py     `save`, `restore`, `save_runs`, `restore_runs`
+    saving.py     `save`, `restore`
 """

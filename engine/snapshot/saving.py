@@ -18,8 +18,8 @@ gives others); one that nothing in the state names may have another label in lat
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias, TypeVar, overload
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar, overload
 
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.errors import SnapshotError
@@ -27,29 +27,25 @@ from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
 
 AnyPlan: TypeAlias = QueryPlan | CeaPlan | RspPlan | IntervalPlan
 T = TypeVar("T")
-_ONE: Final = "one run"
-_ALL: Final = "a store's runs"
 
 
 def save(run: Run, terms: TermDictionary) -> bytes:
     """One run, between batches, with its clock even if others share it; `terms` is its dictionary."""
     named = SavedTerms(terms)
     state = run.save(named)
-    return pack({"kind": _ONE, "plan": fingerprint(run.plan), "state": state, "terms": named.state()})
+    return pack({"plan": fingerprint(run.plan), "state": state, "terms": named.state()})
 
 
 @overload
@@ -73,43 +69,16 @@ def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase
 
     Raises SnapshotError for another query's snapshot, one of another version, and a damaged one; KbError.
     """
-    saved = _unpacked(data, _ONE)
-    _check(saved["plan"], plan)
+    saved = _of_this_version(lambda: unpack(data))
+    if saved["plan"] != fingerprint(plan):
+        raise SnapshotError("the snapshot is of another query, or of an oxiseq that compiles it otherwise")
 
     def made() -> Run:
         state, known = saved["state"], KnownTerms(saved["terms"], terms)
         run = _run(plan, terms, kb)
         run.restore(state, known)
-        if isinstance(run, AloneRun):
-            run.origin = hashlib.blake2b(data, digest_size=16).digest()
+        run.origin = hashlib.blake2b(data, digest_size=16).digest()
         return run
-
-    return _of_this_version(made)
-
-
-def save_runs(runs: Runs, terms: TermDictionary) -> bytes:
-    """All queries of a store, between batches; `terms` is their dictionary."""
-    named = SavedTerms(terms)
-    plans = [fingerprint(run.plan) for run in runs.registered]
-    return pack({"kind": _ALL, "plans": plans, "state": runs.save(named), "terms": named.state()})
-
-
-def restore_runs(data: bytes, plans: Sequence[AnyPlan], terms: TermDictionary, kb: KnowledgeBase) -> Runs:
-    """All queries that were saved, `registered` in the order of `plans`, which must be that of then.
-
-    Raises SnapshotError and KbError like `restore`.
-    """
-    saved = _unpacked(data, _ALL)
-    if len(saved["plans"]) != len(plans):
-        raise SnapshotError(f"the snapshot is of {len(saved['plans'])} queries, not {len(plans)}")
-    for was, plan in zip(saved["plans"], plans, strict=True):
-        _check(was, plan)
-
-    def made() -> Runs:
-        state, known = saved["state"], KnownTerms(saved["terms"], terms)
-        members, runs = [_run(plan, terms, kb) for plan in plans], Runs(terms)
-        runs.restore(state, members, known)
-        return runs
 
     return _of_this_version(made)
 
@@ -124,18 +93,6 @@ def _run(plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None) -> Run:
     if isinstance(plan, IntervalPlan):
         return IntervalRun(plan, terms, kb)
     return QueryRun(plan, terms, kb)
-
-
-def _unpacked(data: bytes, kind: str) -> State:
-    saved = _of_this_version(lambda: unpack(data))
-    if saved["kind"] != kind:
-        raise SnapshotError(f"the snapshot is of {saved['kind']}, not of {kind}")
-    return saved
-
-
-def _check(saved: str, plan: AnyPlan) -> None:
-    if saved != fingerprint(plan):
-        raise SnapshotError("the snapshot is of another query, or of an oxiseq that compiles it otherwise")
 
 
 def _of_this_version(made: Callable[[], T]) -> T:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from oxiseq.changes.limits import NotFollowedError
-from oxiseq.tokens import Token, outline
+from oxiseq.changes.tokens import Token, outline
 
 Kind: TypeAlias = Literal[
     "insert data", "delete data", "modify", "load", "clear", "drop", "create", "add", "move", "copy"

@@ -3,7 +3,7 @@
 pyoxigraph has no parser of updates in Python. But an `INSERT DATA` into an empty store is one: what is then in the
 store is what the text says, in normal form, blank nodes being fresh ones. A template is data too once its variables are
 replaced by IRIs that stand for them; in data and templates `<` always begins an IRI or a triple, so the tokens of
-`oxiseq.tokens` are those of the parser, and where they might not be the update is not followed.
+`oxiseq.changes.tokens` are those of the parser, and where they might not be the update is not followed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes import limits
 from oxiseq.changes.limits import NotFollowedError
+from oxiseq.changes.tokens import tokens
 from oxiseq.engine.terms.texts import Term, term_text
-from oxiseq.tokens import tokens
 
 STEM: Final = f"oxiseq_{secrets.token_hex(6)}_"
 """In the names that we write into texts: they are nobody else's."""

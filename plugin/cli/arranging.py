@@ -10,11 +10,11 @@ from pyoxigraph import NamedNode
 
 from oxiseq.cli.progress import counted, nothing_of, working
 from oxiseq.cli.request import EventsRequest
-from oxiseq.durations import duration_text
 from oxiseq.kb_loader.tables import Mapping
 from oxiseq.logs import arrange
 from oxiseq.logs.arrange import Engine, Format
 from oxiseq.logs.reading import Meaning
+from oxiseq.options.durations import duration_text
 
 
 def arrange_events(request: EventsRequest) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from oxiseq.cli.options import location_option, quiet_option
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 
 @click.command("backup", short_help="Copy what a server keeps beside its store.")

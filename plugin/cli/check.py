@@ -12,7 +12,7 @@ from oxiseq.cli.options import QueryFile, QuerySource, any_language_option
 from oxiseq.grammar import Finding, QueryError, parse
 from oxiseq.grammar.languages import STANDING
 from oxiseq.grammar.over_store import check_over_store
-from oxiseq.query_text import QueryText
+from oxiseq.options.query_text import QueryText
 
 _COLOURS = {"error": "red", "lint": "yellow"}
 

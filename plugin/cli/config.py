@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from oxiseq.cli.options import Duration
-from oxiseq.durations import duration_text
+from oxiseq.options.durations import duration_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 ENVIRONMENT: Final = {"auto_envvar_prefix": "OXISEQ"}

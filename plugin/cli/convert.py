@@ -8,7 +8,7 @@ import click
 
 from oxiseq.cli.options import flag, quiet_option
 from oxiseq.cli.request import ConvertRequest, OnError
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 FORMATS = ("nquads", "trig", "jelly", "arrow", "parquet")
 

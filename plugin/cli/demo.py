@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 
 @click.command("demo", short_help="Find patterns in real stock quotes.")

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from oxiseq.engine.extras import loaded
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 _PATIENCE: Final = 60.0
 """Seconds for which a request that may be repeated is tried."""

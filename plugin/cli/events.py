@@ -8,7 +8,7 @@ import click
 
 from oxiseq.cli.options import Duration, flag, quiet_option
 from oxiseq.cli.request import EventsRequest, TimeUnit
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 
 @click.command("events", short_help="Make event tables of raw logs, in order of time.")

@@ -8,7 +8,7 @@ from typing import IO, Literal
 import click
 
 from oxiseq.cli.options import QueryFile, QuerySource, any_language_option, flag
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 
 @click.command("explain", short_help="Tell what a query is compiled to; draw it.")

@@ -6,15 +6,15 @@ import json
 from collections.abc import Sequence
 from typing import IO, Literal
 
+from oxiseq.api.store import Store
 from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.options import QuerySource
 from oxiseq.cli.progress import working
-from oxiseq.explanation import Explanation
 from oxiseq.grammar.languages import STANDING
-from oxiseq.knowledge import kb_store
+from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.registry import front_of
 from oxiseq.options import said_as_data
-from oxiseq.store import Store
+from oxiseq.sources.knowledge import kb_store
 
 
 @working("compiling", quiet=False)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from oxiseq.api.what_if import compared
 from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.options import QuerySource
 from oxiseq.cli.progress import working
@@ -17,12 +18,11 @@ from oxiseq.cli.request import HistoryRequest
 from oxiseq.cli.running import stream_files, told
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import FILE_NAME, Journal, LogSource
-from oxiseq.knowledge import Kb
+from oxiseq.languages.reasons.read import Span, reading_of
+from oxiseq.languages.reasons.report import WhyRequest
 from oxiseq.languages.registry import front_of
 from oxiseq.options import HISTORY, QUERY, SOURCES, Options, fitting, said_as_data
-from oxiseq.reasons.read import Span, reading_of
-from oxiseq.reasons.report import WhyRequest
-from oxiseq.what_if import compared
+from oxiseq.sources.knowledge import Kb
 
 _DOORS: Final = (QUERY, SOURCES, HISTORY)
 

@@ -10,8 +10,8 @@ import click
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.kb_loader import load_file, open_kb
-from oxiseq.knowledge import Kb
-from oxiseq.languages.front import Front
+from oxiseq.languages.language import Front
+from oxiseq.sources.knowledge import Kb
 
 
 def combined(given: Sequence[str]) -> Kb:

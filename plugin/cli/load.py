@@ -8,7 +8,7 @@ import click
 
 from oxiseq.cli.options import Iri, quiet_option
 from oxiseq.cli.request import Engine, LoadRequest
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 
 @click.command("load", short_help="Load a big knowledge base into a store.")

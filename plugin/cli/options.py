@@ -11,11 +11,11 @@ from typing import Any, Final, TypeVar
 import click
 from pyoxigraph import NamedNode
 
-from oxiseq.durations import LONGEST, data_duration
 from oxiseq.grammar import LANGUAGES, QueryError, language_of, load
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.languages import STANDING, AnyQuery
 from oxiseq.options import OPTIONS, Door, options_for
+from oxiseq.options.durations import LONGEST, data_duration
 from oxiseq.options.kinds import (
     TIME,
     CountKind,

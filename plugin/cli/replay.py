@@ -11,8 +11,8 @@ import click
 from oxiseq.cli.options import QueryFile, QuerySource, flags, given_options, language_option, location_option
 from oxiseq.cli.request import ReplayRequest, RunRequest
 from oxiseq.cli.run import run_command
-from oxiseq.importing import loading
 from oxiseq.options import HISTORY, QUERY
+from oxiseq.warmup.importing import loading
 
 _AS_IN_RUN: Final = ("kbs", "format_", "output", "late", "sort", "quiet")
 

@@ -10,8 +10,8 @@ import click
 
 from oxiseq.cli.options import QueryFile, QuerySource, flags, given_options, language_option, quiet_option
 from oxiseq.cli.request import RunRequest
-from oxiseq.importing import loading
 from oxiseq.options import QUERY, SOURCES
+from oxiseq.warmup.importing import loading
 
 FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
 

@@ -15,18 +15,18 @@ from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
-from oxiseq.driving import Driver
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar.languages import AnyQuery
-from oxiseq.knowledge import knowledge_of, opened
+from oxiseq.languages.driving import Driver
 from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import front_of
 from oxiseq.matches.text import table_of
 from oxiseq.matches.write import BINARY, ResultFormat, blocks_of, check_format, result_format, write_blocks
 from oxiseq.options import QUERY, SOURCES, said_as_data
-from oxiseq.sources import Source
-from oxiseq.unread import unread
+from oxiseq.sources.knowledge import knowledge_of, opened
+from oxiseq.sources.sources import Source
+from oxiseq.sources.unread import unread
 
 _ONE_STREAM: Final = "urn:oxiseq:stream"
 """The IRI of a stream whose file is given alone to a query that names none."""

@@ -8,7 +8,7 @@ import click
 
 from oxiseq.cli.config import ENVIRONMENT, config_options, print_if_asked
 from oxiseq.cli.settings import setting_flags, settings_of
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 
 @click.command("serve", short_help="Serve a store, streams and queries over HTTP.", context_settings=ENVIRONMENT)

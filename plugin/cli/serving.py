@@ -14,12 +14,12 @@ from typing import Final
 import click
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.api.store import Store
 from oxiseq.cli.settings import SECOND, ServeSettings, seconds
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.kb_loader import open_kb
 from oxiseq.kb_loader.coded import is_coded
 from oxiseq.kb_loader.marker import not_opened
-from oxiseq.store import Store
 
 try:
     import flask

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 
 @click.command("test", short_help="Run tests of queries (*.oxitest.toml).")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 
 @click.command("warmup", short_help="Compile the kernels ahead.")
@@ -15,7 +15,7 @@ def warmup_command() -> None:
     """
     with loading():
         from oxiseq.cli.progress import working  # noqa: PLC0415  with the next one
-        from oxiseq.warmup import warm_up  # noqa: PLC0415  loads the engine: see __init__.py
+        from oxiseq.warmup.warmup import warm_up  # noqa: PLC0415  loads the engine: see __init__.py
 
     with working("compiling the kernels", quiet=False) as tell:
         seconds = warm_up(lambda done, count, what: tell(f"{done} of {count} steps: the kernels of {what}"))

@@ -9,7 +9,7 @@ import click
 from oxiseq.cli.elsewhere import at_server
 from oxiseq.cli.options import quiet_option
 from oxiseq.grammar.languages import STANDING
-from oxiseq.importing import loading
+from oxiseq.warmup.importing import loading
 
 if TYPE_CHECKING:
     from oxiseq.served.wire import Wire

@@ -10,8 +10,8 @@ import click
 
 from oxiseq.cli.options import QueryFile, QuerySource, flags, given_options, language_option, log_option
 from oxiseq.cli.request import HistoryRequest
-from oxiseq.importing import loading
 from oxiseq.options import HISTORY, QUERY, SOURCES
+from oxiseq.warmup.importing import loading
 
 
 @click.command("what-if", short_help="Tell which matches a draft gains and loses.")

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from oxiseq.api.query import run
 from oxiseq.demo.quotes import STREAM, daily_events
-from oxiseq.first_run import prepare
 from oxiseq.matches.match import Match, short
-from oxiseq.query import run
+from oxiseq.warmup.first_run import prepare
 
 HERE: Final = Path(__file__).parent
 """Where the queries and the knowledge base are."""

@@ -6,10 +6,10 @@ who registers over HTTP.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
 from pyoxigraph import NamedNode
 
@@ -19,6 +19,7 @@ from oxiseq.grammar.algebra import GraphPattern, Span
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.finding_tools import lint_finding
 from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.parts import parts
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 _SHOWN: Final = 10
@@ -61,24 +62,12 @@ def missing_graphs(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterabl
 
 def _asked(query: AnyQuery, text: str) -> dict[NamedNode, tuple[Span, str]]:
     """The graphs named in GRAPH, FROM and FROM NAMED, in the order of the text: where, and in which text."""
-    found = {graph.name: (graph.span, text) for graph in _graph_patterns(query) if isinstance(graph.name, NamedNode)}
+    asked = parts(query, GraphPattern)
+    found = {each.name: (each.span, text) for each in asked if isinstance(each.name, NamedNode)}
     if isinstance(query, RspQuery):
         for name in (*query.default_graphs, *query.named_graphs):
             found.setdefault(name, (query.span, text))
     return dict(sorted(found.items(), key=lambda each: each[1][0].start))
-
-
-def _graph_patterns(part: Any) -> Iterator[GraphPattern]:
-    """Wherever they stand."""
-    if isinstance(part, GraphPattern):
-        yield part
-    if is_dataclass(part):
-        part = [getattr(part, each.name) for each in fields(part)]
-    if isinstance(part, Mapping):
-        part = part.values()
-    if isinstance(part, Iterable) and not isinstance(part, str | bytes):
-        for each in part:
-            yield from _graph_patterns(each)
 
 
 def _has(kb: KnowledgeBase, name: NamedNode) -> bool:

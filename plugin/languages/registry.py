@@ -9,12 +9,12 @@ from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import TITLES, AnyQuery, Language, known_language
 from oxiseq.grammar.rsp_algebra import RspQuery
-from oxiseq.knowledge import Kb
-from oxiseq.languages.ceql import CeqlFront
-from oxiseq.languages.epsparql import EpFront
-from oxiseq.languages.front import Front
-from oxiseq.languages.rsp import RsepqlFront, RspqlFront, SpectraFront
-from oxiseq.languages.spaseq import SpaseqFront
+from oxiseq.languages.ceql.language import CeqlFront
+from oxiseq.languages.epsparql.language import EpFront
+from oxiseq.languages.language import Front
+from oxiseq.languages.rsp.language import RsepqlFront, RspqlFront, SpectraFront
+from oxiseq.languages.spaseq.language import SpaseqFront
+from oxiseq.sources.knowledge import Kb
 
 _ALL: Final[tuple[Front[Any], ...]] = (
     SpaseqFront(), CeqlFront(), EpFront(), RspqlFront(), SpectraFront(), RsepqlFront(),

@@ -8,11 +8,11 @@ from typing import Final, cast
 
 from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, parse, parse_query_results, serialize
 
+from oxiseq.api.standing.change import Form
 from oxiseq.engine.events.time import to_text
 from oxiseq.journal import StoredMatches
 from oxiseq.live.answers import PART, Answer, Row, signed_rows, stored_columns
 from oxiseq.live.texts import json_cell, results_of_rows
-from oxiseq.standing.change import Form
 
 _END: Final = b"\n\n"
 

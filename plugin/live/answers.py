@@ -1,6 +1,6 @@
 """Answers of queries over the store, and what changes of them, as the journal has them.
 
-Where it stands: `oxiseq.standing` → **blobs** → journal, topics; and back: what has been told of an answer so far.
+Where it stands: `oxiseq.api.standing` → **blobs** → journal, topics; and back: what has been told of an answer so far.
 
 A row is a tuple of N-Triples texts (None: unbound), a row of CONSTRUCT a triple. A change is stored row by row, each as
 often as it comes or goes and under an id of its own, those that go first; a last column says which. A change of many
@@ -17,11 +17,11 @@ from typing import Final, TypeAlias
 import numpy as np
 from pyoxigraph import Triple
 
+from oxiseq.api.standing.change import Form
+from oxiseq.api.standing.change import Row as Told
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.journal import DamagedError, Found, Heading, Journal, StoredMatches, unpack_matches
 from oxiseq.journal.rows import pack_rows
-from oxiseq.standing.change import Form
-from oxiseq.standing.change import Row as Told
 
 Row: TypeAlias = tuple[str | None, ...]
 Rows: TypeAlias = Mapping[Row, int]

@@ -27,11 +27,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
+from oxiseq.api.store import ChangeRefusedError
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.journal import Journal
 from oxiseq.live.engine import Engine
 from oxiseq.live.worker import Worker
-from oxiseq.store import ChangeRefusedError
 
 PATIENCE: Final = 30.0
 """Seconds that a change waits for the events before it."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.run.run import Run
-from oxiseq.languages.front import Front
+from oxiseq.languages.language import Front
 from oxiseq.live.budgets import Budget, Watch
 from oxiseq.matches.shape import Shape
 

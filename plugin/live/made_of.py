@@ -19,16 +19,16 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
 from oxiseq.journal import LogSource, StoredMatches, UnknownError
+from oxiseq.languages.reasons.bounds import Bounds
+from oxiseq.languages.reasons.provenance import Provenance, Source, to_prov
+from oxiseq.languages.reasons.read import History, in_order
+from oxiseq.languages.spaseq.reasons.origins import graph_of, provenances
+from oxiseq.languages.spaseq.reasons.replaying import Found, answered
 from oxiseq.live.past import asked_once, knows
 from oxiseq.live.service import LiveService
 from oxiseq.live.texts import term_of
 from oxiseq.matches.rows import cell_key
 from oxiseq.matches.text import json_term
-from oxiseq.reasons.bounds import Bounds
-from oxiseq.reasons.origins import graph_of, provenances
-from oxiseq.reasons.provenance import Provenance, Source, to_prov
-from oxiseq.reasons.read import History, in_order
-from oxiseq.reasons.replaying import Found, answered
 
 MATCH: Final = "urn:oxiseq:match:"
 """Before a query's name and a match's id: the IRI of the match."""

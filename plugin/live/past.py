@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from oxiseq.api.what_if import WhatIf, compared
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase, Solution
 from oxiseq.engine.run.query import QueryRun
@@ -19,18 +20,17 @@ from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import LogSource, UnknownError
-from oxiseq.knowledge import Kb, knowledge_of
+from oxiseq.languages.reasons.bounds import Bounds
+from oxiseq.languages.reasons.read import Span, reading_of
+from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.registry import front_of
+from oxiseq.languages.spaseq.reasons.windows import same_windows
 from oxiseq.live.errors import BoundError
 from oxiseq.live.options import options_of
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.service import LiveService
 from oxiseq.options import Options, fitting
-from oxiseq.reasons.bounds import Bounds
-from oxiseq.reasons.read import Span, reading_of
-from oxiseq.reasons.report import Why, WhyRequest
-from oxiseq.reasons.windows import same_windows
-from oxiseq.what_if import WhatIf, compared
+from oxiseq.sources.knowledge import Kb, knowledge_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from oxiseq.api.standing import StandingQuery
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.run.query import QueryRun
@@ -40,7 +41,6 @@ from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics
 from oxiseq.live.worker import LOG, Worker, aside
 from oxiseq.options import Options
-from oxiseq.standing import StandingQuery
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
 """What a query may be called."""

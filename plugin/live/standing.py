@@ -1,6 +1,6 @@
 """Queries over the store itself, as the service keeps them: durable, with ids for what changes of their answers.
 
-    store ─▶ oxiseq.standing (what came and went) ─▶ a thread here ─▶ journal ─▶ topics ─▶ subscribers
+    store ─▶ oxiseq.api.standing (what came and went) ─▶ a thread here ─▶ journal ─▶ topics ─▶ subscribers
 
 What changes an answer, the store, is not in the log, so a change is stored before it is told: what is told has its id
 for ever. A restart compares what has been told so far (the answer of the last checkpoint, and the changes since) with
@@ -22,8 +22,10 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
+from oxiseq.api.standing import Snapshot, StandingQuery, StoreChange
+from oxiseq.api.standing.change import Form
+from oxiseq.api.store import Store
 from oxiseq.engine.errors import LimitError, OxiseqError
-from oxiseq.explanation import Explanation
 from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import (
     Checkpoint,
@@ -39,6 +41,7 @@ from oxiseq.journal import (
     Retention,
     UnknownError,
 )
+from oxiseq.languages.explanation import Explanation
 from oxiseq.live.answer_texts import change_events
 from oxiseq.live.answers import (
     Answer,
@@ -56,9 +59,6 @@ from oxiseq.live.metrics import Metrics
 from oxiseq.live.reading import reason_of
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.topics import Topic, Topics
-from oxiseq.standing import Snapshot, StandingQuery, StoreChange
-from oxiseq.standing.change import Form
-from oxiseq.store import Store
 
 LOG: Final = logging.getLogger("oxiseq.live")
 _KEPT: Final = 50_000

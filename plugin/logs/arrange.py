@@ -15,7 +15,6 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from oxiseq.durations import Duration, duration
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.open import open_events, write_events
 from oxiseq.engine.events.time import to_text
@@ -28,6 +27,7 @@ from oxiseq.kb_loader.quarantine import Fault, Quarantine
 from oxiseq.kb_loader.sources import Source, find_sources
 from oxiseq.kb_loader.tables import check_columns
 from oxiseq.logs.reading import Meaning, read_source
+from oxiseq.options.durations import Duration, duration
 
 Engine: TypeAlias = Literal["plain", "spark"]
 Format: TypeAlias = Literal["arrow", "parquet"]

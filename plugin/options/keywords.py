@@ -12,12 +12,12 @@ from typing import Any, Literal, TypedDict, TypeVar
 
 from pyoxigraph import NamedNode
 
-from oxiseq.durations import Duration
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.events.units import TimeUnit
 from oxiseq.options.declared import Door, options_for
-from oxiseq.query_text import QueryLike
+from oxiseq.options.durations import Duration
+from oxiseq.options.query_text import QueryLike
 
 F = TypeVar("F", bound=Callable[..., Any])
 

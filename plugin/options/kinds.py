@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from pyoxigraph import NamedNode
 
-from oxiseq.durations import LONGEST, data_duration, duration, duration_text
 from oxiseq.engine.errors import ArgumentValueError, EventError, OxiseqError
 from oxiseq.engine.events.time import to_microseconds, to_text
-from oxiseq.query_text import QueryLike, query_text
+from oxiseq.options.durations import LONGEST, data_duration, duration, duration_text
+from oxiseq.options.query_text import QueryLike, query_text
 
 T = TypeVar("T")
 _INTEGER: Final = re.compile(r"[+-]?\d{1,40}", re.ASCII)

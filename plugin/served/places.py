@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 
+from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.kb_loader.marker import not_opened
 from oxiseq.live import LiveService
@@ -17,7 +18,6 @@ from oxiseq.served.store import ServedStore
 from oxiseq.served.wire import UnreachableError, Wire, wire_to
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.settings import Limits
-from oxiseq.store import Store
 
 
 def here(folder: Path, patience: float) -> ServedStore:

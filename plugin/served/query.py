@@ -10,14 +10,17 @@ from typing import Any, Final
 
 from httpx_sse import ServerSentEvent
 
-from oxiseq.continuous import CallbackHandle
-from oxiseq.durations import Duration
+from oxiseq.api.continuous import CallbackHandle
+from oxiseq.api.query import Query
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time, to_microseconds, to_text
+from oxiseq.grammar.arguments import faced
 from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
+from oxiseq.languages.reasons.report import SHOWN, Why
+from oxiseq.languages.reasons.told import why_of
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
-from oxiseq.query import Query
+from oxiseq.options.durations import Duration
 from oxiseq.served.registered import AFTER_LOSS, SOON, Registered
 from oxiseq.served.rows import Decoder
 from oxiseq.served.wire import UnreachableError, Wire
@@ -27,6 +30,7 @@ _SLICE: Final = "1s"
 """For so long a thread waits at a time for who iterates asynchronously."""
 
 
+@faced
 class ServedQuery(Registered):
     """A query that is registered with a served store; what stands in `ContinuousQuery`, over the wire.
 
@@ -197,11 +201,12 @@ class ServedQuery(Registered):
 
     # --- looking back -----------------------------------------------------------------------------------
 
-    def why(self, since: Time | None = None, until: Time | None = None) -> str:
-        """Why it matched and why it did not, over the events that the server keeps, for people. Raises OxiseqError."""
-        times = {name: None if t is None else to_text(to_microseconds(t)) for name, t in
-                 (("since", since), ("until", until))}  # fmt: skip
-        return self._wire.send("GET", "queries", self.name, "why", params=times, accept="text/plain").text
+    def why(self, since: Time | None = None, until: Time | None = None, limit: int = SHOWN) -> Why:
+        """Why it matched and why it did not, over the events that the server keeps; see `oxiseq.Query.why`. Raises
+        OxiseqError."""
+        asked: dict[str, Any] = {name: None if t is None else to_text(to_microseconds(t)) for name, t in
+                                 (("since", since), ("until", until))}  # fmt: skip
+        return why_of(self._wire.send("GET", "queries", self.name, "why", params={**asked, "limit": limit}).json())
 
     def explain(self) -> str:
         """What it is compiled to."""

@@ -12,10 +12,11 @@ from typing import Any, Final, Self, TypeVar
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
 
-from oxiseq.continuous import CallbackHandle
-from oxiseq.durations import Duration, duration
+from oxiseq.api.continuous import CallbackHandle
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar.arguments import internal
 from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
+from oxiseq.options.durations import Duration, duration
 from oxiseq.served.wire import UnreachableError, Wire
 
 LOG: Final = logging.getLogger("oxiseq")
@@ -48,6 +49,7 @@ class Registered:
         return value
 
     @property
+    @internal
     def gone(self) -> bool:
         """Whether it has been deleted."""
         try:
@@ -86,6 +88,7 @@ class Registered:
 
     # --- what comes -----------------------------------------------------------------------------------
 
+    @internal
     def listened(self, what: str, timeout: Duration | None) -> Iterator[ServerSentEvent]:
         """Server-sent events of `what` behind `cursor`, whatever becomes of the connection, at most for `timeout` in
         all. Ends when the query is deleted or this object, or the store, is closed. Raises RefusedError, BusyError;
@@ -123,6 +126,7 @@ class Registered:
         if gone is not None and not self.over():
             raise gone
 
+    @internal
     def over(self) -> bool:
         """Whether this object or its store is closed."""
         return self._closed.is_set() or self._wire.closed
@@ -134,6 +138,7 @@ class Registered:
         self._closed.wait(AFTER_LOSS)
         return True
 
+    @internal
     def told_of_loss(self, event: ServerSentEvent) -> None:
         """Raise what an event tells that is not there any more, and put the cursor behind that."""
         told = event.json()
@@ -144,6 +149,7 @@ class Registered:
             self.cursor = int(told["next"]) - 1
             raise DamagedBatchError(f"what {self.name!r} has told", told["first"], told["next"], told["reason"])
 
+    @internal
     def each(self, things: Callable[[], Iterator[T]], callback: Callable[[T], object]) -> CallbackHandle:
         """Call back with each thing on a thread of its own, until this object is closed. Errors are logged."""
 

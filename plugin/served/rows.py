@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode
 
+from oxiseq.api.replay import shape_of
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import offsets
 from oxiseq.engine.events.time import to_microseconds
@@ -17,8 +18,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term, parse_term
 from oxiseq.matches.shape import Block, PositionColumns, Shape
-from oxiseq.query_text import QueryText
-from oxiseq.replay import shape_of
+from oxiseq.options.query_text import QueryText
 
 _DATE_TIME = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 Told = Mapping[str, Any]

@@ -8,16 +8,18 @@ from typing import Any, cast
 
 from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, Triple, parse, parse_query_results
 
-from oxiseq.continuous import CallbackHandle
-from oxiseq.durations import Duration
+from oxiseq.api.continuous import CallbackHandle
+from oxiseq.api.standing.change import Row, Snapshot, StoreChange, Weighed
 from oxiseq.engine.events.time import to_microseconds
+from oxiseq.grammar.arguments import faced
 from oxiseq.journal import UnknownError
+from oxiseq.options.durations import Duration
 from oxiseq.served.registered import SOON, Registered
 from oxiseq.served.rows import term_of
 from oxiseq.served.wire import Wire
-from oxiseq.standing.change import Row, Snapshot, StoreChange, Weighed
 
 
+@faced
 class ServedStanding(Registered):
     """What `store.register(text, "sparql")` answers; as `StandingQuery`, over the wire. `cursor`: the number of the
     last change that has been handed out."""

@@ -6,23 +6,25 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any, Final, Literal, Unpack, overload
 
+from oxiseq.api.query import Query
+from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time
+from oxiseq.grammar.arguments import faced, offered
 from oxiseq.grammar.languages import STANDING, Language
 from oxiseq.journal import ConflictError
 from oxiseq.options import QUERY, as_data, options_for, said
 from oxiseq.options.keywords import QueryKeywords, documented
+from oxiseq.options.query_text import QueryLike, query_text
 from oxiseq.pictures.tables import html_table
-from oxiseq.query import Query
-from oxiseq.query_text import QueryLike, query_text
 from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.query import ServedQuery
 from oxiseq.served.standing import ServedStanding
 from oxiseq.served.stream import ServedStream
 from oxiseq.served.wire import Wire
-from oxiseq.store import Store
 
 
+@faced
 class ServedStore:
     """What `oxiseq.open(folder)` and `oxiseq.open(url)` answer: the face of `Store`, and all that goes through it is
     durable when a method returns. `pyoxigraph.Store`'s methods are there as well, for the knowledge base.
@@ -38,6 +40,10 @@ class ServedStore:
         self._streams: dict[str, ServedStream] = {}
         self._lock = Lock()
         self._closed = False
+
+    def __dir__(self) -> list[str]:
+        behind = (name for name in dir(self._knowledge) if not name.startswith("_") and name not in _OF_MEMORY)
+        return sorted({*offered(self), *behind})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in _OF_MEMORY:

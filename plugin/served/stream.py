@@ -14,14 +14,16 @@ from oxiseq.engine.events.time import Time, to_microseconds, to_text
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.flow.epsparql.stamps import with_start
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.arguments import faced
 from oxiseq.pictures.tables import html_table
 from oxiseq.served.wire import Wire, in_header
-from oxiseq.sources import Events, batches_of
+from oxiseq.sources.sources import Events, batches_of
 
 _N_QUADS: Final = "application/n-quads"
 _KEY: Final = 200
 
 
+@faced
 class ServedStream:
     """Get it by `store.stream(iri)`. What `push` and `extend` return from is durable; each batch is sent under a key of
     its own, so that one that is sent again after a broken connection is stored once."""

@@ -20,7 +20,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.grammar.algebra import Construct
-from oxiseq.late import graphs
+from oxiseq.sources.late import graphs
 from oxiseq.spark.bucket import Outcome
 from oxiseq.spark.work import Work
 

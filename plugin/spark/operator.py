@@ -13,7 +13,6 @@ from typing import Final, Literal
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from oxiseq.durations import Duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import Time
@@ -24,7 +23,8 @@ from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
 from oxiseq.kb_loader import is_path
 from oxiseq.options import QUERY, SOURCES, said
-from oxiseq.query_text import QueryLike, query_text
+from oxiseq.options.durations import Duration
+from oxiseq.options.query_text import QueryLike, query_text
 from oxiseq.spark.answers import AT, LATE, event_columns, schema, value_columns
 from oxiseq.spark.balance import MOST, even_keys
 from oxiseq.spark.decoding import COLUMNS

@@ -18,9 +18,9 @@ from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Ask, Construct, Projection, Query, Select
-from oxiseq.knowledge import kb_store
+from oxiseq.languages.spaseq.shape import spaseq_shape
+from oxiseq.sources.knowledge import kb_store
 from oxiseq.spark.order import Order
-from oxiseq.spaseq.shape import spaseq_shape
 
 
 class Work:

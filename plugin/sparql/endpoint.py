@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from oxiseq.api.store import Store
 from oxiseq.sparql.backend import Backend
 from oxiseq.sparql.description import description
 from oxiseq.sparql.evaluation import Evaluations, as_problem
@@ -18,7 +19,6 @@ from oxiseq.sparql.processes import Processes
 from oxiseq.sparql.querying import Querying
 from oxiseq.sparql.services import Services
 from oxiseq.sparql.settings import SparqlSettings
-from oxiseq.store import Store
 
 QUERY: Final = "/query"
 UPDATE: Final = "/update"

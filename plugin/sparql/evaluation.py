@@ -22,13 +22,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from oxiseq.api.store import ChangeRefusedError
 from oxiseq.journal import FullError
 from oxiseq.sparql.counting import NoRows, RowCounter
 from oxiseq.sparql.lanes import Lane, Ticket, too_busy
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Interrupted, Problem, store_problem, syntax_problem
 from oxiseq.sparql.settings import Limits
-from oxiseq.store import ChangeRefusedError
 
 FIRST = 64 << 10
 """Bytes up to which an answer is collected before anything of it is sent."""

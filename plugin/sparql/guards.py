@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pyoxigraph import DefaultGraph
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.changes.tokens import depth
 from oxiseq.sparql.loading import NOTHING, Loading, loadings, replaced
 from oxiseq.sparql.problems import Problem, syntax_problem
 from oxiseq.sparql.settings import SparqlSettings
-from oxiseq.tokens import depth
 
 _APART = "send each LOAD as an update of its own, or write blanks around each < that stands for less-than"
 _END = "\n\x00"  # never SPARQL, in no string or comment either

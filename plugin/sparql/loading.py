@@ -22,11 +22,11 @@ import httpx
 from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.changes.tokens import Token, tokens
 from oxiseq.engine.rdf import parse
 from oxiseq.sparql.media import rdf_format
 from oxiseq.sparql.problems import Problem, syntax_problem
 from oxiseq.sparql.settings import Limits
-from oxiseq.tokens import Token, tokens
 
 NOTHING: Final = "INSERT DATA {}"
 MOST: Final = 10

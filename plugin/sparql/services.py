@@ -21,8 +21,8 @@ from typing import IO, Final, Protocol, cast
 from pyoxigraph import NamedNode, QueryResultsFormat, QuerySolutions
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.changes.tokens import Token, tokens
 from oxiseq.sparql.problems import Problem
-from oxiseq.tokens import Token, tokens
 
 BLANK: Final = "urn:oxiseq:blank:"
 """Before a blank node's label, outside of its block. Good within one answer."""

@@ -18,8 +18,8 @@ from typing import Any, Final, Protocol
 
 from pyoxigraph import NamedNode, RdfFormat
 
+from oxiseq.api.store import Store
 from oxiseq.sparql.problems import Problem
-from oxiseq.store import Store
 
 FOLDER: Final = "oxiseq-snapshots"
 """In the store's folder."""

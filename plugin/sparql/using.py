@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from oxiseq.changes.tokens import Token, tokens
 from oxiseq.sparql.problems import Problem
-from oxiseq.tokens import Token, tokens
 
 
 def with_using(text: str, default_graphs: Sequence[str], named_graphs: Sequence[str]) -> str:

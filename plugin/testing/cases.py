@@ -15,9 +15,9 @@ from typing import Any, Final
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery, language_of
-from oxiseq.knowledge import Kb
 from oxiseq.languages.registry import front_of
 from oxiseq.options import QUERY, Options, options_for, said_as_data
+from oxiseq.sources.knowledge import Kb
 from oxiseq.testing.errors import TestFileError
 from oxiseq.testing.events import Event, Reader, in_order
 from oxiseq.testing.tables import Table, read_table

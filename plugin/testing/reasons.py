@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oxiseq.grammar.errors import OxiseqError
+from oxiseq.languages.reasons.read import Span, reading_of
+from oxiseq.languages.reasons.report import WhyRequest
+from oxiseq.languages.reasons.text import lines
 from oxiseq.languages.registry import front_of
-from oxiseq.reasons.read import Span, reading_of
-from oxiseq.reasons.report import WhyRequest
-from oxiseq.reasons.text import lines
 from oxiseq.testing.run import Result
 
 

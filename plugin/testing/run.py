@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oxiseq.driving import Driver
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.run.watermarks import AFTER_ALL
+from oxiseq.languages.driving import Driver
 from oxiseq.languages.registry import check_kb, front_of
 from oxiseq.matches.rows import columns_of, row_of
 from oxiseq.testing.cases import Case, Expected, Stand, load_cases

@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 from werkzeug.test import TestResponse
 
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, create_app
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 EX = "http://example.org/"
 STREAM = f"{EX}power"

@@ -12,11 +12,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "server"))
 from http_client import Answer, ask
 from servers import served
 
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 __all__ = ["STREAM", "Answer", "ask", "server"]
 STREAM = "/streams/http%3A%2F%2Fe%2Fs"

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import flask.testing
 import pytest
 
+from oxiseq.api.store import Store
 from oxiseq.server import ServerSettings, Tokens, access, create_app
 from oxiseq.server.access import WrongTokens
 from oxiseq.server.hosts import KnownHosts, client_group
 from oxiseq.sparql import Problem, SparqlEndpoint
-from oxiseq.store import Store
 
 FOREIGN = "http://evil.example"
 UPDATE = "INSERT DATA { <http://e/a> <http://e/p> 1 }"

@@ -16,8 +16,8 @@ from asked_service import EX, LANGUAGES, Asked, asked, eventually, settled
 from pyoxigraph import Store as RdfStore
 
 import oxiseq
-from oxiseq.reopening import NoRoomError
-from oxiseq.store import Store
+from oxiseq.api.reopening import NoRoomError
+from oxiseq.api.store import Store
 
 UPDATE = {"Content-Type": "application/sparql-update"}
 

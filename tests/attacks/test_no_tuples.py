@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import oxiseq
-from oxiseq.left_out import LeftOutWarning
+from oxiseq.sources.left_out import LeftOutWarning
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))

@@ -12,9 +12,9 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from attacked_server import Attacked, attacked
 
+from oxiseq.api.store import Store
 from oxiseq.server import ServerSettings, Serving, create_app
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 pytest.importorskip("httpx", reason="httpx is not installed: pip install 'oxiseq[server]'")
 

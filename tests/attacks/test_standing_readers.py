@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 
 from pyoxigraph import RdfFormat
 
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, Serving, create_app
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 sys.path.append(str(Path(__file__).parents[1] / "live"))
 

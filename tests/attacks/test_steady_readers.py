@@ -16,14 +16,14 @@ from urllib.parse import urlsplit
 import steady_readers
 from asked_service import BEGIN, EX, STREAM
 
+from oxiseq.api.store import Store
 from oxiseq.engine.events.time import to_text
-from oxiseq.first_run import prepare
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.intake import read_batch
 from oxiseq.server import ServerSettings, Serving, create_app
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
+from oxiseq.warmup.first_run import prepare
 
 READERS, EVENTS, PUSHED = 50, 20_000, 1000
 EACH = f"""PREFIX : <{EX}>

@@ -19,13 +19,13 @@ from reference.ceql_totals import is_settled
 from tuple_runs import batches_of
 
 import oxiseq
-from oxiseq.ceql.explain import explain_ceql
 from oxiseq.engine.cea import picking
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.grammar import load
+from oxiseq.languages.ceql.explain import explain_ceql
 
 RANKABLE = CeqlOptions(limits=False, falling_clocks=False, most=10)
 

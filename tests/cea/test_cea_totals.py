@@ -13,7 +13,6 @@ from reference.ceql_totals import TotalsRow, is_settled, totals_of
 from tuple_runs import batches_of
 
 import oxiseq
-from oxiseq.ceql.explain import explain_ceql
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import LimitError
@@ -23,6 +22,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
+from oxiseq.languages.ceql.explain import explain_ceql
 
 COUNTABLE = CeqlOptions(limits=False, falling_clocks=False, most=10)
 

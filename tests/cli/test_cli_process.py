@@ -50,7 +50,7 @@ def test_version_and_help_of_every_command() -> None:
         assert oxiseq(name, "--help").exit_code == 0
 
 
-@pytest.mark.parametrize("missing", ["flask", "werkzeug", "waitress"])
+@pytest.mark.parametrize("missing", ["flask", "werkzeug", "uvicorn", "a2wsgi"])
 def test_serve_without_its_extra_says_what_to_install(missing: str) -> None:
     result = process("serve", code=f"import sys; sys.modules[{missing!r}] = None; {MAIN}")
     assert result.returncode == 1
@@ -110,7 +110,7 @@ def on_terminal(*arguments: object) -> str:
 
 
 def test_whether_kernels_are_compiled_is_looked_up_where_numba_keeps_them(tmp_path: Path) -> None:
-    code = "from oxiseq.first_run import is_compiled; print(is_compiled())"
+    code = "from oxiseq.warmup.first_run import is_compiled; print(is_compiled())"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=True)
@@ -121,8 +121,8 @@ COVERED = """
 import importlib, pkgutil
 import oxiseq.engine.kernels as kernels
 from numba.core.registry import CPUDispatcher
-from oxiseq.first_run import is_compiled
-from oxiseq.warmup import warm_up
+from oxiseq.warmup.first_run import is_compiled
+from oxiseq.warmup.warmup import warm_up
 
 def compiled():
     found = {}

@@ -11,7 +11,7 @@ import pytest
 from cli_files import BEGIN_MICROSECONDS, EVENTS, EX, KB, STREAM, event, oxiseq, payment, query, write
 from pyoxigraph import RdfFormat, Store
 
-from oxiseq import first_run
+from oxiseq.warmup import first_run
 
 
 def rows(*arguments: object, stdin: str | None = None) -> list[dict[str, str]]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from cli_files import BEGIN_MICROSECONDS, KB, STREAM, oxiseq, query, write
 
+from oxiseq.api.query import Query
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import FILE_NAME, Journal
-from oxiseq.query import Query
 
 
 def log(folder: Path) -> Path:

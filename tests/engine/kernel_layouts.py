@@ -35,7 +35,7 @@ from oxiseq.engine.windows import ConjunctiveQuery, Report, Window, WindowRun, c
 from oxiseq.engine.windows.memory import Capacities as Small
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Call, TriplePattern
-from oxiseq.warmup import warm_up
+from oxiseq.warmup.warmup import warm_up
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "ceql"))

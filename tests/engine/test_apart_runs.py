@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from loaded import load
+from moved_runs import moved
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
 from oxiseq.engine.errors import LimitError
@@ -29,7 +30,6 @@ from oxiseq.engine.run import apart
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.shared import Outcome
-from oxiseq.engine.snapshot.saving import restore, restore_runs, save, save_runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.languages.registry import front_of
 from oxiseq.options import Options
@@ -242,19 +242,12 @@ class Drill:
             pair.alone.forget(0)
 
     def move(self) -> None:
-        """All are saved and restored, together or each by itself."""
+        """All are saved and restored."""
         self.take(self.runs.catch_up())
         plans = [pair.together.plan for pair in self.pairs.values()]
-        if self.dice.random() < 0.5:
-            self.runs = restore_runs(save_runs(self.runs, self.terms), plans, self.terms, self.kb)
-            runs = self.runs.registered
-        else:
-            saved = [save(pair.together, self.terms) for pair in self.pairs.values()]
-            self.runs = Runs(self.terms)
-            runs = [restore(data, plan, self.terms, self.kb) for data, plan in zip(saved, plans, strict=True)]
-            for run in runs:
-                self.runs.add(run, run.order.start, bounds="restored")
-        for run, pair in zip(runs, self.pairs.values(), strict=True):
+        bounds = [self.dice.choice([None, "restored"]) for _ in plans]
+        self.runs = moved(self.runs, plans, self.terms, self.terms, self.kb, bounds)
+        for run, pair in zip(self.runs.registered, self.pairs.values(), strict=True):
             pair.together = run
         self.pairs = {pair.together: pair for pair in self.pairs.values()}
 
@@ -451,3 +444,18 @@ def test_a_punctuation_is_no_instant_at_which_rows_go() -> None:
         if time == 1:
             runs.punctuate(STREAMS[0], 100)
     assert [match.time.tolist() for match in found] == [[200]]
+
+
+def test_a_complex_event_query_sleeps_until_its_last_type_comes() -> None:
+    """Events of its first type wait for it, and make matches when one of its last type comes."""
+    terms = TermDictionary()
+    runs = Runs(terms)
+    query = load(f"VOCAB <{E}> SELECT * FROM s WHERE (A AS x ; B AS y) WITHIN 100 EVENTS", "ceql")
+    run = front_of(query).compile(query, terms, StoreKb(Store()), Options())[0]
+    runs.add(run)
+    asleep, found = [], []
+    for time, name in enumerate("AZAAAAB"):
+        batch = encode_events([(time, [Triple(iri("h"), NamedNode(RDF + "type"), iri(name))])], terms)
+        found += [len(each) for outcome in runs.push(STREAMS[0], batch) for each in outcome.matches]
+        asleep.append(runs._apart.behind)
+    assert (asleep[2:], found) == ([1, 1, 1, 1, 0], [5])

@@ -14,7 +14,7 @@ from store_changes import CHANGES, PREFIX, Change
 from test_standing import Bag, bound, made
 
 import oxiseq
-from oxiseq.concerns import MOST, ConcernedKb
+from oxiseq.api.concerns import MOST, ConcernedKb
 from oxiseq.engine.kb import Solution
 
 S = "http://e/s"
@@ -69,7 +69,7 @@ class Counting(ConcernedKb):
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_only_what_it_reads_is_asked_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oxiseq.store.ConcernedKb", Counting)
+    monkeypatch.setattr("oxiseq.api.store.ConcernedKb", Counting)
     language, text = QUERIES[name]
     store = oxiseq.Store()
     store.update(PREFIX + "INSERT DATA { GRAPH :g { :a :p :b } }")

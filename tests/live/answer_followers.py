@@ -8,9 +8,9 @@ from typing import Any
 
 from pyoxigraph import BlankNode, Literal, NamedNode
 
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService
 from oxiseq.live.answer_readers import follow
-from oxiseq.store import Store
 
 _STRING = "http://www.w3.org/2001/XMLSchema#string"
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from live_events import ALARMS, DOORS, POWER, Batch
 
+from oxiseq.api.store import Store
 from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.intake import read_batch
 from oxiseq.live.streams import Pushed
-from oxiseq.store import Store
 
 Rows = list[tuple[int, tuple[str | None, ...]]]
 

@@ -13,6 +13,7 @@ from live_events import BEGIN, EX, POWER, RISES, Batch, batches, power
 from live_services import eventually, live, push, rest, rows
 from profiles import drawn
 
+from oxiseq.api.store import Store
 from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.engine.run.resets import Resets
 from oxiseq.journal import FILE_NAME, FullError, Journal, unpack_matches
@@ -20,7 +21,6 @@ from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.budgets import Budget, BudgetError
 from oxiseq.live.engine import Engine
 from oxiseq.live.live_query import LiveQuery
-from oxiseq.store import Store
 
 FOR_EVER = RISES.replace(" WITHIN 30 SECONDS", "")
 PAIRS = f"VOCAB <{EX}> SELECT x, y FROM ceql WHERE A AS x ; B AS y"

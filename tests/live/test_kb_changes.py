@@ -29,6 +29,7 @@ from live_services import Rows, live, push, rest, rows
 from pyoxigraph import QueryResultsFormat, QuerySolutions
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.api.store import ChangeRefusedError, Store
 from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.engine.kb import Solution
 from oxiseq.journal import FILE_NAME
@@ -36,7 +37,6 @@ from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.worker import Worker
 from oxiseq.sparql.answers import read_answer
-from oxiseq.store import ChangeRefusedError, Store
 
 pytestmark = pytest.mark.xdist_group("kb changes")  # one run to compare the others with
 SECONDS = {"lateness": "3s"}

@@ -15,6 +15,7 @@ import pytest
 from answer_followers import Follower, asked
 from live_services import eventually, live
 
+from oxiseq.api.store import Store
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.standing import Question, Solutions
 from oxiseq.engine.standing import asked as answer_of
@@ -22,7 +23,6 @@ from oxiseq.grammar import QueryError
 from oxiseq.journal import FILE_NAME, ConflictError, CursorError, FullError, UnknownError
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.errors import BoundError
-from oxiseq.store import Store
 
 P = "PREFIX : <http://e/> "
 FRIENDS = P + "SELECT ?who (COUNT(*) AS ?n) WHERE { ?who :knows ?whom } GROUP BY ?who"

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import oxiseq
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, Serving, Tokens, create_app
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 KINDS = ("memory", "folder", "server")
 

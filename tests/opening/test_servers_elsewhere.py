@@ -164,7 +164,7 @@ def test_a_query_is_paused_deleted_and_replaced(tmp_path: Path) -> None:
         assert next(query.wait("60s")).id == 1
         other = store.register(TEXT, name="all", lateness="1s", replace=True)
         assert (other.status["lateness"], "GPM A" in str(other.explain()) or bool(other.explain())) == ("1s", True)
-        assert "A" in other.why()
+        assert [each.gpm for each in other.why().gpms] == ["A"]
         other.delete()
         assert list(other.wait("5s")) == [] and other.closed and store.queries == ()
 

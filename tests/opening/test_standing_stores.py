@@ -13,7 +13,7 @@ import pytest
 from opened_stores import KINDS, opened
 
 import oxiseq
-from oxiseq.standing import StoreChange
+from oxiseq.api.standing import StoreChange
 
 E = "http://e/"
 COUNTS = f"PREFIX : <{E}> SELECT ?who (COUNT(*) AS ?n) WHERE {{ ?who :knows ?whom }} GROUP BY ?who"

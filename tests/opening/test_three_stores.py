@@ -289,3 +289,47 @@ def test_an_epsparql_query_that_names_no_stream(store: Any) -> None:
     store.advance(100_000_000)
     assert [(match["a"].value, match["b"].value) for match in eventually(query, 1)] == [("1", "2")]
     assert query.reads == (S,) and [match.id for match in query.wait("0s")] == [1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_why_is_told_the_same_everywhere(kind: str, tmp_path: Path) -> None:
+    events = [(1_000_000 * t, GRAPH.format(t)) for t in range(1, 5)]
+    asked: dict[str, Any] = {"since": 1_000_000, "until": 5_000_000, "limit": 2}
+    with opened(kind, tmp_path) as store:
+        store.stream(S).keep(100)
+        queries = {name: store.register(text, language=language, **_named(language))
+                   for name, (language, text) in QUERIES.items()}  # fmt: skip
+        store.stream(S).extend(events)
+        for name, (language, text) in QUERIES.items():
+            eventually_seen(queries[name], len(events))
+            told = queries[name].why(**asked)
+            expected = oxiseq.Query(text, language).why({S: events}, **asked, **_named(language))
+            assert told.to_json() == expected.to_json(), name
+            assert str(told) == str(expected)
+            assert [(type(m), m.time, m.bindings, len(m.events)) for m in told.matches] == [
+                (type(m), m.time, m.bindings, len(m.events)) for m in expected.matches
+            ]
+            assert told.to_prov().count("wasDerivedFrom") == expected.to_prov().count("wasDerivedFrom")
+
+
+def _named(language: str) -> dict[str, Any]:
+    return {"stream_names": {"S": S}} if language == "ceql" else {}
+
+
+def eventually_seen(query: Any, count: int) -> None:
+    """So many events have come."""
+    end = time.monotonic() + 60
+    while query.events < count and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def test_completion_offers_what_is_there_and_nothing_that_only_oxiseq_uses(store: Any) -> None:
+    query, standing = store.register(PAIRS), store.register("SELECT * { ?s ?p ?o }", language="sparql")
+    for thing in (store, query, standing, store.stream(S)):
+        names = [name for name in dir(thing) if not name.startswith("_")]
+        assert len(names) == len(set(names)) and all(hasattr(thing, name) for name in names)
+        assert not {"lock", "kb", "receive", "settle", "told_of_loss", "lose", "push_batch", "listened"} & set(names)
+    assert {"query", "update", "load", "quads_for_pattern", "register", "stream"} <= set(dir(store))
+    assert {"wait", "matches", "subscribe", "why", "found"} <= set(dir(query))
+    assert {"snapshot", "changes", "take", "on_change"} <= set(dir(standing))
+    assert {"push", "extend", "keep"} <= set(dir(store.stream(S)))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oxiseq.durations import LONGEST, UNITS, duration, duration_text
 from oxiseq.engine.events.time import to_duration_literal
 from oxiseq.grammar.errors import OxiseqError
+from oxiseq.options.durations import LONGEST, UNITS, duration, duration_text
 
 SIZES = st.integers(0, LONGEST) | st.sampled_from(list(UNITS.values())).flatmap(
     lambda unit: st.integers(0, LONGEST // unit).map(lambda count: count * unit)

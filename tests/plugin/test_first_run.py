@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from oxiseq import first_run
 from oxiseq.engine.kernels import ahead
+from oxiseq.warmup import first_run
 
 
 class Kernel:

@@ -14,8 +14,8 @@ from pyoxigraph import Literal, NamedNode, Quad, Store
 
 import oxiseq
 from oxiseq.cli.app import main
-from oxiseq.knowledge import knowledge_of
 from oxiseq.languages.graphs import MissingGraphWarning, missing_graphs
+from oxiseq.sources.knowledge import knowledge_of
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "attacks"))
 from kb_doors import ask, server

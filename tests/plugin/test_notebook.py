@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oxiseq
+from oxiseq.api.kept import Kept
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.kept import Kept
 
 S = "http://example.org/payments"
 QUERY = f"""

@@ -9,9 +9,9 @@ import pyoxigraph as ox
 import pytest
 
 import oxiseq
+from oxiseq.api.standing.asking import AT_ONCE
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.standing import Question, Solutions, asked
-from oxiseq.standing.asking import AT_ONCE
 
 P = "PREFIX : <http://e/> "
 KNOWS = P + "SELECT ?x ?y WHERE { ?x :knows ?y }"

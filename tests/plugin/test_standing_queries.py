@@ -13,10 +13,10 @@ import pyoxigraph as ox
 import pytest
 
 import oxiseq
+from oxiseq.api.standing.graphs import Constructed
 from oxiseq.engine.errors import LimitError, OxiseqError, QueryError
 from oxiseq.engine.standing.run import StoreRun
 from oxiseq.journal import CursorError
-from oxiseq.standing.graphs import Constructed
 
 E = "http://e/"
 P = f"PREFIX : <{E}> "

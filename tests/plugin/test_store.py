@@ -10,7 +10,7 @@ import pytest
 from live_queries import KB, NAMED, E, S, paid, query
 
 import oxiseq
-from oxiseq.store import _CHANGES
+from oxiseq.api.store import _CHANGES
 
 NAME = ox.NamedNode(E + "name")
 PEOPLE = ox.NamedNode(E + "people")

@@ -356,7 +356,7 @@ def test_nothing_is_done_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     store = oxiseq.Store()
     listening = store.listen(lambda _: None)
     listening.close()
-    monkeypatch.setattr("oxiseq.store.carried_out", None)
+    monkeypatch.setattr("oxiseq.api.store.carried_out", None)
     store.update(INSERT)
     store.load(b"", ox.RdfFormat.TURTLE)
     assert len(store) == 1

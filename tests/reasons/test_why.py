@@ -13,8 +13,8 @@ from profiles import drawn
 from pyoxigraph import Dataset, RdfFormat, parse
 
 import oxiseq
-from oxiseq.reasons import working
-from oxiseq.reasons.report import Near, Why
+from oxiseq.languages.reasons import working
+from oxiseq.languages.reasons.report import Near, Why
 
 EX = "http://example.org/"
 WINDOW = 4

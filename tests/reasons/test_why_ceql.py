@@ -15,7 +15,7 @@ from profiles import drawn
 from pyoxigraph import Dataset, RdfFormat, parse
 
 import oxiseq
-from oxiseq.reasons.report import Reason, Why
+from oxiseq.languages.reasons.report import Reason, Why
 
 V = "http://example.org/"
 TYPES = ("A", "B", "C")

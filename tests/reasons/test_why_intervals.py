@@ -10,7 +10,7 @@ from profiles import drawn
 from pyoxigraph import Dataset, RdfFormat, parse
 
 import oxiseq
-from oxiseq.reasons.report import Reason, Why
+from oxiseq.languages.reasons.report import Reason, Why
 
 E = "http://example.org/"
 PREFIX = f"PREFIX : <{E}>\n"

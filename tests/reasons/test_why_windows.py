@@ -13,7 +13,7 @@ from profiles import drawn
 from pyoxigraph import Dataset, NamedNode, RdfFormat, parse
 
 import oxiseq
-from oxiseq.reasons.report import Reason, Why
+from oxiseq.languages.reasons.report import Reason, Why
 
 E = "http://example.org/"
 RANGE = 3

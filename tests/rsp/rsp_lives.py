@@ -17,9 +17,9 @@ from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.languages.rsp.shape import rsp_shape
 from oxiseq.matches.match import Match
 from oxiseq.options import said
-from oxiseq.rsp.shape import rsp_shape
 
 Row: TypeAlias = tuple[int, int | None, int | None, tuple[tuple[str, str], ...]]
 

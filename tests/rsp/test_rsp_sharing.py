@@ -13,6 +13,7 @@ import numpy as np
 from failing_kb import FailingKb
 from hypothesis import given
 from hypothesis import strategies as st
+from moved_runs import moved
 from profiles import drawn
 from pyoxigraph import QuerySolutions, RdfFormat, Store, parse
 
@@ -25,7 +26,6 @@ from oxiseq.engine.rsp.joint import JointAnswers, Part
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import Runs
-from oxiseq.engine.snapshot.saving import restore_runs, save_runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.render_rsp import render_rsp as render
@@ -264,7 +264,7 @@ class Drill:
         self.moved = True
         plans = [run.plan for run, _ in self.runs]
         self.sides = tuple(
-            restore_runs(save_runs(side, self.terms), plans, self.terms, self.kb) for side in self.sides
+            moved(side, plans, self.terms, self.terms, self.kb) for side in self.sides
         )
         for run in self.sides[1].registered:
             assert isinstance(run, RspRun)

@@ -6,8 +6,8 @@ import json
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from oxiseq.api.store import Store
 from oxiseq.sparql import Limits, Request, Response, SparqlEndpoint, SparqlSettings
-from oxiseq.store import Store
 
 DATA = """
 INSERT DATA {

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from http_client import ask
 
+from oxiseq.api.store import Store
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, Serving, create_app
 from oxiseq.server.app import Answers
 from oxiseq.sparql import SparqlEndpoint, SparqlSettings
-from oxiseq.store import Store
 
 NO_OXIGRAPH = "the package oxigraph (the real server) is not installed"
 

@@ -13,12 +13,12 @@ import pytest
 from http_client import ask
 from servers import served
 
-from oxiseq.first_run import prepare
+from oxiseq.api.store import Store
 from oxiseq.journal import Journal
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
+from oxiseq.warmup.first_run import prepare
 
 EX = "http://example.org/"
 POWER = f"/streams/{quote(f'{EX}power', safe='')}"

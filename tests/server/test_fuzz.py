@@ -8,8 +8,8 @@ from asking import DATA, limited
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oxiseq.api.store import Store
 from oxiseq.sparql import Interrupted, Request, Response, SparqlEndpoint
-from oxiseq.store import Store
 
 PIECES = st.sampled_from(
     ["SELECT", "*", "{", "}", "?s", "?p", "?o", "ASK", "CONSTRUCT", "WHERE", "INSERT", "DELETE", "DATA", "GRAPH",

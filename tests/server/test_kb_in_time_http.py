@@ -13,11 +13,11 @@ import pytest
 from http_client import ask
 from servers import served
 
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "live"))
 from live_services import rest, rows

@@ -16,6 +16,7 @@ import pytest
 from http_client import Answer, ask
 from servers import served
 
+from oxiseq.api.store import Store
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.open import write_events
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -26,7 +27,6 @@ from oxiseq.live.api.openapi import SCHEMAS
 from oxiseq.live.api.routes import ROUTES
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 EX = "http://example.org/"
 STREAM = f"{EX}power"

@@ -14,14 +14,14 @@ from servers import served
 from test_live_http import EX, JSON, PATH, SPASEQ, STREAM, TURTLE, server, told
 
 import oxiseq
+from oxiseq.api.store import Store
+from oxiseq.languages.reasons.read import Span
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.past import Past
-from oxiseq.reasons.read import Span
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlEndpoint, SparqlSettings
 from oxiseq.sparql.settings import Limits
-from oxiseq.store import Store
 
 HOMES = f"{EX}homes"
 RISES = f"""PREFIX : <{EX}>

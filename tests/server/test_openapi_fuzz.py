@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.intake import EVENTS, GRAPHS
 from oxiseq.server import ServerSettings, create_app
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: pip install --group test")
 

@@ -23,11 +23,11 @@ from servers import ours, served
 from test_upstream_live import EX, NAMED, PAID, TURTLE, in_front, people
 
 from benchmarks.browser import browser, complaints, hosts, missing, open_page, show, until, value
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlEndpoint, SparqlSettings
-from oxiseq.store import Store
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver

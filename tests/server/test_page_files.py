@@ -7,12 +7,12 @@ from importlib.resources import files
 
 import pytest
 
+from oxiseq.api.store import Store
 from oxiseq.page import asset
 from oxiseq.page.assets import _all
 from oxiseq.server import ServerSettings, Tokens, create_app
 from oxiseq.sparql import SparqlEndpoint, SparqlSettings
 from oxiseq.sparql.upstream import Upstream
-from oxiseq.store import Store
 
 CLOSED = ServerSettings(tokens=Tokens(read="r", write="w"))
 

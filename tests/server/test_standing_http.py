@@ -13,11 +13,11 @@ import pytest
 from http_client import Answer, ask
 from servers import served
 
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 P = "PREFIX : <http://e/> "
 KNOWS = P + "SELECT ?who ?whom WHERE { ?who :knows ?whom }"

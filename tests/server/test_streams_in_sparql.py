@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, QueryResultsFormat, Variable, parse_query_results
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.sparql import Limits, Request, Response, SparqlEndpoint, SparqlSettings
 from oxiseq.sparql.services import blocks, inner_text, with_values
-from oxiseq.store import Store
 
 EX = "http://example.org/"
 TRADES, QUOTES = f"{EX}trades", f"{EX}quotes"

@@ -15,7 +15,7 @@ import pytest
 from http_client import Answer, ask
 from servers import NO_OXIGRAPH, ours, oxigraph_program, real, served
 
-from oxiseq.first_run import prepare
+from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.remote import RemoteKnowledge
@@ -24,7 +24,7 @@ from oxiseq.sparql.answers import read_answer
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.settings import Limits
 from oxiseq.sparql.upstream import RemoteKb, Upstream, UpstreamError
-from oxiseq.store import Store
+from oxiseq.warmup.first_run import prepare
 
 EX = "http://example.org/"
 PAID = f"/streams/{quote(f'{EX}paid', safe='')}"

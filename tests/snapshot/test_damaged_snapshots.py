@@ -12,15 +12,13 @@ from engine_runs import Driven, Reading, query
 
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import OxiseqError, SnapshotError
-from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run import fingerprints
 from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot import container
 from oxiseq.engine.snapshot.container import pack, unpack
-from oxiseq.engine.snapshot.saving import restore, restore_runs, save, save_runs
+from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 
@@ -68,7 +66,7 @@ def test_it_says_what_is_wrong(small: bytes, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(SnapshotError, match="another query"):
         restored(small, query("A; B", "WITHIN PT0.00001S SLIDING", A="KEYED", B="KEYED FILTER(?bv >= ?av)"))
     with pytest.raises(SnapshotError, match="another version"):
-        restored(pack({"kind": "one run", "plan": fingerprint(Driven(TEXT).plan), "state": {}, "terms": {}}))
+        restored(pack({"plan": fingerprint(Driven(TEXT).plan), "state": {}, "terms": {}}))
     monkeypatch.setattr(container, "FORMAT", container.FORMAT + 1)
     with pytest.raises(SnapshotError, match="is of format"):
         restored(small)
@@ -79,21 +77,11 @@ def test_spaces_make_no_other_query(small: bytes) -> None:
     assert restored(small, TEXT.replace(" ", "  ").replace("# ", "#")).events == 3
 
 
-def test_a_run_is_no_store_and_one_language_not_the_other(small: bytes) -> None:
+def test_one_language_is_not_the_other(small: bytes) -> None:
     driven = Driven(TEXT)
-    runs = Runs(driven.terms)
-    runs.add(driven.run)
     tuples = compile_ceql(load("VOCAB <http://e/> SELECT * FROM s1 WHERE A; B", "ceql"))
-    store = save_runs(runs, driven.terms)
-    with pytest.raises(SnapshotError, match="of a store's runs, not of one run"):
-        restored(store)
-    with pytest.raises(SnapshotError, match="of one run, not of a store's runs"):
-        restore_runs(small, [driven.plan], driven.terms, driven.kb)
-    with pytest.raises(SnapshotError, match="of 1 queries, not 2"):
-        restore_runs(store, [driven.plan, driven.plan], driven.terms, driven.kb)
-    for plan in (tuples, compile_query(load(query("A")), driven.terms)):
-        with pytest.raises(SnapshotError, match="another query"):
-            restore_runs(store, [plan], driven.terms, driven.kb)
+    with pytest.raises(SnapshotError, match="another query"):
+        restore(small, tuples, driven.terms)
     with pytest.raises(SnapshotError, match="another query"):
         restore(save(TupleRun(tuples, TermDictionary()), TermDictionary()), driven.plan, driven.terms, driven.kb)
 

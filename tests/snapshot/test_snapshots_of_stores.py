@@ -14,6 +14,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 from loaded import load
+from moved_runs import moved
 from pyoxigraph import BlankNode, NamedNode, Quad, Store
 from saved_runs import crowded
 
@@ -31,7 +32,6 @@ from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.run.tuples import TupleRun
-from oxiseq.engine.snapshot.saving import restore_runs, save_runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Given = list[tuple[object, ...]]
@@ -63,11 +63,10 @@ class World:
 
     def move(self, terms: TermDictionary) -> None:
         """Go on as another process would, over the same KB."""
-        data = save_runs(self.runs, self.terms)
         store = Store()
         store.extend(self.store)
-        self.terms, self.store, self.kb = terms, store, StoreKb(store)
-        self.runs = restore_runs(data, [self.plan(text) for text in self.texts], terms, self.kb)
+        old, self.terms, self.store, self.kb = self.terms, terms, store, StoreKb(store)
+        self.runs = moved(self.runs, [self.plan(text) for text in self.texts], old, terms, self.kb)
 
     def push(self, stream: str, events: list[tuple[int, str]]) -> Given:
         return self.given([*self.runs.push(stream, encode_events(events, self.terms)), *self.runs.catch_up()])
@@ -93,14 +92,16 @@ class World:
         return []
 
     def given(self, outcomes: list[Outcome]) -> Given:
-        """Blank nodes by order of appearance in the step."""
-        number, blanks, found = {run: i for i, run in enumerate(self.runs.registered)}, {}, []
+        """Blank nodes of events by order of appearance in what a query finds, those of the KB by their labels."""
+        number, found = {run: i for i, run in enumerate(self.runs.registered)}, []
+        of_kb = {term: f"_:of the KB {label}" for label, term in self.terms.kb_blanks.items()}
         for outcome in sorted(outcomes, key=lambda outcome: number[outcome.run]):
             assert outcome.error is None
             matches: list[object] = []
+            blanks: dict[int, str] = {}
             for batch in outcome.matches:
                 if isinstance(batch, MatchBatch):
-                    columns = [[self.text(i, blanks) for i in row] for row in batch.values.tolist()]
+                    columns = [[self.text(i, of_kb, blanks) for i in row] for row in batch.values.tolist()]
                     matches += zip(batch.time.tolist(), columns, strict=True)
                     matches += [batch.ends.tolist(), batch.event_letter.tolist(), batch.event_time.tolist()]
                 else:
@@ -109,9 +110,11 @@ class World:
             found.append((number[outcome.run], matches, late))
         return found
 
-    def text(self, term: int, blanks: dict[str, str]) -> str:
+    def text(self, term: int, of_kb: dict[int, str], blanks: dict[int, str]) -> str:
         text = self.terms.text(term) if term else ""
-        return blanks.setdefault(text, f"_:{len(blanks)}") if text.startswith("_:") else text
+        if not text.startswith("_:"):
+            return text
+        return of_kb.get(term) or blanks.setdefault(term, f"_:{len(blanks)}")
 
     @property
     def counters(self) -> list[tuple[object, ...]]:

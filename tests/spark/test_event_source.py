@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "server"))
 from http_client import ask
 from servers import served
 
+from oxiseq.api.store import Store
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import unpack_events
 from oxiseq.live import LiveService, LiveSettings
@@ -29,7 +30,6 @@ from oxiseq.server import ServerSettings
 from oxiseq.spark import EventSource, match
 from oxiseq.spark.source import Folder, Part, ServedStream, SourceError
 from oxiseq.sparql import SparqlEndpoint
-from oxiseq.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

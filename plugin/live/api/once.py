@@ -85,7 +85,7 @@ ROUTES: Final = (
         "POST", "/query", once, "queryOnce",
         "Run a query over streams (SPAseq, CEQL, EP-SPARQL) once over the events that are kept (SPARQL queries are "
         "sent here too, with their own media types; see GET for those that are followed).", parameters_of(QUERY),
-        bodies=tuple(MEDIA_TYPES),
+        bodies=tuple(MEDIA_TYPES), reading=True,
         answers={200: Answer("Its matches.", tuple(_FORMATS)), 503: Answer("The time limit is reached.", ())},
     ),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import QueryError, load
+from oxiseq.languages.reasons.read import Span
 from oxiseq.languages.registry import MEDIA_TYPES
 from oxiseq.live.api.problems import as_problem, query_problem
 from oxiseq.live.api.queries import NAME
@@ -16,7 +17,6 @@ from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, natural,
 from oxiseq.live.made_of import made_of
 from oxiseq.live.past import Past, Told
 from oxiseq.options import OPTIONS
-from oxiseq.reasons.read import Span
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.media import wanted
 from oxiseq.sparql.messages import Response

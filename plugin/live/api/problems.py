@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Literal
 
+from oxiseq.api.store import ChangeRefusedError
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import Finding, QueryError, parse
 from oxiseq.grammar.languages import STANDING, Language
@@ -20,10 +21,9 @@ from oxiseq.journal import (
 )
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError
-from oxiseq.query_text import QueryText
+from oxiseq.options.query_text import QueryText
 from oxiseq.sparql.problems import Place, Problem
 from oxiseq.sparql.upstream import UpstreamError
-from oxiseq.store import ChangeRefusedError
 
 
 def as_problem(error: OxiseqError) -> Problem:

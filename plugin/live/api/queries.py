@@ -13,7 +13,6 @@ from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.languages import STANDING, Language
-from oxiseq.knowledge import knowledge_of
 from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import MEDIA_TYPES, front_of
 from oxiseq.live.api.in_address import in_address, parameters_of
@@ -22,6 +21,7 @@ from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_res
 from oxiseq.live.options import DOORS, options_of
 from oxiseq.live.queries import QueryStatus
 from oxiseq.options import OPTIONS, options_for
+from oxiseq.sources.knowledge import knowledge_of
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 

@@ -1,0 +1,123 @@
+"""Between streams and queries: what is pushed reaches every query that reads it, and what they find is handed on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyoxigraph import Triple
+
+from oxiseq.api.exchange import Exchange
+from oxiseq.api.kept import Kept
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.run.run import Run
+from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.run.shared import Outcome
+from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.matches.match import Match
+
+if TYPE_CHECKING:
+    from oxiseq.api.continuous import ContinuousQuery
+
+    AnyQuery: TypeAlias = ContinuousQuery
+
+
+class Feed:
+    """The registered queries of a store, behind its lock. `push(iri, match)` pushes a result to its stream.
+
+    An error of one query is raised after all the others have seen the events.
+    """
+
+    def __init__(self, terms: TermDictionary, push: Callable[[str, Match], None]) -> None:
+        self.lock = threading.RLock()
+        self.arrived = threading.Condition(self.lock)
+        """Told whenever matches have come, or events that wait."""
+        self._runs = Runs(terms)
+        self._exchange = Exchange(push)
+        self._queries: dict[Run, AnyQuery] = {}
+        self._last_push: dict[str, float] = {}
+        self._kept: dict[str, Kept] = {}
+        self._terms = terms
+
+    @property
+    def queries(self) -> tuple[AnyQuery, ...]:
+        """Those registered, in that order."""
+        return tuple(self._queries.values())
+
+    def add(self, run: Run, query: AnyQuery, start: int | None) -> None:
+        """Events go to `query` from now on."""
+        self._queries[run] = query
+        self._runs.add(run, start)
+
+    def push(self, stream: str, batch: EventBatch) -> None:
+        """Events of a stream, in order of arrival."""
+        with self.lock:
+            self._last_push[stream] = time.monotonic()
+            if stream in self._kept:
+                self._kept[stream].add(batch)
+            self._hand_on(self._runs.push(stream, batch), stream)
+
+    def keep(self, stream: str, most: int) -> None:
+        """Keep so many of the newest events of a stream from now on; none for 0."""
+        with self.lock:
+            if most == 0:
+                self._kept.pop(stream, None)
+            elif stream in self._kept:
+                self._kept[stream].trim(most)
+            else:
+                self._kept[stream] = Kept(self._terms, most)
+
+    def kept(self, stream: str) -> list[tuple[int, tuple[Triple, ...]]] | None:
+        """(time in µs, triples) of the events that are kept, in order of arrival; None where none are to be."""
+        with self.lock:
+            kept = self._kept.get(stream)
+            return None if kept is None else kept.events()
+
+    def punctuate(self, stream: str, until: int) -> None:
+        """No event of `stream` before `until` (µs) will come."""
+        with self.lock:
+            self._hand_on(self._runs.punctuate(stream, until))
+
+    def keep_answers(self, run: Run) -> None:
+        """The KB is about to change: instants up to the newest one so far keep the answers of now."""
+        with self.lock:
+            self.catch_up(run)
+            self._runs.keep_answers(run)
+
+    def catch_up(self, run: Run) -> None:
+        """Hand a query what has not concerned it so far, so that its state, counters and late events are those of
+        now."""
+        with self.lock:
+            if outcomes := self._runs.catch_up(run):
+                self._hand_on(outcomes)
+
+    def settle(self, run: Run, until: int = BEFORE_ALL) -> None:
+        """A query takes all that has been pushed as complete, and all before `until` (µs)."""
+        with self.lock:
+            self._hand_on(self._runs.settle(run, until))
+
+    def close(self, run: Run) -> None:
+        """End a query: its streams count as ended, so trailing negations are decided; then it is forgotten."""
+        with self.lock:
+            outcomes = self._runs.close(run)
+            self._runs.remove(run)
+            self._hand_on(outcomes, forget=run)
+
+    def last_push(self, streams: tuple[str, ...]) -> float:
+        """When events came last to one of the streams (monotonic clock); long ago if they never did."""
+        return max((self._last_push.get(stream, 0.0) for stream in streams), default=0.0)
+
+    def _hand_on(self, outcomes: list[Outcome], stream: str = "", forget: Run | None = None) -> None:
+        with self._exchange:
+            for outcome in outcomes:
+                query = self._queries[outcome.run]
+                query.receive(outcome.stream or stream, outcome.late, outcome.matches, self._exchange)
+            if forget is not None:
+                del self._queries[forget]
+            self.arrived.notify_all()
+        for outcome in outcomes:
+            if outcome.error is not None:
+                raise outcome.error

@@ -1,0 +1,154 @@
+"""A running query as a notebook shows it: its counts and newest matches, drawn anew while events come.
+
+    query ─(looked at every so often, on a thread)─▶ HTML ─▶ IPython.display's DisplayHandle.update
+
+Pushing does no more than note the newest matches of a push; nothing is drawn there. IPython is asked only when a
+notebook shows the view, so it is no dependency.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from oxiseq.grammar.errors import ArgumentValueError
+from oxiseq.matches.match import short
+from oxiseq.matches.matches import moments
+from oxiseq.matches.rows import EVENTS, Cell, Times, cell_text, row_of
+from oxiseq.matches.shape import Block
+from oxiseq.pictures.timeline import timeline
+
+if TYPE_CHECKING:
+    from oxiseq.api.continuous import ContinuousQuery
+
+EVERY: Final = 0.5
+"""Seconds between looks."""
+MATCHES: Final = 20
+"""Matches that are shown."""
+
+
+class Handle(Protocol):
+    """IPython's DisplayHandle: a place in a notebook whose content can be replaced."""
+
+    def update(self, shown: Any, /) -> None:
+        """Show something else there."""
+        ...
+
+
+class Shown:
+    """HTML as it was at one moment."""
+
+    def __init__(self, html: str) -> None:
+        self._html = html
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+
+class LiveView:
+    """Get it by `query.live()`. A notebook that shows it goes on drawing it until `stop()`, or the query's end.
+
+    Where there is no notebook, `html()` is how it stands now. Matches that it shows are not taken from
+    `query.wait()`.
+    """
+
+    def __init__(self, query: ContinuousQuery, every: float, most: int) -> None:
+        if not 0 <= most <= sys.maxsize:
+            raise ArgumentValueError(f"matches is how many are shown, 0 or more, not {most}")
+        if not 0 < every <= threading.TIMEOUT_MAX:
+            raise ArgumentValueError(f"every is a number of seconds above 0, not {every!r}")
+        self._query = weakref.ref(query)  # a store that nobody holds is to be closed at once
+        self._every = every
+        self._recent: deque[tuple[Mapping[str, Sequence[int]], dict[str, str]]] = deque(maxlen=most)
+        self._lock = threading.Lock()
+        self._ending = threading.Event()
+
+    # --- the query's side ---------------------------------------------------------------------------
+
+    def receive(self, block: Block) -> None:
+        """Note the newest of the matches of a push, as text: their terms may be freed later."""
+        for i in range(max(0, len(block) - (self._recent.maxlen or 0)), len(block)):
+            found = block.match(i)
+            cells = {name: _short(cell) for name, cell in row_of(found).items() if not name.startswith(EVENTS)}
+            with self._lock:
+                self._recent.append((moments(found), cells))
+
+    # --- the notebook's side ------------------------------------------------------------------------
+
+    def html(self) -> str:
+        """How it stands."""
+        query = self._query()
+        if query is None:
+            return "<p>the query is gone</p>"
+        with self._lock:
+            recent = list(self._recent)
+        state = "ended" if query.closed else "stopped" if self._ending.is_set() else "running"
+        at = datetime.now(UTC).strftime("%H:%M:%S UTC")
+        facts = f"{query.events:,} events, {query.late:,} late, {query.found:,} matches"
+        drawn = timeline([moment for moment, _ in recent], query.found, "newest") if recent else ""
+        return f"<div><p><b>{state}</b> at {at}: {facts}</p>{drawn}{_table([cells for _, cells in recent])}</div>"
+
+    def show(self, handle: Handle) -> None:
+        """Keep a place up to date, on a thread of its own; if the place fails, no longer."""
+        threading.Thread(target=self._keep_up, args=(handle,), name="oxiseq-live-view", daemon=True).start()
+
+    def stop(self) -> None:
+        """Draw once more, and no more; the query goes on."""
+        self._ending.set()
+        query = self._query()
+        if query is not None:
+            query.unwatch(self)
+
+    def _keep_up(self, handle: Handle) -> None:
+        seen: tuple[int, ...] | None = None
+        over = False
+        while not over:
+            over = self._ending.wait(self._every) or self._gone()
+            now = self._now()
+            if now != seen or over:
+                seen = now
+                try:
+                    handle.update(Shown(self.html()))
+                except Exception:  # whatever a notebook raises whose kernel or page is gone
+                    return
+
+    def _gone(self) -> bool:
+        query = self._query()
+        return query is None or query.closed
+
+    def _now(self) -> tuple[int, ...]:
+        query = self._query()
+        return () if query is None else (query.events, query.late, query.found)
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def _ipython_display_(self) -> None:
+        display = import_module("IPython.display").display  # only a notebook calls this
+        self.show(display(Shown(self.html()), display_id=True))
+
+    def __repr__(self) -> str:
+        query = self._query()
+        return "<LiveView: gone>" if query is None else f"<LiveView: {query.events} events, {query.found} matches>"
+
+
+def _short(cell: Cell) -> str:
+    return short(cell) if cell is not None and not isinstance(cell, Times | int) else cell_text(cell)
+
+
+def _table(rows: list[dict[str, str]]) -> str:
+    """The newest first, a column for each name."""
+    if not rows:
+        return ""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [names, *([row.get(name, "") for name in names] for row in reversed(rows))]
+    cells = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in line)
+             for tag, line in zip(("th", *["td"] * len(rows)), lines, strict=True))  # fmt: skip
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"

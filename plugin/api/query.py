@@ -1,0 +1,153 @@
+"""`oxiseq.Query`: a query and all that can be done with it; `oxiseq.run`, its shorthand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from types import MappingProxyType
+from typing import Any, Unpack
+
+from oxiseq.api.replay import answered, checked_names, shape_of
+from oxiseq.api.what_if import WhatIf, difference
+from oxiseq.grammar.arguments import public
+from oxiseq.grammar.translating import translated_text
+from oxiseq.languages.explanation import Explanation
+from oxiseq.languages.reasons.read import reading_of
+from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.registry import FRONTS, check_kb
+from oxiseq.matches.matches import Matches
+from oxiseq.options import HISTORY, QUERY, SOURCES, said
+from oxiseq.options.keywords import RunKeywords, WhyKeywords, documented
+from oxiseq.options.query_text import QueryLike, QueryText, query_text
+from oxiseq.sources.knowledge import Kb
+
+
+@public
+class Query(QueryText):
+    """A query: its text in one of the languages, and what can be done with it.
+
+    It does not change, can be pickled, and equals each query of the same text and language. The text is parsed when
+    that is first needed: `check` tells what is wrong with it, all else raises QueryError.
+
+    >>> from oxiseq import Query
+    >>> query = Query("VOCAB <http://e/> SELECT x, y FROM S WHERE Low AS x; High AS y WITHIN 1 HOUR", "ceql")
+    >>> query.language, query.variables, dict(query.streams)
+    ('ceql', ('x', 'y'), {'S': 'http://e/S'})
+    >>> Query("VOCAB <http://e/> SELECT z FROM S WHERE Low AS x", "ceql").check()[0].hint
+    'WHERE has Low, x'
+    """
+
+    @property
+    def streams(self) -> Mapping[str, str]:
+        """The streams that it reads: its name for it → IRI. An EP-SPARQL query that names none reads any, and has none
+        here. Raises QueryError."""
+        return MappingProxyType(dict(shape_of(self)[1]))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names that its matches can have, in order. Raises QueryError."""
+        return shape_of(self)[0].variables
+
+    def explain(self, kb: Kb = None, *, rules: Sequence[QueryLike] = ()) -> Explanation:
+        """What it is compiled to: `str`, `json()`, `dot()`, `svg()`; notebooks show the picture. With `kb` the GRAPH
+        patterns of a SPAseq query are asked, so that their rows can be told; `rules` as in `run`.
+
+        Raises QueryError, KbError.
+        """
+        front = FRONTS[self.language]
+        check_kb(front, kb)
+        return front.explain(self.algebra, kb, said(self.language, {"rules": rules}).rules)
+
+    def translate(self, language: str) -> Query:
+        """The query in another language; comments above its text say on which events it means the same.
+
+        Raises QueryError, with the place, where the other language cannot say it; OxiseqError for a language that is
+        not known.
+
+        >>> from oxiseq import Query
+        >>> print(Query("VOCAB <http://e/> SELECT * FROM S WHERE A", "ceql").translate("spaseq"))
+        # means the same where no two events have the same time, and each is one node with one type and
+        # at most one value per attribute
+        PREFIX : <http://e/>
+        SELECT *
+        FROM STREAM S <http://e/S>
+        WHERE {
+          SEQ(A)
+          DEFINE GPM A ON S {
+            ?A a :A .
+          }
+        }
+        <BLANKLINE>
+        """
+        return Query.of(translated_text(self.algebra, language), language)
+
+    @documented(QUERY, SOURCES)
+    def run(self, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[RunKeywords]) -> Matches:
+        """Answer it over whole streams; see `oxiseq.run`."""
+        return answered(self, streams, kb, options)
+
+    @documented(QUERY, SOURCES, HISTORY)
+    def why(self, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[WhyKeywords]) -> Why:
+        """Why it matches or does not, over whole streams as `run` takes them.
+
+        Only events from `since` to before `until` are looked at, as if there were no others. Of a query over windows it
+        is told of one instant, that at which it comes furthest; `at` says which to look at. It runs the query's
+        beginnings and variants of them: allow for some ten times the query's own time, more for a long formula of CEQL.
+        Raises QueryError, EventError, KbError, LimitError.
+        """
+        front = FRONTS[self.language]
+        query = self.algebra
+        check_kb(front, kb)
+        chosen = said(self.language, options, (QUERY, SOURCES, HISTORY), checked_names(streams))
+        return front.why(query, streams, kb, chosen, WhyRequest(reading_of(chosen), chosen.limit))
+
+    @documented(QUERY, SOURCES)
+    def compare(
+        self, other: QueryLike, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[RunKeywords]
+    ) -> WhatIf:
+        """What `other`, a draft for instance, gains and loses against this query over the same whole streams (no
+        iterators: they are read twice). A text is in this query's language, if no file's ending says another.
+
+        A stream that neither reads is left out, with a warning. Raises QueryError, EventError, KbError; OxiseqError
+        where the answers have nothing in common.
+        """
+        draft = query_text(other)
+        if not isinstance(other, QueryText) and not draft.name:
+            draft = query_text(other, self.language)
+        chosen = said(self.language, options, (QUERY, SOURCES), checked_names(streams))
+        return difference(draft, self, streams, kb, chosen)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+@documented(QUERY, SOURCES)
+@public
+def run(
+    query: QueryLike, streams: Mapping[str, Any], kb: Kb = None, language: str | None = None,
+    **options: Unpack[RunKeywords],
+) -> Matches:  # fmt: skip
+    """Answer a query over whole streams; when they end they are closed (trailing negations are decided).
+
+    `query`: a text, a path or a `Query`; `language`: where neither the file's ending nor the query says it.
+    `streams`: IRI (or the name that the query gives it) → file, or (time, graph) pairs, time in microseconds
+    or as datetime. A stream that the query does not read is left out, with a warning.
+
+    With CEQL a stream may also be a table of tuple events: a CSV, Arrow or Parquet file, a pyarrow Table
+    or a pandas DataFrame, with a column for the time, one for the type and one per attribute.
+    Queries over windows (RSP-QL, SPECTRA, RSEP-QL) answer rows at instants; those of event patterns have a `start` and
+    an `end`. With EP-SPARQL an event may also be (start, end, graph), and a query that names no stream reads all that
+    are given.
+
+    Warns (MissingGraphWarning) of a GRAPH that the KB does not have.
+    Raises QueryError, EventError, KbError, OxiseqError.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
+    >>> [(match.at_us, match["paid"].value) for match in oxiseq.run(text, {"S": [(1, payment), (2, payment)]})]
+    [(1, '5'), (2, '5')]
+    """
+    return answered(query_text(query, language), streams, kb, options)

@@ -1,0 +1,55 @@
+"""A query over streams that are given whole, as files, tables or lists."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from oxiseq.engine.errors import ArgumentTypeError
+from oxiseq.languages.graphs import MissingGraphWarning, missing_graphs
+from oxiseq.languages.language import Front
+from oxiseq.languages.registry import FRONTS, check_kb
+from oxiseq.matches.matches import Matches
+from oxiseq.matches.shape import Shape
+from oxiseq.options import QUERY, SOURCES, Options, said
+from oxiseq.options.query_text import QueryText
+from oxiseq.sources.knowledge import Kb, knowledge_of, opened
+from oxiseq.sources.warned import warn_caller
+
+_ANY: Final = ("any stream",)
+"""What an EP-SPARQL query that names no stream reads, when it is not known what there is."""
+
+
+def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mapping[str, Any]) -> Matches:
+    """All matches; `given`: the caller's options. Warnings are about the caller of who calls this.
+
+    Raises QueryError, EventError, KbError, OxiseqError.
+    """
+    front: Front[Any] = FRONTS[query.language]
+    algebra = query.algebra
+    check_kb(front, kb)
+    options = said(query.language, given, (QUERY, SOURCES), checked_names(streams))
+    if front.asks_kb:
+        kb = opened(kb)
+    replay = front.replay(algebra, kb, options)
+    if front.asks_kb:
+        for lint in missing_graphs(algebra, query.text, knowledge_of(kb), options.rules):
+            warn_caller(f"{lint.message}: {lint.hint}", MissingGraphWarning)
+    front.prepare()
+    for name, events in streams.items():
+        replay.attach(name, events, options.on_error, options.time_predicate)
+    return replay.matches()
+
+
+def checked_names(streams: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of the streams. Raises OxiseqError where they are no mapping."""
+    if not isinstance(streams, Mapping):
+        raise ArgumentTypeError("streams are a mapping: the IRI of a stream → its file or events")
+    return tuple(streams)
+
+
+def shape_of(query: QueryText, reads: Collection[str] = ()) -> tuple[Shape, Mapping[str, str]]:
+    """What its matches have in common, and the streams that it reads: its name → IRI. `reads`: those that there are,
+    for an EP-SPARQL query that names none. Raises QueryError."""
+    replay = FRONTS[query.language].replay(query.algebra, None, Options(reads=tuple(reads) or _ANY))
+    return replay.shape, {name: iri for name, iri in replay.streams.items() if iri not in _ANY}

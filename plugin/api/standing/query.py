@@ -1,0 +1,322 @@
+"""A query that stands over the store, as users have it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from oxiseq.api.standing.change import Form, Snapshot, StoreChange, Weighed
+from oxiseq.api.standing.explain import explain_standing
+from oxiseq.api.standing.graphs import Constructed, Solution
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.standing import Told, Upheld
+from oxiseq.grammar.arguments import internal, public
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.over_store import check_over_store
+from oxiseq.journal import CursorError
+from oxiseq.languages.explanation import Explanation
+from oxiseq.options.durations import Duration, duration
+from oxiseq.pictures.tables import html_table
+
+if TYPE_CHECKING:
+    from oxiseq.api.standing.standings import Standings
+
+LOG: Final = logging.getLogger("oxiseq.standing")
+Callback = Callable[[StoreChange], object]
+
+
+class Subscription:
+    """A callback that is called until `close()`."""
+
+    def __init__(self, query: StandingQuery, callback: Callback) -> None:
+        self._query, self._callback = query, callback
+        self._closed = False
+
+    def close(self) -> None:
+        """It is called no more."""
+        self.end()
+        self._query.unsubscribe(self)
+
+    def end(self) -> None:
+        """Nor is it told what waits for it."""
+        self._closed = True
+
+    def tell(self, change: StoreChange) -> None:
+        """Call it; its error is logged."""
+        if not self._closed:
+            try:
+                self._callback(change)
+            except Exception:
+                LOG.exception("query %s: a callback failed at change %d", self._query.name, change.number)
+
+
+@public
+class StandingQuery:
+    """A query registered by `store.register(text, language="sparql")`; see `oxiseq.api.standing`.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
+    >>> store.update("INSERT DATA { <urn:a> <urn:p> 1 }")
+    >>> [row["s"].value for row in query.snapshot().rows]
+    ['urn:a']
+    """
+
+    def __init__(self, standings: Standings, name: str, upheld: Upheld, keep: int, number: int = 0) -> None:
+        self.name = name
+        self.keep = keep
+        """How many rows of changes are kept."""
+        self._standings, self._upheld = standings, upheld
+        self._number = number
+        self._first = number
+        """The number from which on changes are kept."""
+        self._changes: deque[StoreChange] = deque()
+        self._held = 0
+        self._handed_out = number
+        self._subscriptions: tuple[Subscription, ...] = ()
+        self._closed = False
+        self._stale = False
+        """Whether its graph misses a change."""
+        self._graph = self._constructed() if self.form == "CONSTRUCT" else None
+
+    def _constructed(self) -> Constructed:
+        made = Constructed(self._upheld.query.template, self._upheld.plan.told)
+        made.take(self._solutions(self._upheld.told))
+        return made
+
+    # --- facts ----------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """As it was registered."""
+        return self._upheld.text
+
+    @property
+    def form(self) -> Form:
+        """SELECT, CONSTRUCT or ASK."""
+        return self._upheld.query.form
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the answer's columns, without `?`; of SELECT only."""
+        return self._upheld.plan.columns if self.form == "SELECT" else ()
+
+    @property
+    def state(self) -> str:
+        """`followed`, `asked` or `failed`, see `oxiseq.api.standing`; `closed`."""
+        return "closed" if self._closed else self._upheld.state
+
+    @property
+    def reason(self) -> str:
+        """Why it is not followed; empty if it is."""
+        return self._upheld.reason
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What `check` has to say of it: parts of a pattern that share nothing, names that are bound nowhere."""
+        return check_over_store(self._upheld.query, self.text)
+
+    @property
+    def number(self) -> int:
+        """That of the last change, 0 before the first."""
+        return self._number
+
+    @property
+    def first(self) -> int:
+        """The least `since` that changes can still be read behind."""
+        return self._first
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+        return self._closed
+
+    def explain(self) -> Explanation:
+        """How it is answered, and whether it is asked of the store; numbers of what it keeps."""
+        with self._standings.lock:
+            return explain_standing(self._upheld)
+
+    # --- what it answers ------------------------------------------------------------------------------
+
+    def snapshot(self, wait: bool = True) -> Snapshot:
+        """The answer after all updates made so far, and the number behind which changes go on from it. Those up to it
+        count as handed out. wait: where the store is being asked, until it has answered; else what it answered last."""
+        self._catch_up(wait)
+        with self._standings.lock:
+            weighed = self._answered()
+            self._handed_out = max(self._handed_out, self._number)
+            return Snapshot(self.form, self._number, time.time_ns() // 1000, lambda: weighed)
+
+    def _answered(self) -> Weighed:
+        self._refresh()
+        if self._graph is not None:
+            return [(triple, 1) for triple in self._graph.triples]
+        return self._rows(self._upheld.told)
+
+    def changes(self, since: int | None = None, timeout: Duration | None = None) -> Iterator[StoreChange]:
+        """The changes above `since` (None: those not handed out yet), as they are made; waits for the next one at most
+        `timeout` in all (None: for ever). Ends when that is over, or with the query. Raises CursorError if
+        changes above `since` are not kept any more."""
+        deadline = None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6
+        self._standings.catch_up()
+        place = since
+        while (change := self._wait_for(place, deadline)) is not None:
+            if since is not None:
+                place = change.number
+            yield change
+
+    def _wait_for(self, place: int | None, deadline: float | None) -> StoreChange | None:
+        with self._standings.arrived:
+            while True:
+                found = next(iter(self._behind(place)), None)
+                if found is not None:
+                    if place is None:
+                        self._handed_out = found.number
+                    return found
+                left = None if deadline is None else deadline - time.monotonic()
+                if self._closed or (left is not None and left <= 0):
+                    return None
+                self._standings.arrived.wait(left)
+
+    def take(self, since: int | None = None, wait: bool = True) -> list[StoreChange]:
+        """All changes above `since` (None: those not handed out yet) that updates have made so far; `wait` as for
+        `snapshot`. Raises CursorError as `changes`."""
+        self._catch_up(wait)
+        with self._standings.lock:
+            found = self._behind(since)
+            if since is None:
+                self._handed_out = self._number
+            return found
+
+    def _behind(self, place: int | None) -> list[StoreChange]:
+        since = self._handed_out if place is None else place
+        if since < self._first:
+            if place is None:  # whoever asks again has been told
+                self._handed_out = self._first
+            raise CursorError(f"changes of {self.name!r}", since + 1, self._first + 1)
+        if since >= self._number:
+            return []
+        return [change for change in self._changes if change.number > since]
+
+    def on_change(self, callback: Callback, since: int | None = None) -> Subscription:
+        """Call back with each change above `since` (None: from now on), in their order, in another thread; each before
+        the next is told to anybody. Raises CursorError as `changes`."""
+        subscription = Subscription(self, callback)
+        self._standings.catch_up()
+        with self._standings.lock:
+            if self._closed:
+                subscription.end()
+                return subscription
+            for change in [] if since is None else self._behind(since):
+                self._standings.deliver_later(subscription, change)
+            self._subscriptions = (*self._subscriptions, subscription)
+        self._standings.deliver()
+        return subscription
+
+    @internal
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Tell it no more."""
+        with self._standings.lock:
+            self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
+
+    def catch_up(self) -> None:
+        """All updates made before are taken in: snapshots and changes have them; callbacks may still be on their way.
+        Where the store is being asked it waits for the answer. Raises nothing: look at `state`."""
+        self._catch_up()
+
+    def _catch_up(self, wait: bool = True) -> None:
+        self._standings.catch_up(self._upheld if wait else None)
+
+    def restart(self) -> None:
+        """Begin anew, with what the store holds now; the difference is a change. For a query that has failed, or is
+        asked and need not be any more."""
+        if self._closed:
+            raise OxiseqError(f"the query {self.name!r} is closed")
+        self._standings.restart(self._upheld)
+
+    def close(self) -> None:
+        """It is told nothing more; who waits for changes does so no longer."""
+        self._standings.remove(self)
+
+    # --- the standings' side --------------------------------------------------------------------------
+
+    @property
+    @internal
+    def upheld(self) -> Upheld:
+        """The engine's side of it."""
+        return self._upheld
+
+    @internal
+    def end(self) -> None:
+        """It has been closed."""
+        self._closed = True
+        for subscription in self._subscriptions:
+            subscription.end()
+        self._subscriptions = ()
+
+    @internal
+    def receive(self, told: Told, at: int) -> None:
+        """What a change made at a time has changed of the rows. With the lock held."""
+        if self._stale:
+            self.lose()
+            return
+        change = self._changed(told, at)
+        if change is not None:
+            self._tell(change)
+
+    @internal
+    def lose(self) -> None:
+        """A change could not be told: whoever has read those before begins with a snapshot. With the lock held."""
+        self._changes.clear()
+        self._number += 1
+        self._held, self._first = 0, self._number
+        self._stale = self._graph is not None
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """A graph that a change was lost of is made again; where that fails it stays, and this is tried later."""
+        if self._stale:
+            with suppress(Exception):
+                self._graph, self._stale = self._constructed(), False
+
+    def _tell(self, change: StoreChange) -> None:
+        self._number = change.number
+        self._changes.append(change)
+        self._held += len(change)
+        while self._held > self.keep and self._changes:
+            gone = self._changes.popleft()
+            self._held -= len(gone)
+            self._first = gone.number
+        for subscription in self._subscriptions:
+            self._standings.deliver_later(subscription, change)
+
+    def _changed(self, told: Told, at: int) -> StoreChange | None:
+        if self._graph is not None:
+            triples = self._graph.take(self._solutions(told))
+            if not triples:
+                return None
+            return StoreChange(self.form, self._number + len(triples), at, len(triples), lambda: triples)
+        self._standings.hold(told.rows)
+        count = int(np.abs(told.weight).sum())
+        return StoreChange(self.form, self._number + count, at, count, lambda: self._rows(told))
+
+    def _solutions(self, told: Told) -> list[tuple[Solution, int]]:
+        return [*zip(self._standings.decoded(told.rows), told.weight.tolist(), strict=True)]
+
+    def _rows(self, told: Told) -> Weighed:
+        names = self.variables
+        rows = self._standings.decoded(told.rows)
+        return [(dict(zip(names, row, strict=True)), w) for row, w in zip(rows, told.weight.tolist(), strict=True)]
+
+    def _repr_html_(self) -> str:
+        facts = [("state", self.state), ("rows", f"{self._upheld.answer.size:,}"), ("last change", f"{self._number:,}")]
+        return f"<div>{html_table(self.name, facts, self.text)}</div>"
+
+    def __repr__(self) -> str:
+        return f"<StandingQuery {self.name}: {self.state}, change {self._number}>"

@@ -1,0 +1,328 @@
+"""The queries that stand over one store: changes taken in, one after the other, and handed on.
+
+Where it stands: `Store.listen` → queue → **Standings** → engine/standing → histories, callbacks.
+
+Who changes the store only puts the change into the queue, with the store's lock held. A thread that lives as long as
+the queue is not empty works it through; so does whoever wants to know what holds now. A query that is registered or
+begun anew begins with what the store holds while its lock is held, all changes in the queue having been taken in;
+what is read of that is read after it has been let go. Queries that are asked are asked by threads of their own, with
+no lock held (asking.py). Locks are taken in this order: the store's, ours. Callbacks are called by a thread that does
+nothing else and holds neither: who wants to know what holds may hold the store's lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final, Self
+
+from pyoxigraph import Store as RdfStore
+
+from oxiseq.api.standing.asking import AT_ONCE, Questions, in_process
+from oxiseq.api.standing.change import StoreChange
+from oxiseq.api.standing.query import StandingQuery, Subscription
+from oxiseq.changes import Anew, Changed, Listeners, Listening
+from oxiseq.engine.errors import OxiseqError, QueryError
+from oxiseq.engine.flow.delta import Ids
+from oxiseq.engine.kernels.flow.arranging import arrange
+from oxiseq.engine.kernels.flow.joining import join
+from oxiseq.engine.standing import Asker, Asking, Limits, Outcome, Question, Solutions, Standing, Upheld
+from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.over_store import load_over_store
+from oxiseq.warmup.first_run import announce
+
+LOG: Final = logging.getLogger("oxiseq.standing")
+KEEP: Final = 10_000
+"""Rows of changes that are kept of a query if nothing else is said."""
+
+
+class Standings:
+    """store: the store of now; store_lock: held while it changes."""
+
+    def __init__(
+        self, store: Callable[[], RdfStore], store_lock: threading.RLock, listeners: Listeners
+    ) -> None:
+        self._store, self._store_lock, self._listeners = store, store_lock, listeners
+        self._engine = Standing(store)
+        self._questions = Questions(in_process(store))
+        self._queries: dict[str, StandingQuery | None] = {}
+        """None: its first answer is not there yet."""
+        self._of: dict[object, StandingQuery] = {}
+        self._asked_at: dict[Asking, int] = {}
+        """Questions that are being asked; when the last change was made before."""
+        self.lock = threading.RLock()
+        self.arrived = threading.Condition(self.lock)
+        """Told when changes of answers have come, or a query has ended."""
+        self._waiting: deque[tuple[Changed, int]] = deque()
+        self._listening: Listening | None = None
+        self._at = self._last = 0
+        """When the last change was made that was taken in, that was made."""
+        self._worker: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._deliveries: deque[tuple[Subscription, StoreChange]] = deque()
+        self._deliverer: threading.Thread | None = None
+        self._unnamed = 0
+
+    # --- queries --------------------------------------------------------------------------------------
+
+    @property
+    def queries(self) -> tuple[StandingQuery, ...]:
+        """Those that have not been closed, in the order of their registration."""
+        return tuple(query for query in [*self._queries.values()] if query is not None)
+
+    def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
+        """Have the store asked in another way than in this process, which `way` is given; None: in this process."""
+        here = in_process(self._store)
+        self._questions.asker = here if way is None else way(here)
+
+    def register(
+        self, text: str, name: str | None = None, keep: int = KEEP, limits: Limits | None = None
+    ) -> StandingQuery:
+        """Raises QueryError, LimitError, KbError, OxiseqError for a name that another has."""
+        query = load_over_store(text)
+        announce((arrange, join))
+        with self._reserved(name) as own_name:
+            with self.lock:
+                try:
+                    upheld = self._engine.planned(query, text, limits or Limits())
+                except RecursionError:
+                    raise QueryError("the query is nested too deeply", query.span, text, code="depth") from None
+            with Lock(self._store_lock) as store_lock, self.lock:
+                self._take_in_all()
+                self._engine.add(upheld, store_lock.let_go)
+            return self._first_answered(own_name, upheld, keep)
+
+    @contextmanager
+    def _reserved(self, name: str | None) -> Iterator[str]:
+        """A name for a query that is to come, and changes listened to."""
+        with self._store_lock, self.lock:
+            if name is None:
+                self._unnamed += 1
+                name = f"standing-{self._unnamed}"
+            if name in self._queries:
+                raise OxiseqError(f"a query {name!r} stands over the store already")
+            self._queries[name] = None
+            if self._listening is None:
+                self._listening = self._listeners.add(self._heard)
+        try:
+            yield name
+        except BaseException:
+            with self._store_lock, self.lock:
+                del self._queries[name]
+                self._listen_no_more()
+            raise
+        self.deliver()
+
+    def _first_answered(self, name: str, upheld: Upheld, keep: int) -> StandingQuery:
+        """Raises what its first question has raised."""
+        self._questions.ask(self)
+        with self.arrived:
+            try:
+                self.arrived.wait_for(lambda: upheld.asked or upheld.state != "asked")
+                if upheld.error is not None:
+                    raise upheld.error
+                registered = StandingQuery(self, name, upheld, keep)
+            except BaseException:
+                self._engine.remove(upheld)
+                raise
+            self._queries[name] = self._of[upheld] = registered
+            return registered
+
+    def remove(self, query: StandingQuery) -> None:
+        """End a query."""
+        with self._store_lock, self.arrived:
+            if query.closed:
+                return
+            query.end()
+            del self._queries[query.name], self._of[query.upheld]
+            self._engine.remove(query.upheld)
+            self._listen_no_more()
+            self.arrived.notify_all()
+
+    def _listen_no_more(self) -> None:
+        if not self._queries and self._listening is not None:
+            self._listening.close()
+            self._listening = None
+            self._waiting.clear()
+
+    def restart(self, upheld: Upheld) -> None:
+        """Begin one anew."""
+        with Lock(self._store_lock) as store_lock, self.lock:
+            self._take_in_all()
+            if upheld in self._of:
+                self._tell(self._engine.anew(upheld, store_lock.let_go), _now())
+        self.catch_up(upheld)
+
+    # --- changes --------------------------------------------------------------------------------------
+
+    def _heard(self, changed: Changed) -> None:
+        """The store has changed; its lock is held."""
+        self._last = max(_now(), self._last + 1)  # no two changes at one moment
+        self._waiting.append((changed, self._last))
+        with self._starting:
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._work, name="oxiseq-standing", daemon=True)
+                self._worker.start()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                self.catch_up()
+            except Exception:
+                LOG.exception("changes of the store could not be taken in; queries will begin anew at the next one")
+            with self._starting:
+                if not self._waiting:
+                    self._worker = None
+                    return
+
+    def catch_up(self, upheld: Upheld | None = None) -> None:
+        """Take in all changes made so far. Where the store is asked for what they change of a query, wait for that."""
+        while not self._caught_up():
+            with Lock(self._store_lock) as store_lock, self.lock:
+                self._begin_anew(store_lock.let_go)
+        self._questions.ask(self)
+        if upheld is not None and upheld.asked < upheld.wanted:
+            with self.arrived:
+                wanted = upheld.wanted
+                self.arrived.wait_for(
+                    lambda: upheld.asked >= wanted or upheld.state != "asked" or upheld not in self._of
+                )
+        self.deliver()
+
+    def _caught_up(self) -> bool:
+        with self.lock:
+            return self._take_in()
+
+    def _take_in(self) -> bool:
+        """What waits; with the lock held. False where queries are to begin anew: that needs the store's lock."""
+        while self._waiting:
+            changed, at = self._waiting[0]
+            self._at = at
+            if isinstance(changed, Anew):
+                return False
+            self._waiting.popleft()
+            try:
+                outcomes = self._engine.change(changed.removed, changed.added, changed.dropped, changed.created)
+            except Exception:
+                LOG.exception("a change could not be taken in; all queries begin anew")
+                self._waiting.appendleft((Anew("a change could not be taken in"), at))
+                return False
+            self._tell(outcomes, at)
+        return True
+
+    def _begin_anew(self, pinned: Callable[[], object]) -> None:
+        """Where that is needed to take in what waits; with both locks held, the store's until `pinned` is called."""
+        if not self._take_in():
+            self._waiting.clear()  # what has come since is in what the store holds now
+            self._tell(self._engine.anew(pinned=pinned), self._at)
+
+    def _take_in_all(self) -> None:
+        """All that waits, with both locks held: the store is as the queries know it."""
+        while not self._take_in():
+            self._begin_anew(lambda: None)
+
+    def next_question(self) -> tuple[Asking, Question] | None:
+        """One that nobody asks yet, if there is room for it."""
+        with self.lock:
+            asking = self._engine.next_question() if len(self._asked_at) < AT_ONCE else None
+            if asking is None:
+                return None
+            self._asked_at[asking] = self._at
+            return asking, self._engine.question(asking)
+
+    def answered(self, asking: Asking, found: Solutions | Exception) -> None:
+        """What differs from the answer of before is a change, made when the last change was that it was asked for."""
+        with self.lock:
+            self._tell(self._engine.answered(asking, found), self._asked_at.pop(asking))
+        self.deliver()
+
+    def _tell(self, outcomes: Iterable[Outcome], at: int) -> None:
+        """One that cannot be told fails, alone."""
+        for outcome in outcomes:
+            query = self._of.get(outcome.upheld)
+            if query is None:  # it is being registered
+                continue
+            try:
+                query.receive(outcome.told, at)
+            except Exception as error:
+                LOG.exception("query %s: a change could not be told", query.name)
+                self._engine.fail(outcome.upheld, error)
+                query.lose()
+        self.arrived.notify_all()
+        self._engine.terms.collect_if_due()
+
+    # --- callbacks ------------------------------------------------------------------------------------
+
+    def deliver_later(self, subscription: Subscription, change: StoreChange) -> None:
+        """In the order of calls; with the lock held."""
+        self._deliveries.append((subscription, change))
+
+    def deliver(self) -> None:
+        """Have those called back who wait for it, soon."""
+        with self._starting:
+            if self._deliveries and (self._deliverer is None or not self._deliverer.is_alive()):
+                self._deliverer = threading.Thread(target=self._call_back, name="oxiseq-standing-calls", daemon=True)
+                self._deliverer.start()
+
+    def _call_back(self) -> None:
+        while True:
+            while self._deliveries:
+                subscription, change = self._deliveries.popleft()
+                subscription.tell(change)
+            with self._starting:
+                if not self._deliveries:
+                    self._deliverer = None
+                    return
+
+    # --- terms ----------------------------------------------------------------------------------------
+
+    def hold(self, rows: Ids) -> None:
+        """Keep these terms as long as somebody holds the rows."""
+        self._engine.terms.dictionary.hold(rows)
+
+    def decoded(self, rows: Ids) -> list[tuple[Term | None, ...]]:
+        """Rows of terms."""
+        with self.lock:
+            return self._engine.terms.decoded(rows)
+
+    @property
+    def records(self) -> dict[str, int]:
+        """Quads held for all queries, rows held by their operators, rows of their answers."""
+        with self.lock:
+            return self._engine.records
+
+    @property
+    def bytes(self) -> int:
+        """How large all that is."""
+        with self.lock:
+            return self._engine.bytes
+
+
+class Lock:
+    """A lock that may be let go before its block ends."""
+
+    def __init__(self, lock: threading.RLock) -> None:
+        self._lock = lock
+        self._held = False
+
+    def __enter__(self) -> Self:
+        self._lock.acquire()
+        self._held = True
+        return self
+
+    def let_go(self) -> None:
+        """Others may have it."""
+        if self._held:
+            self._held = False
+            self._lock.release()
+
+    def __exit__(self, *_: object) -> None:
+        self.let_go()
+
+
+def _now() -> int:
+    return time.time_ns() // 1000

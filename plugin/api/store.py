@@ -1,0 +1,407 @@
+"""The store: pyoxigraph's, with streams and continuous queries.
+
+pyoxigraph's class cannot be inherited from, so this one stands in front of it: what it does not define goes
+to the store behind it, and what changes the content is noted, so that KB patterns are answered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
+from itertools import count
+from pathlib import Path
+from threading import RLock
+from typing import Any, Final, Literal, Unpack, overload
+
+from pyoxigraph import Quad
+from pyoxigraph import Store as RdfStore
+
+from oxiseq.api.concerns import ConcernedKb
+from oxiseq.api.continuous import ContinuousQuery
+from oxiseq.api.feed import Feed
+from oxiseq.api.found import MOST
+from oxiseq.api.query import Query
+from oxiseq.api.reopening import NoRoomError, NotReopenedError, Reopening
+from oxiseq.api.standing import StandingQuery, Standings
+from oxiseq.api.standing.standings import KEEP
+from oxiseq.api.stream import Stream
+from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.time import Time
+from oxiseq.engine.rdf import load as load_rdf
+from oxiseq.engine.standing import Asker, Limits
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.arguments import checked, internal, offered, public
+from oxiseq.grammar.languages import STANDING, Language
+from oxiseq.journal import ConflictError, UnknownError
+from oxiseq.kb_loader.marker import check_whole
+from oxiseq.languages.language import Front
+from oxiseq.languages.registry import FRONTS
+from oxiseq.matches.match import result_event
+from oxiseq.options import QUERY, said
+from oxiseq.options.durations import Duration, duration
+from oxiseq.options.keywords import QueryKeywords, documented
+from oxiseq.options.query_text import QueryLike, query_text
+from oxiseq.pictures.tables import html_table
+
+_CHANGES = frozenset(METHODS)
+_LOADS = frozenset(["bulk_load", "load"])
+
+
+_LIMITS: Final = Limits()
+_STANDING: Final[Mapping[str, Any]] = {
+    "name": None, "keep": KEEP, "most_triples": _LIMITS.most_triples, "most_rows": _LIMITS.most_rows,
+    "most_asking": "5m",
+}  # fmt: skip
+"""What is said of a query over the store, and its defaults."""
+
+
+class ChangeRefusedError(OxiseqError):
+    """The content cannot be changed now; nothing has been changed. It may be tried again."""
+
+
+@public
+class Store:
+    """A pyoxigraph store with event streams.
+
+    All of `pyoxigraph.Store`'s methods work; `path` makes it durable as there.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register('''
+    ... PREFIX : <http://example.org/>
+    ... SELECT ?house ?after WITHIN 1 HOUR
+    ... FROM STREAM S <http://example.org/power>
+    ... WHERE {
+    ...   SEQ(A; B)
+    ...   DEFINE GPM A ON S { ?house :watts ?before }
+    ...   DEFINE GPM B ON S { ?house :watts ?after FILTER(?after > 2 * ?before) }
+    ... }''')
+    >>> stream = store.stream("http://example.org/power")
+    >>> reading = "<http://example.org/h1> <http://example.org/watts> {} ."
+    >>> stream.push(reading.format(100), 1_000_000)
+    >>> stream.push(reading.format(250), 2_000_000)
+    >>> for match in query.wait("1s"):
+    ...     print(match.at, match["after"].value)
+    1970-01-01 00:00:02+00:00 250
+    """
+
+    @checked
+    def __init__(
+        self, path: str | None = None, *, inner: RdfStore | None = None, folder: Path | None = None
+    ) -> None:
+        """`inner`: a store that is open already; `folder`: where it is, so that it can be opened again after a write
+        that has failed, when nothing else holds it."""
+        if path is not None:
+            check_whole(Path(path))
+        self._held = Reopening(
+            inner if inner is not None else RdfStore(path), Path(path) if path is not None else folder
+        )
+        self._kb = ConcernedKb(self._held.store)
+        self._terms = TermDictionary()
+        self._streams: dict[str, Stream] = {}
+        streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
+        self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(result_event(match), match.at_us))
+        self._lock = self._feed.lock
+        self._guards: list[Callable[[], AbstractContextManager[object]]] = []
+        self._listeners = Listeners(self._lock)
+        held = self._held  # not `self`, as above
+        self._standings = Standings(lambda: held.store, self._lock, self._listeners)
+
+    @property
+    def inner(self) -> RdfStore:
+        """The pyoxigraph store behind; after changing it directly, call `touch`. Better change it by this store's own
+        methods, which remember what it held for the instants up to now. Another one after a write that has failed: to
+        keep it hinders that."""
+        return self._held.store
+
+    def touch(self) -> None:
+        """Say that the content has changed: it is asked anew for instants behind the newest one so far. For those up to
+        it what has been asked before holds; what has not been is asked now."""
+        with self._lock:
+            self._keep_answers()
+            self._kb.changed(None)
+            self._listeners.tell(Anew("the store was changed directly"))
+
+    @property
+    @internal
+    def writable(self) -> bool:
+        """Whether it takes changes: after a write that failed it is opened again, as soon as there is room."""
+        try:
+            self._mend()
+        except (NoRoomError, ChangeRefusedError):
+            return False
+        return not self._held.failed
+
+    def _mend(self) -> None:
+        """Open the store again after a write that has failed. Raises NoRoomError, ChangeRefusedError."""
+        if not self._held.failed:
+            return
+        with self._lock:
+            self._kb.moved(None)
+            try:
+                self._held.mend()
+            except NotReopenedError as error:
+                raise ChangeRefusedError(str(error)) from error
+            finally:
+                self._kb.moved(self._held.store)
+            self._listeners.tell(Anew("the store was opened again after a write that had failed"))
+
+    @property
+    @internal
+    def kb(self) -> ConcernedKb:
+        """The content as queries ask it."""
+        return self._kb
+
+    @property
+    @internal
+    def lock(self) -> RLock:
+        """Held while the content changes and while queries work."""
+        return self._lock
+
+    @internal
+    def guard_changes(self, guard: Callable[[], AbstractContextManager[object]]) -> None:
+        """Enter `guard()` around each change of the content by this store's methods, before `lock` is taken.
+
+        It may raise ChangeRefusedError, or any other error: then nothing is changed.
+        """
+        self._guards.append(guard)
+
+    def listen(self, listener: Listener) -> Listening:
+        """Tell each change of the content from now on, with `lock` held, in the order of changes; until it is closed.
+
+        What was there before is asked with `lock` held around both. The listener is called by the thread that makes the
+        change, after it has been made; see `oxiseq.changes` for what it is told.
+        """
+        return self._listeners.add(listener)
+
+    def __dir__(self) -> list[str]:
+        return [*offered(self), *(name for name in dir(RdfStore) if not name.startswith("_"))]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name in _CHANGES:
+            self._mend()
+        found = getattr(self._held.store, name)
+        if name not in _CHANGES:
+            return found
+
+        def change(*args: Any, **named: Any) -> Any:
+            with ExitStack() as held:
+                for guard in self._guards:
+                    held.enter_context(guard())
+                held.enter_context(self._lock)
+                self._keep_answers()
+                changed: list[Changed] = []
+                told = bool(self._listeners) or self._kb.watches
+                method = self._told(name, changed) if told else found
+                try:
+                    answer = (partial(load_rdf, method) if name in _LOADS else method)(*args, **named)
+                except OSError as error:
+                    told = False
+                    raise self._held.refused(error) from None
+                except BaseException:
+                    told = False
+                    raise
+                finally:
+                    self._kb.changed(changed if told else None)
+                    for each in changed:
+                        self._listeners.tell(each)
+                return answer
+
+        return change
+
+    def _told(self, name: str, changed: list[Changed]) -> Callable[..., None]:
+        """A method that says what it has changed."""
+
+        def method(*args: Any, **named: Any) -> None:
+            if found := carried_out(self._held.store, name, *args, **named):
+                changed.append(found)
+
+        return method
+
+    def _keep_answers(self) -> None:
+        """The content is about to change, in each query's stream time behind the newest instant so far."""
+        for query in self._feed.queries:
+            query.before_change()
+
+    def __len__(self) -> int:
+        return len(self._held.store)
+
+    def __iter__(self) -> Iterator[Quad]:
+        return iter(self._held.store)
+
+    def __contains__(self, quad: Quad) -> bool:
+        return quad in self._held.store
+
+    # --- streams and queries ------------------------------------------------------------------------
+
+    def stream(self, iri: str) -> Stream:
+        """The stream of this name; the same object for the same name."""
+        with self._lock:
+            if iri not in self._streams:
+                self._streams[iri] = Stream(iri, self._terms, self._feed)
+            return self._streams[iri]
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """All streams that have been named so far."""
+        return tuple(self._streams.values())
+
+    @property
+    def queries(self) -> tuple[ContinuousQuery, ...]:
+        """The registered queries."""
+        return self._feed.queries
+
+    @overload
+    def register(
+        self, query: QueryLike, language: Language | None = None, *, name: str | None = None, keep: int | None = None,
+        **options: Unpack[QueryKeywords],
+    ) -> ContinuousQuery: ...
+
+    @overload
+    def register(
+        self, query: QueryLike, language: Literal["sparql"], *, name: str | None = None, keep: int = KEEP,
+        most_triples: int = _LIMITS.most_triples, most_rows: int = _LIMITS.most_rows,
+        most_asking: Duration | None = "5m",
+    ) -> StandingQuery: ...
+
+    @documented(QUERY)
+    def register(
+        self, query: QueryLike, language: str | None = None, *, name: str | None = None, keep: int | None = None,
+        **options: Any,
+    ) -> ContinuousQuery | StandingQuery:
+        """Register a continuous query, a text, a path or a `Query`; it sees the events that are pushed from now on. An
+        EP-SPARQL query that names no stream reads those that the store has by now. `name`: what it is called, for
+        `find`; `keep`: how many of the newest matches are kept (a million). Raises QueryError, ConflictError,
+        OxiseqError.
+
+        Or (`language="sparql"`) a query that stands over the content of this store and reads no stream: see
+        `oxiseq.api.standing`; it takes `name`, `keep`, `most_triples`, `most_rows` and `most_asking` (how long the
+        store may be asked at a change).
+        """
+        if language == STANDING:
+            told = {key: value for key, value in (("name", name), ("keep", keep)) if value is not None}
+            return self._standings.register(query_text(query).text, *_of_standing({**told, **options}))
+        text = Query(query, language)
+        chosen = said(text.language, options, reads=tuple(self._streams))
+        front: Front[Any] = FRONTS[text.language]
+        algebra = text.algebra
+        front.prepare()
+        with self._lock:
+            run, shape = front.compile(algebra, self._terms, self._kb, chosen)
+            registered = ContinuousQuery(
+                text, front, run, shape, self._feed, self._feeders, self._kb, chosen, self._named(name),
+                MOST if keep is None else keep,
+            )  # fmt: skip
+            self._feed.add(run, registered, chosen.origin)
+            for iri in shape.reads:
+                self.stream(iri)
+            if registered.feeds is not None:
+                self.stream(registered.feeds)
+            return registered
+
+    def _named(self, name: str | None) -> str:
+        """What a new query is called. Raises ConflictError."""
+        known = {query.name for query in self._feed.queries}
+        if name is None:
+            return next(each for each in (f"q{number}" for number in count(1)) if each not in known)
+        if not isinstance(name, str) or not name:
+            raise OxiseqError(f"name={name!r}: a query's name is a text")
+        if name in known:
+            raise ConflictError(f"there is a query {name!r} already")
+        return name
+
+    @property
+    def standing(self) -> tuple[StandingQuery, ...]:
+        """The queries that stand over the content, in the order of their registration."""
+        return self._standings.queries
+
+    @internal
+    def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
+        """Have standing queries that are asked, not followed, asked in another way from now on: in processes, say, that
+        can be ended. `way` is given the usual one, in this process. None: that one again."""
+        self._standings.ask_by(way)
+
+    def advance(self, time: Time) -> None:
+        """Punctuation for all streams: no event before `time` will come any more.
+
+        A stream that queries feed comes after those that they read, so that their results are not late.
+        """
+        with self._lock:
+            for stream in self._sources_first():
+                stream.advance(time)
+
+    def _feeders(self, query: ContinuousQuery) -> tuple[ContinuousQuery, ...]:
+        """The queries whose results reach `query` through streams, upstream first."""
+        found: list[ContinuousQuery] = []
+        reached = [query]
+        while reached:
+            reads = reached.pop().reads
+            new = [q for q in self._feed.queries if q.feeds in reads and q is not query and q not in found]
+            found += new
+            reached += new
+        return tuple(reversed(found))
+
+    def _sources_first(self) -> list[Stream]:
+        left, ordered = list(self._streams), list[Stream]()
+        while left:
+            fed = {q.feeds for q in self._feed.queries if any(iri in left for iri in q.reads if iri != q.feeds)}
+            ready = [iri for iri in left if iri not in fed] or left  # a cycle: in the order of naming
+            ordered += [self._streams[iri] for iri in ready]
+            left = [iri for iri in left if iri not in ready]
+        return ordered
+
+    def find(self, name: str) -> ContinuousQuery:
+        """The registered query of this name. Raises UnknownError."""
+        for query in self._feed.queries:
+            if query.name == name:
+                return query
+        raise UnknownError(f"there is no query {name!r}")
+
+    def close(self) -> None:
+        """End its queries, and let go of the store behind: a folder can be opened elsewhere then. May be called
+        twice."""
+        for query in self._feed.queries:
+            query.close()
+        for standing in self.standing:
+            standing.close()
+        with self._lock:
+            self._kb.moved(None)
+            self._held.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]
+        queries = [(" ".join(q.variables), f"{q.events:,} events, {q.late:,} late") for q in self.queries]
+        return html_table(f"{len(self):,} quads", [*streams, *queries])
+
+    def __repr__(self) -> str:
+        return f"<oxiseq.Store: {len(self)} quads, {len(self._streams)} streams, {len(self._feed.queries)} queries>"
+
+
+def _of_standing(given: Mapping[str, Any]) -> tuple[str | None, int, Limits]:
+    """Name, changes that are kept, limits. Raises OxiseqError for what is said about streams, and for values that are
+    none."""
+    if set(given) - set(_STANDING):
+        raise OxiseqError(f"a query over the store reads no stream: it takes {', '.join(_STANDING)}")
+    name, keep, most_triples, most_rows, most_asking = {**_STANDING, **given}.values()
+    _sensible(name, keep=keep, most_triples=most_triples, most_rows=most_rows)
+    seconds = None if most_asking is None else duration(most_asking, "most_asking") / 1e6
+    return name, keep, Limits(most_triples, most_rows, seconds)
+
+
+def _sensible(name: object, **numbers: object) -> None:
+    """Raises OxiseqError for a name that is none, and for what are no natural numbers."""
+    if name is not None and not (isinstance(name, str) and name):
+        raise OxiseqError(f"name: a text that is not empty, not {name!r}")
+    for what, number in numbers.items():
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            raise OxiseqError(f"{what}: a whole number, 0 or more, not {number!r}")

@@ -1,0 +1,93 @@
+"""A named stream of RDF graph events."""
+
+from __future__ import annotations
+
+from oxiseq.api.feed import Feed
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.encode import GraphLike, encode_events
+from oxiseq.engine.events.report import OnError
+from oxiseq.engine.events.time import Time, to_microseconds
+from oxiseq.engine.flow.epsparql.stamps import with_start
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.arguments import internal, public
+from oxiseq.pictures.tables import html_table
+from oxiseq.sources.sources import Events, batches_of
+
+
+@public
+class Stream:
+    """A stream of a `Store`. Get it by `store.stream(iri)`; events go to every query that reads it.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
+    >>> store = oxiseq.Store()
+    >>> query = store.register(text)
+    >>> stream = store.stream("http://example.org/payments")
+    >>> stream.push(payment, 1_000_000)
+    >>> stream.advance(2_000_000)
+    >>> stream.events, len(query.matches())
+    (1, 1)
+    """
+
+    def __init__(self, iri: str, terms: TermDictionary, feed: Feed) -> None:
+        self.iri = iri
+        self.events = 0
+        """How many events were pushed."""
+        self._terms = terms
+        self._feed = feed
+
+    def push(self, graph: GraphLike, time: Time, start: Time | None = None) -> None:
+        """Push one event: an rdflib.Graph, pyoxigraph triples, or RDF text; `time` as datetime, ISO 8601 text or
+        int µs. `start`: since when it lasted, for EP-SPARQL queries.
+
+        An instant is complete when a later event, `advance` or `close` has passed it; until then a second
+        graph of the same time is merged. An event older than the watermark is late: counted by each query
+        (`query.late`) and handed out by `query.late_events()`. Raises EventError for what is not RDF.
+        """
+        with self._feed.lock:
+            pair = time, graph if start is None else with_start(graph, start)
+            self.push_batch(encode_events((pair,), self._terms))
+
+    def extend(self, events: Events, on_error: OnError = "stop") -> int:
+        """Push the events of a file (N-Quads, TriG, Jelly, an event table), or (time, graph) pairs of a list or a
+        generator, in their order; how many. Some thousand at a time: those of a part all or, if one cannot be read,
+        none. `on_error="skip"` leaves out malformed events of files. Raises EventError."""
+        count = 0
+        with self._feed.lock:
+            for batch in batches_of(events, self._terms, on_error):
+                self.push_batch(batch)
+                count += len(batch)
+        return count
+
+    @internal
+    def push_batch(self, batch: EventBatch) -> None:
+        """Push events that are already coded in the store's terms, as readers do; whoever codes them otherwise and
+        keeps them for later tells the dictionary to `hold` their ids.
+
+        An error of one query is raised after all the others have seen the events.
+        """
+        with self._feed.lock:
+            self.events += len(batch)
+            self._feed.push(self.iri, batch)
+            self._terms.collect_if_due()
+
+    def keep(self, events: int) -> None:
+        """Keep the newest so many events in memory from now on, so that `query.why()` can be asked of them; 0: none, as
+        at first. Raises OxiseqError for less."""
+        if events < 0:
+            raise OxiseqError(f"a stream cannot keep {events} events")
+        self._feed.keep(self.iri, events)
+
+    def advance(self, time: Time) -> None:
+        """Punctuation: no event before `time` will come any more (if one does, it is late)."""
+        self._feed.punctuate(self.iri, to_microseconds(time))
+
+    def _repr_html_(self) -> str:
+        return html_table(self.iri, [("events", f"{self.events:,}")])
+
+    def __repr__(self) -> str:
+        return f"<Stream {self.iri}: {self.events} events>"

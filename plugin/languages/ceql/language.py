@@ -1,0 +1,66 @@
+"""CEQL: complex events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
+from oxiseq.engine.events.tuples import Naming
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kernels.cea import advance, facts
+from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.languages import Language
+from oxiseq.languages.ceql import opening
+from oxiseq.languages.ceql.explain import explain_ceql
+from oxiseq.languages.ceql.reasons.why import why_ceql
+from oxiseq.languages.ceql.shape import ceql_shape
+from oxiseq.languages.driving import Opener
+from oxiseq.languages.explanation import Explanation
+from oxiseq.languages.language import LOG, Front
+from oxiseq.languages.reasons.read import read_streams
+from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
+from oxiseq.sources.knowledge import Kb
+from oxiseq.warmup.first_run import announce
+
+
+def _naming(options: Options) -> Naming:
+    """The columns of tables that hold type and time."""
+    return Naming(options.type_column, options.time_column, options.time_unit)
+
+
+class CeqlFront(Front[CeqlQuery]):
+    """Complex event automata over tuples (semantics.md 3)."""
+
+    language: ClassVar[Language] = "ceql"
+    media_type: ClassVar[str] = "application/ceql-query"
+    asks_kb: ClassVar[bool] = False
+
+    def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
+        announce((advance.advance, facts.leaf_facts), tell)
+
+    def compile(
+        self, query: CeqlQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
+    ) -> tuple[TupleRun, Shape]:
+        run = TupleRun(compile_ceql(query, options.stream_names), terms, options.origin, options.lateness)
+        return run, ceql_shape(run.plan, terms)
+
+    def names(self, query: CeqlQuery, plan: CeaPlan) -> Mapping[str, str]:
+        return dict(zip((s.name for s in query.streams), plan.streams, strict=True))
+
+    def opener(self, options: Options) -> Opener:
+        return opening.opener(_naming(options))
+
+    def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return explain_ceql(compile_ceql(query))
+
+    def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+        plan = compile_ceql(query, options.stream_names)
+        history = read_streams(
+            self.names(query, plan), streams, asked.reading, opener=self.opener(options), vocab=query.vocab or ""
+        )
+        return why_ceql(plan, history, asked.provenance, asked.bounds)

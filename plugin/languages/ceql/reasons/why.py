@@ -1,0 +1,200 @@
+"""Why a CEQL query matches or does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Variable
+
+from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.positions import bits
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.time import to_text
+from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.terms.texts import Term, term_text
+from oxiseq.grammar.algebra import Limit
+from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery, Totals
+from oxiseq.grammar.render_ceql import render_predicate
+from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample
+from oxiseq.languages.ceql.reasons.events import Events, tuples_of
+from oxiseq.languages.ceql.reasons.origins import provenances, times_by_name
+from oxiseq.languages.ceql.reasons.places import Place, funnels, places
+from oxiseq.languages.ceql.reasons.reached import FEW, MOST, Ran, bare, ending_at, ran, reached, recompiled
+from oxiseq.languages.ceql.reasons.relax import Relaxation, relaxations
+from oxiseq.languages.reasons.bounds import FREE, Bounds
+from oxiseq.languages.reasons.read import History
+from oxiseq.languages.reasons.report import SHOWN, Near, Reason, Stage, Why
+from oxiseq.languages.reasons.spans import length
+from oxiseq.languages.reasons.working import worked
+from oxiseq.matches.match import Positions
+
+_PLACES = 8
+"""Places at which it ends, of which reasons are told."""
+
+
+def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: Bounds = FREE) -> Why:
+    """Of a history that is read with `events.opener`; where aggregates are told, of the complex events that they run
+    over. Raises LimitError."""
+    history, faults = tuples_of(plan, history)
+    told = plan.query.totals
+    notes = faults.lines if told is None else (*faults.lines, *_of_totals(plan, told, history, bounds))
+    plan = plan if told is None else recompiled(replace(plan.query, totals=None), plan)
+    events = Events.of(plan, history, bounds)
+    completed = reached(plan, events)
+    whole = any(len(completed.get(n, ())) for n in bits(plan.positions.last))
+    known = places(plan)
+    at = [known[n] for n in (bits(plan.positions.last) if whole else sorted(completed)) if n in completed
+          and (whole or not len(completed[n]))]  # fmt: skip
+    query = plan.query
+    counted = query if query.limit is not None else replace(query, limit=Limit(MOST))
+    found = ran(recompiled(counted, plan), events)
+    reasons = [r for place in at[:_PLACES] for r in _reasons(plan, place, completed[place.letter], events)]
+    if whole:
+        reasons += _clauses(plan, found, events)
+    return Why(
+        tuple(funnels(events)), tuple(_stage(place, completed) for place in known),
+        None if whole else " | ".join(place.text for place in at),
+        tuple(sorted(reasons, key=lambda reason: -reason.matches)), len(found.batch),
+        found.cut or (query.limit is None and found.most >= MOST), history.late,
+        tuple(provenances(found, provenance, events)), "ceql", notes=notes,
+    )  # fmt: skip
+
+
+def _of_totals(plan: CeaPlan, totals: Totals, history: History, bounds: Bounds) -> Iterator[str]:
+    """How many rows there are, and how many HAVING leaves."""
+    every = recompiled(replace(plan.query, totals=replace(totals, having=None)), plan)
+    rows, left = (sum(map(len, worked(TupleRun(each, history.terms), plan.streams, history, bounds, None)[0]))
+                  for each in (every, plan))  # fmt: skip
+    having = "" if totals.having is None else f", of which HAVING {render_predicate(totals.having)} leaves {left:,}"
+    yield f"complex events end at {rows:,} event{'s' * (rows != 1)}{having}; below they are looked at one by one"
+
+
+def _stage(place: Place, completed: dict[int, NDArray[np.int64]]) -> Stage:
+    return Stage(place.text, len(completed.get(place.letter, ())), False)
+
+
+# --- conditions of a place ------------------------------------------------------------------------
+
+
+def _reasons(plan: CeaPlan, place: Place, strict: NDArray[np.int64], events: Events) -> Iterator[Reason]:
+    """Those that would complete the place at more events."""
+    loose = bare(plan, FEW)
+    for relaxation in relaxations(loose, place):
+        try:
+            found = ran(ending_at(relaxation.plan, 1 << place.letter), events)
+        except OxiseqError:
+            continue  # a variant that the engine refuses tells nothing
+        new = np.setdiff1d(found.ends, strict)
+        if len(new):
+            shortest = _shortest(found, new)
+            nearest = tuple(_near(plan, place, relaxation, found.positions(i), events) for i in shortest)
+            yield Reason(relaxation.kind, relaxation.text, len(new), False, nearest)
+
+
+def _shortest(found: Ran, ends: NDArray[np.int64]) -> list[int]:
+    """One complex event for each of the ends, the shortest of those that were told; the shortest first."""
+    batch = found.batch
+    begin = np.array([_time(found, i) for i in range(len(batch))], np.int64)
+    span = batch.time - begin
+    best: dict[int, int] = {}
+    for i in np.flatnonzero(np.isin(batch.end, ends)).tolist():
+        end = int(batch.end[i])
+        if end not in best or span[i] < span[best[end]]:
+            best[end] = i
+    return sorted(best.values(), key=lambda i: (int(span[i]), int(batch.end[i])))[:SHOWN]
+
+
+def _time(found: Ran, index: int) -> int:
+    """When the first event of D is."""
+    batch = found.batch
+    low, high = int(batch.ends[index]), int(batch.ends[index + 1])
+    return int(batch.event_time[low]) if low < high else int(batch.time[index])
+
+
+def _near(plan: CeaPlan, place: Place, relaxation: Relaxation, match: Positions, events: Events) -> Near:
+    values: dict[str, Term | None] = {}
+    words = ""
+    if relaxation.kind == "filter":
+        values = dict(events.named(relaxation.shown, match.last))
+    elif relaxation.kind == "window":
+        words = _window_words(plan.query, match, events)
+    elif relaxation.kind == "contiguity":
+        words = _between(plan, place, match, events)
+    elif relaxation.kind == "partition":
+        words = _values_of(relaxation.shown, match, events)
+    return Near(times_by_name(match, events), values, words)
+
+
+def _window_words(query: CeqlQuery, match: Positions, events: Events) -> str:
+    window = query.window
+    assert window is not None, "its window was left out"
+    if isinstance(window, AttributeWindow):
+        first, last = (events.named((window.attribute,), p)[window.attribute.value] for p in (match.first, match.last))
+        name = window.attribute.value
+        return f"{name} goes from {_text(first)} to {_text(last)}, at most {window.size.value} apart are asked for"
+    if window.events:
+        mine = events.partition(match.last)
+        number = int(((mine >= match.first) & (mine <= match.last)).sum())
+        return f"it ends {number - 1} events after it begins, of {window.size}"
+    span = int(events.time[match.last] - events.time[match.first])
+    return f"it takes {length(span)} of {length(window.size)}"
+
+
+def _between(plan: CeaPlan, place: Place, match: Positions, events: Events) -> str:
+    """What stands between the completing event and the one before."""
+    earlier = [p for p in match.all if p < match.last]
+    mine = events.partition(match.last)
+    gap = mine[(mine > max(earlier, default=match.last)) & (mine < match.last)]
+    if not len(gap):
+        return ""
+    number = "an event comes" if len(gap) == 1 else f"{len(gap)} events come"
+    return f"{number} between, at {to_text(int(events.time[gap[0]]))}{' first' if len(gap) > 1 else ''}"
+
+
+def _values_of(attributes: Sequence[Variable], match: Positions, events: Events) -> str:
+    each = [events.named(attributes, p) for p in match.all]
+    told = (f"[{a.value}] is {', '.join(dict.fromkeys(_text(values[a.value]) for values in each))}" for a in attributes)
+    return "; ".join(told)
+
+
+def _text(term: Term | None) -> str:
+    if term is None:
+        return "missing"
+    text = term_text(term)
+    return text.split("^^")[0].strip('"') if text.startswith('"') else text
+
+
+# --- clauses of the whole -------------------------------------------------------------------------
+
+
+def _clauses(plan: CeaPlan, found: Ran, events: Events) -> Iterator[Reason]:
+    """How many complex events strategy, CONSUME BY and LIMIT leave out, each by itself."""
+    query = plan.query
+    most = query if query.limit is not None else replace(query, limit=Limit(MOST))
+    variants: list[tuple[str, str, CeqlQuery]] = []
+    if query.selection is not None and not plan.strict:
+        text = f"SELECT {query.selection.strategy.value}"
+        variants.append(("strategy", text, replace(most, selection=None)))
+    if query.consumption is not None:
+        variants.append(("consumption", render_consumption(query.consumption), replace(most, consumption=None)))
+    if query.limit is not None:
+        variants.append(("limit", render_limit(query.limit), replace(query, limit=Limit(MOST), order=None)))
+    if query.sample is not None:
+        variants.append(("sample", render_sample(query.sample), replace(most, sample=None)))
+    known = _keys(found)
+    for kind, text, variant in variants:
+        without = ran(recompiled(variant, plan), events)
+        new = [i for key, i in _keys(without).items() if key not in known]
+        if new:
+            new.sort(key=lambda i: int(without.batch.time[i]) - _time(without, i))
+            nearest = tuple(Near(times_by_name(without.positions(i), events), {}) for i in new[:SHOWN])
+            yield Reason(kind, text, len(new), without.most >= MOST, nearest)
+
+
+def _keys(found: Ran) -> dict[tuple[int, int, tuple[int, ...]], int]:
+    """Complex events by what tells them apart."""
+    matches = ((i, found.positions(i)) for i in range(len(found.batch)))
+    return {(m.first, m.last, m.all): i for i, m in matches}

@@ -1,0 +1,63 @@
+"""EP-SPARQL: rows with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from oxiseq.engine.flow.epsparql.query import IntervalPlan, compile_intervals
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kernels.flow import looking, merging
+from oxiseq.engine.run.intervals import IntervalRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.languages import Language
+from oxiseq.languages.driving import Opener
+from oxiseq.languages.epsparql.explain import explain_intervals
+from oxiseq.languages.epsparql.explanation import IntervalExplanation
+from oxiseq.languages.epsparql.reasons.asking import Source
+from oxiseq.languages.epsparql.reasons.why import why_intervals
+from oxiseq.languages.epsparql.rules import open_spanned, read_rules
+from oxiseq.languages.epsparql.shape import interval_shape
+from oxiseq.languages.explanation import Explanation
+from oxiseq.languages.language import LOG, Front
+from oxiseq.languages.reasons.read import read_streams
+from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
+from oxiseq.sources.knowledge import Kb, knowledge_of
+from oxiseq.warmup.first_run import announce
+
+_UNNAMED = ("any stream",)
+
+
+class EpFront(Front[EpQuery]):
+    """SPARQL over triples with intervals (semantics.md 5)."""
+
+    language: ClassVar[Language] = "epsparql"
+    media_type: ClassVar[str] = "application/epsparql-query"
+
+    def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
+        announce((looking.look, merging.consolidate), tell)
+
+    def compile(
+        self, query: EpQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
+    ) -> tuple[IntervalRun, Shape]:
+        plan = compile_intervals(query, read_rules(options.rules), options.reads, options.consumption)
+        return IntervalRun(plan, terms, kb, options.origin, options.lateness), interval_shape(plan, terms)
+
+    def names(self, query: EpQuery, plan: IntervalPlan) -> Mapping[str, str]:
+        named = {s.iri.value: s.name for q in (query, *plan.rules) for s in q.streams if s.name}
+        return {named.get(iri, iri): iri for iri in plan.streams}
+
+    def opener(self, options: Options) -> Opener:
+        return open_spanned
+
+    def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return IntervalExplanation(explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED)))
+
+    def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+        rules = tuple(read_rules(options.rules))
+        plan = compile_intervals(query, rules, options.reads, options.consumption)
+        history = read_streams(self.names(query, plan), streams, asked.reading, opener=open_spanned)
+        return why_intervals(Source(plan.query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)

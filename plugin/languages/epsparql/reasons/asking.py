@@ -1,0 +1,63 @@
+"""Parts of an EP-SPARQL query, answered over whole streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from oxiseq.engine.events.faults import Faults
+from oxiseq.engine.flow.epsparql.query import compile_intervals
+from oxiseq.engine.flow.epsparql.stamps import Stamps
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.run.intervals import IntervalRun
+from oxiseq.grammar.algebra import Group, Select
+from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.languages.reasons.bounds import FREE, Bounds
+from oxiseq.languages.reasons.read import History
+from oxiseq.languages.reasons.where.rows import MOST, Rows
+from oxiseq.languages.reasons.working import worked
+
+_INSTANTS = 256
+"""Instants between two looks at how many rows there are."""
+
+
+def intervals_of(history: History) -> tuple[History, Faults]:
+    """A history without the events that are no intervals, and those."""
+    faults, batches, stamps = Faults(), dict(history.batches), Stamps(history.terms)
+    for iri, batch in history.batches.items():
+        wrong = stamps.unfit(iri, batch, stamps.starts(batch).wrong)
+        if wrong is not None:
+            faults = faults.more(wrong)
+            batches[iri] = batch.take(wrong.fit)
+    return replace(history, batches=batches), faults
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A query, its rules and what it is asked of."""
+
+    query: EpQuery
+    rules: tuple[EpQuery, ...]
+    history: History
+    kb: KnowledgeBase
+    bounds: Bounds = FREE
+
+    def part(self, where: Group) -> Rows:
+        """The rows of a part of WHERE, up to a few more than `MOST`: then what comes later is not looked at."""
+        query = self.query
+        return self._rows(EpQuery(Select(None), where, query.streams, query.prefixes, query.base), MOST)
+
+    def whole(self) -> Rows:
+        """The rows that are told."""
+        return self._rows(self.query, self.bounds.matches)
+
+    def _rows(self, query: EpQuery, most: int | None) -> Rows:
+        history = self.history
+        plan = compile_intervals(query, self.rules, tuple(history.batches))
+        run = IntervalRun(plan, history.terms, self.kb)
+        found, more = worked(run, plan.streams, history, self.bounds, most, _INSTANTS)
+        rows = MatchBatch.concat(found, len(plan.variables))
+        first = rows.event_time[rows.ends[:-1]] if len(rows) else np.zeros(0, np.int64)
+        return Rows(tuple(v.value for v in plan.variables), rows.values, np.stack([first, rows.time], axis=1), more)

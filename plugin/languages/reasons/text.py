@@ -1,0 +1,103 @@
+"""Why, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from oxiseq.engine.events.time import to_text
+from oxiseq.engine.terms.texts import Term, term_text
+from oxiseq.languages.reasons.report import Funnel, Near, Why
+
+_WORDS = {
+    "window": "the window", "contiguity": "contiguity", "bound": "a bound", "negation": "the negation",
+    "filter": "a filter", "knowledge base": "the knowledge base", "join": "a join", "partition": "the partitions",
+    "strategy": "the strategy", "consumption": "consumption", "limit": "the limit",
+    "constant": "a constant", "sample": "the sample", "order": "the order in time", "pattern": "a part",
+}  # fmt: skip
+
+
+_HEADS = {"spaseq": ("graph patterns", "sequence"), "ceql": ("events of the formula", "automaton"),
+          "epsparql": ("patterns", "WHERE, part by part")}  # fmt: skip
+_OF_WINDOWS = ("windows and patterns", "WHERE, part by part")
+_UNITS = {"spaseq": ("match", "matches"), "ceql": ("event", "events")}
+_VERBS = {"ceql": " completed by"}
+
+
+def as_text(why: Why, time: Callable[[int], str] = to_text) -> str:
+    """The whole report; `time` writes times."""
+    return "\n".join(lines(why, time)) + "\n"
+
+
+def lines(why: Why, time: Callable[[int], str] = to_text) -> Iterator[str]:
+    """The same by lines."""
+    late = f", {why.late} events came too late to be seen" if why.late else ""
+    yield f"{'at least ' * why.more}{_count(why.found, 'match', 'matches')}{late}"
+    yield from why.notes
+    patterns, steps = _HEADS.get(why.language, _OF_WINDOWS)
+    yield patterns
+    for funnel in why.gpms:
+        yield from _funnel(funnel, time, _mark(why))
+    yield steps if why.at is None else f"{steps}, at {time(why.at)}"
+    unit = _UNITS.get(why.language, ("row", "rows"))
+    for stage in why.stages:
+        verb = _VERBS.get(why.language, "")
+        yield f"  {stage.text}:{verb} {'at least ' * stage.more}{_count(stage.matches, *unit)}"
+    if why.stopped is not None:
+        yield f"  it comes no further than before `{why.stopped}` is complete"
+    yield from _reasons(why, time)
+
+
+def _mark(why: Why) -> str:
+    """Before names of values: CEQL has attributes, the others variables."""
+    return "" if why.language == "ceql" else "?"
+
+
+def _funnel(funnel: Funnel, time: Callable[[int], str], mark: str) -> Iterator[str]:
+    saw = f" saw {_count(funnel.saw, 'event', 'events')} of {funnel.stream}" if funnel.stream else ""
+    yield f"  {funnel.gpm}{saw}"
+    before = funnel.saw
+    for step in funnel.steps:
+        if step.kind == "holds":
+            yield f"    {step.events:,} {step.text}"
+            continue
+        yield f"    {step.events:,} passed {_part(step.kind, step.text)}"
+        if step.events < before:
+            for miss in step.misses:
+                yield f"      not {time(miss.time)}{_values(miss.values, mark)}"
+        before = step.events
+
+
+def _part(kind: str, text: str) -> str:
+    return f"FILTER({text})" if kind in ("filter", "kb filter") else text
+
+
+def _reasons(why: Why, time: Callable[[int], str]) -> Iterator[str]:
+    if why.stopped is not None and not why.reasons:
+        yield "  no single condition left out would change that: see how far the patterns' events came"
+        return
+    for reason in why.reasons:
+        least = "at least " * reason.more
+        yield f"  without {_WORDS[reason.kind]}, {reason.condition}: {least}{reason.matches:,} more"
+        for near in reason.nearest:
+            yield f"    {_near(near, time, _mark(why))}"
+
+
+def _near(near: Near, time: Callable[[int], str], mark: str) -> str:
+    events = ", ".join(f"{gpm} at {' '.join(time(t) for t in times)}" for gpm, times in near.events.items())
+    words = f": {near.words}" if near.words else ""
+    return f"{events}{_values(near.values, mark)}{words}"
+
+
+def _values(values: Mapping[str, Term | None], mark: str) -> str:
+    if not values:
+        return ""
+    return " with " + ", ".join(f"{mark}{name} = {'unbound' if t is None else _short(t)}" for name, t in values.items())
+
+
+def _short(term: Term) -> str:
+    text = term_text(term)
+    return text.split("^^")[0].strip('"') if "XMLSchema#" in text and text.startswith('"') else text
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

@@ -1,0 +1,71 @@
+"""Continuous SPARQL and RSEP-QL: rows at instants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kernels.matching import match
+from oxiseq.engine.kernels.windows import advance
+from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
+from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.languages import Language
+from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.languages.explanation import Explanation
+from oxiseq.languages.language import LOG, Front
+from oxiseq.languages.reasons.read import read_streams
+from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.rsp.explain import explain_rsp
+from oxiseq.languages.rsp.reasons.asking import Source
+from oxiseq.languages.rsp.reasons.why import why_windows
+from oxiseq.languages.rsp.shape import rsp_shape
+from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
+from oxiseq.sources.knowledge import Kb, knowledge_of
+from oxiseq.warmup.first_run import announce
+
+
+def _unsaid(options: Options) -> RspOptions:
+    """What the text of a query leaves open."""
+    return RspOptions(options.report, options.at, options.consumption)
+
+
+class RspqlFront(Front[RspQuery]):
+    """SPARQL over windows (semantics.md 6)."""
+
+    language: ClassVar[Language] = "rspql"
+    media_type: ClassVar[str] = "application/rspql-query"
+
+    def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
+        announce((match.match_events, advance.advance), tell)
+
+    def compile(
+        self, query: RspQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
+    ) -> tuple[RspRun, Shape]:
+        plan = compile_rsp(query, terms, _unsaid(options))
+        return RspRun(plan, terms, kb, options.origin, options.lateness), rsp_shape(plan, terms)
+
+    def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return explain_rsp(compile_rsp(query, TermDictionary()))
+
+    def why(self, query: RspQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+        history = read_streams({iri: iri for iri in query.streams}, streams, asked.reading)
+        source = Source(query, history, knowledge_of(kb), asked.bounds)
+        return why_windows(source, _unsaid(options), asked.provenance)
+
+
+
+class SpectraFront(RspqlFront):
+    """The same under the name of its evaluation."""
+
+    language: ClassVar[Language] = "spectra"
+    media_type: ClassVar[str] = "application/spectra-query"
+
+
+class RsepqlFront(RspqlFront):
+    """Windows and event patterns (semantics.md 4)."""
+
+    language: ClassVar[Language] = "rsepql"
+    media_type: ClassVar[str] = "application/rsepql-query"

@@ -1,0 +1,78 @@
+"""Parts of a query over windows, answered at given instants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.rsp.items import Content, Held, Items
+from oxiseq.engine.rsp.plan import UNSAID, RspOptions, RspPlan, compile_rsp
+from oxiseq.engine.rsp.schedule import Schedule
+from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.run.watermarks import AFTER_ALL
+from oxiseq.grammar.algebra import Group, SubSelect
+from oxiseq.grammar.rsp_algebra import Report, RspQuery
+from oxiseq.languages.reasons.bounds import FREE, Bounds
+from oxiseq.languages.reasons.read import History
+from oxiseq.languages.reasons.where.rows import MOST, Rows
+from oxiseq.languages.reasons.working import worked
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A query and what it is asked of."""
+
+    query: RspQuery
+    history: History
+    kb: KnowledgeBase
+    bounds: Bounds = FREE
+
+    def told(self, said: RspOptions) -> tuple[int, bool]:
+        """How many answers the query as it stands tells, and whether there may be more."""
+        _, batch = self._run(self.query, said)
+        return len(batch), self.bounds.matches is not None and len(batch) >= self.bounds.matches
+
+    def part(self, where: Group, instants: Sequence[int]) -> dict[int, Rows]:
+        """Instant → all rows of a part of WHERE there, up to `MOST`; none for instants without rows."""
+        return self._rows(replace(_plain(self.query), body=SubSelect(None, where, limit=MOST)), instants)
+
+    def whole(self, instants: Sequence[int]) -> dict[int, Rows]:
+        """The rows of the whole query there, its aggregates and modifiers with it."""
+        body = replace(self.query.body, limit=1) if self.query.form == "ASK" else self.query.body
+        return self._rows(replace(_plain(self.query), body=body), instants)
+
+    def _rows(self, query: RspQuery, instants: Sequence[int]) -> dict[int, Rows]:
+        plan, batch = self._run(query, RspOptions(None, tuple(instants), None))
+        found: dict[int, Rows] = {}
+        for at in np.unique(batch.time).tolist():
+            mine = batch.values[batch.time == at]
+            found[at] = Rows(plan.columns, mine, None, len(mine) >= MOST)
+        return found
+
+    def _run(self, query: RspQuery, said: RspOptions = UNSAID) -> tuple[RspPlan, MatchBatch]:
+        history = self.history
+        plan = compile_rsp(query, history.terms, said)
+        run = RspRun(plan, history.terms, self.kb)
+        found, _ = worked(run, plan.streams, history, self.bounds, self.bounds.matches)
+        return plan, MatchBatch.concat(found, len(plan.columns))
+
+
+def _plain(query: RspQuery) -> RspQuery:
+    """A SELECT of all rows at each instant, without consumption."""
+    return replace(query, form="SELECT", template=(), report=Report.RSTREAM, into=None, consume=None, when=None)
+
+
+def instants_of(plan: RspPlan, history: History) -> NDArray[np.int64]:
+    """Those at which the query is answered; of its periods those at which the windows hold something else."""
+    items = [Items(False) for _ in plan.streams]
+    for stream, each in zip(plan.streams, items, strict=True):
+        each.add(history.batches[stream])
+    windows = Held(items, [Content(c.stream, c.window) for c in plan.contents])
+    times = history.instants
+    newest = int(times[-1]) if len(times) else None
+    return Schedule(plan.rhythm).due(times, AFTER_ALL, newest, True, windows).at

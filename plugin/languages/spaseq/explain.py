@@ -1,0 +1,403 @@
+"""What a query is compiled to, as plain facts.
+
+Where it stands: query plan → **facts** (explain_facts.py) → text, Graphviz (explain_text.py), a picture or JSON.
+Nothing is run; with a knowledge base its patterns are asked, so that their rows can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pyoxigraph import Variable
+
+from oxiseq.engine.expressions.program import is_native
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matching.bgp import basic_patterns
+from oxiseq.engine.matching.conditions import Condition
+from oxiseq.engine.patterns.plan import StreamPlan
+from oxiseq.engine.plan.correlation import correlation
+from oxiseq.engine.plan.counting import carried
+from oxiseq.engine.plan.query import GpmPlan, QueryPlan
+from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
+from oxiseq.engine.plan.summary import SummaryPlan
+from oxiseq.engine.run.alike import why_alone
+from oxiseq.engine.run.narrowed import why_not_narrowed
+from oxiseq.engine.sequence.positions import START, Letter
+from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Value, ValueKind, own_filters
+from oxiseq.grammar.algebra import (
+    Bind,
+    Call,
+    Every,
+    Exists,
+    Expression,
+    Filter,
+    FunctionCall,
+    GraphPattern,
+    Group,
+    Minus,
+    OnChange,
+    OnClose,
+    OptionalPattern,
+    PathPattern,
+    PatternElement,
+    SubSelect,
+    Union,
+    Values,
+    Window,
+)
+from oxiseq.grammar.render import render
+from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.scope import GpmParts, holds_exists, subexpressions
+from oxiseq.languages.spaseq.explain_facts import (
+    EdgeFacts,
+    FilterFacts,
+    GpmFacts,
+    KbFacts,
+    StateFacts,
+    StreamFacts,
+    WaitFacts,
+)
+from oxiseq.languages.spaseq.explanation import SpaseqExplanation
+
+
+def explain(plan: QueryPlan, kb: KnowledgeBase | None = None) -> SpaseqExplanation:
+    """The facts about a compiled query; `kb` is asked the GRAPH patterns. Raises KbError."""
+    return _Explainer(plan, kb).explain()
+
+
+_INDEX_WORDS = {
+    "key": "hash of the key",
+    "list": "list, conditions tried one by one",
+    "heap": "ordered index",
+    "stamp": "stamp on the key, nothing is searched",
+    "chain": "runs of the instant before",
+    "start": "begins a run",
+}
+
+
+_REPORTS: Mapping[type, str] = {
+    OnChange: "after each instant at which matches end, if the row is new",
+    OnClose: "when the window closes",
+    Every: "at regular moments",
+}
+
+
+def _sharing(plan: QueryPlan) -> str:
+    why = why_alone(plan)
+    looks = "the look at each event, with queries that read its streams"
+    if why is not None:
+        return f"{looks}; it finds matches by itself: {why}"
+    longer = why_not_narrowed(plan)
+    windows = f", of the same window since {longer}" if longer is not None else " or in the length of their windows"
+    return (f"{looks}; what it finds, with those that differ only in what they tell of it{windows}, and began at the "
+            "same event")  # fmt: skip
+
+
+class _Explainer:
+    def __init__(self, plan: QueryPlan, kb: KnowledgeBase | None) -> None:
+        self.plan = plan
+        self.kb = kb
+        self.write = SparqlWriter(dict(plan.query.prefixes))
+        self.parts = {name: gpm.parts for name, gpm in plan.gpms.items()}
+
+    def explain(self) -> SpaseqExplanation:
+        plan, query = self.plan, self.plan.query
+        return SpaseqExplanation(
+            form=type(query.form).__name__.upper(),
+            columns=tuple(f"?{c.variable.value}" for c in plan.answer.columns),
+            sequence=_line_of(render(query), "SEQ("),
+            window=window_text(query.window),
+            clauses=tuple(self.clauses()),
+            correlation=correlation(plan).text(),
+            sharing=_sharing(plan),
+            streams=tuple(self.stream(s.name, s.iri.value) for s in query.streams),
+            gpms=tuple(self.gpm(g.name) for g in query.gpms if g.name in plan.gpms),
+            states=tuple(self.states()),
+            edges=tuple(self.edges()),
+        )
+
+    def clauses(self) -> Iterator[str]:
+        """PARTITION BY, strategy, CONSUME BY and LIMIT, and what is done for them."""
+        query, plan = self.plan.query, self.plan
+        if query.partition is not None:
+            names = " ".join(_names(query.partition.by))
+            yield f"PARTITION BY {names}: an event is split by its values, all partitions share one run"
+            for member in plan.members:
+                request = plan.requests[member.stream]
+                assert request is not None, "a membership is a request"
+                name = request.requests[member.request].name
+                if name not in plan.gpms or plan.gpms[name].order != member.request:
+                    yield f"events are put into partitions by the pattern of {name} without its filters"
+        if query.filters:
+            conditions = ", ".join(self.write.one_line(each.condition) for each in query.filters)
+            yield f"FILTER {conditions}: each match that is found is looked at"
+        if query.selection is not None:
+            how = "when all of one end are known" if plan.deferred else "before matches are enumerated"
+            yield f"SELECT {query.selection.strategy.value}: chosen {how}"
+        if query.consumption is not None:
+            everything = query.consumption.whole_query or query.partition is None
+            what = "all" if everything else "all of its partition"
+            yield f"CONSUME BY: a match makes {what} that has started forgotten"
+        if plan.summary is not None:
+            yield from self.groups(plan.summary)
+        elif plan.ranking is not None:
+            yield self.ranking(plan.ranking)
+        elif query.limit is not None:
+            how = "ends the enumeration" if plan.limit is None else "cuts what was enumerated"
+            yield f"LIMIT {query.limit.count}: {how}"
+
+    def ranking(self, ranking: Ranking) -> str:
+        """Which of an instant's matches are told, in what order, and how they are found."""
+        said = []
+        if ranking.order_by:
+            keys = (f"{'DESC ' if down else ''}{self.write.expression(e)}" for e, down in ranking.order_by)
+            said.append(f"ORDER BY {', '.join(keys)}")
+        if ranking.sample is not None:
+            said.append(f"SAMPLE {ranking.sample.count}")
+        if ranking.limit is not None:
+            said.append(f"LIMIT {ranking.limit}" + (f" OFFSET {ranking.offset}" if ranking.offset else ""))
+        how = "found among the matches of an instant without listing the others"
+        if ranking.listed is not None:
+            how = f"lists every match of an instant, {MOST_LISTED} at most: {ranking.listed}"
+        return f"{' '.join(said)}: {how}"
+
+    def groups(self, summary: SummaryPlan) -> Iterator[str]:
+        """What is done for groups of matches, and when they are reported."""
+        keys = ", ".join(self.write.expression(e) for e in summary.written[: len(summary.keys)])
+        yield f"GROUP BY {keys}" if keys else "one group of all matches"
+        if self.plan.folding is not None:
+            yield f"matches are counted by visiting the live nodes of an instant, none is listed: {self.plan.listed}"
+        elif self.plan.listed is not None:
+            yield f"lists every match: {self.plan.listed}"
+        else:
+            yield self.counting(summary)
+        if summary.instantly:
+            yield "reported once, when the group's instant is complete"
+        else:
+            yield f"reported {_REPORTS[type(summary.report)]}"
+
+    def counting(self, summary: SummaryPlan) -> str:
+        """How matches are counted."""
+        apart = sorted(carried(summary), key=str)
+        by = [f"?{v.value}" for v in apart]
+        if summary.window is not None and summary.window.sliding:
+            by.append("the time at which they start")
+        return "matches are counted as they are found" + (f", apart by {', '.join(by)}" if by else "")
+
+    # --- graph patterns ---------------------------------------------------------------------------
+
+    def stream(self, name: str, iri: str) -> StreamFacts:
+        request = self.plan.requests[self.plan.streams.index(iri)]
+        return StreamFacts(name, iri, 0 if request is None else request.slots)
+
+    def gpm(self, name: str) -> GpmFacts:
+        gpm = self.plan.gpms[name]
+        stream = self.plan.requests[gpm.stream]
+        assert stream is not None, "a GPM's stream has requests"
+        answered, conditions, patterns = _way(stream, gpm.order)
+        return GpmFacts(
+            name=name,
+            stream=gpm.parts.gpm.stream,
+            negated=not any(letter.positive and name in letter.letter for letter in self.plan.letters),
+            answered=answered,
+            reason=more_than_basic(gpm.parts) if answered == "operators" else "",
+            patterns=patterns,
+            filters=tuple(FilterFacts(self.write.expression(c.expression), _decided(c)) for c in conditions),
+            keeps=_names(gpm.keep),
+            kb=self.kb_facts(gpm),
+        )
+
+    def kb_facts(self, gpm: GpmPlan) -> KbFacts | None:
+        if gpm.kb is None:
+            return None
+        rows = None if self.kb is None else len(gpm.kb.answer(self.kb))
+        filters = tuple(self.write.expression(e) for e in gpm.parts.kb_filters)
+        how = "late enrichment" if gpm.enriched else "semi-join" if gpm.late else "join"
+        return KbFacts(how, _names(gpm.parts.kb_variables), _names(gpm.kb.shared), filters, rows)
+
+    # --- automaton --------------------------------------------------------------------------------
+
+    def states(self) -> Iterator[StateFacts]:
+        automaton = self.plan.automaton
+        counted = {edge.source for edge in self.plan.sequence.graph.edges if edge.counts is not None}
+        for number, state in enumerate(self.plan.sequence.graph.states):
+            letters = automaton.positions[state.position].letters
+            bound = sorted({value_text(v) for v in state.values})
+            final = state.final or number in counted
+            yield StateFacts(number, " | ".join(letter_text(x) for x in letters), final, tuple(bound))
+
+    def edges(self) -> Iterator[EdgeFacts]:
+        tables = self.plan.sequence
+        low = 0
+        for edge, key, words in zip(tables.graph.edges, tables.keys, tables.indexes, strict=True):
+            if edge.counts is not None:
+                continue
+            low = low if edge.follows else edge.least
+            limit = edge.most if edge.limit is None else edge.limit
+            at_start = edge.source == START
+            index = iter(words)
+            arms = tuple(
+                WaitFacts(letter_text(arm.letter), arm.target, _INDEX_WORDS[next(index)],
+                          self.conditions(arm.letter, arm.check))
+                for arm in edge.arms
+            )
+            guards = tuple(self.guard(g, "looked up at the start" if at_start else _INDEX_WORDS[next(index)])
+                           for g in edge.guards)  # fmt: skip
+            op = "window" if edge.waits else edge.op.value
+            yield EdgeFacts(
+                edge.source, op, arms, guards, tuple(value_text(v) for v in key), age_text(low, limit),
+                _then(edge), tuple(f"lasts {span_text(size)} at most" for _, size in edge.lasting),
+            )  # fmt: skip
+            low = 0 if limit is None else limit + 1
+
+    def guard(self, guard: GuardCheck, index: str) -> WaitFacts:
+        return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.letter, guard.check))
+
+    def conditions(self, letter: Letter, check: Check) -> tuple[str, ...]:
+        """What a row of the letter and a run must agree on; first what its GPMs decide together."""
+        same = ["same partition" if v == PARTITION else f"same ?{v.value}" for v, _ in check.equal]
+        same += [f"same ?{v.value} unless unbound" for v, _ in check.compatible]
+        filters = (*own_filters(letter, self.parts), *(f.original for f in check.filters))
+        return (*same, *(self.condition(f) for f in filters))
+
+    def condition(self, condition: Expression) -> str:
+        """A stateful filter; those with EXISTS are slow."""
+        text = self.write.one_line(condition)
+        return f"{text} (asked of the store, pair by pair)" if holds_exists(condition) else text
+
+
+_UNITS = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000),
+          ("MILLISECOND", 1_000), ("MICROSECOND", 1))  # fmt: skip
+
+
+def letter_text(letter: Letter) -> str:
+    """`A`, `A & B`."""
+    return " & ".join(letter)
+
+
+def value_text(value: Value) -> str:
+    """Something that a run carries, in words."""
+    if value.variable == PARTITION:
+        return "the partition"
+    name = "" if value.variable is None else f"?{value.variable.value}"
+    match value.kind:
+        case ValueKind.BOUND:
+            return name if value.level == 0 else f"{name} of the iteration"
+        case ValueKind.PREVIOUS:
+            return f"PREV({name})"
+        case ValueKind.START:
+            return "start of the match"
+        case ValueKind.NEGATED:
+            return "last time of the leading negation"
+        case ValueKind.SPAN:
+            return "beginning of what LASTING bounds"
+
+
+def _then(edge: Edge) -> str:
+    """What becomes of a run that is older than an age segment holds."""
+    if edge.limit is None:
+        return ""
+    if edge.then is not None:
+        return "it goes on waiting"
+    return "it is a match" if edge.waits else "it is dropped"
+
+
+def age_text(low: int, limit: int | None) -> str:
+    """The ages (µs) of an age segment in words: `from 5 SECONDS on, up to 10 SECONDS`."""
+    begins = f"from {span_text(low)} on" if low % 1_000 == 0 else f"more than {span_text(low - 1)}"
+    ends = ""
+    if limit is not None:
+        whole = (limit + 1) % 1_000 == 0 and limit % 1_000 != 0  # AFTER takes a microsecond off
+        ends = f"less than {span_text(limit + 1)}" if whole else f"up to {span_text(limit)}"
+    return ", ".join(x for x in (begins if low else "", ends) if x)
+
+
+def window_text(window: Window | None) -> str:
+    """`60 MINUTES tumbling`, or `none`."""
+    if window is None:
+        return "none"
+    kind = "sliding" if window.sliding else "tumbling"
+    if window.events:
+        return f"{window.size} EVENTS {kind}"
+    return f"{span_text(window.size)} {kind}"
+
+
+def span_text(micros: int) -> str:
+    """`60 MINUTES`."""
+    unit, size = next((u, size) for u, size in _UNITS if micros % size == 0)
+    number = micros // size
+    return f"{number} {unit}{'' if number == 1 else 'S'}"
+
+
+def _line_of(text: str, beginning: str) -> str:
+    return next(line.strip() for line in text.split("\n") if line.strip().startswith(beginning))
+
+
+def _names(variables: tuple[Variable, ...]) -> tuple[str, ...]:
+    return tuple(f"?{v.value}" for v in variables)
+
+
+def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], int]:
+    """How a request is answered, its conditions, and how many triple patterns are matched in columns."""
+    for kernel in plan.kernel:
+        if kernel.request == request:
+            found = basic_patterns(plan.requests[request].parts.pattern)
+            return "columns", kernel.conditions, len(found or ())
+    for number, conditions in plan.everywhere:
+        if number == request:
+            return "always", conditions, 0
+    gpm = next(gpm for gpm in plan.operators if gpm.request == request)
+    return "operators", gpm.conditions, sum(len(leaf.patterns) for leaf in gpm.leaves)
+
+
+def _decided(condition: Condition) -> str:
+    if condition.wants_memo:
+        return "once per term"
+    if not is_native(condition.expression):
+        return "by the store's functions, row by row"
+    return "in the kernel"
+
+
+# --- what is more than a basic graph pattern -------------------------------------------------------
+
+_ELEMENTS: Mapping[type, str] = {
+    Bind: "BIND",
+    GraphPattern: "GRAPH",
+    Minus: "MINUS",
+    OptionalPattern: "OPTIONAL",
+    PathPattern: "a property path",
+    SubSelect: "a sub-SELECT",
+    Union: "UNION",
+    Values: "VALUES",
+}
+
+
+def more_than_basic(parts: GpmParts) -> str:
+    """What in a pattern is more than a BGP: `it has OPTIONAL, a property path`."""
+    found = list(dict.fromkeys(_beyond(parts.pattern)))
+    if parts.in_place:
+        found = ["a GRAPH that cannot be split off", *(x for x in found if x != "GRAPH")]
+    return "it has " + (", ".join(found) or "a group that holds blank nodes")
+
+
+def _beyond(group: Group) -> Iterator[str]:
+    for element in group.elements:
+        yield from _beyond_bgp(element)
+
+
+def _beyond_bgp(element: PatternElement) -> Iterator[str]:
+    match element:
+        case Group():
+            yield from _beyond(element)
+        case Filter(condition):
+            yield from _beyond_filter(condition)
+        case _ if type(element) in _ELEMENTS:
+            yield _ELEMENTS[type(element)]
+
+
+def _beyond_filter(condition: Expression) -> Iterator[str]:
+    parts = [e for e in subexpressions(condition) if isinstance(e, Exists | Call | FunctionCall)]
+    exists = [e for e in parts if isinstance(e, Exists)]
+    yield from ("NOT EXISTS" if e.negated else "EXISTS" for e in exists)
+    if not exists:
+        yield "a FILTER of an inner group"

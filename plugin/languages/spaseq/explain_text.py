@@ -1,0 +1,112 @@
+"""Explanations for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from oxiseq.languages.spaseq.explain_facts import EdgeFacts, GpmFacts, KbFacts, SpaseqFacts, StateFacts, WaitFacts
+
+_OPERATORS = {",": "at the next instant", ";": "at the next one", ":": "at any later one"}
+
+
+def as_text(explanation: SpaseqFacts) -> str:
+    """The whole explanation, for a terminal."""
+    return "\n".join(_lines(explanation)) + "\n"
+
+
+def _lines(explanation: SpaseqFacts) -> Iterator[str]:
+    yield f"{explanation.form} {' '.join(explanation.columns)}".rstrip()
+    yield explanation.sequence
+    yield f"window: {explanation.window}"
+    yield from explanation.clauses
+    yield f"dealt out to several runs, as on Spark: {explanation.correlation}"
+    yield f"shares: {explanation.sharing}"
+    yield ""
+    yield "streams"
+    for stream in explanation.streams:
+        yield f"  {stream.name} <{stream.iri}>: {_count(stream.slots, 'triple pattern')} looked for in one pass"
+    yield ""
+    yield "graph patterns"
+    for gpm in explanation.gpms:
+        yield from _gpm(gpm)
+    yield ""
+    yield "automaton"
+    yield "  start"
+    yield from _leaving(explanation, -1)
+    for state in explanation.states:
+        yield _state(state)
+        yield from _leaving(explanation, state.number)
+
+
+def _gpm(gpm: GpmFacts) -> Iterator[str]:
+    role = ", negated" if gpm.negated else ""
+    yield f"  {gpm.name} on {gpm.stream}{role}: {_answered(gpm)}"
+    for condition in gpm.filters:
+        yield f"    filter {condition.text}: {condition.how}"
+    if gpm.keeps:
+        yield f"    keeps {' '.join(gpm.keeps)}"
+    if gpm.kb is not None:
+        yield from _kb(gpm.kb)
+
+
+def _answered(gpm: GpmFacts) -> str:
+    if gpm.answered == "columns":
+        return f"columnar, {_count(gpm.patterns, 'triple pattern')}"
+    if gpm.answered == "always":
+        return "every event, the pattern is empty"
+    return f"operators over {_count(gpm.patterns, 'triple pattern')} in columns ({gpm.reason})"
+
+
+_KB_MEANS: Final = {
+    "semi-join": "rows are checked, it adds nothing to them",
+    "late enrichment": "rows are checked, matches are enriched when written",
+    "join": "row by row",
+}
+
+
+def _kb(kb: KbFacts) -> Iterator[str]:
+    rows = "rows not known without --kb" if kb.rows is None else _count(kb.rows, "row")
+    meaning = _KB_MEANS[kb.how]
+    on = f" on {' '.join(kb.shared)}" if kb.shared else ""
+    yield f"    knowledge base: {kb.how}{on} ({meaning}), {rows}"
+    yield f"    gives {' '.join(kb.variables)}"
+    for condition in kb.filters:
+        yield f"    filter with the knowledge base {condition}"
+
+
+def _state(state: StateFacts) -> str:
+    final = ", a match" if state.final else ""
+    bound = f" (may have bound {', '.join(state.bound)})" if state.bound else ""
+    return f"  state {state.number}, after {state.letter}{final}{bound}"
+
+
+def _leaving(explanation: SpaseqFacts, source: int) -> Iterator[str]:
+    for edge in explanation.edges:
+        if edge.source == source:
+            yield from _edge(edge)
+
+
+def _edge(edge: EdgeFacts) -> Iterator[str]:
+    if edge.op == "window" and not edge.then:
+        yield "    waits for the window's end, then is a match"
+    if edge.age:
+        then = f"; older, {edge.then}" if edge.then else ""
+        yield f"    a run that has waited {edge.age}{then}"
+    for arm in edge.arms:
+        op = "" if edge.source < 0 else f" {_OPERATORS[edge.op]} ({edge.op})"
+        yield f"    {arm.letter}{op} → state {arm.target}: {_wait(arm)}"
+    for guard in edge.guards:
+        yield f"    not {guard.letter}: {_wait(guard)}"
+    for span in edge.lasting:
+        yield f"      the part that it lies in {span}"
+    if edge.source >= 0:
+        yield f"      runs are told apart by {', '.join(edge.live) or 'nothing: all are one group'}"
+
+
+def _wait(wait: WaitFacts) -> str:
+    return ", ".join([wait.index, *wait.conditions])
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,50 @@
+"""SPAseq: rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.languages import Language
+from oxiseq.languages.explanation import Explanation
+from oxiseq.languages.language import LOG, Front
+from oxiseq.languages.reasons.read import read_history
+from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.spaseq.explain import explain
+from oxiseq.languages.spaseq.reasons.why import why_of
+from oxiseq.languages.spaseq.shape import spaseq_shape
+from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
+from oxiseq.sources.knowledge import Kb, knowledge_of
+from oxiseq.warmup.first_run import prepare
+
+
+class SpaseqFront(Front[Query]):
+    """Sequences of graph patterns (semantics.md 2)."""
+
+    language: ClassVar[Language] = "spaseq"
+    media_type: ClassVar[str] = "application/spaseq-query"
+
+    def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
+        prepare(tell)
+
+    def compile(
+        self, query: Query, terms: TermDictionary, kb: KnowledgeBase, options: Options
+    ) -> tuple[QueryRun, Shape]:
+        run = QueryRun(compile_query(query, terms), terms, kb, options.origin, options.lateness)
+        return run, spaseq_shape(run.plan, terms)
+
+    def names(self, query: Query, plan: QueryPlan) -> Mapping[str, str]:
+        return {s.name: s.iri.value for s in query.streams}
+
+    def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))
+
+    def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+        history = read_history(query, streams, asked.reading)
+        return why_of(query, history, knowledge_of(kb), asked.provenance, asked.bounds)

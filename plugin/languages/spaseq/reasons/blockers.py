@@ -1,0 +1,64 @@
+"""The events that a negation has seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.sequence.positions import flatten
+from oxiseq.grammar.algebra import Bounded, Not, Op, Query, Sequence, SequenceElement
+from oxiseq.grammar.errors import OxiseqError
+from oxiseq.grammar.places import atoms, negation
+from oxiseq.languages.reasons.bounds import FREE, Bounds
+from oxiseq.languages.reasons.read import History
+from oxiseq.languages.spaseq.reasons.relax import Relaxation
+from oxiseq.languages.spaseq.reasons.replaying import Found, answered
+from oxiseq.languages.spaseq.reasons.stages import Items, beginnings, with_items
+
+
+def blockers(
+    query: Query, relaxation: Relaxation, found: Found, history: History, kb: KnowledgeBase, bounds: Bounds = FREE
+) -> tuple[int, ...]:
+    """Times (µs) at which the negated element is seen where a near match must not have it; the same query with that
+    element in its positive form is asked. Empty where that cannot be asked."""
+    assert relaxation.negated is not None
+    negated = {atom.name for atom in atoms(relaxation.negated)}
+    sequence = query.sequence
+    if not isinstance(sequence, Sequence):
+        return ()
+    items = tuple(
+        (Op.ANY if number else None, _seen(item) if item == relaxation.negated else item)
+        for number, (_, item) in enumerate(_shorter(query, found))
+    )
+    own = dict(found.events)
+    if negated & set(own):
+        return ()
+    try:
+        answer = answered(with_items(query, items), history, kb, bounds)
+    except OxiseqError:
+        return ()
+    seen = {
+        time for each in answer.found if {g: t for g, t in each.events if g not in negated} == own
+        for gpm, times in each.events if gpm in negated for time in times
+    }  # fmt: skip
+    return tuple(sorted(seen))
+
+
+def _seen(item: SequenceElement) -> SequenceElement:
+    """What a negated element negates, with its bounds."""
+    if isinstance(item, Bounded):
+        return replace(item, item=_seen(item.item))
+    return item.item if isinstance(item, Not) else item
+
+
+def _shorter(query: Query, found: Found) -> Items:
+    """The shortest beginning that has all GPMs of the match."""
+    names = {gpm for gpm, _ in found.events}
+    items: Items = ()
+    for each in beginnings(query):
+        items = each.items
+        if names <= {atom.name for _, item in items if negation(item) is None for atom in atoms(item)}:
+            rest = tuple(flatten(query.sequence))[len(items) :] if isinstance(query.sequence, Sequence) else ()
+            trailing = all(negation(item) is not None for _, item in rest)
+            return (*items, *rest) if trailing else items
+    return items

@@ -1,0 +1,67 @@
+"""What the matches of a SPAseq query were made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple, Variable
+
+from oxiseq.engine.events.encode import decode_events
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.grammar.algebra import Gpm, GraphPattern, Group, Query, TriplePattern, Values
+from oxiseq.grammar.render import render_group
+from oxiseq.languages.reasons.provenance import Provenance, Source
+from oxiseq.languages.reasons.read import History, Span, within
+from oxiseq.languages.spaseq.reasons.relax import mapped
+from oxiseq.languages.spaseq.reasons.replaying import Found
+
+
+def provenances(query: Query, found: Sequence[Found], history: History, kb: KnowledgeBase) -> Iterator[Provenance]:
+    """One per match."""
+    streams = {g.name: next(s.iri.value for s in query.streams if s.name == g.stream) for g in query.gpms}
+    gpms = {g.name: g for g in query.gpms}
+    for each in found:
+        sources = tuple(
+            Source(gpm, streams[gpm], time, graph_of(history, streams[gpm], time))
+            for gpm, times in each.events for time in times
+        )  # fmt: skip
+        facts = dict.fromkeys(quad for gpm, _ in each.events for quad in _facts(gpms[gpm], each, kb))
+        yield Provenance(max(s.time for s in sources), each.bindings, sources, tuple(facts))
+
+
+def graph_of(history: History, stream: str, time: int) -> tuple[Triple, ...]:
+    """The triples of a stream at a time; none where it has no event then."""
+    batch = within(history.batches[stream], Span(time, time + 1))
+    return tuple(t for _, graph in decode_events(batch, history.terms) for t in graph) if np.size(batch.time) else ()
+
+
+def _facts(gpm: Gpm, found: Found, kb: KnowledgeBase) -> Iterator[Quad]:
+    bound = {
+        Variable(v): t for v, t in found.bindings.items() if isinstance(t, NamedNode | Literal)
+    }
+    for number, each in enumerate(gpm.pattern.elements):
+        if isinstance(each, GraphPattern):
+            element: GraphPattern = mapped(each, _as_variable(number))
+            patterns = [e for e in element.pattern.elements if isinstance(e, TriplePattern)]
+            given = Values(tuple(bound), (tuple(bound.values()),))
+            text = f"SELECT * WHERE {render_group(Group((given, element) if bound else (element,)))}"
+            for row in kb.solutions(text):
+                for p in patterns:
+                    parts = [row[t] if isinstance(t, Variable) else t for t in (p.subject, p.predicate, p.object)]
+                    name = row[element.name] if isinstance(element.name, Variable) else element.name
+                    subject, predicate, object_ = parts
+                    yield Quad(subject, predicate, object_, name)  # type: ignore[arg-type]  # terms, each at its place
+
+
+def _as_variable(number: int) -> Callable[[Any], Any]:
+    """A pattern's blank node stands for anything: what it stands for is told as well."""
+    names: dict[BlankNode, Variable] = {}
+
+    def change(node: Any) -> Any:
+        if not isinstance(node, BlankNode):
+            return node
+        return names.setdefault(node, Variable(f"blank_{number}_{len(names)}"))
+
+    return change

@@ -1,0 +1,180 @@
+"""A beginning of a sequence with one condition left out: what its last step would find without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import (
+    Bounded,
+    Call,
+    Expression,
+    Filter,
+    Gpm,
+    GraphPattern,
+    Group,
+    Op,
+    PatternElement,
+    Query,
+    Repeat,
+    SequenceElement,
+)
+from oxiseq.grammar.places import atoms, elements, negation, without_bounds
+from oxiseq.grammar.render import render_window
+from oxiseq.grammar.render_clauses import time_span
+from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.scope import conjuncts, expression_variables, prev_variables, split_gpm, visible_variables
+from oxiseq.languages.spaseq.reasons.stages import Beginning, Items, with_items
+
+Kind: TypeAlias = Literal["window", "contiguity", "bound", "negation", "filter", "knowledge base", "join"]
+OTHER = "_of_"
+"""Between a variable and the GPM that binds its own value of it, where a join is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """The query without one condition. `text` names the condition, `shown` the variables that it looks at; `names` the
+    GPMs of the last element, `negated` the element that was left out, `condition` the FILTER's conjunct."""
+
+    kind: Kind
+    text: str
+    query: Query
+    shown: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    negated: SequenceElement | None = None
+    condition: Expression | None = None
+
+
+def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
+    """Each condition of the last step of a beginning, left out by itself."""
+    items = at.items
+    last = tuple(dict.fromkeys(_atoms(items[-1:])))
+    if negation(items[-1][1]) is not None:
+        yield from _negations(query, items, at.gap, last)
+        return
+    write = SparqlWriter(dict(query.prefixes))
+    here = with_items(query, items)
+    if query.window is not None and at.gap:
+        yield Relaxation("window", render_window(query.window), replace(here, window=None), names=last)
+    yield from _bounds(query, items, at.gap, last)
+    yield from _orders(query, items, at.gap, last)
+    yield from _negations(query, items, at.gap, last)
+    for name in last:
+        gpm = next(g for g in query.gpms if g.name == name)
+        for condition in _conditions(gpm):
+            changed = _without(gpm, {id(condition)})
+            shown = tuple(sorted(v.value for v in expression_variables(condition) | prev_variables(condition)))
+            yield Relaxation("filter", f"{name}: FILTER({write.one_line(condition)})",
+                             _with_gpm(here, changed), shown, last, condition=condition)  # fmt: skip
+        if any(isinstance(e, GraphPattern) for e in gpm.pattern.elements):
+            yield Relaxation("knowledge base", f"{name}: GRAPH", _with_gpm(here, _without_kb(gpm)),
+                             tuple(v.value for v in split_gpm(gpm).pattern_variables), last)  # fmt: skip
+    yield from _joins(here, items, at.gap, last)
+
+
+def _atoms(items: Items) -> Iterator[str]:
+    for _, item in items:
+        yield from (atom.name for atom in atoms(item))
+
+
+def _bounds(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
+    """Each WITHIN, AFTER and LASTING of the step; not those of negations, which would forbid more without them."""
+    op, item = items[-1]
+    if negation(item) is None:
+        for bound in (e for e in elements(item) if isinstance(e, Bounded) and negation(e) is None):
+
+            def without(node: Any, bound: Bounded = bound) -> Any:
+                return node.item if node == bound else node
+
+            text = f"{bound.kind.value} {time_span(bound.size)}"
+            loose = (*items[:-1], (op, mapped(item, without)))
+            yield Relaxation("bound", text, with_items(query, loose), names=last)
+
+
+def _orders(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
+    """Everything of the step by skip till any."""
+    if gap and any(op is not Op.ANY for op, _ in items[gap:]):
+        loose = (*items[:gap], *((Op.ANY, item) for _, item in items[gap:]))
+        op = next(op for op, _ in reversed(items[gap:]) if op is not Op.ANY)
+        assert op is not None
+        yield Relaxation("contiguity", f"`{op.value}`", with_items(query, loose), names=last)
+    inner = without_bounds(items[-1][1])
+    if isinstance(inner, Repeat) and inner.chain is not Op.ANY and (inner.most is None or inner.most > 1):
+        left, item = items[-1]
+        chained = mapped(item, lambda node: replace(inner, chain=Op.ANY) if node == inner else node)
+        loose = (*items[:-1], (left, chained))
+        yield Relaxation("contiguity", "between its iterations", with_items(query, loose), names=last)
+
+
+def _negations(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
+    for number in range(gap, len(items)):
+        op, item = items[number]
+        if negation(item) is not None:
+            rest = (*items[:number], *items[number + 1 :])
+            if number == 0 and rest:
+                rest = ((None, rest[0][1]), *rest[1:])
+            text = f"{' '.join(dict.fromkeys(_atoms(((op, item),))))}!"
+            yield Relaxation("negation", text, with_items(query, rest), names=last, negated=item)
+
+
+def _joins(here: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
+    """For each variable that the last element has in common with what stands before: a value of its own."""
+    before = {v for g in here.gpms if g.name in set(_atoms(items[:gap])) for v in split_gpm(g).variables}
+    mine = dict.fromkeys(v for g in here.gpms if g.name in last for v in split_gpm(g).variables)
+    for variable in mine:
+        if variable in before:
+            other = Variable(f"{variable.value}{OTHER}{last[0]}")
+
+            def own(node: Any, variable: Variable = variable, other: Variable = other) -> Any:
+                return other if node == variable and isinstance(node, Variable) else node
+
+            gpms = tuple(mapped(g, own) if g.name in last else g for g in here.gpms)
+            yield Relaxation("join", f"the same ?{variable.value}", replace(here, gpms=gpms),
+                             (variable.value, other.value), last)  # fmt: skip
+
+
+# --- parts of a GPM -------------------------------------------------------------------------------
+
+
+def _conditions(gpm: Gpm) -> list[Expression]:
+    """The conjuncts of its FILTERs."""
+    return [c for e in gpm.pattern.elements if isinstance(e, Filter) for c in conjuncts(e.condition)]
+
+
+def _without(gpm: Gpm, dropped: set[int]) -> Gpm:
+    """Without the conditions of these identities."""
+    elements: list[PatternElement] = []
+    for element in gpm.pattern.elements:
+        if not isinstance(element, Filter):
+            elements.append(element)
+            continue
+        kept = tuple(c for c in conjuncts(element.condition) if id(c) not in dropped)
+        if kept:
+            elements.append(Filter(kept[0] if len(kept) == 1 else Call("&&", kept)))
+    return replace(gpm, pattern=Group(tuple(elements)))
+
+
+def _without_kb(gpm: Gpm) -> Gpm:
+    """Without its GRAPH patterns, and without the conditions that look at what only they bind."""
+    own = Group(tuple(e for e in gpm.pattern.elements if not isinstance(e, GraphPattern)))
+    facts = set(visible_variables(gpm.pattern)) - set(visible_variables(own))
+    loose = {id(c) for c in _conditions(gpm) if expression_variables(c) & facts}
+    return _without(replace(gpm, pattern=own), loose)
+
+
+def _with_gpm(query: Query, gpm: Gpm) -> Query:
+    return replace(query, gpms=tuple(gpm if g.name == gpm.name else g for g in query.gpms))
+
+
+def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The algebra's value with every node changed, from the outside in."""
+    changed = change(node)
+    if isinstance(changed, tuple):
+        return tuple(mapped(each, change) for each in changed)
+    if is_dataclass(changed) and not isinstance(changed, type):
+        new = {f.name: mapped(getattr(changed, f.name), change) for f in fields(changed) if f.name != "span" and f.init}
+        return replace(changed, **new)
+    return changed

@@ -1,0 +1,131 @@
+"""Why a SPAseq query matches or does not: what became of events and partial matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from pyoxigraph import Variable
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.time import to_text
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.grammar.algebra import BoundKind, Query
+from oxiseq.languages.reasons.bounds import FREE, Bounds
+from oxiseq.languages.reasons.near import distance
+from oxiseq.languages.reasons.read import History
+from oxiseq.languages.reasons.report import SHOWN, Near, Reason, Stage, Why
+from oxiseq.languages.reasons.spans import length
+from oxiseq.languages.spaseq.reasons.blockers import blockers
+from oxiseq.languages.spaseq.reasons.funnel import funnels
+from oxiseq.languages.spaseq.reasons.origins import provenances
+from oxiseq.languages.spaseq.reasons.relax import Relaxation, relaxations
+from oxiseq.languages.spaseq.reasons.replaying import Answered, Found, answered
+from oxiseq.languages.spaseq.reasons.stages import Beginning, beginnings, with_items
+
+
+def why_of(
+    query: Query, history: History, kb: KnowledgeBase, provenance: int = SHOWN, bounds: Bounds = FREE
+) -> Why:
+    """Of a history. Raises KbError, LimitError, and what `bounds` raise."""
+    stages: list[Stage] = []
+    last, answer = None, None
+    for last in beginnings(query):
+        answer = answered(with_items(query, last.items), history, kb, bounds)
+        stages.append(Stage(last.text, len(answer.found), answer.more))
+        if not answer.found:
+            break
+    assert last is not None and answer is not None, "a sequence has an element"
+    reasons = tuple(_reasons(query, last, answer, history, kb, bounds))
+    whole = answered(query, history, kb, bounds, as_is=True) if answer.found else answer
+    return Why(
+        tuple(funnels(query, history, kb)), tuple(stages), None if answer.found else last.text, reasons,
+        len(whole.found), whole.more, history.late, tuple(provenances(query, whole.found[:provenance], history, kb)),
+    )  # fmt: skip
+
+
+def _reasons(
+    query: Query, at: Beginning, strict: Answered, history: History, kb: KnowledgeBase, bounds: Bounds
+) -> Iterator[Reason]:
+    """Those that would find more, the most first."""
+    known = {found.key for found in strict.found}
+    reasons = []
+    for relaxation in relaxations(query, at):
+        try:
+            answer = answered(relaxation.query, history, kb, bounds)
+        except OxiseqError:
+            continue  # a variant that the engine refuses tells nothing
+        new = [found for found in answer.found if _as_strict(found, relaxation).key not in known]
+        if new:
+            nearest = tuple(_near(query, relaxation, found, history, kb, bounds) for found in _nearest(new, relaxation))
+            reasons.append(Reason(relaxation.kind, relaxation.text, len(new), answer.more, nearest))
+    yield from sorted(reasons, key=lambda reason: -reason.matches)
+
+
+def _as_strict(found: Found, relaxation: Relaxation) -> Found:
+    """As the strict query would have bound it: a join's second variable is no other where the two agree."""
+    bindings = dict(found.bindings)
+    if relaxation.kind == "join":
+        one, other = relaxation.shown
+        if bindings.get(one) == bindings.get(other):
+            del bindings[other]
+    return Found(bindings, found.events)
+
+
+def _nearest(found: Sequence[Found], relaxation: Relaxation) -> list[Found]:
+    """Those whose values came closest to the condition first, and of equal ones the shortest."""
+    def measures(each: Found) -> tuple[float, int, int]:
+        times = [t for _, of in each.events for t in of]
+        bound = {Variable(name): term for name, term in each.bindings.items() if term is not None}
+        far = 0.0 if relaxation.condition is None else distance(relaxation.condition, bound)
+        return far, max(times) - min(times), max(times)
+
+    return sorted(found, key=measures)[:SHOWN]
+
+
+def _near(
+    query: Query, relaxation: Relaxation, found: Found, history: History, kb: KnowledgeBase, bounds: Bounds
+) -> Near:
+    values = {name: found.bindings[name] for name in relaxation.shown if name in found.bindings}
+    return Near(dict(found.events), values, _words(query, relaxation, found, history, kb, bounds))
+
+
+def _words(
+    query: Query, relaxation: Relaxation, found: Found, history: History, kb: KnowledgeBase, bounds: Bounds
+) -> str:
+    times = [t for _, of in found.events for t in of]
+    if relaxation.kind == "window":
+        return _window_words(query, min(times), max(times), history)
+    if relaxation.kind == "contiguity":
+        here = [t for name in relaxation.names for t in found.times(name)]
+        before = max((t for t in times if t < min(here)), default=min(here))
+        instants = history.instants
+        between = instants[(instants > before) & (instants < max(here)) & ~np.isin(instants, times)]
+        if len(between) == 1:
+            return f"one instant comes before, {to_text(int(between[0]))}"
+        return f"{len(between)} instants come before, the first at {to_text(int(between[0]))}" if len(between) else ""
+    if relaxation.kind == "bound":
+        return _bound_words(relaxation, found)
+    if relaxation.kind == "negation" and relaxation.negated is not None:
+        seen = blockers(query, relaxation, found, history, kb, bounds)
+        return f"there is one at {', '.join(to_text(t) for t in seen[:SHOWN])}" if seen else ""
+    return ""
+
+
+def _bound_words(relaxation: Relaxation, found: Found) -> str:
+    """How long the last element lasts, or how long after the event before its only event comes."""
+    here = [t for name in relaxation.names for t in found.times(name)]
+    before = [t for _, of in found.events for t in of if t < min(here)]
+    if relaxation.text.startswith(BoundKind.LASTING.value):
+        return f"it lasts {length(max(here) - min(here))}"
+    return f"it comes {length(min(here) - max(before))} after the event before" if before and len(here) == 1 else ""
+
+
+def _window_words(query: Query, first: int, last: int, history: History) -> str:
+    window = query.window
+    assert window is not None
+    if window.events:
+        instants = history.instants
+        return f"{int(np.searchsorted(instants, last) - np.searchsorted(instants, first)) + 1} instants"
+    span = f"it takes {length(last - first)} of {length(window.size)}"
+    return span if window.sliding else f"{span}, and windows begin at fixed times"

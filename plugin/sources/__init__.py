@@ -1,0 +1,2 @@
+"""What queries are given: streams (sources.py) and knowledge bases (knowledge.py), and what is told of events that come
+late (late.py), are unfit (left_out.py), or that nobody reads (unread.py)."""

@@ -1,0 +1,32 @@
+"""What a query is told of its events as warnings: those that it leaves out because its language cannot take them
+(CEQL takes tuple events only, EP-SPARQL none that start after they end; semantics.md 3 and 5), and columns that can
+never be what a CEQL query asks of them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from oxiseq.engine.events.faults import Faults
+from oxiseq.sources.warned import warn_caller
+
+_TOLD: Final = 3
+"""Of them a warning tells why."""
+
+
+class LeftOutWarning(UserWarning):
+    """Events have been left out."""
+
+
+class ColumnWarning(UserWarning):
+    """A column holds something else than the query compares it with."""
+
+
+def warn_of(faults: Faults, before: int = 0) -> None:
+    """Warn of those that came after the first `before`, if there are some."""
+    count = faults.count - before
+    if count <= 0:
+        return
+    named = faults.first[before:][:_TOLD]
+    more = [f"and {count - len(named):,} more"] * (count > len(named))
+    warn_caller(f"left out: {'; '.join([*named, *more])}", LeftOutWarning)
