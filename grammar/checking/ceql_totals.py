@@ -51,10 +51,10 @@ def check_aggregates(expression: Expression, held: Sequence[str]) -> Iterator[Fi
                     hint = f"write {name}({held[-1]}[{variable}]), of the events that {held[-1]} holds"
                 yield error("select", f"{name} is of an attribute's values", part.span, hint)
             case Aggregate():
-                variable = measured_variable(part)
-                if variable is not None and variable not in held:
-                    hint = close_name(variable, held, f"WHERE has {', '.join(held)}")
-                    yield error("select", f"WHERE has no {variable}", part.span, hint)
+                asked = measured_variable(part)
+                if asked is not None and asked not in held:
+                    hint = close_name(asked, held, f"WHERE has {', '.join(held)}")
+                    yield error("select", f"WHERE has no {asked}", part.span, hint)
 
 
 def _expression(query: CeqlQuery, expression: Expression, span: Span, text: str) -> Iterator[Finding]:
