@@ -23,6 +23,7 @@ from oxiseq.engine.cea import picking
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.matches import frozen
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.grammar import load
 from oxiseq.languages.ceql.explain import explain_ceql
@@ -108,6 +109,17 @@ def test_every_set_of_a_sample_is_as_likely() -> None:
     assert len(drawn) == sets and sum(drawn.values()) == rounds
     expected = rounds / sets
     assert sum((n - expected) ** 2 / expected for n in drawn.values()) < 45.3  # 20 degrees of freedom, 0.1 %
+
+
+@pytest.mark.parametrize("first", range(4, 13))
+def test_room_for_the_set_grows_at_any_point(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
+    """Also while finals are put below one root."""
+    text = "VOCAB <http://e/> SELECT * FROM S WHERE (A AS x; B AS y; C) OR (B AS x; B AS y; C) OR (A AS y; C) {}"
+    tail = "ORDER BY START DESC, SUM(y[v]) LIMIT 9"
+    usual = loop(tail, 6, text)
+    monkeypatch.setattr(frozen, "_FIRST", first)
+    assert [m.positions for m in loop(tail, 6, text)] == [m.positions for m in usual]
+    assert len(loop("SAMPLE 100", 6, text)) == 6 + 15 + 1
 
 
 def test_a_sample_of_very_many() -> None:
