@@ -8,8 +8,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar.languages import media_types
 from oxiseq.journal import Appended
-from oxiseq.languages.registry import MEDIA_TYPES
 from oxiseq.live.api import answers, checking, kb, matches, once, past, queries, streams
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
@@ -37,7 +37,7 @@ class LiveRoutes:
     def takes(request: Request) -> bool:
         """Whether a request is for one of the routes here."""
         if request.path.rstrip("/") == "/query":
-            return answers.follows(request) or (request.method == "POST" and request.media_type in MEDIA_TYPES)
+            return answers.follows(request) or (request.method == "POST" and request.media_type in media_types())
         return request.path.lstrip("/").partition("/")[0] in FIRST
 
     def answer(self, request: Request) -> Response:
