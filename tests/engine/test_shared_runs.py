@@ -170,13 +170,13 @@ class Pair:
         assert given_late == ([] if late is None else late.time.tolist())
         for name in ("events", "late", "instants", "matches", "open"):
             assert getattr(self.shared, name) == getattr(self.alone, name), (name, self.text)
+        self.longer = self.window != self.shared.plan.window or (self.longer and self.shared.finder.endless)
         if not looks:
             return
         if self.shared.finder.endless:  # rows go when they are collected
             self.shared.collect()
             self.alone.collect()
         kept, needed = self.shared.state["rows"], self.alone.state["rows"]
-        self.longer = self.window != self.shared.plan.window or (self.longer and self.shared.finder.endless)
         if self.longer:  # an endless state forgets what a longer window held when its partitions go on
             assert kept >= needed, self.text
         elif self.shared.clock.completed > self.alone.clock.completed:  # others had seen more when it joined them
