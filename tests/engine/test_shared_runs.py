@@ -25,9 +25,9 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import compile_query
-from oxiseq.engine.run import dozing
+from oxiseq.engine.run import dozing, shared
 from oxiseq.engine.run.narrowed import why_not_narrowed
-from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -338,7 +338,7 @@ def test_each_query_finds_what_it_finds_alone(seed: int) -> None:
 def of_endings(dice: random.Random) -> str:
     """One whose last event is of a kind that is seldom."""
     sequence = dice.choice(["A; I", "A: B: I", "A; B+; I", "A: N!: I", "N!; A; I", "A; (B | H)?; I", "A, B, I", "A; I?",
-                            "A & B; I"])  # fmt: skip
+                            "A & B; I", "A; (B; I)+", "A; B;+ WITHIN PT0.000004S; I", "A; I & H"])  # fmt: skip
     by = dice.choice(["", "", "PARTITION BY ?k"])
     keyed = KEYED if by or dice.random() < 0.5 else ""
     gpms = {name: keyed for name in "ABHIN" if name in sequence}
@@ -347,7 +347,11 @@ def of_endings(dice: random.Random) -> str:
     select = dice.choice(["SELECT *", "SELECT ?a", "SELECT NEXT *", "SELECT DISTINCT ?a", "SELECT (COUNT(*) AS ?n)"])
     window = dice.choice(WINDOWS[:3] if by else WINDOWS)
     consumes = dice.choice(["", "", "CONSUME BY ANY"])
-    return query(sequence, f"{window} {by} {consumes}", select, **gpms)
+    text = query(sequence, f"{window} {by} {consumes}", select, **gpms)
+    if dice.random() < 0.3:
+        text = text.replace(f"FROM STREAM S1 <{STREAM}>", f"FROM STREAM S1 <{STREAM}> FROM STREAM S2 <{OTHER}>")
+        text = text.replace("GPM A ON S1", "GPM A ON S2") if "&" not in sequence else text
+    return text
 
 
 @drawn(40)
@@ -359,8 +363,11 @@ def test_queries_that_work_when_a_match_may_end_find_what_they_find_alone(seed: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dozing, "IN_VAIN", dice.choice([1, 2, 3]))
         patch.setattr(dozing, "MOST", dice.choice([3, 8, 1 << 14]))
+        patch.setattr(shared, "CHUNK", dice.choice([2, 5, CHUNK]))
         for _ in range(6):
             drill.register_one(of_endings(dice), dice.choice([0, 0, 0, 4]))
+        for _ in range(dice.choice([0, 0, 1, 2])):
+            dice.choice([drill.register, drill.register_windows, drill.register_equal, drill.register_alike])()
         for _ in range(6):
             drill.kinds = dice.choice(["a", "ab", "abhn"])
             for _ in range(dice.choice([2, 5, 9])):
@@ -368,8 +375,8 @@ def test_queries_that_work_when_a_match_may_end_find_what_they_find_alone(seed: 
             drill.kinds = dice.choice(["i", "abhin"])
             drill.push()
             if len(drill.pairs) > 2:
-                dice.choice([drill.settle, drill.close, drill.forget, drill.save, drill.punctuate,
-                             lambda: drill.register_one(of_endings(dice))])()  # fmt: skip
+                dice.choice([drill.settle, drill.close, drill.forget, drill.save, drill.punctuate, drill.change_kb,
+                             lambda: drill.register_one(of_endings(dice)), drill.register_windows])()  # fmt: skip
         while drill.pairs:
             drill.close()
 
