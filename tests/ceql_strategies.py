@@ -27,6 +27,7 @@ PREDICATES = [
 ]  # fmt: skip
 VALUES = ["1", "2", "3"]
 ODD_VALUES = ["1", "2", "3", "2.5", "2e0", '"2"', "true", '"01"^^xsd:integer']
+LOW_VALUES = ["-1", "0", "2", "-2.5", "-5e-1", '"NaN"^^xsd:double', '"-INF"^^xsd:double']
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ def ceql_query(dice: Dice, streams: tuple[str, ...], options: CeqlOptions) -> st
 
 def ceql_events(dice: Dice, streams: tuple[str, ...], options: CeqlOptions) -> tuple[CeqlEvent, ...]:
     """Events in order; some lack attributes, some are simultaneous."""
-    values = dice.pick([VALUES, VALUES, VALUES, ODD_VALUES])
+    values = dice.pick([VALUES, VALUES, VALUES, ODD_VALUES, LOW_VALUES])
     time, clock = 0, 0
     places = []
     for _ in range(dice.between(options.most // 2, options.most)):

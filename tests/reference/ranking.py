@@ -88,6 +88,8 @@ def compared(a: Term | None, b: Term | None) -> int:
     if a is None or b is None or _value(a) == _value(b):
         return 0
     if isinstance(a, Literal) and isinstance(b, Literal):
+        if _is_nan(a) or _is_nan(b):  # the last of all numbers
+            return _is_nan(a) - _is_nan(b)
         try:
             return -1 if less(a, b) else 1
         except ExpressionError:
@@ -111,6 +113,10 @@ def _rank(term: Term | None) -> int:
                 return 3
             return {"dateTime": 4, "dayTimeDuration": 5, "duration": 5}.get(kind, 6)
     return 7
+
+
+def _is_nan(term: Literal) -> bool:
+    return isinstance(value_of(term), Number) and term.value == "NaN"
 
 
 def _text(term: Literal) -> tuple[str, str, str]:
