@@ -91,8 +91,8 @@ def open_events(
     """The events of a file, in batches of at most 8192.
 
     `format` overrides the file's name. `on_error="skip"` leaves out malformed lines and events of N-Quads and
-    TriG, and RDF messages, and counts them in the reader's `report`; damage of a table is always an error. An empty file has no
-    events. Raises EventError at once for a file that does not exist, cannot be opened or has an unknown
+    TriG, and RDF messages, and counts them in the reader's `report`; damage of a table is always an error. An empty
+    file has no events. Raises EventError at once for a file that does not exist, cannot be opened or has an unknown
     ending, and while reading for malformed content. A folder's event tables, as `oxiseq events` writes them, are read
     one after the other, in order of their names.
     """
@@ -130,7 +130,7 @@ def _messages(file: Path, chosen: EventFormat, *, named: bool) -> MessageFormat 
     """The format of messages that the file is in, if it is. `named`: its name alone tells the format. Raises EventError
     for a file without named graphs that does not announce messages."""
     if chosen == "messages-ndjsonld" or (chosen in RDF_FORMATS and not named):
-        return cast(MessageFormat, chosen)
+        return chosen
     with ByteSource(file) as source:
         try:
             announced = announces(source.read(HEAD) or b"")

@@ -1,4 +1,4 @@
-"""The draft's own tests of RDF Messages, from `shared/w3c/rdf-messages` (w3c_suites.py says where that is looked for)."""
+"""The draft's own tests of RDF Messages, from `rdf-messages` beside the W3C's suites (w3c_suites.py says where)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyoxigraph import (
     Triple,
     parse,
 )
-from w3c_suites import shared_suite
+from w3c_suites import absent, shared_suite
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.messages.announced import RDF_FORMATS, MessageFormat, announces
@@ -100,7 +100,7 @@ def _named(*, round_trip: bool) -> list[Any]:
     return [pytest.param(case, id=case["id"]) for case in _CASES if (case["format"] == "round trip") == round_trip]
 
 
-pytestmark = pytest.mark.skipif(_FOLDER is None, reason="the W3C's RDF Messages are not here: set OXISEQ_W3C to its copy")
+pytestmark = pytest.mark.skipif(_FOLDER is None, reason=absent("rdf-messages"))
 
 
 def test_there_are_as_many_as_there_were() -> None:

@@ -22,6 +22,7 @@ from oxiseq.engine.kernels.memory.pointers import address_of
 from oxiseq.engine.kernels.terms.plain import SCRATCH_SPARE
 from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 
 DELIMITER: Final = re.compile(rb"[ \t]*MESSAGE[ \t]*(?:#[^\n]*)?\r?")
 _NEW_TERMS: Final = 1024
@@ -34,7 +35,7 @@ class MessageColumns:
     """m quads of n messages; message i has the quads `offset[i] : offset[i + 1]`.
 
     subject, predicate, object, graph: u32[m], ids of one dictionary, `graph` 0 for the default graph. line: i64[n], of
-    the text, counted from 1: where a message begins (0: not known). faults: message → (line, why it is left out).
+    the text, counted from 1: where a message begins. faults: message → (line, why it is left out).
     """
 
     offset: NDArray[np.int64]
@@ -43,7 +44,7 @@ class MessageColumns:
     object: NDArray[np.uint32]
     graph: NDArray[np.uint32]
     line: NDArray[np.int64]
-    faults: dict[int, tuple[int | None, str]]
+    faults: dict[int, tuple[int, str]]
 
     def __len__(self) -> int:
         """The number of messages."""
@@ -55,7 +56,7 @@ def read_columns(block: Block, terms: TermDictionary, line: int, format: RdfForm
     is no quad.
 
     `line`: the number of its first line. `format`: N-Triples or N-Quads as it came; None: pyoxigraph has written it,
-    and its lines are not known.
+    and its lines are nobody's.
     """
     return _Columns(block, terms, line, format).read()
 
@@ -76,7 +77,7 @@ class _Columns:
         self._scratch = np.zeros(block.size + SCRATCH_SPARE, np.uint8)
         self._kept: list[NDArray[np.uint8]] = [text]
         """What addresses point into."""
-        self.faults: dict[int, tuple[int | None, str]] = {}
+        self.faults: dict[int, tuple[int, str]] = {}
         state = self._state = np.zeros(k.STATE_WORDS, np.int64)
         state[[k.DATA, k.POSITION, k.STOP]] = address_of(text), block.start, block.size
         state[k.TRUSTED], state[k.GRAPHLESS] = format is None, format == RdfFormat.N_TRIPLES
@@ -103,11 +104,9 @@ class _Columns:
         offset[1 : ended + 1] = self._places[1, :ended]
         offset[ended + 1 :] = rows
         lines = np.full(count, self._line, np.int64)
-        lines[1:] += self._places[0, : count - 1]
-        if self._format is None:
-            lines[:] = 0
-        columns = (column[:rows].copy() for column in self._columns)
-        return MessageColumns(offset, *columns, lines, self.faults)
+        lines[1:] += self._places[0, : max(0, count - 1)]
+        subject, predicate, object_, graph = (column[:rows].copy() for column in self._columns)
+        return MessageColumns(offset, subject, predicate, object_, graph, lines, self.faults)
 
     # --- what the kernel cannot ---------------------------------------------------------------------
 
@@ -117,7 +116,7 @@ class _Columns:
 
     def _fault(self, line: int, reason: str) -> None:
         """Of the message that is being read; its first one counts."""
-        self.faults.setdefault(int(self._state[k.MESSAGES]), (None if self._format is None else line, reason))
+        self.faults.setdefault(int(self._state[k.MESSAGES]), (line, reason))
 
     def _intern(self) -> None:
         try:
@@ -162,9 +161,9 @@ class _Columns:
         self._columns[:, row] = *ids, graph
         self._state[k.ROWS] = row + 1
 
-    def _id(self, term: object) -> int:
+    def _id(self, term: Term) -> int:
         if not isinstance(term, BlankNode):
-            return self._terms.intern_written(str(term).encode())
+            return self._terms.intern(term)
         text = np.frombuffer(str(term).encode() + bytes(8), np.uint8)
         self._kept.append(text)
         while (known := k.label(self._address, self._terms.address, address_of(text), len(text) - 8)) < 0:

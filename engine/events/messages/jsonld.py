@@ -1,8 +1,8 @@
 """Logs of messages in NDJSON-LD → the quads of each message.
 
 Each line is one JSON object: `{}` is an empty message; one with `@context` alone is none, but holds for all lines
-behind it until the next such line; any other one is a message. Empty lines are passed over. Contexts that stand elsewhere are not fetched: who reads
-gives those that are known.
+behind it until the next such line; any other one is a message. Empty lines are passed over. Contexts that stand
+elsewhere are not fetched: who reads gives those that are known.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def jsonld_messages(content: IO[bytes], contexts: Mapping[str, object] | None = 
             if not isinstance(value, dict):
                 raise ValueError("a line is one JSON object")
             if not value:
-                yield Parsed([])
+                yield Parsed([], number)
             elif [*value] == ["@context"]:
                 active = json.dumps(_known(value["@context"], contexts or {}), ensure_ascii=False).encode()
             else:
                 if (own := value.get("@context")) is not None and own != (known := _known(own, contexts or {})):
                     text = json.dumps({**value, "@context": known}, ensure_ascii=False).encode()
                 whole = text if active is None else b'{"@context":%b,"@graph":%b}' % (active, text)
-                yield Parsed(list(parse(whole, RdfFormat.JSON_LD)))
+                yield Parsed(list(parse(whole, RdfFormat.JSON_LD)), number)
         except SyntaxError as error:
             yield Parsed([], number, syntax_reason(error))
         except (ValueError, RecursionError) as error:

@@ -91,7 +91,7 @@ def message_columns(
 def _columns(messages: list[Parsed], terms: TermDictionary) -> MessageColumns:
     columns = read_columns(Block.of(b"".join(map(_as_lines, messages))), terms, 1, None)
     columns.faults.update((i, (each.line, each.fault)) for i, each in enumerate(messages) if each.fault is not None)
-    columns.line[:] = [each.line or 0 for each in messages]
+    columns.line[:] = [each.line for each in messages]
     return columns
 
 

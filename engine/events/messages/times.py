@@ -3,8 +3,8 @@
 Where it stands: columns.py → **events** → batches. A message is a dataset, an event a graph: its triples are those of
 all the message's graphs. Its time is the object of its triples with the time predicate that stand in the default graph,
 or in the graph that they are about. Where several do, those count that are about one of the message's graphs; else
-those about a node of which nothing else is said; else the others, such as sosa:resultTime of an observation. They have
-to agree. The first two kinds only say when the message is, and are no part of the event; the third are.
+those about a node of which the message says nothing else; else the others, such as sosa:resultTime of an observation.
+They have to agree. The first two kinds only say when the message is, and are no part of the event; the third are.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def events_of(
     times = _times(columns, message, np.flatnonzero(telling), terms, faults)
     for number in np.flatnonzero(times == _UNKNOWN).tolist():
         if time is None:
-            faults.setdefault(number, (_line(columns, number), f"a message without a time; {time_predicate} expected"))
+            reason = f"a message without a time; {time_predicate} expected"
+            faults.setdefault(number, (int(columns.line[number]), reason))
     if time is not None:
         times[times == _UNKNOWN] = time
     for number in sorted(faults):
@@ -61,10 +62,6 @@ def events_of(
     return batch.take(np.flatnonzero(good))
 
 
-def _line(columns: MessageColumns, number: int) -> int | None:
-    return int(columns.line[number]) or None
-
-
 def _ranks(columns: MessageColumns, message: I64, predicate: int) -> I64:
     """i64[m], of each quad what it tells the time of: _NONE of most."""
     rank = np.full(len(message), _NONE)
@@ -74,10 +71,9 @@ def _ranks(columns: MessageColumns, message: I64, predicate: int) -> I64:
         return rank
     mine = np.isin(message, message[rows])  # most messages' other quads need not be looked at twice
     named = _keys(message, columns.graph)[mine & (columns.graph != 0)]
-    subjects, counts = np.unique(_keys(message, columns.subject)[mine], return_counts=True)
-    objects = _keys(message, columns.object)[mine]
     keys = _keys(message, columns.subject)[rows]
-    alone = (counts[np.searchsorted(subjects, keys)] == 1) & ~np.isin(keys, objects)
+    others = [_keys(message, columns.subject)[mine & ~about], _keys(message, columns.object)[mine]]
+    alone = ~np.isin(keys, np.concatenate(others))
     rank[rows] = np.where(np.isin(keys, named), _GRAPH, np.where(alone, _ALONE, _NODE))
     return rank
 
@@ -89,7 +85,7 @@ def _keys(message: I64, ids: NDArray[np.uint32]) -> I64:
 
 def _times(
     columns: MessageColumns, message: I64, rows: I64, terms: TermDictionary,
-    faults: dict[int, tuple[int | None, str]],
+    faults: dict[int, tuple[int, str]],
 ) -> I64:  # fmt: skip
     """i64[n] µs, _UNKNOWN where a message tells none."""
     times = np.full(len(columns), _UNKNOWN)
@@ -104,12 +100,12 @@ def _times(
         try:
             values[at] = _microseconds(terms, int(ids[at]))
         except EventError as error:
-            faults.setdefault(number, (_line(columns, number), f"the time of a message: {error.reason}"))
+            faults.setdefault(number, (int(columns.line[number]), f"the time of a message: {error.reason}"))
     times[owner] = values
     for at in np.flatnonzero(times[owner] != values).tolist():
         number = int(owner[at])
         reason = f"a message with two times: {terms.term(int(ids[at]))} is one of them"
-        faults.setdefault(number, (_line(columns, number), reason))
+        faults.setdefault(number, (int(columns.line[number]), reason))
     return times
 
 

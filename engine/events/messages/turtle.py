@@ -1,8 +1,11 @@
 """Logs of messages in Turtle and TriG → the quads of each message.
 
 Where it stands: bytes → **messages** → N-Quads for columns.py. Where a statement ends engine/turtle tells; pyoxigraph
-parses each message by itself, with the prefixes and the base that hold there. In a message that cannot be parsed a
-delimiter that stands in a line of its own behind the error ends it, whatever bracket or quote may be open.
+parses each message by itself, with the prefixes and the base that hold there.
+
+In a message that cannot be parsed a delimiter in a line of its own behind the error ends it, whatever bracket or quote
+may be open. What was read too far is read again, which takes from a stock of patience that read text fills; without it
+each such line ends a message. This bounds the time for text that is all faults.
 """
 
 from __future__ import annotations
@@ -23,18 +26,24 @@ _SPACE: Final = re.compile(rb"(?:[ \t\r\n]++|#[^\r\n]*+)*+")
 _DELIMITER: Final = re.compile(
     rb"MESSAGE(?![\w:.%\-\x80-\xff])|@message(?![\w-])(?:[ \t\r\n]++|#[^\r\n]*+)*+(\.)?", re.IGNORECASE
 )
+_PATIENCE: Final = 1 << 24
+"""Bytes of bad messages that may be read again, at most in stock."""
+_FILL: Final = 16
+"""Bytes of patience for each byte that has been dealt with."""
 _LONGEST_WORD: Final = 1 << 10
 """Bytes within which `@message` has its dot."""
-_OWN_LINE: Final = re.compile(rb"^[ \t]*(?:MESSAGE|@message[ \t]*\.)[ \t]*(?:#[^\r\n]*)?$", re.IGNORECASE | re.MULTILINE)
+_OWN_LINE: Final = re.compile(
+    rb"^[ \t]*(?:MESSAGE|@message[ \t]*\.)[ \t]*(?:#[^\r\n]*)?\r?$", re.IGNORECASE | re.MULTILINE
+)
 _IN_BRACES: Final = 'a message ends within the braces of a graph: "}" expected before it'
 _NO_DOT: Final = '@message needs a "." behind it: @message . or MESSAGE'
 
 
 class Parsed(NamedTuple):
-    """A message: its quads or, with the line where it is known, why it is left out."""
+    """A message: its quads and the line where it begins or, with the line of the fault, why it is left out."""
 
     quads: list[Quad]
-    line: int | None = None
+    line: int
     fault: str | None = None
 
 
@@ -53,6 +62,7 @@ class _Log:
         self._ended = not self._text
         self._prefixes: dict[str, str] = {}
         self._base: str | None = None
+        self._patience = _PATIENCE
 
     def messages(self) -> Iterator[Parsed]:
         """All of them."""
@@ -63,9 +73,9 @@ class _Log:
             if fault is not None:
                 parsed = Parsed([], self._line + line_ends(self._text, self._begin, end), fault)
             elif parsed.fault is not None:
-                assert parsed.line is not None
                 found = _OWN_LINE.search(text, _line_start(text, parsed.line - self._line))
                 if found is not None:  # it was swallowed by what is wrong before
+                    self._patience -= end - self._begin
                     end, behind = self._begin + found.start(), self._begin + found.end()
             if behind < 0:  # the text has ended
                 if parsed.quads or parsed.fault is not None:
@@ -73,6 +83,7 @@ class _Log:
                 return
             yield parsed
             self._line += line_ends(self._text, self._begin, behind)
+            self._patience = min(_PATIENCE, self._patience + _FILL * (behind - self._begin))
             self._begin = behind
 
     def _cut(self) -> tuple[int, int, str | None] | None:
@@ -88,6 +99,8 @@ class _Log:
                     return (at, -1, None) if self._text else None
                 at -= self._more()
                 continue
+            if self._patience < 0 and (found := _OWN_LINE.search(self._text, at)) is not None:
+                return found.start(), found.end(), None
             if found := _DELIMITER.match(self._text, at):
                 dotless = self._text[at : at + 1] == b"@" and not found[1]
                 return at, found.end(), _NO_DOT if dotless else _IN_BRACES if depth else None
@@ -113,7 +126,7 @@ class _Log:
         parser = parse(head + text, format=self._format, base_iri=self._base)
         try:
             quads.extend(parser)
-            return Parsed(quads)
+            return Parsed(quads, self._line)
         except (SyntaxError, MemoryError) as error:
             told = as_syntax_error(error) if isinstance(error, MemoryError) else error
             if not isinstance(told, SyntaxError):

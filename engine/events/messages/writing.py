@@ -13,8 +13,10 @@ from typing import Final
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse, serialize
 
+from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.messages.announced import RDF_FORMATS, VERSION, MessageFormat
+from oxiseq.engine.events.quads import GENERATED_AT, QuadFormat
 from oxiseq.engine.events.write import opened, quads_text, replacing, triples_text
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -37,9 +39,19 @@ def write_messages(
     return count
 
 
-def head(format: MessageFormat) -> str:
-    """What stands before all messages."""
-    return "" if format == "messages-ndjsonld" else f'VERSION "{VERSION}"\n'
+def head(format: QuadFormat | MessageFormat) -> str:
+    """What stands before all events."""
+    return f'VERSION "{VERSION}"\n' if format in RDF_FORMATS and format != "messages-ndjsonld" else ""
+
+
+def events_text(
+    batches: Iterable[EventBatch], terms: TermDictionary, *, format: QuadFormat | MessageFormat,
+    time_predicate: NamedNode = GENERATED_AT,
+) -> Iterator[str]:  # fmt: skip
+    """The text of one event after the other, as messages or without, and without what stands before all."""
+    if format == "nquads" or format == "trig":
+        return quads_text(batches, terms, format=format, time_predicate=time_predicate)
+    return messages_text(batches, terms, format=format, time_predicate=time_predicate)
 
 
 def messages_text(
@@ -50,7 +62,7 @@ def messages_text(
     if rdf in _GRAPHLESS:
         texts = triples_text(batches, terms, time_predicate=time_predicate)
     else:
-        kind = "trig" if rdf == RdfFormat.TRIG else "nquads"
+        kind: QuadFormat = "trig" if rdf == RdfFormat.TRIG else "nquads"
         texts = quads_text(batches, terms, format=kind, time_predicate=time_predicate)
     for text in texts:
         yield _json(parse(text, RdfFormat.N_QUADS)) if rdf == RdfFormat.JSON_LD else text + _DELIMITER
@@ -66,5 +78,9 @@ def message_text(quads: Iterable[Quad], format: MessageFormat) -> str:
 
 
 def _json(quads: Iterable[Quad]) -> str:
-    text = (serialize(quads, format=RdfFormat.JSON_LD) or b"").decode()
+    """Raises EventError for triple terms."""
+    try:
+        text = (serialize(quads, format=RdfFormat.JSON_LD) or b"").decode()
+    except OSError as error:
+        raise EventError(None, None, f"an event cannot be written: {error}; choose another format") from error
     return "{}\n" if text == "[]" else f'{{"@graph":{text}}}\n'

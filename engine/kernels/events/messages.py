@@ -48,8 +48,8 @@ LABEL_TEXT, LABEL_SIZE, LABEL_MESSAGE, LABEL_ID = range(4)
 LABEL_WORDS: Final = 4
 
 OK, WHOLE_LINE, UNUSUAL_TERM, NEED_TERMS = range(4)
-"""WHOLE_LINE: the line START..END is for pyoxigraph, and reading goes on behind it. UNUSUAL_TERM: the token START..END is
-to be interned, NEED_TERMS: the dictionary is full; the line is read again."""
+"""WHOLE_LINE: the line START..END is for pyoxigraph, and reading goes on behind it. UNUSUAL_TERM: the token START..END
+is to be interned, NEED_TERMS: the dictionary is full; the line is read again."""
 
 _HASH: Final = ord("#")
 _LESS: Final = ord("<")
