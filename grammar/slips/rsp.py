@@ -6,6 +6,7 @@ import re
 from difflib import get_close_matches
 
 from oxiseq.grammar.slips import sparql
+from oxiseq.grammar.slips.foreign import foreign
 from oxiseq.grammar.slips.slip import (
     UNITS,
     Rule,
@@ -142,6 +143,7 @@ def _misspelt(s: Slip) -> Said | None:
 RSP_RULES: tuple[Rule, ...] = (
     unclosed_string,
     broken_iri,
+    foreign,
     bare_iri,
     _windows,
     _streams,

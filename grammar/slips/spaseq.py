@@ -6,6 +6,7 @@ import re
 from difflib import get_close_matches
 
 from oxiseq.grammar.slips import sparql
+from oxiseq.grammar.slips.foreign import foreign
 from oxiseq.grammar.slips.slip import (
     IRI,
     OPEN_CLOSE,
@@ -266,6 +267,7 @@ def _open_bracket(s: Slip) -> Said | None:
 RULES: tuple[Rule, ...] = (
     unclosed_string,
     broken_iri,
+    foreign,
     bare_iri,
     sparql.braces,
     _seq_operand,
