@@ -27,6 +27,8 @@ from oxiseq.grammar.terms import TermBuilder, span_of
 
 Kind = Literal["query", "update"]
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
+_LONGEST: Final = 1 << 14
+"""Characters of a text that is explained: half a second of work. Of a longer one the store's words are told."""
 _BEYOND: Final = frozenset(
     ["ADJUST", "HASLANG", "HASLANGDIR", "ISTRIPLE", "LANGDIR", "OBJECT", "PREDICATE", "STRLANGDIR", "SUBJECT", "TRIPLE"]
 )
@@ -38,6 +40,8 @@ _SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][\w*?]*(?: [\w
 def refusal(text: str, error: SyntaxError, kind: Kind) -> QueryError:
     """The store's refusal of a text, explained."""
     told = _told_by_store(text, error)
+    if len(text) > _LONGEST:
+        return told
     try:
         tree = store_parser().parse(text, start=kind)
     except UnexpectedInput as unexpected:

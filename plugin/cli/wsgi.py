@@ -2,8 +2,9 @@
 
     OXISEQ_LOCATION=kb gunicorn --worker-class gthread --threads 80 'oxiseq.cli.wsgi:application()'
 
-One process with threads: the store and the journal belong to one. Settings are those of `oxiseq serve`, from the
-environment (OXISEQ_CONFIG names a file); where it listens, how many threads and how to end are the other server's.
+Slower than the one inside: each push and each live reader holds a thread. One process with threads: the store and the
+journal belong to one. Settings are those of `oxiseq serve`, from the environment (OXISEQ_CONFIG names a file); where it
+listens, how many threads and how to end are the other server's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from oxiseq.cli.serve import serve_command
 from oxiseq.cli.settings import settings_of
+from oxiseq.grammar.errors import OxiseqError
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -25,6 +27,8 @@ def application() -> Flask:
     from oxiseq.server.logs import log_to_stderr  # noqa: PLC0415  the same
 
     request = settings_of(serve_command.make_context("serve", []).params)
+    if request.tls_cert is not None or request.tls_key is not None:
+        raise OxiseqError("https is the other server's here: `gunicorn --certfile FILE --keyfile FILE`")
     log_to_stderr(request.log_format)
     opened = ExitStack()
     atexit.register(opened.close)

@@ -13,13 +13,13 @@ from prometheus_client.core import GaugeMetricFamily
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import FILE_NAME, Durability, Journal, JournalError
+from oxiseq.journal.restoring import resumed
 from oxiseq.live.changes import KbChanges
 from oxiseq.live.engine import Engine
 from oxiseq.live.graphs import EventGraphs
 from oxiseq.live.metrics import Metrics, gauge
 from oxiseq.live.queries import Queries
 from oxiseq.live.remote import RemoteKnowledge
-from oxiseq.live.sending import Sender
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.standing import StandingQueries
 from oxiseq.live.streams import Streams
@@ -50,8 +50,7 @@ class LiveService:
         if isinstance(store, RemoteKnowledge):
             store.begin(self.journal.kb_answers)
         self._engine = Engine(store.kb, self.settings.budget)
-        self.sender = Sender(self.settings.heartbeat)
-        self.topics = Topics(self.settings.recent, self.sender.changed)
+        self.topics = Topics(self.settings.recent)
         self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)
         self.streams = Streams(self.journal, self.worker, self.settings, self.metrics)
         kb = store if isinstance(store, Store) else None
@@ -60,18 +59,22 @@ class LiveService:
             self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings,
             self.metrics, self.standing, store.learn if isinstance(store, RemoteKnowledge) else None,
         )  # fmt: skip
-        self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics, self.sender)
+        self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics)
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
         self._changes = KbChanges(self.journal, self._engine, self.worker, store.lock)
         store.guard_changes(self._changes.around)
         self.metrics.measure(self._gauges)
         self._ending = threading.Event()
+        self.resumed = resumed(self.journal.path)
+        """Of a journal that was restored: where each stream stood in the backup."""
         self._threads = [threading.Thread(target=self._keep_up, name="oxiseq-upkeep", daemon=True)]
         if isinstance(store, RemoteKnowledge) and self.settings.refresh is not None:
             self._threads.append(threading.Thread(target=self._keep_fresh, name="oxiseq-refresh", daemon=True))
 
     def start(self) -> None:
         """Bring back the queries and read on where they stand."""
+        for iri, stood in self.resumed.items():
+            LOG.warning("restored from a backup: of <%s> push again from offset %d on", iri, stood.next)
         head = self.journal.log.position()
         position = self.queries.restore()
         LOG.debug("the log is read from entry %s of %s", position, head)
@@ -113,7 +116,6 @@ class LiveService:
         self.standing.stop()
         self.worker.stop()
         self._changes.end()
-        self.sender.close()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()

@@ -38,7 +38,7 @@ class Querying:
         """The answer, in the format that the client accepts. Raises Problem."""
         operation = query_of(request)
         accept = request.header("accept")
-        streams = self._asks_streams(operation.text, request.url)
+        streams = self._asks_streams(operation.text, request)
         processes = self._processes_for(operation.text) if not streams else None
         lane = self.evaluations.ready
         if processes is not None:
@@ -46,25 +46,32 @@ class Querying:
         elif streams or not is_plain(operation.text):
             lane = self.evaluations.unended
 
-        def work(sink: Sink) -> None:
+        def answer(sink: Sink) -> None:
             text = self._checked_query(operation.text, request.url, sink.check)
             given = operation.default_graphs or operation.named_graphs
             union = operation.union or (self.settings.union_default_graph and not given)
             checked = replace(operation, text=text, union=union)
+            if processes is None:
+                write_results(self._results(checked, request.url), accept, sink)
+            else:
+                processes.answer(checked, request.url, accept, sink)
+
+        def work(sink: Sink) -> None:
             try:
-                if processes is None:
-                    write_results(self._results(checked, request.url), accept, sink)
-                else:
-                    processes.answer(checked, request.url, accept, sink)
+                answer(sink)
             except SyntaxError as error:
-                raise sparql_problem(text, error, update=False) from None
+                raise sparql_problem(operation.text, error, update=False) from None
 
         return self.evaluations.answer(work, request.gone, lane)
 
-    def _asks_streams(self, text: str, base: str) -> bool:
-        """Whether a SERVICE block is of a stream; a text that is too long is refused later."""
-        short = len(text) <= self.settings.limits.query
-        return short and self.services is not None and bool(blocks(text, self.services, base))
+    def _asks_streams(self, text: str, request: Request) -> bool:
+        """Whether a SERVICE block is of a stream, which who asks must be allowed to read; a text that is too long is
+        refused later, and in an update it is data. Raises DeniedError."""
+        if self.services is None or len(text) > self.settings.limits.query:
+            return False
+        found = blocks(text, self.services, request.url)
+        request.rights.demand_reading((block.iri for block in found), kb=False)
+        return bool(found)
 
     def _processes_for(self, text: str) -> Processes | None:
         """Where a query is evaluated that may not notice its limits; None if that is here. What a SERVICE block asks of
@@ -79,15 +86,16 @@ class Querying:
         if operation.union:
             raise Problem(501, "not supported", "using-union-graph: name the graphs by using-graph-uri")
         text = with_using(operation.text, operation.default_graphs, operation.named_graphs)
+        self._asks_streams(text, request)
 
         def work() -> None:
-            checked = self._checked_update(text, request.url)
-            if self.settings.allow_load:
-                checked = loaded(checked, request.url, self.settings.limits)
             try:
+                checked = self._checked_update(text, request.url)
+                if self.settings.allow_load:
+                    checked = loaded(checked, request.url, self.settings.limits)
                 self.store.update(checked, base_iri=request.url)
             except SyntaxError as error:
-                raise sparql_problem(checked, error, update=True) from None
+                raise sparql_problem(text, error, update=True) from None
 
         self.evaluations.call(work)
         return Response(204)

@@ -17,7 +17,7 @@ import httpx
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.kb import Solution, Versioned
 from oxiseq.sparql.answers import read_answer
-from oxiseq.sparql.endpoint import QUERY, STORE, UPDATE, answered, is_writing
+from oxiseq.sparql.endpoint import QUERY, STORE, UPDATE, answered, demand_right, is_writing
 from oxiseq.sparql.messages import Request, Response
 from oxiseq.sparql.problems import Interrupted, Problem
 from oxiseq.sparql.settings import SparqlSettings
@@ -81,6 +81,7 @@ class Upstream:
         return asked.is_success
 
     def _passed(self, request: Request) -> Response:
+        demand_right(request)
         if self.settings.read_only and is_writing(request):
             raise Problem(403, "the server is read-only")
         sent = self._client.build_request(

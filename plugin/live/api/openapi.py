@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from oxiseq.grammar.languages import LANGUAGES, STANDING
+from oxiseq.grammar.languages import STANDING, syntaxes
 from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
 from oxiseq.live.options import DOORS
 from oxiseq.options import Option, options_for
@@ -19,7 +19,7 @@ _KEEP: Final = {
     "properties": {"for": DURATION.schema | {"type": ["string", "null"]},
                    "count": {"type": ["integer", "null"], "minimum": 0}},
 }  # fmt: skip
-_LANGUAGE: Final = {"type": "string", "enum": [*LANGUAGES, STANDING]}
+_LANGUAGE: Final = {"$ref": "#/components/schemas/Language"}
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
 
 
 def _about(option: Option) -> str:
-    return f"{option.titles}: {option.help}" if option.languages else option.help
+    return f"{option.titles}: {option.help}" if option.special else option.help
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +58,13 @@ _ASIDE: Final = _object(
 ) | {"description": "Entries of the log that it could not work through and passes over."}  # fmt: skip
 
 SCHEMAS: Final[dict[str, Any]] = {
-    "Stream": _object(("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP),
+    "Language": {"type": "string"},
+    "Stream": _object(
+        ("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP,
+        restored=_object(("next", "last"), next=_COUNT, last={"type": ["string", "null"]}) | {
+            "description": "Of a journal that was restored from a backup: push again from offset next on, that is what "
+                           "came after the last event of the backup."},
+    ),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
     "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP),
     "StreamSettings": _object((), keep=_KEEP),
@@ -128,6 +134,15 @@ SCHEMAS: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+def _languages() -> dict[str, Any]:
+    """Those that there are by now, and what editors need of them."""
+    known = [
+        {"name": each.name, "title": each.title, "media_type": each.media_type, "words": list(each.words)}
+        for each in syntaxes()
+    ]
+    return {**SCHEMAS["Language"], "enum": [*(each["name"] for each in known), STANDING], "x-languages": known}
+
+
 def document(routes: Iterable[Route]) -> dict[str, Any]:
     """OpenAPI 3.1."""
     paths: dict[str, dict[str, Any]] = {}
@@ -139,15 +154,17 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "info": {"title": "Oxiseq", "version": _version(), "description": about},
         "paths": paths,
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": {**SCHEMAS, "Language": _languages()},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [{}, {"token": []}],
     }
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    made: dict[str, Any] = {"operationId": route.name, "summary": route.text, "responses": _answers(route)}
+    made: dict[str, Any] = {
+        "operationId": route.name, "summary": route.text, "responses": _answers(route),
+        "security": [{}, {"token": [str(route.needs)]}],  # 3.1: names of roles; {}: a server may ask for no token
+    }  # fmt: skip
     if route.parameters:
         made["parameters"] = [_parameter(parameter) for parameter in route.parameters]
     if route.bodies:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import quote
 
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError, load
-from oxiseq.grammar.languages import STANDING, Language
+from oxiseq.grammar.finding_tools import as_values
+from oxiseq.grammar.languages import STANDING, USUAL, media_types
 from oxiseq.languages.graphs import missing_graphs
-from oxiseq.languages.registry import MEDIA_TYPES, front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.live.api.in_address import in_address, parameters_of
-from oxiseq.live.api.problems import as_problem, as_values, findings, query_problem
-from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
+from oxiseq.live.api.problems import as_problem, findings, query_problem
+from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response, unsupported
 from oxiseq.live.options import DOORS, options_of
-from oxiseq.live.queries import QueryStatus
+from oxiseq.live.queries import QueryStatus, random_name
 from oxiseq.options import OPTIONS, options_for
 from oxiseq.sources.knowledge import knowledge_of
 from oxiseq.sparql.messages import Response
@@ -29,8 +29,6 @@ NAME: Final = Parameter("query", "The query's name.", where="path", example="ris
 _OPTIONS: Final = options_for(doors=DOORS)
 _KNOWN: Final = ("name", "text", "language", *(option.name for option in _OPTIONS))
 _STATES: Final = ("running", "paused")
-_TAKEN: Final[Mapping[str, Language | Literal["sparql"]]] = {**MEDIA_TYPES, "application/sparql-query": STANDING}
-"""Media types of texts that can be registered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +37,16 @@ class _Given:
 
     name: str | None
     text: str
-    language: Language | Literal["sparql"]
+    language: str
     options: dict[str, Any]
 
 
 def register(call: Call) -> Response:
     """POST /queries."""
     given = _given(call)
-    status = _registered(call, given, given.name, replace=False)
+    name = random_name() if given.name is None else given.name
+    call.request.rights.demand("register", "query", name)
+    status = _registered(call, given, name, replace=False)
     value = {**query_value(status), "lints": _lints(call, given)}
     return json_response(value, 201, (("location", f"/queries/{quote(status.record.name)}"),))
 
@@ -62,7 +62,9 @@ def replace(call: Call) -> Response:
 
 def all_queries(call: Call) -> Response:
     """GET /queries."""
-    return json_response({"queries": [query_value(status) for status in call.service.queries.all()]})
+    may = call.request.rights.may
+    seen = [status for status in call.service.queries.all() if may("read", "query", status.record.name)]
+    return json_response({"queries": [query_value(status) for status in seen]})
 
 
 def get(call: Call) -> Response:
@@ -105,11 +107,16 @@ def explanation(call: Call) -> Response:
 
 
 @lru_cache(64)
-def _explained(text: str, language: Language, rules: tuple[str, ...]) -> dict[str, Any]:
+def _explained(text: str, language: str, rules: tuple[str, ...]) -> dict[str, Any]:
     """What `oxiseq explain` says, without a knowledge base: a page asks again and again."""
     query = load(text, language)
-    told = front_of(query).explain(query, None, rules)
+    told = language_for(query).explain(query, None, rules)
     return {"explanation": told.json(), "text": str(told), "picture": told.svg()}
+
+
+def _taken() -> dict[str, str]:
+    """Media types of texts that can be registered, and their languages."""
+    return {**media_types(), "application/sparql-query": STANDING}
 
 
 def query_value(status: QueryStatus) -> dict[str, Any]:
@@ -160,9 +167,12 @@ def _of_answer(status: QueryStatus) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _registered(call: Call, given: _Given, name: str | None, *, replace: bool) -> QueryStatus:
+def _registered(call: Call, given: _Given, name: str, *, replace: bool) -> QueryStatus:
+    rights = call.request.rights
     try:
-        return call.service.queries.register(name, given.text, given.language, given.options, replace=replace)
+        return call.service.queries.register(
+            name, given.text, given.language, given.options, replace=replace, rights=rights
+        )
     except QueryError as error:
         raise query_problem(error, given.text, given.language) from None
 
@@ -173,7 +183,7 @@ def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
     if given.language == STANDING:
         return found
     query, rules = load(given.text, given.language), given.options.get("rules", ())
-    if front_of(query).asks_kb:
+    if language_for(query).asks_kb:
         with suppress(KbError):  # one elsewhere may be away by now
             missing = missing_graphs(query, given.text, knowledge_of(call.service.kb_of_now), rules)
             found += [as_values(lint, lint.text) for lint in missing]
@@ -183,20 +193,21 @@ def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
 def _given(call: Call) -> _Given:
     """From JSON, or the text itself with the rest in the query string. Raises Problem."""
     media_type = call.request.media_type or ""
-    if media_type in _TAKEN:
-        values = {**in_address(call, DOORS, ("name",)), "text": call.request.text(), "language": _TAKEN[media_type]}
+    taken = _taken()
+    if media_type in taken:
+        values = {**in_address(call, DOORS, ("name",)), "text": call.request.text(), "language": taken[media_type]}
     elif media_type == JSON:
         values = call.json()
     else:
-        raise unsupported(call.request, (*_TAKEN, JSON))
+        raise unsupported(call.request, (*taken, JSON))
     if unknown := set(values) - set(_KNOWN):
         raise Problem(400, "unknown members", f"{', '.join(sorted(unknown))}; known: {', '.join(_KNOWN)}")
-    name, text, language = values.pop("name", None), values.pop("text", None), values.pop("language", "spaseq")
+    name, text, language = values.pop("name", None), values.pop("text", None), values.pop("language", USUAL)
     options = {option: value for option, value in values.items() if value is not None}
     if not isinstance(text, str) or not (name is None or isinstance(name, str)):
         raise Problem(400, "no text", "the member text holds the query, name its name")
-    if language not in _TAKEN.values():
-        raise Problem(400, "unknown language", f"known: {', '.join(_TAKEN.values())}")
+    if language not in taken.values():
+        raise Problem(400, "unknown language", f"known: {', '.join(taken.values())}")
     if language == STANDING and options:
         raise Problem(400, "not accepted", f"{', '.join(options)}: a query over the store reads no stream")
     if language != STANDING:
@@ -209,44 +220,46 @@ def _given(call: Call) -> _Given:
 
 ROUTES: Final = (
     Route(
-        "GET", "/queries", all_queries, "listQueries", "All continuous queries.",
+        "GET", "/queries", all_queries, "listQueries", "All continuous queries.", Need("read", "query", "list"),
         answers={200: Answer("Them.", schema="Queries")},
     ),
     Route(
         "POST", "/queries", register, "registerQuery",
         "Register a continuous query: it sees the events that are pushed from now on. Streams that it reads are made "
         "where they are missing. Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its "
-        "answer is followed from now on, see /queries/{query}/changes.",
+        "answer is followed from now on, see /queries/{query}/changes.", Need("register", "query", "body"),
         (Parameter("name", "With a text as body: its name. Default: a random one."), *parameters_of(*DOORS)),
-        (*_TAKEN, JSON), "NewQuery",
+        (*_taken(), JSON), "NewQuery",
         {201: Answer("The query.", schema="Query"), 400: Answer("Not accepted: message, line and column as by "
          "`oxiseq check`.", ()), 409: Answer("The name is taken.", ())},
     ),
     Route(
-        "GET", "/queries/{query}", get, "getQuery", "One query, and how it is doing.", (NAME,),
+        "GET", "/queries/{query}", get, "getQuery", "One query, and how it is doing.", Need("read", "query"), (NAME,),
         answers={200: Answer("It.", schema="Query")},
     ),
     Route(
         "PUT", "/queries/{query}", replace, "replaceQuery",
         "Register a query under this name, in place of what was there; ids of matches go on. The same text over the "
-        "store again changes nothing; with another one readers of its changes begin anew.",
+        "store again changes nothing; with another one readers of its changes begin anew.", Need("register", "query"),
         (NAME, *parameters_of(*DOORS)),
-        (*_TAKEN, JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
+        (*_taken(), JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
     ),
     Route(
         "PATCH", "/queries/{query}", change, "changeQuery",
-        "Pause or resume: a query that is resumed sees what has come meanwhile.", (NAME,), (JSON,), "QueryState",
+        "Pause or resume: a query that is resumed sees what has come meanwhile.",
+        Need("register", "query"), (NAME,), (JSON,), "QueryState",
         {200: Answer("The query.", schema="Query")},
     ),
     Route(
         "GET", "/queries/{query}/explanation", explanation, "explainQuery",
         "What the query is compiled to, as `oxiseq explain` says it. `waiting`: of each edge of a SPAseq query's "
         "automaton, how many groups of partial matches wait there now (some may be dead); null where it does not run. "
-        "`picture`: an SVG.",
+        "`picture`: an SVG.", Need("read", "query"),
         (NAME,), answers={200: Answer("It.", schema="Explained")},
     ),
     Route(
-        "DELETE", "/queries/{query}", delete, "deleteQuery", "Forget a query and its matches.", (NAME,),
+        "DELETE", "/queries/{query}", delete, "deleteQuery", "Forget a query and its matches.",
+        Need("register", "query"), (NAME,),
         answers={204: Answer("Done.", ())},
     ),
 )  # fmt: skip

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final
 from urllib.parse import unquote
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.languages.registry import MEDIA_TYPES
+from oxiseq.grammar.languages import media_types
+from oxiseq.journal import Appended
 from oxiseq.live.api import answers, checking, kb, matches, once, past, queries, streams
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
 from oxiseq.live.api.services import StreamServices
-from oxiseq.live.api.table import Answer, Call, Route, json_response
+from oxiseq.live.api.streams import Pushing
+from oxiseq.live.api.table import Answer, Call, Need, Route, json_response
 from oxiseq.live.metrics import MEDIA_TYPE
 from oxiseq.live.service import LiveService
 from oxiseq.sparql.endpoint import answered
@@ -35,12 +37,39 @@ class LiveRoutes:
     def takes(request: Request) -> bool:
         """Whether a request is for one of the routes here."""
         if request.path.rstrip("/") == "/query":
-            return answers.follows(request) or (request.method == "POST" and request.media_type in MEDIA_TYPES)
+            return answers.follows(request) or (request.method == "POST" and request.media_type in media_types())
         return request.path.lstrip("/").partition("/")[0] in FIRST
 
     def answer(self, request: Request) -> Response:
         """The response, whatever the request holds."""
         return answered(request, self._respond)
+
+    def begin_push(self, request: Request) -> Pushing | Response:
+        """The push that a request asks for (see `is_push`), read; or why it is refused."""
+        begun: list[Pushing] = []
+
+        def begin(request: Request) -> Response:
+            stream = unquote(request.path[len(_PUSHED) :].rstrip("/"), errors="replace")
+            try:
+                _PUSH.check(request.rights, {"stream": stream})
+                begun.append(streams.begin_push(Call(self.service, request, {"stream": stream}, self._evaluations)))
+            except OxiseqError as error:
+                raise as_problem(error) from None
+            return Response(200)
+
+        refused = answered(request, begin)
+        return begun[0] if begun else refused
+
+    def end_push(self, request: Request, pushing: Pushing, stored: Callable[[], Appended]) -> Response:
+        """The answer to it; `stored` is what the log says of its append, or raises."""
+
+        def end(request: Request) -> Response:
+            try:
+                return pushing.answer(stored())
+            except OxiseqError as error:
+                raise as_problem(error) from None
+
+        return answered(request, end)
 
     @cached_property
     def openapi(self) -> dict[str, object]:
@@ -49,9 +78,10 @@ class LiveRoutes:
 
     def _respond(self, request: Request) -> Response:
         route, parts = _found(request)
-        if route.name == "openapi":
-            return json_response(self.openapi)
         try:
+            route.needs.check(request.rights, parts)
+            if route.name == "openapi":
+                return json_response(self.openapi)
             return route.handler(Call(self.service, request, parts, self._evaluations))
         except OxiseqError as error:
             raise as_problem(error) from None
@@ -100,18 +130,25 @@ ROUTES: Final[tuple[Route, ...]] = (
     *once.ROUTES,
     *kb.ROUTES,
     *checking.ROUTES,
-    Route("GET", "/metrics", _metrics, "metrics", "Counters and distributions for Prometheus.",
+    Route("GET", "/metrics", _metrics, "metrics", "Counters and distributions for Prometheus.", Need("read", "server"),
           answers={200: Answer("Them.", ("text/plain",))}),
-    Route("GET", "/openapi.json", _openapi, "openapi", "This document.", answers={200: Answer("It.")}),
+    Route("GET", "/openapi.json", _openapi, "openapi", "This document.", Need(None), answers={200: Answer("It.")}),
 )  # fmt: skip
 _PATTERNS: Final = tuple((route, route.path.strip("/").split("/")) for route in ROUTES)
 FIRST: Final = frozenset(route.path.split("/")[1] for route in ROUTES) - {"query"}
 """First parts of the paths that are all ours."""
-_READING: Final = tuple(pattern for route, pattern in _PATTERNS if route.reading)
+_PUSHED: Final = "/streams/"
+_PUSH: Final = next(route.needs for route in ROUTES if route.handler is streams.push)
+_READING: Final = tuple(pattern for route, pattern in _PATTERNS if route.method == "POST" and not route.needs.changes)
+
+
+def is_push(method: str, path: str) -> bool:
+    """Whether a request pushes events, of its path as it was sent."""
+    return method == "POST" and path.startswith(_PUSHED) and "/" not in path[len(_PUSHED) :].rstrip("/")
 
 
 def changes(method: str, path: str) -> bool:
-    """Whether a request may change something, so that it needs the token for writing."""
+    """Whether a request may change something, so that pages from elsewhere may not send it."""
     if method in ("GET", "HEAD", "OPTIONS"):
         return False
     given = path.strip("/").split("/")

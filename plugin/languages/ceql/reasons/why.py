@@ -18,7 +18,7 @@ from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery, Totals
 from oxiseq.grammar.render_ceql import render_predicate
-from oxiseq.grammar.render_clauses import render_consumption, render_sample
+from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample
 from oxiseq.languages.ceql.reasons.events import Events, tuples_of
 from oxiseq.languages.ceql.reasons.origins import provenances, times_by_name
 from oxiseq.languages.ceql.reasons.places import Place, funnels, places
@@ -26,12 +26,13 @@ from oxiseq.languages.ceql.reasons.reached import FEW, MOST, Ran, bare, ending_a
 from oxiseq.languages.ceql.reasons.relax import Relaxation, relaxations
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History
-from oxiseq.languages.reasons.report import SHOWN, Near, Reason, Stage, Why
+from oxiseq.languages.reasons.report import SHOWN, Near, Reason, Stage, Why, Wording
 from oxiseq.languages.reasons.spans import length
 from oxiseq.languages.reasons.working import worked
 from oxiseq.matches.match import Positions
 
 _PLACES = 8
+_WORDING = Wording("events of the formula", "automaton", "event", "events", " completed by", "")
 """Places at which it ends, of which reasons are told."""
 
 
@@ -59,7 +60,7 @@ def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: B
         None if whole else " | ".join(place.text for place in at),
         tuple(sorted(reasons, key=lambda reason: -reason.matches)), len(found.batch),
         found.cut or (query.limit is None and found.most >= MOST), history.late,
-        tuple(provenances(found, provenance, events)), "ceql", notes=notes,
+        tuple(provenances(found, provenance, events)), "ceql", notes=notes, wording=_WORDING,
     )  # fmt: skip
 
 
@@ -181,7 +182,7 @@ def _clauses(plan: CeaPlan, found: Ran, events: Events) -> Iterator[Reason]:
     if query.consumption is not None:
         variants.append(("consumption", render_consumption(query.consumption), replace(most, consumption=None)))
     if query.limit is not None:
-        variants.append(("limit", f"LIMIT {query.limit.count}", replace(query, limit=Limit(MOST))))
+        variants.append(("limit", render_limit(query.limit), replace(query, limit=Limit(MOST), order=None)))
     if query.sample is not None:
         variants.append(("sample", render_sample(query.sample), replace(most, sample=None)))
     known = _keys(found)
