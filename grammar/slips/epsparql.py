@@ -80,6 +80,7 @@ def _too_many(s: Slip) -> Said | None:
 
 EP_RULES: tuple[Rule, ...] = (
     unclosed_string,
+    sparql.triple_term,
     broken_iri,
     foreign,
     bare_iri,

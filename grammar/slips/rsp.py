@@ -142,6 +142,7 @@ def _misspelt(s: Slip) -> Said | None:
 
 RSP_RULES: tuple[Rule, ...] = (
     unclosed_string,
+    sparql.triple_term,
     broken_iri,
     foreign,
     bare_iri,

@@ -266,6 +266,7 @@ def _open_bracket(s: Slip) -> Said | None:
 
 RULES: tuple[Rule, ...] = (
     unclosed_string,
+    sparql.triple_term,
     broken_iri,
     foreign,
     bare_iri,
