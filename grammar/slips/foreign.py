@@ -26,7 +26,7 @@ def foreign(s: Slip) -> Said | None:
             "PARTITION BY ...: SEQ for PATTERN, a GPM for each DEFINE",
             f"{found[0].upper()} is SQL's", found.span(),
         )  # fmt: skip
-    if (found := _near(_REGISTER, s)) is not None:
+    if (found := _near(_REGISTER, s)) is not None and (found[2] or found[1].upper() == "QUERY" or not _ours(s)):
         every = f", and REPORT EVERY {_written(found[2])} at the end" if found[2] else ""
         how = "ISTREAM <name> AS CONSTRUCT" if found[1].upper() == "STREAM" else "RSTREAM AS SELECT"
         return Said(
@@ -40,6 +40,11 @@ def foreign(s: Slip) -> Said | None:
             "STREAM <...> [...] { ... } is CQELS's", found.span(),
         )  # fmt: skip
     return None
+
+
+def _ours(s: Slip) -> bool:
+    """Whether RSTREAM, ISTREAM or DSTREAM is missing behind our own REGISTER."""
+    return "REPORTED" in s.accepts
 
 
 def _near(pattern: re.Pattern[str], s: Slip) -> re.Match[str] | None:
