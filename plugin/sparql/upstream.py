@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from time import monotonic
 from typing import Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -20,7 +21,7 @@ import httpx
 
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.kb import Solution, Versioned
-from oxiseq.sparql.answers import read_answer
+from oxiseq.sparql.answers import check_answer, read_answer
 from oxiseq.sparql.endpoint import QUERY, STORE, UPDATE, answered, is_writing
 from oxiseq.sparql.evaluation import Evaluations, Sink
 from oxiseq.sparql.guards import check_query, check_size, check_syntax
@@ -42,6 +43,8 @@ _OURS: Final = frozenset(["host", "content-length", "content-encoding", "authori
 _CONNECT_SECONDS: Final = 10.0
 _CALLED: Final = re.compile(rb"service|%", re.IGNORECASE)
 """What a request has that may name a stream in SERVICE: the word, or letters that are percent-encoded."""
+_MOST: Final = 256 << 20
+"""Bytes of an answer that is kept."""
 PART: Final = 1 << 20
 """Characters of a request when a query is asked in parts."""
 WHOLE: Final = 16 << 20
@@ -293,14 +296,16 @@ class RemoteKb(Versioned):
         return read_answer(query_text, self.body(query_text))
 
     def body(self, query_text: str) -> bytes:
-        """The same in JSON, well-formed to its end. Raises UpstreamError."""
+        """The same in JSON, or whether an ASK is true, well-formed to its end. Raises UpstreamError."""
         asked = Request(
             "POST", QUERY, body=query_text.encode(),
             headers=(("content-type", "application/sparql-query"), ("accept", "application/sparql-results+json")),
         )  # fmt: skip
+        seconds = self._upstream.settings.limits.seconds
+        deadline = None if seconds is None else monotonic() + seconds
         response = self._upstream.answer(asked)
         try:
-            content = response.content()
+            content = _whole(response, deadline)
         except Interrupted as error:
             raise UpstreamError(f"the knowledge base fails: {error}") from error
         if response.status != 200:
@@ -308,10 +313,28 @@ class RemoteKb(Versioned):
             status = response.status if response.status == 504 else 502
             raise UpstreamError(f"the knowledge base refuses a query: {said}", status)
         try:
-            for _ in read_answer(query_text, content):
-                pass
+            check_answer(query_text, content)
         except KbError as error:
             raise UpstreamError(str(error)) from error
         except (SyntaxError, ValueError, OSError) as error:
             raise UpstreamError(f"the knowledge base fails: {error}") from error
         return content
+
+
+def _whole(response: Response, deadline: float | None) -> bytes:
+    """A body of bounded size, by a moment of the monotonic clock. Raises UpstreamError, Interrupted."""
+    if isinstance(response.body, bytes):
+        return response.body
+    parts: list[bytes] = []
+    size = 0
+    try:
+        for part in response.body:
+            parts.append(part)
+            size += len(part)
+            if size > _MOST:
+                raise UpstreamError(f"the knowledge base's answer has more than {_MOST >> 20} MB, which is the most")
+            if deadline is not None and monotonic() > deadline:
+                raise UpstreamError("the knowledge base takes too long to answer", 504)
+    finally:
+        response.body.close()
+    return b"".join(parts)
