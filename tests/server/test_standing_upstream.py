@@ -273,7 +273,7 @@ def test_over_http(tmp_path: Path) -> None:
                 assert (value["evaluation"], value["rows"]) == ("asked", 1)
                 explained = json.loads(ask(address, "GET", "/queries/q/explanation").body)
                 assert "SELECT ?whom" in explained["text"]
-                assert "knows" in explained["explanation"]["asks"]
+                assert explained["sends"] == [explained["explanation"]["asks"]]
                 answer = ask(address, "GET", "/queries/q/answer", [("Accept", QueryResultsFormat.CSV.media_type)])
                 assert answer.body == b"whom\r\nhttp://e/b\r\n"
         upstream.close()

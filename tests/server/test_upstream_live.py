@@ -117,6 +117,9 @@ def test_queries_ask_once_and_again_on_request(behind: str, tmp_path: Path) -> N
             ("ann", "Ann", "10"), ("bob", "", "20"), ("ann", "Ann", "30"), ("ann", "Anna", "40"), ("bob", "Bob", "50"),
         ]  # fmt: skip
         assert told(ask(address, "POST", "/kb/refresh"))["changes"] == 1  # nothing new
+        for name in ("named", "maybe"):
+            sends = told(ask(address, "GET", f"/queries/{name}/explanation"))["sends"]
+            assert [text for text in sends if f"<{EX}people>" in text and f"<{EX}name>" in text] == sends != []
         once = ask(address, "POST", "/query", [SPASEQ, ("Accept", "text/csv")], NAMED.encode())
         assert once.body.count(b"Anna") == 3  # asked of the endpoint, as it is now
 
