@@ -46,7 +46,8 @@ class Sent:
             yield from (f"  {line}" for line in text.strip().splitlines())
         if self.services:
             yield f"answered here: {', '.join(f'<{iri}>' for iri in self.services)}"
-            yield f"in one request, of at most {WHOLE >> 20} MB: {self.whole}" if self.whole else "in parts where it is long"
+            most = f"of at most {WHOLE >> 20} MB: {self.whole}"
+            yield f"in one request, {most}" if self.whole else "in parts where it is long"
 
 
 class _AnyStream:
