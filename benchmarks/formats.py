@@ -26,7 +26,7 @@ from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.languages.driving import Driver
-from oxiseq.languages.registry import FRONTS
+from oxiseq.languages.registry import language_named
 from oxiseq.options import Options
 
 WINDOW = 100
@@ -88,7 +88,7 @@ SELECT ?t3 ?c ?p1 ?p2 ?p3 WHERE {{
 
 def by_oxiseq(text: str, path: Path) -> Driver:
     """A run that reads the file, as `oxiseq.run` makes it."""
-    replay = FRONTS["spaseq"].replay(load(text), None, Options())
+    replay = language_named("spaseq").replay(load(text), None, Options())
     replay.attach(STREAM, path)
     return replay
 

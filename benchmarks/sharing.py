@@ -31,8 +31,8 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.grammar.languages import AnyQuery, Language
-from oxiseq.languages.registry import front_of
+from oxiseq.grammar.languages import AnyQuery
+from oxiseq.languages.registry import language_for
 from oxiseq.options import Options
 
 E = "http://example.org/"
@@ -75,7 +75,7 @@ _IN_TIME = (
     "{{ ?p :sensor :s{n} ; :value ?u }} "
     'FILTER(getDURATION() < "PT{window}S"^^<http://www.w3.org/2001/XMLSchema#duration>) }}'
 )
-ONE_RUN: Mapping[str, tuple[Language, str]] = {
+ONE_RUN: Mapping[str, tuple[str, str]] = {
     "report": ("rspql", _REPORT), "events": ("rsepql", _EVENTS), "in time": ("epsparql", _IN_TIME)
 }  # fmt: skip
 """Language and text of queries of which equal ones are one run."""
@@ -144,7 +144,7 @@ def run(kind: str, numbers: Sequence[int], size: Size) -> tuple[float, int]:
     stream, runs = Stream(terms, size.window + size.events), Runs(terms)
     for number in numbers:
         query = query_of(kind, number, size.window)
-        runs.add(front_of(query).compile(query, terms, kb, Options())[0])
+        runs.add(language_for(query).compile(query, terms, kb, Options())[0])
     for batch in stream.pushes(0, size.window, 1000):
         runs.push(STREAM, batch)
     pushes = stream.pushes(size.window, size.window + size.events, size.push)

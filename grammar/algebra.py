@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
@@ -620,6 +620,7 @@ class Ask:
 class Query:
     """A SPAseq query (Def. 4; semantics.md 2.1)."""
 
+    language: ClassVar[str] = "spaseq"
     form: Select | Construct | Ask
     streams: tuple[Stream, ...]
     sequence: SequenceElement

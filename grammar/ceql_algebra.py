@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from pyoxigraph import Literal, Variable
 
@@ -178,6 +178,7 @@ class CeqlQuery:
     `vocab` is the namespace of types, attributes and stream names.
     """
 
+    language: ClassVar[str] = "ceql"
     columns: tuple[Name, ...] | None
     streams: tuple[Name, ...]
     formula: Formula

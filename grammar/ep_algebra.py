@@ -7,6 +7,7 @@ Patterns, expressions and result forms are those of `algebra.py`; `TimedPattern`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from oxiseq.grammar.algebra import Ask, Construct, Group, Select, Span, Stream, span_field
 from oxiseq.grammar.rsp_algebra import Consume
@@ -20,6 +21,7 @@ class EpQuery:
     """A query, or a rule if it is a CONSTRUCT. `streams`: those that it names, empty for all that there are; their
     names may be empty."""
 
+    language: ClassVar[str] = "epsparql"
     form: Select | Construct | Ask
     where: Group
     streams: tuple[Stream, ...] = ()

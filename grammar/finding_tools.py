@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Span
-from oxiseq.grammar.errors import Finding, span_at
+from oxiseq.grammar.errors import Finding, QueryError, span_at
 
 
 def error(code: str, message: str, span: Span, hint: str = "") -> Finding:
@@ -57,3 +58,12 @@ def listing(names: Iterable[str], last: str = "and") -> str:
 def named(variables: Iterable[Variable]) -> str:
     """`?a, ?b and ?c`, sorted."""
     return listing(sorted(f"?{v.value}" for v in variables))
+
+
+def as_values(found: Finding | QueryError, text: str) -> dict[str, Any]:
+    """One, with the place where it ends."""
+    values = found.to_json()
+    before = text[: values["end"]]
+    values["end_line"] = before.count("\n") + 1
+    values["end_column"] = len(before) - (before.rfind("\n") + 1) + 1
+    return values

@@ -29,6 +29,14 @@ def load_over_store(text: str) -> RspQuery:
     return query
 
 
+def findings_over_store(text: str) -> tuple[Finding, ...]:
+    """All that is wrong with a text or worth a look, in its order; of one that is no SPARQL the one error."""
+    try:
+        return check_over_store(parse(text, "rspql"), text)
+    except QueryError as error:
+        return (error.to_finding(),)
+
+
 def check_over_store(query: RspQuery, text: str) -> tuple[Finding, ...]:
     """All findings, in the order of the text: those of queries over windows that are not about windows."""
     about = _about_streams(query)
@@ -45,4 +53,4 @@ def _about_streams(query: RspQuery) -> Iterator[str]:
         yield "REPORT, CONSUME and EVENT are for queries that read streams"
 
 
-__all__ = ["QueryError", "check_over_store", "load_over_store"]
+__all__ = ["QueryError", "check_over_store", "findings_over_store", "load_over_store"]

@@ -1,8 +1,9 @@
 """Algebra → text.
 
-Where it stands: the way back. `render` writes a query as readable SPAseq with its prefixes (CEQL by `render_ceql`,
-EP-SPARQL by `render_ep`), and `parse(render(q)) == q`; `render_group` and `render_expression` write plain
-SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and expressions are written by `render_sparql`.
+Where it stands: the way back. `render` has the query's language write it: SPAseq's is `render_spaseq`, the others of
+ours are render_ceql.py, render_ep.py and render_rsp.py, and `parse(render(q)) == q`; `render_group` and
+`render_expression` write plain SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and expressions are written by
+`render_sparql`.
 """
 
 from __future__ import annotations
@@ -18,22 +19,17 @@ from oxiseq.grammar.algebra import (
     Maybe,
     Not,
     Op,
+    Query,
     Repeat,
     Sequence,
     SequenceElement,
     Window,
 )
 from oxiseq.grammar.arguments import public
-from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.grammar.languages import AnyQuery
-from oxiseq.grammar.render_ceql import render_ceql
+from oxiseq.grammar.languages import AnyQuery, syntax_named
 from oxiseq.grammar.render_clauses import render_consumption, render_sample, render_when, time_span
-from oxiseq.grammar.render_ep import render_ep
 from oxiseq.grammar.render_forms import render_form
-from oxiseq.grammar.render_rsp import render_rsp
 from oxiseq.grammar.render_sparql import SparqlWriter
-from oxiseq.grammar.rsp_algebra import RspQuery
 
 _PLAIN = SparqlWriter()
 
@@ -47,12 +43,11 @@ def render(query: AnyQuery) -> str:
     >>> print(oxiseq.render(query).splitlines()[0])
     SELECT *
     """
-    if isinstance(query, CeqlQuery):
-        return render_ceql(query)
-    if isinstance(query, EpQuery):
-        return render_ep(query)
-    if isinstance(query, RspQuery):
-        return render_rsp(query)
+    return str(syntax_named(query.language).render(query))
+
+
+def render_spaseq(query: Query) -> str:
+    """A SPAseq query: `parse(render_spaseq(q)) == q`."""
     writer = SparqlWriter(dict(query.prefixes))
     lines = [f"BASE <{query.base}>"] if query.base is not None else []
     lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]

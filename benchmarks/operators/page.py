@@ -45,11 +45,11 @@ def missed(found: Iterable[Found]) -> Iterator[str]:
     for window, rate in every["MATCH, three"].rates.items() if "MATCH, three" in every else ():
         if rate.batch < MATCHED:
             yield f"MATCH, {window:,} triples: {rate.batch:,.0f} events/s"
-    if {"SEQ, CONSUME", "SEQ, two"} <= every.keys():
-        for window, rate in every["SEQ, CONSUME"].rates.items():
-            times = every["SEQ, two"].rates[window].batch / rate.batch
+    for name, without in (("SEQ, CONSUME", "SEQ, two"), ("OPTIONAL, CONSUME", "OPTIONAL in time")):
+        for window, rate in every[name].rates.items() if {name, without} <= every.keys() else ():
+            times = every[without].rates[window].batch / rate.batch
             if times > CONSUMED:
-                yield f"CONSUME, {window:,} triples: {times:.1f} times the cost without"
+                yield f"{name}, {window:,} triples: {times:.1f} times the cost without"
 
 
 def growth(one: Found) -> float:

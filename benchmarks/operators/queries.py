@@ -64,7 +64,8 @@ class InTime:
             bound = f'FILTER(getDURATION() < "PT{events}S"^^<http://www.w3.org/2001/XMLSchema#duration>)'
             return f"{PREFIX}SELECT * FROM STREAM <{STREAM}> WHERE {{ {self.where} {bound} }} {self.behind}"
         windows = f"FROM NAMED <{STREAM}> WIN [RANGE {events} SECONDS SLIDE 1 SECONDS] AS :w"
-        return f"{PREFIX}SELECT * {windows} {self.behind} WHERE {{ {self.where} }}"
+        told = "REGISTER ISTREAM <urn:told> AS"  # RSEP-QL's default tells the whole answer at each instant
+        return f"{PREFIX}{told} SELECT * {windows} {self.behind} WHERE {{ {self.where} }}"
 
 
 _EVENTS: Final = "EVENT ON :w { ?s :alarm ?a } AS A EVENT ON :w { ?s :reset ?b } AS B EVENT ON :w { ?s :alarm ?c } AS C"
@@ -75,5 +76,6 @@ IN_TIME: Final = (
     InTime("SEQ, CONSUME", "epsparql", "{ { ?s :alarm ?a } SEQ { ?s :reset ?b } }", "CONSUME CHRONOLOGICAL"),
     InTime("SEQ, two", "epsparql", "{ { ?s :alarm ?a } SEQ { ?s :reset ?b } }"),
     InTime("OPTIONAL in time", "epsparql", f"{_READING} OPTIONAL {{ ?s :alarm ?a }}"),
+    InTime("OPTIONAL, CONSUME", "epsparql", f"{_READING} OPTIONAL {{ ?s :alarm ?a }}", "CONSUME CHRONOLOGICAL"),
     InTime("MINUS in time", "epsparql", f"{_READING} MINUS {{ ?s :alarm ?a }}"),
 )

@@ -16,7 +16,7 @@ from benchmarks.operators.queries import STREAM, InTime, Operator
 from benchmarks.operators.stream import SECOND, Sensors
 from oxiseq.engine.kb import StoreKb
 from oxiseq.grammar import load
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.options import Options
 
 PUSH: Final = 1_000
@@ -40,7 +40,7 @@ class Running:
 
     def __init__(self, query: Operator | InTime, window: int, sensors: Sensors) -> None:
         parsed = load(query.text(window), query.language if isinstance(query, InTime) else "rspql")
-        self.front, self.sensors = front_of(parsed), sensors
+        self.front, self.sensors = language_for(parsed), sensors
         self._run: Any
         self._run, self.shape = self.front.compile(parsed, sensors.terms, StoreKb(Store()), Options())
         self.at = 0

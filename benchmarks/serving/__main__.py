@@ -43,7 +43,7 @@ WHERE {{
   DEFINE GPM B ON S {{ ?house :watts ?after FILTER(?after > ?before) }}
 }}"""
 SERVERS = {
-    "waitress": [sys.executable, "-c", "from oxiseq.cli import main; main()", "serve"],
+    "own": [sys.executable, "-c", "from oxiseq.cli import main; main()", "serve"],
     "gunicorn": [sys.executable, "-m", "gunicorn", "--worker-class", "gthread", "--threads", "80", "--keep-alive", "60",
                  "--bind", "127.0.0.1:0", "oxiseq.cli.wsgi:application()"],
 }  # fmt: skip
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--live", type=int, default=8, help="subscribers of the single events' matches")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--durability", default="full")
-    parser.add_argument("--server", default="waitress", choices=SERVERS)
+    parser.add_argument("--server", default="own", choices=SERVERS)
     given = parser.parse_args()
     print(f"load before: {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores", flush=True)
     with server(given.server, given.durability) as (address, _):
@@ -77,10 +77,11 @@ def main() -> None:
 
 
 @contextmanager
-def server(kind: str, durability: str) -> Iterator[tuple[str, int]]:
+def server(kind: str, durability: str, subscribers: int = 200) -> Iterator[tuple[str, int]]:
     """A new server's address and the id of the process that answers."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"LOCATION": folder, "DURABILITY": durability, "SUBSCRIBERS": "200", "BIND": "127.0.0.1:0"}
+        settings = {"LOCATION": folder, "DURABILITY": durability, "BIND": "127.0.0.1:0"}
+        settings["SUBSCRIBERS"] = str(subscribers)
         environment = os.environ | {f"OXISEQ_{name}": value for name, value in settings.items()}
         with subprocess.Popen(SERVERS[kind], env=environment, stderr=subprocess.PIPE, text=True) as process:
             try:

@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="after which it ends all the same")
     given = parser.parse_args()
     os.environ["OXISEQ_KEEP"] = given.keep
-    with server("waitress", "normal") as (address, pid):
+    with server("own", "normal") as (address, pid):
         control = connect(address)
         assert ask(control, "PUT", "/queries/notes", QUERY.encode(), "application/spaseq-query") == 200
         pushing = Pushing(address, given)

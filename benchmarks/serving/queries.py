@@ -68,7 +68,7 @@ def serving(*, memory: bool) -> Iterator[str]:
     """A new server's address."""
     with tempfile.TemporaryDirectory() as folder:
         place = [] if memory else ["--location", str(Path(folder, "kb"))]
-        command = [*SERVERS["waitress"], "--bind", "127.0.0.1:0", "--timeout", "20", *place]
+        command = [*SERVERS["own"], "--bind", "127.0.0.1:0", "--timeout", "20", *place]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stderr is not None

@@ -25,7 +25,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.open import write_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.languages.registry import FRONTS
+from oxiseq.languages.registry import language_named
 from oxiseq.options import Options
 
 COMPANIES = 5_000
@@ -59,7 +59,7 @@ def write(folder: Path, events: int, form: str) -> None:
 
 def engine(folder: Path, window: int) -> dict[str, Any]:
     """One engine over the files: CPU seconds and wall seconds, matches."""
-    replay = FRONTS["spaseq"].replay(load(query(window)), None, Options())
+    replay = language_named("spaseq").replay(load(query(window)), None, Options())
     sources = sorted(folder.iterdir())
 
     def batches(terms: TermDictionary) -> Any:
@@ -68,7 +68,7 @@ def engine(folder: Path, window: int) -> dict[str, Any]:
         for file in sources:
             yield from open_events(file, terms)
 
-    warm = FRONTS["spaseq"].replay(load(query(window)), None, Options())
+    warm = language_named("spaseq").replay(load(query(window)), None, Options())
     warm.attach("S", lambda terms: quotes(terms, 2_000, COMPANIES).batches.__iter__())
     sum(len(batch) for batch in warm.batches())
     replay.attach("S", batches)

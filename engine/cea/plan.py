@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.cea.positions import Letter, Positions, build_positions
+from oxiseq.engine.cea.positions import Letter, Positions, bits, build_positions
 from oxiseq.engine.errors import QueryError
 from oxiseq.grammar.algebra import Expression, Strategy
 from oxiseq.grammar.ceql_algebra import CeqlQuery, variables
@@ -47,6 +47,11 @@ class CeaPlan:
     def words(self) -> int:
         """64-bit words of a symbol."""
         return max(1, -(-len(self.atoms) // 64))
+
+    @property
+    def last(self) -> tuple[Atom, ...]:
+        """What is asked of the events at which complex events end."""
+        return tuple(dict.fromkeys(self.atoms[self.atom_of[n]] for n in bits(self.positions.last)))
 
     @property
     def strict(self) -> bool:

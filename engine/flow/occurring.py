@@ -24,6 +24,7 @@ class Occurring:
     def __init__(self, form: Given) -> None:
         self._raw, self._width = form.raw, form.width
         self._items = len(form.raw) == 4
+        self._nothing = Delta.none(self._width)
         self._clear()
         self._start = self._stop = 0
         """Where the window is."""
@@ -41,6 +42,8 @@ class Occurring:
 
     def add(self, place: I64, time: I64, values: Ids) -> None:
         """Mappings of further items, in the order of their places: i64[n], i64[n], u32[n, variables]."""
+        if not len(place):
+            return
         low, high = self._count, self._count + len(place)
         if high > len(self._place):
             self._resize(max(high, 2 * len(self._place)))
@@ -55,10 +58,20 @@ class Occurring:
     def move(self, starts: I64, stops: I64, tick: int) -> Delta:
         """Go on with the window. starts, stops: i64[ticks], neither falls: at tick `tick` + k it holds the items in the
         places [starts[k], stops[k])."""
+        if self._stays(starts.item(-1), stops.item(-1)):
+            return self._nothing
         rows, at, weight = self.changes(starts, stops)
         found = Delta(at + tick, weight, self._rows[rows])
         self.forget()
         return found
+
+    def _stays(self, start: int, stop: int) -> bool:
+        """Go on to where the window is, if no row comes or goes by that."""
+        count, first = self._count, self._first()
+        if count and (self._place.item(count - 1) >= self._stop or (first < count and self._place.item(first) < start)):
+            return False
+        self._start, self._stop = start, max(stop, self._stop)
+        return True
 
     def changes(self, starts: I64, stops: I64) -> tuple[I64, I64, I64]:
         """The same: numbers of rows, at which tick from 0 on, ascending, each comes (1) or goes (-1). Those that have

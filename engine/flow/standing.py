@@ -75,7 +75,8 @@ class Standing:
         graphs = self._know(self.knowledge.changed())
         self._leaves.move(moves, graphs, self._tick)
         for name, delta in given.items():
-            self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
+            if len(delta):
+                self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
         return self._step(len(moves.low))
 
     def _know(self, answers: KbAnswers | None) -> Sequence[EventBatch]:

@@ -80,6 +80,11 @@ class RowStore:
         """When rows happened, and what their ids have to be shifted by to find them there."""
         return self._block.time, self.offset
 
+    def clocks(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the rows with these ids."""
+        found: NDArray[np.int64] = self._block.clock[ids + self.offset]
+        return found
+
     def take(self, ids: NDArray[np.int64]) -> RowBlock:
         """The rows with these ids, in that order."""
         at = ids - self.base + self._low

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -70,6 +71,8 @@ _Id = TypeVar("_Id", np.int64, np.uint32)
 _I64: Final = np.dtype(np.int64)
 _U32: Final = np.dtype(np.uint32)
 DEFAULT_LIMITS: Final = MatchLimits()
+_NONE: Final = np.zeros(0, np.int64)
+_FIRST: Final = np.zeros(1, np.int64)
 _HITS: Final = 256
 """Hits of an event that there is room for to begin with."""
 
@@ -95,8 +98,13 @@ class Rows(NamedTuple):
     def copied(self, width: int) -> Occurrences:
         """For keeping: the first `width` columns."""
         if self.low == self.high:
-            return Occurrences(np.zeros(0, np.int64), np.zeros((0, width), np.uint32))
+            return _none_of(width)
         return Occurrences(self.event[self.low : self.high].copy(), self.values[self.low : self.high, :width].copy())
+
+
+@cache
+def _none_of(width: int) -> Occurrences:
+    return Occurrences(np.zeros(0, np.int64), np.zeros((0, width), np.uint32))
 
 
 class StreamMatcher:
@@ -127,8 +135,6 @@ class StreamMatcher:
             Rows.of(np.zeros(0, np.int64), np.zeros((0, max(width, 1)), np.uint32)) for width in plan.widths
         ]
         """Per request, then per leaf, rows that are none."""
-        self.filled: Sequence[int] = ()
-        """The kernel's requests and leaves that have rows in the last batch, in no order."""
 
     def match(self, batch: EventBatch) -> list[Occurrences]:
         """The occurrences of each request on the batch.
@@ -146,11 +152,9 @@ class StreamMatcher:
         """
         if found is None:
             found = list(self.nothing)
-            self.filled = ()
             if self.plan.kernel and len(batch):
-                if self._kernel is None:
-                    self._kernel = _Kernel(build_tables(self.plan.native, self._terms), self._limits)
-                self._run(batch, self._kernel, found)
+                for request, rows in self.rows_of(self.find(batch).tolist()).items():
+                    found[request] = rows
         for request, conditions in self.plan.everywhere:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
             found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))
@@ -161,26 +165,41 @@ class StreamMatcher:
             ]))  # fmt: skip
         return found
 
+    def release(self) -> None:
+        """Let go of the kernel's tables and buffers, until they are needed again."""
+        self._kernel = None
+
     # --- the kernel ---------------------------------------------------------------------------------
 
-    def _run(self, batch: EventBatch, kernel: _Kernel, found: list[Rows]) -> None:
+    def find(self, batch: EventBatch) -> NDArray[np.int64]:
+        """The numbers of the kernel's GPMs that may have rows on a batch, of whose events there are some: `rows_of`
+        tells which. Raises LimitError as `match` does."""
+        if self._kernel is None:
+            self._kernel = _Kernel(build_tables(self.plan.native, self._terms), self._limits)
+        kernel = self._kernel
         rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
         if rows < 0:
             self._raise_limit(rows, int(batch.time[kernel.state[k.FIRST]]), self.plan.kernel[kernel.state[k.GPM]])
         if rows == 0:
-            return
-        memory, addresses = kernel.memory, kernel.addresses
+            return _NONE
+        row0 = kernel.memory.row0
+        return np.flatnonzero(row0[1:] != row0[:-1]) if len(row0) > 2 else _FIRST
+
+    def rows_of(self, numbers: Sequence[int]) -> dict[int, Rows]:
+        """By request or leaf the rows that some of the kernel's GPMs have on the last batch, of those that `find` has
+        named."""
+        assert self._kernel is not None, "a batch has been looked at"
+        kernel, found = self._kernel, dict[int, Rows]()
+        memory, addresses, row0 = kernel.memory, kernel.addresses, kernel.memory.row0
         doubtful = int(kernel.state[k.DOUBTFUL])
-        row0 = memory.row0
-        hit = np.flatnonzero(row0[1:] != row0[:-1]).tolist() if len(row0) > 2 else (0,)
-        self.filled = [self.plan.kernel[number].request for number in hit]
-        for number in hit:
+        for number in numbers:
             gpm = self.plan.kernel[number]
             low, high = int(row0[number]), int(row0[number + 1])
             if doubtful or gpm.distinct:
                 found[gpm.request] = self._decided(gpm, memory, low, high)
             else:
                 found[gpm.request] = Rows(memory.event, memory.row_values, low, high, addresses)
+        return found
 
     def _raise_limit(self, status: int, time: int, gpm: KernelGpm) -> None:
         name = self.plan.name(gpm.request)

@@ -32,6 +32,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows import Window
 
+_NO_EVENTS: Final = EventBatch.empty()
+_NO_PLACES: Final = np.zeros(0, np.int64)
 _TOLD: Final = Window(None)
 """Of a flow that is told what its windows hold."""
 
@@ -60,6 +62,8 @@ class GeneralAnswers:
         """By name; those that no MATCH names are left out."""
         self._occurring = {n: Occurring(e.rows.given(items=plan.consumes)) for n, e in self._events.items()}
         streams = {name: self._stream(event) for name, event in self._events.items()}
+        self._brings = [[e for e in self._events.values() if streams[e.name] == n] for n in range(len(plan.streams))]
+        """By stream the events that its items bring."""
         self._stepping = None if parts is None else Stepping(parts, flow.used, self._occurring, streams, terms)
         """What MATCH finds, if it uses its items up."""
 
@@ -83,12 +87,13 @@ class GeneralAnswers:
         if matcher is None:
             return
         found = matcher.match(batch)
-        for name, event in self._events.items():
-            if self._stream(event) == stream:
-                rows, end = found[event.request], self._contents[event.content].window.end
-                low, high = 0, len(rows) if end is None else int(batch.time[rows.event].searchsorted(end, "right"))
-                at = rows.event[low:high]
-                self._occurring[name].add(place + at, batch.time[at], rows.values[low:high])
+        for event in self._brings[stream]:
+            rows, end = found[event.request], self._contents[event.content].window.end
+            if not len(rows.event):
+                continue
+            high = len(rows.event) if end is None else int(batch.time[rows.event].searchsorted(end, "right"))
+            at = rows.event[:high]
+            self._occurring[event.name].add(place + at, batch.time[at], rows.values[:high])
 
     def _stream(self, event: EventPlan) -> int:
         return self._plan.contents[event.content].stream
@@ -123,9 +128,13 @@ class GeneralAnswers:
         low = np.empty((instants, len(bounds)), np.int64)
         for number, (first, (starts, stops)) in enumerate(zip(before, bounds, strict=True)):
             plan, low[:, number] = self._plan.contents[number], starts
+            if not plan.stored:
+                batches.append(_NO_EVENTS)
+                places.append(_NO_PLACES)
+                at.append(_NO_PLACES)
+                continue
             first, last = max(first, int(starts[0])), int(stops[-1])
-            graphs = self._items[plan.stream].graphs(first, last) if plan.stored else ()
-            batches.append(EventBatch.concat(list(graphs)))
+            batches.append(EventBatch.concat(list(self._items[plan.stream].graphs(first, last))))
             places.append(np.arange(first, first + len(batches[-1])))
             at.append(stops.searchsorted(places[-1], "right"))
         return Moves(batches, places, at, low)
@@ -135,6 +144,8 @@ class GeneralAnswers:
         know them by now."""
         for stream, items in enumerate(self._items):
             items.forget(oldest(self._contents, stream, items.end))
+            if not items.keeps:
+                continue
             waiting = (c for c in self._contents if c.stream == stream and not c.settled)
             items.forget_graphs(min((c.stop for c in waiting), default=items.end))
 

@@ -7,7 +7,7 @@ window. Every window is a range of places, and neither end of it ever falls.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from oxiseq.grammar.rsp_algebra import IntervalWindow, LandmarkWindow, RangeWind
 I64 = NDArray[np.int64]
 _FIRST: Final = np.iinfo(np.int64).min
 """No time is before it."""
+_LAST: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +31,16 @@ class WindowRange:
 
     operators: tuple[WindowOperator, ...]
     floored: bool
+    counted: bool = field(init=False, repr=False, compare=False)
+    """Whether it counts events, by the numbers of their instants, not their times."""
+    end: int | None = field(init=False, repr=False, compare=False)
+    """The last time that it ever holds; None if there is none."""
 
-    @property
-    def counted(self) -> bool:
-        """Whether it counts events, by the numbers of their instants, not their times."""
-        return any(isinstance(o, RangeWindow) and o.events for o in self.operators)
-
-    @property
-    def end(self) -> int | None:
-        """The last time that it ever holds; None if there is none."""
-        if self.counted:
-            return None
-        return min((o.end for o in self.operators if isinstance(o, IntervalWindow)), default=None)
+    def __post_init__(self) -> None:
+        counted = any(isinstance(o, RangeWindow) and o.events for o in self.operators)
+        ends = (o.end for o in self.operators if isinstance(o, IntervalWindow))
+        object.__setattr__(self, "counted", counted)
+        object.__setattr__(self, "end", None if counted else min(ends, default=None))
 
     @property
     def moves(self) -> bool:
@@ -59,6 +58,15 @@ class WindowRange:
             low = after if low is None else low if after is None else np.maximum(low, after)
             high = np.minimum(high, until)
         return None if low is None else np.broadcast_to(low, now.shape), high
+
+    def bounds_at(self, now: int) -> tuple[int | None, int]:
+        """The same of one time or number."""
+        low, high = None, now
+        for operator in self.operators:
+            after, until = self._bounds(operator, now)
+            low = after if low is None else low if after is None else max(low, after)
+            high = min(high, until)
+        return low, high
 
     def turns(self, times: I64) -> Iterator[NDArray[Any]]:
         """Of events at these times the times at which an operator takes them in, and at which it lets them go."""
@@ -93,7 +101,7 @@ class WindowRange:
                     return None
         return min(ends, default=None)
 
-    def _bounds(self, operator: WindowOperator, now: NDArray[Any]) -> tuple[Any, Any]:
+    def _bounds(self, operator: WindowOperator, now: NDArray[Any] | int) -> tuple[Any, Any]:
         match operator:
             case RangeWindow(size, slide) if self.floored:
                 end = now // slide * slide
@@ -153,13 +161,19 @@ class Items:
         """More events, in order of time."""
         if not len(batch):
             return
-        before = [batch.time[0] - 1 if self._newest is None else self._newest]
-        new = np.diff(batch.time, prepend=before) != 0
-        numbers = self._instants + np.cumsum(new)
-        self._instants, self._newest = int(numbers[-1]), int(batch.time[-1])
+        numbers = self._numbered(batch.time)
+        self._instants, self._newest = numbers.item(-1), batch.time.item(-1)
         if self.keeps:
             self._graphs.append((self.end, batch))
         self._append(batch.time, numbers)
+
+    def _numbered(self, times: I64) -> I64:
+        """The numbers of the instants of further events."""
+        if len(times) == 1:
+            return np.array([self._instants + (times.item(0) != self._newest)])
+        before = [times[0] - 1 if self._newest is None else self._newest]
+        numbers: I64 = self._instants + np.cumsum(np.diff(times, prepend=before) != 0)
+        return numbers
 
     def _append(self, time: I64, number: I64) -> None:
         count = self._count + len(time)
@@ -184,6 +198,17 @@ class Items:
         starts[low < _FIRST] = 0
         starts = np.minimum(starts, seen)
         return self.first + starts, self.first + np.maximum(starts, stops)
+
+    def places_at(self, window: WindowRange, time: int) -> tuple[int, int]:
+        """The same at one time."""
+        clock, seen, now = self.times, int(self.times.searchsorted(time, "right")), time
+        if window.counted:
+            clock = self.numbers
+            now = clock.item(max(seen, 1) - 1) if len(clock) else 0
+        low, high = window.bounds_at(now)
+        stop = min(_through(clock, high), seen)
+        start = 0 if low is None else min(_through(clock, low), seen)
+        return self.first + start, self.first + max(start, stop)
 
     def turns(self, window: WindowRange, after: int | None, until: int) -> I64:
         """Times after `after` (None: any), up to `until`, at which a window may come to hold something else."""
@@ -276,6 +301,10 @@ class Content:
         """The same, without going on."""
         if self.settled:
             return np.full(len(times), self.start), np.full(len(times), self.stop)
+        if len(times) == 1:
+            start, stop = items.places_at(self.window, times.item(0))
+            start = max(start, self.start)
+            return np.array([start]), np.array([max(start, stop, self.stop)])
         places = items.places(self.window, times)
         starts = np.maximum(np.maximum.accumulate(places[0]), self.start)
         stops = np.maximum(np.maximum.accumulate(places[1]), self.stop)
@@ -333,6 +362,13 @@ class Held:
 def oldest(contents: Sequence[Content], stream: int, end: int) -> int:
     """The first place of a stream that a window may still ask for."""
     return min((c.start for c in contents if c.stream == stream and not c.settled), default=end)
+
+
+def _through(clock: I64, number: int) -> int:
+    """How many of a clock's numbers, ascending, are not after one of any size."""
+    if number < _FIRST:
+        return 0
+    return int(clock.searchsorted(min(number, _LAST), "right"))
 
 
 def _in_range(numbers: NDArray[Any]) -> I64:

@@ -86,6 +86,8 @@ class Stretches:
 
     def slice(self, low: int, high: int) -> Stretches:
         """Some of them."""
+        if low == 0 and high >= len(self):
+            return self
         return replace(self, at=self.at[low:high], until=self.until[low:high])
 
 
@@ -109,7 +111,7 @@ class Schedule:
             return Stretches(at, at, due[-1] if due else self._passed)
         if self.rhythm.periods:
             return self._ticks(passed, newest, ended, windows)
-        at = np.unique(times)
+        at = np.unique(times) if len(times) > 1 else times
         return Stretches(at, at)
 
     def go_on(self, answered: Stretches) -> None:

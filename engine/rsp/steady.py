@@ -104,6 +104,8 @@ def full_rows(
     """Rows of a plan's root with the numbers of their instants, ascending: both as they are told. `of_kb`: see
     `in_order`."""
     flow = plan.flow
+    if not len(values):
+        return at, FullRows(values, np.zeros((0, 0 if flow.times is None else 2), np.int64))
     span = np.zeros((len(values), 0), np.int64)
     if flow.times is not None:
         span = np.column_stack([times_at(values, flow.times), times_at(values, flow.times + 2)])

@@ -6,6 +6,7 @@ are merged. A late event is counted and handed out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -45,6 +46,21 @@ class Instants(NamedTuple):
             batches.append(batch.slice(int(a), int(b)))
             where.append(at[a:b] - low)
         return Instants(self.time[low:high], tuple(batches), tuple(where), self.first + low, self.passed)
+
+
+    @classmethod
+    def concat(cls, parts: Sequence[Instants]) -> Instants:
+        """Instants that follow each other."""
+        if len(parts) == 1:
+            return parts[0]
+        before = np.cumsum([0, *(len(part.time) for part in parts)]).tolist()
+        batches, where = [], []
+        for stream in range(len(parts[0].batches)):
+            batches.append(EventBatch.concat([part.batches[stream] for part in parts]))
+            moved = [part.where[stream] + low for part, low in zip(parts, before, strict=False)]
+            where.append(np.concatenate(moved))
+        time = np.concatenate([part.time for part in parts])
+        return cls(time, tuple(batches), tuple(where), parts[0].first, parts[-1].passed)
 
 
 class Clock(EventOrder):

@@ -2,8 +2,8 @@
 
     complete instants ─ graph patterns ─ rows of letters ─ sequence run ─ **matches**, and counts of them
 
-Queries that differ only in what they tell of matches may have one finder: it works on each part of the instants once,
-whoever asks first (shared.py).
+Queries that differ only in what they tell of matches, or in the length of a sliding window, may have one finder: it
+works on each part of the instants once, whoever asks first (shared.py).
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from oxiseq.engine.output.folding import Folded, MatchFolder
 from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows
-from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.clock import Instants
 from oxiseq.engine.run.letters import LetterRows, Source
+from oxiseq.engine.run.narrowed import Lasting
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.sequence.counts import Counts
@@ -35,6 +36,7 @@ from oxiseq.engine.sequence.run import Found, Picker, SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
+from oxiseq.grammar.algebra import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,9 @@ class Finder:
         self.asks_every_event = any(request.asks_every_event for request in requests)
         self._part: Part | None = None
         self._findings: Findings | Exception | None = None
+        self._lasting: Lasting | None = None
+        self._narrowed: dict[int, Findings] = {}
+        """By the length of a window, of the part that was worked on last."""
         self.begin()
         terms.register(self)
         window = plan.window
@@ -114,9 +119,13 @@ class Finder:
         """One that has not seen anything."""
         return Finder(plan, self._terms, self._kb, self.start, self.capacities)
 
-    def copy(self) -> Finder:
-        """Another one in the same state; not where the knowledge base is asked."""
-        other = self.another(self.plan)
+    def copy(self, window: Window | None) -> Finder:
+        """Another one in the same state, of a query with this window; not where the knowledge base is asked."""
+        plan = self.plan
+        if window is not None and window != plan.window:
+            wanted = frozenset(variable for variable in plan.stored if variable != PARTITION)
+            plan = compile_query(replace(plan.query, window=window), self._terms, wanted=wanted)
+        other = self.another(plan)
         other.restore(self.save(SavedTerms(self._terms), self.plan), [], SameTerms(self._terms))
         return other
 
@@ -167,6 +176,12 @@ class Finder:
         return [[] if matcher is None else matcher.rows(batch, rows)
                 for matcher, batch, rows in zip(matchers, instants.batches, found, strict=True)]
 
+    def match_no_more(self) -> None:
+        """Let go of what it needs to match by itself; it is made anew when it does."""
+        for matcher in self.answers.matchers:
+            if matcher is not None:
+                matcher.release()
+
     @property
     def nothing(self) -> list[list[Rows]]:
         """Rows that are none, for `find`."""
@@ -187,6 +202,18 @@ class Finder:
             raise self._findings
         assert isinstance(self._findings, Findings)
         return self._findings
+
+    def within(self, findings: Findings, window: Window | None) -> Findings:
+        """What it has found last, as far as it lies in a query's window; the same for everyone with that window."""
+        found = findings.found
+        if window is None or self.plan.window is None or window.size == self.plan.window.size or not found:
+            return findings
+        if self._lasting is None:
+            self._lasting = Lasting(found, self.rows)
+        if window.size not in self._narrowed:
+            fits = self._lasting.within(window.size)
+            self._narrowed[window.size] = Findings(fits, (), (), findings.until, findings.start, findings.error)
+        return self._narrowed[window.size]
 
     def _work(self, part: Part, found: Sequence[list[Rows]] | None, answers: dict[str, KbAnswer] | None) -> Findings:
         if answers is None:
@@ -345,7 +372,8 @@ class Finder:
         part = self._part
         if part is not None and len(part.instants.time):
             self.forget(int(part.instants.time[-1]), part.number + len(part.instants.time) - 1)
-        self._part = self._findings = None
+        self._part = self._findings = self._lasting = None
+        self._narrowed.clear()
 
     def forget(self, time: int, number: int) -> None:
         """Drop rows that are out of every window, now that the instant of this time and number is over."""

@@ -19,9 +19,9 @@ from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.algebra import TriplePlan, everything
 from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, at_tick, merged
 from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
-from oxiseq.engine.flow.epsparql.lowering import INTERVAL
 from oxiseq.engine.flow.epsparql.order import in_order
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
+from oxiseq.engine.flow.epsparql.relations import INTERVAL
 from oxiseq.engine.flow.epsparql.rows import Rows
 from oxiseq.engine.flow.epsparql.rules import Rules
 from oxiseq.engine.flow.epsparql.stamps import Stamps
@@ -72,8 +72,7 @@ class IntervalRun(KbRun):
         self._version: int | None = None
         """Of the KB that has been handed out."""
         self._stamps = Stamps(terms)
-        self._one_by_one = plan.one_by_one
-        self._most = 1 if self._one_by_one else CHUNK if plan.answered.uses is None else _CHOSEN
+        self._most = 1 if plan.one_by_one else CHUNK if plan.answered.uses is None else _CHOSEN
         self._begun: _Operators | None = None  # a query among many may never see an event that concerns it
         self._keys = self._pattern_keys()
         terms.register(self)
@@ -159,7 +158,7 @@ class IntervalRun(KbRun):
             if found:
                 yield self._answers(found)
             self._completed = piece.until
-            self._tidy(now=self._one_by_one)
+            self._tidy()
             if piece.facts > _MANY:
                 self._forget_old()
 
@@ -167,10 +166,9 @@ class IntervalRun(KbRun):
         for part in self._parts:
             part.forget(self._completed + 1, now=now)
 
-    def _tidy(self, *, now: bool) -> None:
+    def _tidy(self, *, now: bool = False) -> None:
         if self._begun is not None:
-            arriving = self._begun.arriving
-            arriving.tick = self._begun.query.tidy(arriving.tick, now=now)
+            self._begun.query.tidy(now=now)
 
     def _learn(self) -> None:
         """Hand out what the knowledge base holds at the instant."""

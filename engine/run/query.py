@@ -180,8 +180,9 @@ class QueryRun(Run):
         """Go on by itself."""
         if self.others:
             self._forget()
-            finder = self.finder.copy()
+            finder = self.finder.copy(self.plan.window)
             self.share(finder, self.teller.copy(finder.rows))
+            self._forget()
 
     # --- saved and restored -------------------------------------------------------------------------
 
@@ -240,7 +241,7 @@ class QueryRun(Run):
     ) -> list[MatchBatch]:
         self.origin = None
         part = Part(instants, instants.first - self._joined.instants, last)
-        findings = self.finder.find(part, found, answers)
+        findings = self.finder.within(self.finder.find(part, found, answers), self.plan.window)
         batches = self.teller.tell(part, findings, self.finder.rows)
         if findings.error is not None:
             self._too_much = self._too_much or findings.error

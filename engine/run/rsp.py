@@ -250,7 +250,8 @@ class RspRun(KbRun):
         self, general: GeneralAnswers, batches: Sequence[EventBatch], passed: int
     ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
         """So many instants at a time."""
-        times = np.concatenate([batch.time for batch in batches])
+        each = [batch.time for batch in batches if len(batch)]
+        times = each[0] if len(each) == 1 else np.concatenate([_NO_TIMES, *each])
         if not len(times) and passed == BEFORE_ALL:
             return
         general.add(batches)
@@ -269,8 +270,10 @@ class RspRun(KbRun):
         """With what RSTREAM tells again at the other ticks of stretches, where windows hold the same: the time of each
         row, and the rows. number: that of each row's stretch, ascending."""
         at = stretches.at[number]
+        if self._plan.report is not Report.RSTREAM or not len(rows) or not self._schedule.rhythm.ticks:
+            return at, rows
         several = np.flatnonzero(stretches.until > stretches.at)
-        if self._plan.report is not Report.RSTREAM or not len(several) or not len(rows):
+        if not len(several):
             return at, rows
         ends = np.searchsorted(number, np.arange(len(stretches) + 1))
         times, index = [at], [np.arange(len(rows))]

@@ -89,6 +89,9 @@ class Runs:
     def catch_up(self, run: Run | None = None) -> list[Outcome]:
         """Hand one query, or all, the events that have not concerned it so far, before its state, its counters or its
         late events are looked at; what has come of that."""
+        for each in self._number if run is None else (run,):
+            if isinstance(each, QueryRun):
+                self._shared.catch_up(each)
         runs = self._apart.runs if run is None else [run]
         return [outcome for each in runs if isinstance(each, AloneRun) for outcome in self._apart.catch_up(each)]
 

@@ -12,18 +12,20 @@ are alike and have seen the same find their matches together (alike.py).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from oxiseq.engine.errors import LimitError
+import numpy as np
+from numpy.typing import NDArray
+
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
-from oxiseq.engine.patterns.plan import StreamPlan, combine
-from oxiseq.engine.run.alike import share
+from oxiseq.engine.run.alike import narrow, share
 from oxiseq.engine.run.clock import Clock, Instants
+from oxiseq.engine.run.dozing import Asleep
 from oxiseq.engine.run.finder import Finder
+from oxiseq.engine.run.joint_matching import JointMatching, Matched
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import BEFORE_ALL
@@ -57,6 +59,7 @@ class _Group:
     """Those that may have to be told of every instant."""
     keeping: set[QueryRun]
     """Those that may have answers of their own, of the KB of an earlier moment."""
+    asleep: Asleep = field(default_factory=Asleep)
 
     @property
     def apart(self) -> list[QueryRun]:
@@ -77,7 +80,7 @@ class SharedRuns:
         self._kinds: dict[str, dict[Kind, None]] = {}
         """By stream those of the queries that read it."""
         self._number: dict[Run, int] = {}
-        self._passes: dict[Kind, _Pass] = {}
+        self._passes: dict[Kind, JointMatching] = {}
         self._count = 0
         self._stepped: set[QueryRun] = set()
         self._by_themselves: set[QueryRun] = set()
@@ -87,6 +90,12 @@ class SharedRuns:
         """Of those that have passed one since outcomes were told."""
         self._forgotten: tuple[tuple[object, ...], QueryRun] | None = None
         """The last that has forgotten, and of which state."""
+        terms.register(self)
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """The terms of instants that wait for a query."""
+        for group in self._all():
+            yield from group.asleep.held_ids()
 
     def stepped(self) -> set[QueryRun]:
         """Those that have worked on an instant since the last call."""
@@ -112,9 +121,11 @@ class SharedRuns:
     def remove(self, run: QueryRun) -> None:
         """Forget a query."""
         group = self._group(run)
+        self._rouse(group, run.finder)
         self._leave(group, run)
         self._passes.pop(group.kind, None)
         run.finder.users -= bool(run.others)
+        narrow([other for other in group.runs if other.finder is run.finder])
         del self._number[run]
         self._stepped.discard(run)
         self._by_themselves.discard(run)
@@ -149,6 +160,7 @@ class SharedRuns:
 
     def forget(self, run: QueryRun, at: int) -> None:
         """See `QueryRun.forget`. Those that have told the same and do so one after the other go on together."""
+        self._rouse(self._group(run), run.finder)
         before = run.finder, run.teller, run.clock, run.clock.instants, run.clock.passed
         run.forget(at)
         self._passes.pop(self._group(run).kind, None)  # it may have another finder
@@ -210,10 +222,13 @@ class SharedRuns:
         group = self._group(run)
         if len(group.runs) == 1:
             return group
+        self._rouse(group, run.finder)
         self._leave(group, run)
         self._passes.pop(group.kind, None)
         run.follow(group.clock.copy())
+        finder = run.finder
         run.leave()
+        narrow([other for other in group.runs if other.finder is finder])
         alone = _Group(group.kind, run.clock, [run], {run}, {run})
         self._enter(alone)
         return alone
@@ -234,6 +249,8 @@ class SharedRuns:
             if other is None:
                 kept.append(group)
                 continue
+            for finder in group.asleep:
+                self._rouse(group, finder)
             for run in group.runs:
                 run.follow(other.clock)
             other.runs = sorted([*other.runs, *group.runs], key=self._number.__getitem__)
@@ -273,6 +290,7 @@ class SharedRuns:
         instants = group.clock.take()
         apart = group.apart
         for run in apart:
+            self._rouse(group, run.finder)
             group.watchful.add(run)
             self._stepped.add(run)
             try:
@@ -286,12 +304,13 @@ class SharedRuns:
         if len(apart) < len(group.runs):
             self._work_together(group, apart, instants, found, errors)
 
-    def _pass(self, kind: Kind) -> _Pass:
+    def _pass(self, kind: Kind) -> JointMatching:
         """For the queries that there are; those whose states are known to be the same may share."""
         runs = [run for group in self._groups[kind] for run in group.runs]
         may_share = [run for run in runs if run.lineage is not None and run not in self._by_themselves]
         share(may_share, self._bounds, self._terms)
-        return _Pass(runs, self._terms)
+        asleep = (finder for group in self._groups[kind] for finder in group.asleep)
+        return JointMatching(runs, self._terms, self._bounds, asleep)
 
     def _work_together(
         self, group: _Group, apart: Iterable[QueryRun], instants: Instants,
@@ -303,9 +322,14 @@ class SharedRuns:
         for low in range(0, max(total, 1), CHUNK):
             part = instants.slice(low, low + CHUNK)
             last = low + CHUNK >= total
-            rows = matching.rows(part)
-            if rows is None:  # one query's limit: each by itself, so that the others do not suffer
-                rows = dict.fromkeys(matching.runs)
+            matched = matching.rows(part, group.asleep)
+            if matched is None:  # one query's limit: each by itself, so that the others do not suffer
+                everyone = frozenset(matching.runs)
+                matched = Matched(dict.fromkeys(matching.runs), everyone, tuple(group.asleep))
+            for finder in matched.roused:
+                self._rouse(group, finder)
+            group.asleep.add(part)
+            rows = matched.rows
             for run in tuple(group.watchful):
                 if run.finder not in rows and (here is None or run in here):
                     rows[run.finder] = run.finder.nothing
@@ -325,44 +349,45 @@ class SharedRuns:
                     group.watchful.add(run)
                 else:
                     group.watchful.discard(run)
+            self._let_sleep(group, matching, matched)
+            for finder in group.asleep.overdue(len(part.time)):
+                self._catch_up(group, finder)
 
+    # --- those that sleep ---------------------------------------------------------------------------
 
-class _Pass:
-    """One pass over the events of a kind's streams for all its queries. `runs`: by what finds their matches."""
+    def _let_sleep(self, group: _Group, matching: JointMatching, matched: Matched) -> None:
+        """Those do whose rows have been in vain for long."""
+        for finder in matching.dozes.intersection(matched.rows):
+            if finder in matched.ending or not group.watchful.isdisjoint(matching.runs[finder]):
+                group.asleep.rouse(finder)
+            elif group.clock is matching.runs[finder][0].clock and group.asleep.tires(finder):
+                matching.mark(finder, asleep=True)
 
-    def __init__(self, runs: Sequence[QueryRun], terms: TermDictionary) -> None:
-        self.runs: dict[Finder, list[QueryRun]] = {}
-        for run in runs:
-            self.runs.setdefault(run.finder, []).append(run)
-        self._finders = list(self.runs)
-        self.count = len(runs)
-        self._matchers: list[StreamMatcher | None] = []
-        self._owners: list[tuple[tuple[int, int], ...]] = []
-        for stream in range(len(runs[0].plan.streams)):
-            plans = [finder.plan.requests[stream] or _NO_REQUESTS for finder in self._finders]
-            plan, owners = combine(plans)
-            self._matchers.append(StreamMatcher(plan, terms) if plan.kernel else None)
-            self._owners.append(owners)
+    def _rouse(self, group: _Group, finder: Finder) -> None:
+        """One works on what has waited for it, and is awake."""
+        if finder in group.asleep:
+            self._catch_up(group, finder)
+            if group.kind in self._passes:
+                self._passes[group.kind].mark(finder, asleep=False)
+        group.asleep.rouse(finder)
 
-    def rows(self, part: Instants) -> dict[Finder, list[list[Rows]] | None] | None:
-        """The rows of those that have some; None when a limit was passed."""
-        found: dict[Finder, list[list[Rows]] | None] = {}
-        for stream, matcher in enumerate(self._matchers):
-            if matcher is None or not len(part.batches[stream]):
-                continue
+    def _catch_up(self, group: _Group, finder: Finder) -> None:
+        """One works on what has waited for it; nothing is found there."""
+        missed = group.asleep.missed(finder)
+        runs = [run for run in group.runs if run.finder is finder]
+        self._stepped.update(runs)
+        for low in range(0, 0 if missed is None else len(missed.time), CHUNK):
+            assert missed is not None
             try:
-                rows = matcher.rows(part.batches[stream])
-            except LimitError:
-                return None
-            owners = self._owners[stream]
-            for request in matcher.filled:
-                number, own = owners[request]
-                finder = self._finders[number]
-                mine = found.get(finder)
-                if mine is None:
-                    mine = found[finder] = finder.nothing
-                mine[stream][own] = rows[request]
-        return found
+                runs[0].step(missed.slice(low, low + CHUNK), None, last=False)
+            except Exception as error:
+                for run in runs:
+                    self._limits.setdefault(run, error)
+        finder.match_no_more()
 
+    def catch_up(self, run: QueryRun) -> None:
+        """One works on what it has put off, before its state is looked at; errors are told with what comes next."""
+        for group in self._all():
+            if run.finder in group.asleep:
+                self._catch_up(group, run.finder)
 
-_NO_REQUESTS = StreamPlan((), (), (), (), (), ())

@@ -97,9 +97,10 @@ class TupleRun(AloneRun):
 
     @property
     def concern(self) -> Concern:
-        """Complex events end at an event of a type that the formula names. The others have positions, too, and some are
-        no tuple events: they are seen whole."""
-        keys = keys_of([(RDF_TYPE, NamedNode(atom.type)) for atom in self._plan.atoms], self._dictionary)
+        """Complex events end at an event of a type that the formula names last. What comes before, and what has a
+        position only, is seen whole when one of those comes."""
+        types = (NamedNode(atom.type) for atom in self._plan.last)
+        keys = keys_of([(RDF_TYPE, each) for each in types], self._dictionary)
         assert keys is not None, "a formula names types"
         return Concern(dict.fromkeys(self._plan.streams, keys))
 

@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from oxiseq.grammar.algebra import Query
-from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.finding_tools import listing
-from oxiseq.grammar.languages import AnyQuery, Language, known_language
+from oxiseq.grammar.languages import AnyQuery, syntax_named
 from oxiseq.grammar.translating.apart import apart
 from oxiseq.grammar.translating.ceql_spaseq import ceql_as_spaseq
 from oxiseq.grammar.translating.ep_rsepql import ep_as_rsepql
@@ -24,7 +21,7 @@ from oxiseq.grammar.translating.windows_rsepql import as_continuous, as_rsepql
 
 Direction: TypeAlias = Callable[[Any], Translation]
 
-DIRECTIONS: Final[Mapping[tuple[Language, Language], Direction]] = {
+DIRECTIONS: Final[Mapping[tuple[str, str], Direction]] = {
     ("ceql", "spaseq"): ceql_as_spaseq,
     ("rspql", "spectra"): as_spectra,
     ("spectra", "rspql"): as_rspql,
@@ -35,7 +32,7 @@ DIRECTIONS: Final[Mapping[tuple[Language, Language], Direction]] = {
     ("rsepql", "rspql"): lambda query: as_continuous(query, "rspql"),
     ("rsepql", "spectra"): lambda query: as_continuous(query, "spectra"),
 }
-"""(from, to) → the pass."""
+"""(from, to) → the pass, between languages of ours; a plug-in has its own (`Syntax.translations`)."""
 
 
 def translate_query(query: AnyQuery, to: str) -> Translation:
@@ -44,24 +41,13 @@ def translate_query(query: AnyQuery, to: str) -> Translation:
     Raises `QueryError` where the meaning cannot be kept, with the place; `OxiseqError` for a language that is not
     known.
     """
-    source, target = _language(query), known_language(to)
-    if source == target:
+    source, target = syntax_named(query.language), syntax_named(to)
+    if source is target:
         return Translation(query)
-    direction = DIRECTIONS.get((source, target))
-    if direction is None:
-        known = [b for a, b in DIRECTIONS if a == source]
-        hint = f"{source} is translated to {listing(known)}" if known else f"{source} is translated to no language"
+    directions = {**{b: way for (a, b), way in DIRECTIONS.items() if a == source.name}, **source.translations}
+    if to not in directions:
+        hint = f"{source.name} is translated to {listing(list(directions)) if directions else 'no language'}"
         raise apart(query, source, target, hint)
-    return direction(query)
+    found: Translation = directions[to](query)
+    return found
 
-
-def _language(query: AnyQuery) -> Language:
-    match query:
-        case Query():
-            return "spaseq"
-        case CeqlQuery():
-            return "ceql"
-        case EpQuery():
-            return "epsparql"
-        case _:
-            return query.language

@@ -17,16 +17,12 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.grammar.arguments import internal, public
-from oxiseq.languages.language import Front
+from oxiseq.languages.language import Language
 from oxiseq.languages.reasons.read import Span, reading_of
 from oxiseq.languages.reasons.report import SHOWN, Why, WhyRequest
-from oxiseq.languages.spaseq.explain import explain
-from oxiseq.languages.spaseq.reasons.windows import same_windows
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
@@ -86,7 +82,7 @@ class ContinuousQuery:
     def __init__(
         self,
         query: QueryText,
-        front: Front[Any],
+        language: Language[Any],
         run: Run,
         shape: Shape,
         feed: Feed,
@@ -101,7 +97,7 @@ class ContinuousQuery:
         self.name = name
         self.cursor = 0
         """The id of the last match that has been handed out one by one: those behind it come next. May be set."""
-        self._front = front
+        self._spoken = language
         self._kb = kb
         self._options = options
         self._views: tuple[LiveView, ...] = ()
@@ -201,8 +197,8 @@ class ContinuousQuery:
         asked = said(self.query.language, {"since": since, "until": until, "limit": limit}, (HISTORY,))
         options = replace(self._options, origin=self._first)
         request = WhyRequest(reading_of(options, Span(asked.since, asked.until)), asked.limit)
-        kb = self._kb if self._front.asks_kb else None
-        return self._front.why(self.query.algebra, kept, kb, options, request)
+        kb = self._kb if self._spoken.asks_kb else None
+        return self._spoken.why(self.query.algebra, kept, kb, options, request)
 
     @property
     def _now(self) -> Run:
@@ -213,10 +209,8 @@ class ContinuousQuery:
     @property
     def _first(self) -> int | None:
         """The t of its tumbling windows."""
-        run, plan = self._now, self._plan
-        if self._options.origin is not None or plan is None or not isinstance(run, QueryRun):
-            return self._options.origin
-        return same_windows(plan.query.window, run.window_start)
+        given = self._options.origin
+        return self._spoken.origin(self._now) if given is None else given
 
     def live(self, every: float = EVERY, matches: int = MATCHES) -> LiveView:
         """A view of it that a notebook shows and keeps up to date: counts, and the newest `matches` from now on, looked
@@ -231,11 +225,6 @@ class ContinuousQuery:
         """Tell a view no more."""
         with self._arrived:
             self._views = tuple(each for each in self._views if each is not view)
-
-    @property
-    def _plan(self) -> QueryPlan | None:
-        """Of SPAseq."""
-        return self._run.plan if isinstance(self._run, QueryRun) else None
 
     @property
     def closed(self) -> bool:
@@ -390,7 +379,7 @@ class ContinuousQuery:
     def _repr_html_(self) -> str:
         rows = [("reads", ", ".join(self.reads)), ("events", f"{self.events:,}"), ("late", f"{self.late:,}")]
         rows += [("matches", f"{self.found:,}"), *((kind, f"{count:,}") for kind, count in self.state.items())]
-        drawn = "" if self._plan is None else explain(self._plan).svg()
+        drawn = self._spoken.explain(self.query.algebra, None, self._options.rules).svg()
         return f"<div>{html_table(', '.join(self.variables), rows, self.query.text)}{drawn}</div>"
 
     def __repr__(self) -> str:

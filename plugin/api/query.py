@@ -14,7 +14,7 @@ from oxiseq.grammar.translating import translated_text
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.reasons.read import reading_of
 from oxiseq.languages.reasons.report import Why, WhyRequest
-from oxiseq.languages.registry import FRONTS, check_kb
+from oxiseq.languages.registry import check_kb, language_named
 from oxiseq.matches.matches import Matches
 from oxiseq.options import HISTORY, QUERY, SOURCES, said
 from oxiseq.options.keywords import RunKeywords, WhyKeywords, documented
@@ -54,9 +54,9 @@ class Query(QueryText):
 
         Raises QueryError, KbError.
         """
-        front = FRONTS[self.language]
-        check_kb(front, kb)
-        return front.explain(self.algebra, kb, said(self.language, {"rules": rules}).rules)
+        language = language_named(self.language)
+        check_kb(language, kb)
+        return language.explain(self.algebra, kb, said(self.language, {"rules": rules}).rules)
 
     def translate(self, language: str) -> Query:
         """The query in another language; comments above its text say on which events it means the same.
@@ -95,11 +95,11 @@ class Query(QueryText):
         beginnings and variants of them: allow for some ten times the query's own time, more for a long formula of CEQL.
         Raises QueryError, EventError, KbError, LimitError.
         """
-        front = FRONTS[self.language]
+        language = language_named(self.language)
         query = self.algebra
-        check_kb(front, kb)
+        check_kb(language, kb)
         chosen = said(self.language, options, (QUERY, SOURCES, HISTORY), checked_names(streams))
-        return front.why(query, streams, kb, chosen, WhyRequest(reading_of(chosen), chosen.limit))
+        return language.why(query, streams, kb, chosen, WhyRequest(reading_of(chosen), chosen.limit))
 
     @documented(QUERY, SOURCES)
     def compare(

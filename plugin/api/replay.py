@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.languages.graphs import MissingGraphWarning, missing_graphs
-from oxiseq.languages.language import Front
-from oxiseq.languages.registry import FRONTS, check_kb
+from oxiseq.languages.language import Language
+from oxiseq.languages.registry import check_kb, language_named
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import QUERY, SOURCES, Options, said
@@ -25,17 +25,17 @@ def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mappin
 
     Raises QueryError, EventError, KbError, OxiseqError.
     """
-    front: Front[Any] = FRONTS[query.language]
+    language: Language[Any] = language_named(query.language)
     algebra = query.algebra
-    check_kb(front, kb)
+    check_kb(language, kb)
     options = said(query.language, given, (QUERY, SOURCES), checked_names(streams))
-    if front.asks_kb:
+    if language.asks_kb:
         kb = opened(kb)
-    replay = front.replay(algebra, kb, options)
-    if front.asks_kb:
+    replay = language.replay(algebra, kb, options)
+    if language.asks_kb:
         for lint in missing_graphs(algebra, query.text, knowledge_of(kb), options.rules):
             warn_caller(f"{lint.message}: {lint.hint}", MissingGraphWarning)
-    front.prepare()
+    language.prepare()
     for name, events in streams.items():
         replay.attach(name, events, options.on_error, options.time_predicate)
     return replay.matches()
@@ -51,5 +51,5 @@ def checked_names(streams: Mapping[str, Any]) -> tuple[str, ...]:
 def shape_of(query: QueryText, reads: Collection[str] = ()) -> tuple[Shape, Mapping[str, str]]:
     """What its matches have in common, and the streams that it reads: its name → IRI. `reads`: those that there are,
     for an EP-SPARQL query that names none. Raises QueryError."""
-    replay = FRONTS[query.language].replay(query.algebra, None, Options(reads=tuple(reads) or _ANY))
+    replay = language_named(query.language).replay(query.algebra, None, Options(reads=tuple(reads) or _ANY))
     return replay.shape, {name: iri for name, iri in replay.streams.items() if iri not in _ANY}

@@ -33,11 +33,11 @@ from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Asker, Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import checked, internal, offered, public
-from oxiseq.grammar.languages import STANDING, Language
+from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
-from oxiseq.languages.language import Front
-from oxiseq.languages.registry import FRONTS
+from oxiseq.languages.language import Language
+from oxiseq.languages.registry import language_named
 from oxiseq.matches.match import result_event
 from oxiseq.options import QUERY, said
 from oxiseq.options.durations import Duration, duration
@@ -256,17 +256,17 @@ class Store:
         return self._feed.queries
 
     @overload
-    def register(
-        self, query: QueryLike, language: Language | None = None, *, name: str | None = None, keep: int | None = None,
-        **options: Unpack[QueryKeywords],
-    ) -> ContinuousQuery: ...
-
-    @overload
-    def register(
+    def register(  # type: ignore[overload-overlap]  # the name of a language is any text but this one
         self, query: QueryLike, language: Literal["sparql"], *, name: str | None = None, keep: int = KEEP,
         most_triples: int = _LIMITS.most_triples, most_rows: int = _LIMITS.most_rows,
         most_asking: Duration | None = "5m",
     ) -> StandingQuery: ...
+
+    @overload
+    def register(
+        self, query: QueryLike, language: str | None = None, *, name: str | None = None, keep: int | None = None,
+        **options: Unpack[QueryKeywords],
+    ) -> ContinuousQuery: ...
 
     @documented(QUERY)
     def register(
@@ -287,13 +287,13 @@ class Store:
             return self._standings.register(query_text(query).text, *_of_standing({**told, **options}))
         text = Query(query, language)
         chosen = said(text.language, options, reads=tuple(self._streams))
-        front: Front[Any] = FRONTS[text.language]
+        spoken: Language[Any] = language_named(text.language)
         algebra = text.algebra
-        front.prepare()
+        spoken.prepare()
         with self._lock:
-            run, shape = front.compile(algebra, self._terms, self._kb, chosen)
+            run, shape = spoken.compile(algebra, self._terms, self._kb, chosen)
             registered = ContinuousQuery(
-                text, front, run, shape, self._feed, self._feeders, self._kb, chosen, self._named(name),
+                text, spoken, run, shape, self._feed, self._feeders, self._kb, chosen, self._named(name),
                 MOST if keep is None else keep,
             )  # fmt: skip
             self._feed.add(run, registered, chosen.origin)

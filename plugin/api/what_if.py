@@ -12,7 +12,7 @@ from oxiseq.engine.events.faults import Faults
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.languages.driving import Driver
 from oxiseq.languages.reasons.bounds import FREE, Bounds
-from oxiseq.languages.registry import check_kb, front_of
+from oxiseq.languages.registry import check_kb, language_for
 from oxiseq.matches.rows import EVENTS, Row, cell_text, row_of, surplus
 from oxiseq.options import Options, fitting
 from oxiseq.options.query_text import QueryText
@@ -59,7 +59,7 @@ def difference(
     """
     queries = draft.algebra, against.algebra
     mine = fitting(draft.language, options)
-    read = [_names(front_of(q).replay(q, None, o).streams) for q, o in zip(queries, (mine, options), strict=True)]
+    read = [_names(language_for(q).replay(q, None, o).streams) for q, o in zip(queries, (mine, options), strict=True)]
     for name in streams:
         if not any(name in names for names in read):
             warn_unread(name, {iri: iri for names in read for iri in names.values()})
@@ -87,10 +87,10 @@ def _rows(
     query: AnyQuery, streams: Mapping[str, Any], kb: Kb, options: Options, bounds: Bounds
 ) -> tuple[tuple[str, ...], list[dict[str, Any]], Faults]:
     """Variables, rows in order of time, what was left out."""
-    front = front_of(query)
-    check_kb(front, kb)
-    driver: Driver = front.replay(query, kb, options)
-    front.prepare()
+    language = language_for(query)
+    check_kb(language, kb)
+    driver: Driver = language.replay(query, kb, options)
+    language.prepare()
     names = _names(driver.streams)
     for name, events in streams.items():
         if name in names:

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from time import perf_counter
-from typing import cast
+from typing import Any
 
 import click
 from pyoxigraph import NamedNode
 
 from oxiseq.cli.progress import counted, nothing_of, working
-from oxiseq.cli.request import EventsRequest
+from oxiseq.engine.events.units import TimeUnit
 from oxiseq.kb_loader.tables import Mapping
 from oxiseq.logs import arrange
-from oxiseq.logs.arrange import Engine, Format
 from oxiseq.logs.reading import Meaning
 from oxiseq.options.durations import duration_text
 
 
-def arrange_events(request: EventsRequest) -> None:
-    """Arrange. Raises EventError, KbError."""
+def arrange_events(
+    sources: Sequence[str], output: Path, *, mapping: Path | None, time: str, time_unit: TimeUnit | None, every: int,
+    time_predicate: str, quiet: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Arrange, files of `every` µs; `given`: what else `logs.arrange` takes. Raises EventError, KbError."""
     begun = perf_counter()
-    mapping = None if request.mapping is None else Mapping.of_file(request.mapping)
-    # click has checked the choices
-    with working("looking for sources", quiet=request.quiet) as watch:
+    of_rows = None if mapping is None else Mapping.of_file(mapping)
+    with working("looking for sources", quiet=quiet) as watch:
         done = arrange(
-            request.sources, request.output, every=duration_text(request.every),
-            meaning=Meaning(request.time, mapping, NamedNode(request.time_predicate), request.time_unit),
-            format=cast(Format, request.to), engine=cast(Engine, request.engine), master=request.master,
-            memory=request.memory, watch=watch,
+            sources, output, every=duration_text(every),
+            meaning=Meaning(time, of_rows, NamedNode(time_predicate), time_unit), watch=watch, **given,
         )  # fmt: skip
-    if request.quiet:
+    if quiet:
         return
     seconds = perf_counter() - begun
     parts = [counted(done.events, "event", "events"), counted(done.files, "file", "files"),

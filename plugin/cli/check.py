@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import click
 
 from oxiseq.cli.options import QueryFile, QuerySource, any_language_option
-from oxiseq.grammar import Finding, QueryError, parse
-from oxiseq.grammar.languages import STANDING
-from oxiseq.grammar.over_store import check_over_store
-from oxiseq.options.query_text import QueryText
+from oxiseq.grammar import Finding
+from oxiseq.grammar.finding_tools import as_values
+from oxiseq.options.query_text import findings_of
 
 _COLOURS = {"error": "red", "lint": "yellow"}
 
@@ -33,9 +31,9 @@ def check_command(
     The exit status is 1 if there is an error, 0 if there are only lints.
     """
     queries = tuple(replace(source, chosen=language) for source in queries)
-    found = [(source, finding) for source in queries for finding in findings(source)]
+    found = [(source, finding) for source in queries for finding in findings_of(source.text, source.language)]
     if as_json:
-        click.echo(json.dumps([as_values(source, finding) for source, finding in found], indent=2))
+        click.echo(json.dumps([{"file": s.name, **as_values(f, s.text)} for s, f in found], indent=2))
     else:
         for source, finding in found:
             click.echo(shown(source, finding))
@@ -44,25 +42,6 @@ def check_command(
                    f"{_count(len(found) - errors, 'lint', 'lints')}", err=True)  # fmt: skip
     if any(finding.severity == "error" for _, finding in found):
         ctx.exit(1)
-
-
-def findings(source: QuerySource) -> tuple[Finding, ...]:
-    """What is wrong with a query: the one syntax error, or all that the checks find."""
-    if source.language != STANDING:
-        return QueryText.of(source.text, source.language).check()
-    try:
-        return tuple(check_over_store(parse(source.text, "rspql"), source.text))
-    except QueryError as error:
-        return (error.to_finding(),)
-
-
-def as_values(source: QuerySource, found: Finding) -> dict[str, Any]:
-    """A finding as JSON values: the file, then what grammar/errors.py writes, with the end's line and column."""
-    values = found.to_json()
-    before = source.text[: values["end"]]
-    values["end_line"] = before.count("\n") + 1
-    values["end_column"] = len(before) - (before.rfind("\n") + 1) + 1
-    return {"file": source.name, **values}
 
 
 def shown(source: QuerySource, found: Finding) -> str:

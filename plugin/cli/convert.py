@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from oxiseq.cli.options import flag, quiet_option
-from oxiseq.cli.request import ConvertRequest, OnError
 from oxiseq.warmup.importing import loading
 
 FORMATS = ("nquads", "trig", "jelly", "arrow", "parquet")
@@ -16,14 +16,12 @@ FORMATS = ("nquads", "trig", "jelly", "arrow", "parquet")
 @click.command("convert", short_help="Write events in another format.")
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--from", "from_", type=click.Choice(FORMATS), help="Default: by IN's name.")
-@click.option("--to", type=click.Choice(FORMATS), help="Default: by OUT's name.")
+@click.option("--from", "source_format", type=click.Choice(FORMATS), help="Default: by IN's name.")
+@click.option("--to", "target_format", type=click.Choice(FORMATS), help="Default: by OUT's name.")
 @flag("time_predicate", usual=True)
 @flag("on_error", usual=True)
 @quiet_option
-def convert_command(
-    source: Path, target: Path, from_: str | None, to: str | None, time_predicate: str, on_error: OnError, quiet: bool
-) -> None:
+def convert_command(**given: Any) -> None:
     """Events from one format to another: N-Quads, TriG (.gz too), Arrow and Parquet event tables.
 
     Event tables load without parsing: convert a file once that is read often.
@@ -34,4 +32,4 @@ def convert_command(
     with loading():
         from oxiseq.cli.converting import convert_events  # noqa: PLC0415  loads the engine: see __init__.py
 
-    convert_events(ConvertRequest(source, target, from_, to, time_predicate, on_error, quiet))
+    convert_events(**given)

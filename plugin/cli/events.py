@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from oxiseq.cli.options import Duration, flag, quiet_option
-from oxiseq.cli.request import EventsRequest, TimeUnit
 from oxiseq.warmup.importing import loading
 
 
@@ -22,7 +22,7 @@ from oxiseq.warmup.importing import loading
 @flag("time_unit")
 @click.option("--every", default="1h", show_default=True, metavar="DURATION", type=Duration(least=1),
               help="The time that a file covers: 5m, 1h, 1d or PT1H.")  # fmt: skip
-@click.option("--to", type=click.Choice(["parquet", "arrow"]), default="parquet", show_default=True,
+@click.option("--to", "format", type=click.Choice(["parquet", "arrow"]), default="parquet", show_default=True,
               help="The tables' format.")
 @click.option("--engine", type=click.Choice(["plain", "spark"]), default="plain", show_default=True,
               help="This process, or Spark's tasks; on a cluster all must see sources and output.")  # fmt: skip
@@ -30,10 +30,7 @@ from oxiseq.warmup.importing import loading
 @click.option("--memory", metavar="SIZE", default="2g", show_default=True, help="Java memory of Spark.")
 @flag("time_predicate", usual=True)
 @quiet_option
-def events_command(
-    sources: tuple[str, ...], output: Path, mapping: Path | None, time: str, time_unit: TimeUnit | None, every: int,
-    to: str, engine: str, master: str, memory: str, time_predicate: str, quiet: bool,
-) -> None:  # fmt: skip
+def events_command(**given: Any) -> None:
     """Raw logs as coded event tables in order of time, a file for each hour, which `run --stream S=DIR` reads.
 
     SOURCE is a file, a folder or a glob of N-Quads, TriG and event tables, and with a mapping of CSV, TSV, Parquet and
@@ -47,8 +44,4 @@ def events_command(
     with loading():
         from oxiseq.cli.arranging import arrange_events  # noqa: PLC0415  loads the engine: see __init__.py
 
-    arrange_events(
-        EventsRequest(
-            sources, output, mapping, time, time_unit, every, to, engine, master, memory, time_predicate, quiet
-        )
-    )
+    arrange_events(**given)

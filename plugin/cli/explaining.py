@@ -13,7 +13,7 @@ from oxiseq.cli.progress import working
 from oxiseq.cli.sent import Sent, sent
 from oxiseq.grammar.languages import STANDING
 from oxiseq.languages.explanation import Explanation
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.options import said_as_data
 from oxiseq.sources.knowledge import kb_store
 
@@ -27,11 +27,11 @@ def explained(source: QuerySource, kbs: Sequence[str], rules: Sequence[QuerySour
         with source.named():
             return Store(inner=kb_store(combined(kbs))).register(source.text, language=STANDING).explain()
     query = source.load()
-    front = front_of(query)
-    checked_kb(front, kbs)
+    language = language_for(query)
+    checked_kb(language, kbs)
     with source.named():
-        given = said_as_data(front.language, {"rules": [rule.text for rule in rules]})
-        return front.explain(query, combined(kbs), given.rules)
+        given = said_as_data(language.name, {"rules": [rule.text for rule in rules]})
+        return language.explain(query, combined(kbs), given.rules)
 
 
 def written_sent(told: Sent, as_json: bool) -> str:

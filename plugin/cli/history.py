@@ -20,7 +20,7 @@ from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import FILE_NAME, Journal, LogSource
 from oxiseq.languages.reasons.read import Span, reading_of
 from oxiseq.languages.reasons.report import WhyRequest
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.options import HISTORY, QUERY, SOURCES, Options, fitting, said_as_data
 from oxiseq.sources.knowledge import Kb
 
@@ -31,16 +31,16 @@ _DOORS: Final = (QUERY, SOURCES, HISTORY)
 def tell_why(source: QuerySource, request: HistoryRequest, form: str) -> str:
     """`text`, `json` or `prov`. Raises OxiseqError and click's usage errors."""
     query = source.load()
-    front = front_of(query)
-    checked_kb(front, request.kbs)
+    language = language_for(query)
+    checked_kb(language, request.kbs)
     with source.named():
-        options = said_as_data(front.language, request.given, _DOORS, told(request.streams))
+        options = said_as_data(language.name, request.given, _DOORS, told(request.streams))
     with source.named(), _streams(request, [query], options) as (streams, kb):
         options = replace(options, reads=options.reads or tuple(streams))
-        read = front.replay(query, None, options).streams.values()
+        read = language.replay(query, None, options).streams.values()
         reading = reading_of(options, None if request.location is None else Span())
         mine = {iri: events for iri, events in streams.items() if iri in read}
-        why = front.why(query, mine, kb, options, WhyRequest(reading, options.limit))
+        why = language.why(query, mine, kb, options, WhyRequest(reading, options.limit))
     if form == "json":
         return json.dumps(why.to_json(), indent=2, ensure_ascii=False) + "\n"
     return why.to_prov() if form == "prov" else str(why)
@@ -50,12 +50,12 @@ def tell_why(source: QuerySource, request: HistoryRequest, form: str) -> str:
 def tell_difference(draft: QuerySource, against: QuerySource, request: HistoryRequest, as_json: bool) -> str:
     """Gained and lost. Raises OxiseqError and click's usage errors."""
     queries = draft.load(), against.load()
-    options = said_as_data(front_of(queries[1]).language, request.given, _DOORS, told(request.streams))
+    options = said_as_data(language_for(queries[1]).name, request.given, _DOORS, told(request.streams))
     if request.location is None and (options.since is not None or options.until is not None):
         raise click.UsageError("--since and --until are for --location")
     with _streams(request, queries, options) as (streams, kb):
         options = replace(options, reads=options.reads or tuple(streams))
-        found = compared(*queries, streams, kb, options, fitting(front_of(queries[0]).language, options))
+        found = compared(*queries, streams, kb, options, fitting(language_for(queries[0]).name, options))
     return json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n" if as_json else str(found)
 
 
@@ -70,7 +70,7 @@ def _streams(
     if request.location is None:
         yield stream_files(request.streams, _names(queries, options)), kb
         return
-    asks = all(front_of(query).asks_kb for query in queries)
+    asks = all(language_for(query).asks_kb for query in queries)
     if asks and kb is None and (request.location / "CURRENT").exists():  # every RocksDB folder has that file
         kb = request.location
     with Journal(request.location / FILE_NAME, read_only=True) as journal:
@@ -82,8 +82,8 @@ def _names(queries: Sequence[AnyQuery], options: Options) -> dict[str, str]:
     """Name → IRI of all streams of the queries; a name that means two streams is none."""
     names: dict[str, str] = {}
     for query in queries:
-        front = front_of(query)
-        for name, iri in front.replay(query, None, fitting(front.language, options)).streams.items():
+        language = language_for(query)
+        for name, iri in language.replay(query, None, fitting(language.name, options)).streams.items():
             if names.setdefault(name, iri) != iri:
                 raise click.UsageError(f"the queries mean different streams by {name}: give --stream by IRI")
     return names

@@ -10,7 +10,7 @@ import click
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.kb_loader import load_file, open_kb
-from oxiseq.languages.language import Front
+from oxiseq.languages.language import Language
 from oxiseq.sources.knowledge import Kb
 
 
@@ -41,7 +41,7 @@ def _split(text: str) -> tuple[str | None, Path]:
     return None, Path(text)
 
 
-def checked_kb(front: Front[Any], given: Sequence[str]) -> None:
+def checked_kb(language: Language[Any], given: Sequence[str]) -> None:
     """Raise a usage error if `--kb` is given to a language whose queries ask none."""
-    if given and not front.asks_kb:
-        raise click.BadParameter(f"a {front.language.upper()} query asks no knowledge base", param_hint="--kb")
+    if given and not language.asks_kb:
+        raise click.BadParameter(f"a {language.syntax.title} query asks no knowledge base", param_hint="--kb")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from oxiseq.cli.options import Iri, quiet_option
-from oxiseq.cli.request import Engine, LoadRequest
 from oxiseq.warmup.importing import loading
 
 
@@ -32,11 +32,7 @@ from oxiseq.warmup.importing import loading
               help="Keep what Spark writes: sorted N-Quads, coded Parquet; a folder that all workers see.")  # fmt: skip
 @click.option("--restart", is_flag=True, help="Replace the store that is there.")
 @quiet_option
-def load_command(
-    sources: tuple[str, ...], location: Path, reasoning: str | None, mapping: Path | None, graph: str | None,
-    skolemise: bool, strict: bool, quarantine: Path | None, engine: Engine, master: str | None, memory: str | None,
-    parts: Path | None, restart: bool, quiet: bool,
-) -> None:  # fmt: skip
+def load_command(**given: Any) -> None:
     """Load a big knowledge base into a store that `run --kb DIR` reads.
 
     SOURCE is a file, a folder or a glob: N-Triples, N-Quads, Turtle, TriG, RDF/XML (also .gz, .bz2, .xz, .zst),
@@ -50,9 +46,4 @@ def load_command(
     with loading():
         from oxiseq.cli.loading import load_kb  # noqa: PLC0415  loads the engine: see __init__.py
 
-    load_kb(
-        LoadRequest(
-            sources, location, reasoning, mapping, graph, skolemise, strict, quarantine, engine, master, memory, parts,
-            restart, quiet,
-        )
-    )  # fmt: skip
+    load_kb(**given)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter
-from typing import cast
+from typing import Any
 
 import click
 from rich.console import Console
@@ -13,46 +14,25 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingCo
 from rich.progress import Progress as Shown
 
 from oxiseq.cli.progress import counted, lines, nothing_of
-from oxiseq.cli.request import LoadRequest
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.kb_loader import LoadReport, Progress, load
-from oxiseq.kb_loader.load import Reasoning
 from oxiseq.kb_loader.marker import half_loaded
 from oxiseq.kb_loader.report import Watch
 
 
-def load_kb(request: LoadRequest) -> None:
-    """Load. Raises KbError."""
-    if half_loaded(request.location) and not request.quiet:
-        click.echo(f"note: {request.location} is half loaded by an earlier load: starting over", err=True)
+def load_kb(sources: Sequence[str], location: Path, *, quiet: bool, **given: Any) -> None:
+    """Load; `given`: what else `kb_loader.load` takes. Raises KbError."""
+    if half_loaded(location) and not quiet:
+        click.echo(f"note: {location} is half loaded by an earlier load: starting over", err=True)
     try:
-        report = _loaded(request)
+        with _bar(quiet=quiet) as watch:
+            report = load(sources, location, watch=watch, **given)
     except (OxiseqError, KeyboardInterrupt):
-        if half_loaded(request.location):
-            click.echo(f"note: {request.location} is half loaded now: loading again starts over", err=True)
+        if half_loaded(location):
+            click.echo(f"note: {location} is half loaded now: loading again starts over", err=True)
         raise
-    if not request.quiet:
+    if not quiet:
         click.echo(told(report), err=True)
-
-
-def _loaded(request: LoadRequest) -> LoadReport:
-    with _bar(quiet=request.quiet) as watch:
-        return load(
-            request.sources,
-            request.location,
-            reasoning=cast("Reasoning | None", request.reasoning),  # click has checked the choice
-            mapping=request.mapping,
-            graph=request.graph,
-            skolemise=request.skolemise,
-            strict=request.strict,
-            restart=request.restart,
-            quarantine=request.quarantine,
-            engine=request.engine,
-            master=request.master,
-            memory=request.memory,
-            parts=request.parts,
-            watch=watch,
-        )
 
 
 def told(report: LoadReport) -> str:

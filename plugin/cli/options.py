@@ -9,11 +9,12 @@ from pathlib import Path, PurePath
 from typing import Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 from pyoxigraph import NamedNode
 
-from oxiseq.grammar import LANGUAGES, QueryError, language_of, load
+from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.errors import OxiseqError
-from oxiseq.grammar.languages import STANDING, AnyQuery
+from oxiseq.grammar.languages import STANDING, AnyQuery, language_names, language_of
 from oxiseq.options import OPTIONS, Door, options_for
 from oxiseq.options.durations import LONGEST, data_duration
 from oxiseq.options.kinds import (
@@ -46,8 +47,10 @@ class QuerySource:
     @property
     def language(self) -> str:
         """What the command line or else the file's ending says, else `spaseq`."""
+        if self.chosen is not None:
+            return self.chosen
         over_store = PurePath(self.name).suffix.lower() in _OVER_STORE
-        return self.chosen or (STANDING if over_store else language_of(self.name))
+        return STANDING if over_store else language_of(self.name)
 
     def load(self) -> AnyQuery:
         """The checked query. Raises QueryError that names the file; OxiseqError for one over the store."""
@@ -157,7 +160,7 @@ def flag(name: str, *, usual: bool = False) -> Callable[[F], F]:
     metavar, kind, several = _flag_type(option.kind)
     default = option.default is not None and not several
     shown = f" [default: {option.kind.write(option.default)}]" if default else ""
-    about = f"{option.titles}: {option.help}" if option.languages else option.help
+    about = f"{option.titles}: {option.help}" if option.special else option.help
     return click.option(
         f"--{name.replace('_', '-')}", name, metavar=metavar, type=kind, multiple=several,
         default=option.default if usual else None,
@@ -208,9 +211,36 @@ _FLAG_TYPES: Final[Mapping[type[Kind[Any]], tuple[str, click.ParamType[Any], boo
 }  # fmt: skip
 
 _LANGUAGE_HELP: Final = "The query's language. [default: what the file's ending says, else spaseq]"
-language_option = click.option("--language", "-L", type=click.Choice(LANGUAGES), help=_LANGUAGE_HELP)
+
+
+class LanguageName(click.ParamType[str]):
+    """One of the languages; plug-ins are looked for when it is needed. `more`: what is taken beside them."""
+
+    name = "language"
+
+    def __init__(self, *more: str) -> None:
+        self._more = more
+
+    @property
+    def _choice(self) -> click.Choice[str]:
+        return click.Choice((*language_names(), *self._more))
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """All of them."""
+        return self._choice.get_metavar(param, ctx)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name."""
+        return self._choice.convert(value, param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Those that begin so."""
+        return self._choice.shell_complete(ctx, param, incomplete)
+
+
+language_option = click.option("--language", "-L", type=LanguageName(), help=_LANGUAGE_HELP)
 any_language_option = click.option(
-    "--language", "-L", type=click.Choice((*LANGUAGES, STANDING)), help=_LANGUAGE_HELP
+    "--language", "-L", type=LanguageName(STANDING), help=_LANGUAGE_HELP
 )  # fmt: skip
 """Queries over the store, too."""
 location_option = click.option(

@@ -20,7 +20,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.languages.driving import Driver
 from oxiseq.languages.graphs import missing_graphs
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.matches.text import table_of
 from oxiseq.matches.write import BINARY, ResultFormat, blocks_of, check_format, result_format, write_blocks
 from oxiseq.options import QUERY, SOURCES, said_as_data
@@ -45,13 +45,13 @@ def run_query(
     chosen = _format(request)
     if request.late is not None:
         event_format(request.late)  # an unknown ending is told before the work, not after it
-    front = front_of(query)
-    checked_kb(front, request.kbs)
+    language = language_for(query)
+    checked_kb(language, request.kbs)
     with request.query.named():
         reads = told(request.streams) if sources is None else tuple(sources)
-        options = said_as_data(front.language, request.given, (QUERY, SOURCES), reads)
-        kb = opened(combined(request.kbs)) if front.asks_kb else None
-        replay = front.replay(query, kb, options)
+        options = said_as_data(language.name, request.given, (QUERY, SOURCES), reads)
+        kb = opened(combined(request.kbs)) if language.asks_kb else None
+        replay = language.replay(query, kb, options)
     files: Mapping[str, Path | Source]
     if sources is None:
         files = stream_files(request.streams, replay.streams)
@@ -62,9 +62,9 @@ def run_query(
         replay.attach(name, events, options.on_error, options.time_predicate)
     if not request.quiet:
         _tell_unfed(replay.streams, files)
-        if front.asks_kb:
+        if language.asks_kb:
             _tell_missing(query, request.query.text, knowledge_of(kb), options.rules)
-    front.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
+    language.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
     with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
         count = _write(request, replay, chosen, bar)

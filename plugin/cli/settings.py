@@ -107,9 +107,9 @@ class ServeSettings:
         1 << 30, "That a query's process may take.", "BYTES", type=click.IntRange(min=1 << 20)
     )
     max_body: int = _setting(128 << 20, "Of a request, unpacked.", "BYTES", type=click.IntRange(min=1))
-    threads: int = _setting(16, "Requests at a time.", "N", type=click.IntRange(min=1))
+    threads: int = _setting(16, "Requests at a time, beside pushes and live readers.", "N", type=click.IntRange(min=1))
     subscribers: int = _setting(
-        64, "Live readers of matches at a time, beside the threads.", "N", type=click.IntRange(min=1)
+        64, "Live readers of matches at a time.", "N", type=click.IntRange(min=1)
     )
     idle: int = _setting(
         "250ms", "Without events for so long, the newest instant is taken as complete; 0s is never.", "DURATION",

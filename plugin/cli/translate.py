@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import click
 
-from oxiseq.cli.options import QueryFile, QuerySource, language_option
-from oxiseq.grammar import LANGUAGES
+from oxiseq.cli.options import LanguageName, QueryFile, QuerySource, language_option
 from oxiseq.grammar.translating import translated_text
 
 
 @click.command("translate", short_help="Show a query in another language.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
-@click.option("--to", "to", type=click.Choice(LANGUAGES), required=True, help="The language to show it in.")
+@click.option("--to", "to", type=LanguageName(), required=True, help="The language to show it in.")
 @language_option
 def translate_command(query: QuerySource, to: str, language: str | None) -> None:
     """A query in another language, where its meaning can be kept; else what cannot be, with its place.

@@ -2,8 +2,9 @@
 
     OXISEQ_LOCATION=kb gunicorn --worker-class gthread --threads 80 'oxiseq.cli.wsgi:application()'
 
-One process with threads: the store and the journal belong to one. Settings are those of `oxiseq serve`, from the
-environment (OXISEQ_CONFIG names a file); where it listens, how many threads and how to end are the other server's.
+Slower than the one inside: each push and each live reader holds a thread. One process with threads: the store and the
+journal belong to one. Settings are those of `oxiseq serve`, from the environment (OXISEQ_CONFIG names a file); where it
+listens, how many threads and how to end are the other server's.
 """
 
 from __future__ import annotations

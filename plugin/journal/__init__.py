@@ -7,8 +7,10 @@
 neither loses nor repeats a match.
 """
 
+from oxiseq.journal.appending import Appended, Appends
 from oxiseq.journal.aside import Aside, AsideCount
 from oxiseq.journal.checkpoints import Checkpoint
+from oxiseq.journal.entry import Entry
 from oxiseq.journal.errors import (
     ConflictError,
     CursorError,
@@ -22,7 +24,7 @@ from oxiseq.journal.errors import (
 )
 from oxiseq.journal.events import pack_events, unpack_events
 from oxiseq.journal.journal import FILE_NAME, Journal
-from oxiseq.journal.log import Appended, Entry, Logged
+from oxiseq.journal.log import Appending, Logged
 from oxiseq.journal.matches import Found
 from oxiseq.journal.queries import QueryRecord
 from oxiseq.journal.retention import Retention
@@ -34,6 +36,8 @@ from oxiseq.journal.streams import StreamRecord
 __all__ = [
     "FILE_NAME",
     "Appended",
+    "Appending",
+    "Appends",
     "Aside",
     "AsideCount",
     "Checkpoint",

@@ -14,16 +14,17 @@ from typing import Final
 
 from oxiseq.engine.events.write import replacing
 from oxiseq.journal.answers import KbAnswers
+from oxiseq.journal.appending import Appends, append_all
 from oxiseq.journal.aside import SetAside
 from oxiseq.journal.checkpoints import Checkpoints
-from oxiseq.journal.envelope import summary
 from oxiseq.journal.errors import JournalError, journal_error
-from oxiseq.journal.events import KIND as EVENTS
-from oxiseq.journal.log import EventLog, store_events
+from oxiseq.journal.log import EventLog
 from oxiseq.journal.matches import Found, MatchLog, storing
+from oxiseq.journal.names import last_position
 from oxiseq.journal.queries import Queries
 from oxiseq.journal.reader import Reader
-from oxiseq.journal.schema import Durability, limit_size, lock, open_reader, open_writer
+from oxiseq.journal.recent import Recent
+from oxiseq.journal.schema import Durability, Writing, limit_size, lock, open_reader, open_writer
 from oxiseq.journal.streams import Streams
 from oxiseq.journal.verify import faults
 from oxiseq.journal.wal import WalFrames, look, lost
@@ -77,11 +78,12 @@ class Journal:
                     limit_size(writer, max_size)
                 self.lost = _lost(before, writer, self.path)
             self._opened = opened.pop_all()
-        self._writer = Writer(writer, self.path, 0 if read_only else keep_free)
+        recent = Recent(last_position(writer))
+        self._writer = Writer(writer, self.path, recent, 0 if read_only else keep_free)
         self._reader = Reader(self.path)
         parts = (self._writer, self._reader, clock)
         self.streams = Streams(*parts)
-        self.log = EventLog(*parts)
+        self.log = EventLog(*parts, recent)
         self.queries = Queries(*parts)
         self.matches = MatchLog(*parts)
         self.checkpoints = Checkpoints(*parts)
@@ -94,12 +96,14 @@ class Journal:
         Raises UnknownError, ConflictError, DamagedError, FullError.
         """
         store = storing(tuple(found), self._clock)
-        heads = [summary(EVENTS, blob) for _, blob in events]
+        appends = [Appends.of(stream, blob) for stream, blob in events]
+        together = append_all(self._clock)
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Writing) -> None:
             store(connection)
-            for head, (stream, blob) in zip(heads, events, strict=True):
-                store_events(connection, stream, head, blob, self._clock())
+            for outcome in together(connection, appends):
+                if isinstance(outcome, JournalError):
+                    raise outcome
 
         self._writer.run(work, Need.PROGRESS)
 

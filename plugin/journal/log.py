@@ -6,10 +6,9 @@ of their own: what a query found depends on them, so a replay needs them.
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
@@ -17,52 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal.envelope import Summary, summary
-from oxiseq.journal.errors import ConflictError, CursorError, DamagedBatchError, DamagedError, FullError, JournalError
-from oxiseq.journal.events import KIND, pack_events, stamped, unpack_events
-from oxiseq.journal.names import last_position, stream_id, unknown_stream
-from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, Row, page
+from oxiseq.journal.appending import Appended, Appends, append_all, receipt
+from oxiseq.journal.entry import Entry
+from oxiseq.journal.errors import CursorError, DamagedBatchError, DamagedError, FullError, JournalError
+from oxiseq.journal.events import pack_events, unpack_events
+from oxiseq.journal.names import last_position, stream_id
+from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, page
+from oxiseq.journal.recent import Recent
 from oxiseq.journal.retention import Old, Retention, delete, expired, oldest
-from oxiseq.journal.writer import Need, Writer
+from oxiseq.journal.writer import Need, Writer, Written
 
 BATCH_EVENTS: Final = 8192
 """Events after which small batches are no longer put together for reading."""
 REMEMBER: Final = 86_400_000_000
 """For how long (µs) at least a batch id is known after its batch has come."""
 _ALWAYS: Final = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """The offsets first, ..., first + count - 1; `repeated`: they were stored under this batch id before.
-
-    largest, punctuation: the stream's largest time and punctuation (µs) before these events; None: there was none.
-    time: what an event was stamped with on its arrival.
-    """
-
-    first: int
-    count: int
-    repeated: bool = False
-    largest: int | None = field(default=None, compare=False)
-    punctuation: int | None = field(default=None, compare=False)
-    time: int | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A stored batch of `count` events from offset `first` on, packed; or, with count 0, the punctuation `time`.
-
-    `position`: its place among the entries of all streams, in order of arrival.
-    """
-
-    stream: str
-    first: int
-    count: int
-    time: int
-    data: bytes
-    position: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,14 +44,32 @@ class Logged:
     advance: int | None = None
 
 
+class Appending:
+    """An append under way: `done` when it is durable or refused."""
+
+    def __init__(self, append: Appends, written: Written[Appended], reader: Reader) -> None:
+        self._append, self._written, self._reader = append, written, reader
+
+    @property
+    def done(self) -> bool:
+        """Whether `result` may be asked for."""
+        return self._written.done
+
+    def result(self) -> Appended:
+        """What `EventLog.append` answers, and raises."""
+        return _unless_stored(self._written.result, self._append, self._reader)
+
+
 class EventLog:
     """Append, read, replay, delete what is old. Safe for many threads; but what is given a TermDictionary uses it, so
     that dictionary's lock must be held meanwhile (for an iterator: during each step)."""
 
-    def __init__(self, writer: Writer, reader: Reader, clock: Callable[[], int]) -> None:
+    def __init__(self, writer: Writer, reader: Reader, clock: Callable[[], int], recent: Recent) -> None:
         self._writer = writer
         self._reader = reader
         self._clock = clock
+        self._recent = recent
+        self._together = append_all(clock)
 
     # --- appending ----------------------------------------------------------------------------------
 
@@ -97,15 +84,7 @@ class EventLog:
         nothing; ids are known for a day at least. `digest` stands for the body (default: a hash of the blob).
         Raises UnknownError, ConflictError for another body under a known id, FullError, DamagedError.
         """
-        head = summary(KIND, blob)  # its checksum is enough: `pack_events` makes no other
-
-        def store(connection: sqlite3.Connection, now: int) -> Appended:
-            appended = store_events(connection, stream, head, blob, now)
-            if advance is not None:
-                _store_punctuation(connection, stream, advance, now)
-            return appended
-
-        return self._append(stream, store, batch_id, _digest(blob, batch_id) if digest is None else digest)
+        return self.store(Appends.of(stream, blob, batch_id, digest, advance))
 
     def append_on_arrival(
         self, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None
@@ -113,50 +92,7 @@ class EventLog:
         """`append` for one event, which gets the time of its arrival: the clock's, or one µs more than the latest time
         in the stream where that is not earlier. A punctuation follows, so its instant is complete. Raises like
         `append`, and ConflictError for a stream at the end of time."""
-
-        def store(connection: sqlite3.Connection, now: int) -> Appended:
-            number, following, largest, punctuation = _ends(connection, stream)
-            time = max([now, *(latest + 1 for latest in (largest, punctuation) if latest is not None)])
-            if time > LAST_TIME:
-                raise ConflictError(f"the stream <{stream}> has come to the end of the year 9999: nothing can be later")
-            after = following + 1
-            _insert(
-                connection,
-                (number, following, 1, time, time, now, stamped(blob, time)),
-                (number, after, 0, time + 1, time + 1, now, b""),
-            )
-            connection.execute(
-                "UPDATE stream SET next = ?, largest = ?, punctuated = ? WHERE id = ?", (after, time, time + 1, number)
-            )
-            return Appended(following, 1, False, largest, punctuation, time)
-
-        return self._append(stream, store, batch_id, _digest(blob, batch_id) if digest is None else digest)
-
-    def _append(
-        self, stream: str, store: Callable[[sqlite3.Connection, int], Appended], batch_id: str | None, digest: bytes
-    ) -> Appended:
-        def work(connection: sqlite3.Connection) -> Appended:
-            if batch_id is not None and (known := _receipt(connection, stream, batch_id, digest)) is not None:
-                return known
-            now = self._clock()
-            appended = store(connection, now)
-            if batch_id is not None:
-                connection.execute(
-                    "INSERT INTO receipt (stream, name, first, count, digest, received)"
-                    " SELECT id, ?, ?, ?, ?, ? FROM stream WHERE iri = ?",
-                    (batch_id, appended.first, appended.count, digest, now, stream),
-                )
-            return appended
-
-        try:
-            return self._writer.run(work)
-        except FullError:  # what is stored already is answered all the same
-            if batch_id is None:
-                raise
-            with self._reader.snapshot() as connection:
-                if (known := _receipt(connection, stream, batch_id, digest)) is None:
-                    raise
-                return known
+        return self.store(Appends.of(stream, blob, batch_id, digest, on_arrival=True))
 
     def append_batch(
         self, stream: str, batch: EventBatch, terms: TermDictionary, batch_id: str | None = None
@@ -166,11 +102,19 @@ class EventLog:
 
     def advance(self, stream: str, time: int) -> int:
         """Store a punctuation: no event before `time` (µs) will come any more; the offset before which it stands."""
+        return self.store(Appends(stream, advance=time)).first
 
-        def work(connection: sqlite3.Connection) -> int:
-            return _store_punctuation(connection, stream, time, self._clock())
+    def store(self, append: Appends) -> Appended:
+        """Do an append; returns when it is durable. Raises as `append` does."""
+        return _unless_stored(lambda: self._writer.run_batched(self._together, append), append, self._reader)
 
-        return self._writer.run(work)
+    def submit(self, append: Appends, notify: Callable[[], None]) -> Appending:
+        """Begin an append, without waiting; `notify` is called when it is done, by another thread."""
+        return Appending(append, self._writer.submit(self._together, append, notify), self._reader)
+
+    def on_arrival(self, notify: Callable[[int], None]) -> None:
+        """Have `notify` called whenever events have been stored, with their number (0: a punctuation)."""
+        self._recent.on_arrival = notify
 
     # --- reading ------------------------------------------------------------------------------------
 
@@ -213,6 +157,8 @@ class EventLog:
     def follow(self, after: int, most: int = PAGE_BYTES) -> list[Entry]:
         """The entries of all streams behind position `after`, in order of arrival: about `most` bytes of them; none
         when that was the last one."""
+        if (recent := self._recent.after(after, most)) is not None:
+            return recent
         with self._reader.snapshot() as connection:
             cursor = connection.execute(
                 "SELECT e.id, iri, e.first, count, max_time, data FROM entry e NOT INDEXED"
@@ -333,61 +279,17 @@ class EventLog:
         return self._writer.run(work, Need.DELETING)
 
 
-def _digest(blob: bytes, batch_id: str | None) -> bytes:
-    return b"" if batch_id is None else hashlib.blake2b(blob, digest_size=16).digest()
-
-
-def store_events(connection: sqlite3.Connection, stream: str, head: Summary, blob: bytes, now: int) -> Appended:
-    """Within a transaction: a batch at the end of a stream. Raises UnknownError."""
-    number, following, largest, punctuation = _ends(connection, stream)
-    if head.count:
-        _insert(connection, (number, following, head.count, head.min_time, head.max_time, now, blob))
-        connection.execute(
-            "UPDATE stream SET next = ?1, largest = max(ifnull(largest, ?2), ?2) WHERE id = ?3",
-            (following + head.count, head.max_time, number),
-        )
-    return Appended(following, head.count, False, largest, punctuation)
-
-
-def _ends(connection: sqlite3.Connection, stream: str) -> tuple[int, int, int | None, int | None]:
-    """A stream's id, next offset, largest time and punctuation (µs). Raises UnknownError."""
-    row: tuple[int, int, int | None, int | None] | None = connection.execute(
-        "SELECT id, next, largest, punctuated FROM stream WHERE iri = ?", (stream,)
-    ).fetchone()
-    if row is None:
-        raise unknown_stream(stream)
-    return row
-
-
-def _store_punctuation(connection: sqlite3.Connection, stream: str, time: int, now: int) -> int:
-    number, _, following = stream_id(connection, stream)
-    _insert(connection, (number, following, 0, time, time, now, b""))
-    connection.execute(
-        "UPDATE stream SET punctuated = max(ifnull(punctuated, ?1), ?1) WHERE id = ?2", (time, number)
-    )
-    return following
-
-
-def _insert(connection: sqlite3.Connection, *entries: tuple[int, int, int, int, int, int, bytes]) -> None:
-    """Entries in one statement: at each statement other threads may take their turn."""
-    rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(entries))
-    connection.execute(
-        f"INSERT INTO entry (stream, first, count, min_time, max_time, received, data) VALUES {rows}",
-        [value for entry in entries for value in entry],
-    )
-
-
-def _receipt(connection: sqlite3.Connection, stream: str, batch_id: str, digest: bytes) -> Appended | None:
-    known: Row | None = connection.execute(
-        "SELECT r.first, count, digest FROM receipt r JOIN stream ON stream.id = r.stream WHERE iri = ? AND name = ?",
-        (stream, batch_id),
-    ).fetchone()
-    if known is None:
-        return None
-    first, count, before = known
-    if before != digest:
-        raise ConflictError(f"the batch id {batch_id!r} is known with another body: give a new batch a new id")
-    return Appended(first, count, repeated=True)
+def _unless_stored(result: Callable[[], Appended], append: Appends, reader: Reader) -> Appended:
+    """What is stored already is answered even where there is no room."""
+    try:
+        return result()
+    except FullError:
+        if append.batch_id is None:
+            raise
+        with reader.snapshot() as connection:
+            if (known := receipt(connection, append)) is None:
+                raise
+            return known
 
 
 def _passed(old: Old, held: int) -> bool:

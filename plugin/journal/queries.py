@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from oxiseq.grammar.languages import USUAL
 from oxiseq.journal.errors import ConflictError
 from oxiseq.journal.names import DELETED, last_position, query_id, stream_id
 from oxiseq.journal.positions import begin, begin_anew, drop
@@ -30,7 +31,7 @@ class QueryRecord:
 
     name: str
     text: str
-    language: str = "spaseq"
+    language: str = USUAL
     options: Mapping[str, Any] = field(default_factory=dict)
     state: str = "running"
     first: int = 1
@@ -54,7 +55,7 @@ class Queries:
         self._clock = clock
 
     def register(
-        self, name: str, text: str, language: str = "spaseq", *, options: Mapping[str, Any] | None = None,
+        self, name: str, text: str, language: str = USUAL, *, options: Mapping[str, Any] | None = None,
         keep: Retention | None = None, state: str = "running", offsets: Mapping[str, int] | None = None,
         streams: Iterable[str] = (), replace: bool = False, answer: bytes | None = None,
     ) -> QueryRecord:  # fmt: skip

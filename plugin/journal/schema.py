@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from oxiseq.engine.events.time import FIRST_TIME, LAST_TIME
+from oxiseq.journal.entry import Entry
 from oxiseq.journal.errors import DamagedError, JournalError, LockedError, VersionError, journal_error
 
 Durability: TypeAlias = Literal["full", "normal"]
@@ -153,14 +154,23 @@ UPDATE query SET options = json_remove(json_set(options, '$.on_budget', json_ext
 )
 
 
-def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) -> sqlite3.Connection:
+class Writing(sqlite3.Connection):
+    """A connection that writes. `arrived`: what the transaction under way has put into the log; `forgotten`: whether it
+    has taken streams out of it."""
+
+    arrived: list[Entry]
+    forgotten: bool
+
+
+def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) -> Writing:
     """A connection for use by one thread at a time. Raises JournalError for a file that cannot be opened."""
     _check_magic(path)
     mode = "rw" if reading else "rwc"
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     try:
         connection = sqlite3.connect(
-            uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=128
+            uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=128,
+            factory=Writing,
         )
     except sqlite3.Error as error:
         raise JournalError(f"{path}: cannot be opened: {error}") from error
@@ -182,7 +192,7 @@ def _check_magic(path: Path) -> None:
         raise DamagedError(f"{path}: is not a readable journal: it is no SQLite file")
 
 
-def open_writer(path: Path, durability: Durability, wait: float = WAIT_SECONDS) -> sqlite3.Connection:
+def open_writer(path: Path, durability: Durability, wait: float = WAIT_SECONDS) -> Writing:
     """The connection that writes; the file is made if there is none.
 
     Raises LockedError, DamagedError, VersionError, JournalError.
@@ -200,7 +210,7 @@ def open_writer(path: Path, durability: Durability, wait: float = WAIT_SECONDS) 
     return connection
 
 
-def open_reader(path: Path) -> sqlite3.Connection:
+def open_reader(path: Path) -> Writing:
     """A connection that only reads. Raises like `open_writer`, and JournalError where there is no journal."""
     if not path.is_file():
         raise JournalError(f"{path}: there is no journal")

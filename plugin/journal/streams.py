@@ -10,6 +10,7 @@ from oxiseq.journal.errors import ConflictError
 from oxiseq.journal.names import stream_id, unknown_stream
 from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
+from oxiseq.journal.schema import Writing
 from oxiseq.journal.writer import Need, Writer
 
 _COLUMNS = "iri, first, next, keep_time, keep_count, created"
@@ -57,7 +58,7 @@ class Streams:
         """Forget the stream, its events and batch ids. Raises UnknownError; ConflictError while a checkpoint stands in
         it, hence while a query reads it."""
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Writing) -> None:
             number, _, _ = stream_id(connection, iri)
             held = connection.execute("SELECT owner FROM checkpoint_offset WHERE stream = ?", (number,)).fetchone()
             if held is not None:
@@ -65,6 +66,7 @@ class Streams:
             connection.execute("DELETE FROM entry WHERE stream = ?", (number,))
             connection.execute("DELETE FROM receipt WHERE stream = ?", (number,))
             connection.execute("DELETE FROM stream WHERE id = ?", (number,))
+            connection.forgotten = True
 
         self._writer.run(work, Need.DELETING)
 

@@ -1,28 +1,44 @@
-"""Group commit: writes of many threads share a transaction, and so a flush to the disk.
+"""Group commit: writes that come at about the same time share a transaction, and so a flush to the disk.
 
-There is no thread of its own. Whoever wants to write puts its work on a list. If nobody leads, it leads: it commits
-everything on the list and wakes those whose work that was. While one flush runs, the next group gathers; the first of
-these is woken too, and leads unless somebody who has just come does already.
+Whoever wants to write puts its work on a list. A thread that waits for its own work (`run`) needs no other: if nobody
+leads, it leads: it commits everything on the list and wakes those whose work that was. While one flush runs, the next
+group gathers; the first of these is woken too, and leads unless somebody who has just come does already. For who does
+not wait (`submit`: a server's loop) a thread leads. While works come several at a time it lets two milliseconds pass
+between the beginnings of two groups; one that comes alone waits for nothing.
+
+Works of one kind that follow each other in a group are handed to their `Batch` together: that takes a few statements
+for all of them, and at each statement other threads may take their turn.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import IntEnum
+from itertools import groupby
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any, Final, Generic, TypeVar, cast
 
 from oxiseq.journal.errors import FullError, JournalError, journal_error
+from oxiseq.journal.recent import Recent
+from oxiseq.journal.schema import Writing
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
+Work = Callable[[Writing], T]
 """Reads and writes within a transaction. When it raises, what it wrote is taken back."""
+Batch = Callable[[Writing, Sequence[Any]], Sequence[Any]]
+"""Does several works of one kind, in their order: for each its result, or the exception that refuses it (then it has
+written nothing for it). When it raises itself, what it wrote is taken back."""
 
+_LONGEST_GAP: Final = 0.002
+"""Seconds between the beginnings of two groups of the thread at least, while several come at a time..."""
+_SHORTEST_GAP: Final = 0.0001
+"""...and half of that each time that a group was of one, down to none below this."""
 _GROUP: Final = 1024
 """Works of one transaction at most."""
 _RESERVE: Final = 8
@@ -43,22 +59,44 @@ class Need(IntEnum):
     """All else that is added."""
 
 
-class _Ticket(Generic[T]):
-    """One work on the list, and what became of it. `wake` is released when there is something to look at."""
+class Written(Generic[T]):
+    """A work on the list, and what became of it. `notify` is called by the thread that has committed it."""
 
-    __slots__ = ("done", "error", "need", "value", "wake", "work")
+    __slots__ = ("_error", "_value", "batch", "done", "item", "need", "notify", "wake")
 
-    def __init__(self, work: Work[T], need: Need) -> None:
-        self.work = work
-        self.need = need
-        self.value: T | None = None
-        self.error: BaseException | None = None
+    def __init__(self, batch: Batch, item: Any, need: Need, notify: Callable[[], None] | None) -> None:
+        self.batch, self.item, self.need, self.notify = batch, item, need, notify
         self.done = False
-        self.wake = threading.Lock()
-        self.wake.acquire()
+        self.wake = threading.Lock() if notify is None else None
+        """Released when there is something for a waiting thread to look at."""
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        if self.wake is not None:
+            self.wake.acquire()
+
+    def result(self) -> T:
+        """What the work has answered, once it is done. Raises what it raises, FullError, LockedError, JournalError;
+        then nothing of it is stored."""
+        if self._error is not None:
+            raise self._error
+        return cast(T, self._value)
+
+    def keep(self, outcome: object) -> None:
+        """A result or an exception, final when it is `done`."""
+        if isinstance(outcome, BaseException):
+            self._value, self._error = None, outcome
+        else:
+            self._value, self._error = cast(T, outcome), None
 
     def fail(self, error: BaseException) -> None:
-        self.error, self.done = error, True
+        """It is done, and nothing of it is stored."""
+        self.keep(error)
+        self.done = True
+
+
+def _alone(connection: Writing, works: Sequence[Work[Any]]) -> list[Any]:
+    """The batch of works that have no kind: one after the other."""
+    return [work(connection) for work in works]
 
 
 class Writer:
@@ -68,18 +106,21 @@ class Writer:
     full to the last byte nothing could be deleted either: that too is written to the WAL first.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, keep_free: int = 0) -> None:
+    def __init__(self, connection: Writing, path: Path, recent: Recent, keep_free: int = 0) -> None:
         self._connection = connection
         self._path = path
+        self._recent = recent
         self._keep_free = keep_free
         self._most_pages = int(connection.execute("PRAGMA max_page_count").fetchone()[0])
-        self._list: deque[_Ticket[Any]] = deque()
+        self._list: deque[Written[Any]] = deque()
         self._leading = False
         self._lock = threading.Lock()
         """Held for the list and for who leads, never while something is waited for."""
         self._busy = threading.Lock()
         """Held while the connection is used."""
         self._closed = False
+        self._thread: threading.Thread | None = None
+        self._submitted = threading.Event()
         self.commits = 0
         """Transactions so far."""
 
@@ -88,20 +129,38 @@ class Writer:
 
         Raises what the work raises, FullError, LockedError, JournalError; then nothing of it is stored.
         """
-        ticket = _Ticket(work, need)
+        return cast(T, self.run_batched(_alone, work, need))
+
+    def run_batched(self, batch: Batch, item: Any, need: Need = Need.GROWING) -> Any:
+        """`run` for an item of a batch."""
+        written: Written[Any] = Written(batch, item, need, None)
+        wake = written.wake
+        assert wake is not None
         with self._lock:
-            self._list.append(ticket)
-        while not ticket.done:
-            with self._lock:
-                leads = not self._leading and not ticket.done
-                self._leading |= leads
-            if leads:
+            self._list.append(written)
+        while not written.done:
+            if self._take_the_lead():
                 self._lead()
-            elif not ticket.done:
-                ticket.wake.acquire()
-        if ticket.error is not None:
-            raise ticket.error
-        return cast(T, ticket.value)
+            elif not written.done:
+                wake.acquire()
+        return written.result()
+
+    def submit(self, batch: Batch, item: Any, notify: Callable[[], None], need: Need = Need.GROWING) -> Written[Any]:
+        """Have an item of a batch done by the thread; `notify` is called there when it is."""
+        written: Written[Any] = Written(batch, item, need, notify)
+        with self._lock:
+            if self._closed:
+                written.fail(self._is_closed())
+            else:
+                self._list.append(written)
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._lead_for_all, name="oxiseq-journal", daemon=True)
+                    self._thread.start()
+        if written.done:
+            notify()
+        elif not self._submitted.is_set():
+            self._submitted.set()
+        return written
 
     def tidy(self) -> None:
         """Where the disk is short, bring the WAL into the file, so that its room can be used again."""
@@ -134,12 +193,37 @@ class Writer:
 
     def close(self) -> None:
         """Wait for the running commit; later writes are refused."""
-        with self._busy:
+        with self._busy, self._lock:
             self._closed = True
             self._connection.close()
+        self._submitted.set()
+        if self._thread is not None:
+            self._thread.join()
 
-    def _lead(self) -> None:
-        """Commit what is on the list, a group's worth at most."""
+    def _lead_for_all(self) -> None:
+        """The thread: commit what is there, again and again, until the end."""
+        begun = gap = 0.0
+        while True:
+            self._submitted.wait(_LONGEST_GAP if self._closed else None)  # another one may lead the last group
+            if (rest := begun + gap - time.monotonic()) > 0:
+                time.sleep(rest)
+            self._submitted.clear()
+            begun = time.monotonic()
+            if self._take_the_lead():
+                gap = _LONGEST_GAP if self._lead() > 1 or self._list else gap / 2 if gap > _SHORTEST_GAP else 0.0
+            with self._lock:
+                if self._closed and not self._list:
+                    return
+
+    def _take_the_lead(self) -> bool:
+        """Whether the calling thread leads now: it must, then."""
+        with self._lock:
+            leads = not self._leading and bool(self._list)
+            self._leading |= leads
+        return leads
+
+    def _lead(self) -> int:
+        """Commit what is on the list, a group's worth at most; how many works that was."""
         with self._lock:
             group = [self._list.popleft() for _ in range(min(len(self._list), _GROUP))]
         try:
@@ -148,14 +232,23 @@ class Writer:
         finally:
             with self._lock:
                 self._leading = False
-                for ticket in (*group, *list(self._list)[:1]):
-                    if ticket.wake.locked():
-                        ticket.wake.release()
+                for written in (*group, *list(self._list)[:1]):
+                    if written.wake is not None and written.wake.locked():
+                        written.wake.release()
+                if self._list and self._list[0].wake is None:
+                    self._submitted.set()
+            for written in group:
+                if written.notify is not None:
+                    written.notify()
+        return len(group)
 
-    def _commit(self, group: list[_Ticket[Any]]) -> None:
+    def _is_closed(self) -> JournalError:
+        return JournalError(f"{self._path}: the journal is closed")
+
+    def _commit(self, group: list[Written[Any]]) -> None:
         if self._closed:
             for ticket in group:
-                ticket.fail(JournalError(f"{self._path}: the journal is closed"))
+                ticket.fail(self._is_closed())
             return
         for need in (Need.GROWING, Need.PROGRESS):
             lacking = self._lacking(need)
@@ -179,50 +272,52 @@ class Writer:
                 if not ticket.done:
                     ticket.fail(JournalError(f"{self._path}: writing was interrupted: it may be stored or not"))
 
-    def _attempt(self, group: list[_Ticket[Any]]) -> None:
+    def _attempt(self, group: list[Written[Any]]) -> None:
         """All works of the group in one transaction. Raises sqlite3.Error, then nothing of it is stored.
 
         A work that raises is found out by doing all again, each behind a savepoint: without savepoints there are fewer
         statements, and at each of them another thread may take its turn.
         """
-        failed: dict[int, Exception] = {}
         with self._transaction() as connection:
             try:
-                for ticket in group:
-                    ticket.value = ticket.work(connection)
+                for batch, of_kind in groupby(group, lambda written: written.batch):
+                    _do(connection, batch, list(of_kind))
             except sqlite3.Error:
                 raise
             except Exception:
                 connection.execute("ROLLBACK")
-                connection.execute("BEGIN IMMEDIATE")
-                failed = self._one_by_one(group)
+                self._begin()
+                self._one_by_one(group)
         self.commits += 1
-        for number, ticket in enumerate(group):
-            if number in failed:
-                ticket.fail(failed[number])
-            ticket.done = True
+        for written in group:
+            written.done = True
 
-    def _one_by_one(self, group: list[_Ticket[Any]]) -> dict[int, Exception]:
-        """Within a transaction: the works that do not raise; what the others raise."""
-        failed: dict[int, Exception] = {}
-        for number, ticket in enumerate(group):
-            self._connection.execute("SAVEPOINT work")
+    def _one_by_one(self, group: list[Written[Any]]) -> None:
+        """Within a transaction: the works that do not raise; of the others what they raise is kept."""
+        connection = self._connection
+        for written in group:
+            connection.execute("SAVEPOINT work")
+            arrived = len(connection.arrived)
             try:
-                ticket.value = ticket.work(self._connection)
+                _do(connection, written.batch, [written])
             except sqlite3.Error:
                 raise
             except Exception as error:
-                self._connection.execute("ROLLBACK TO work")
-                failed[number] = error
-            self._connection.execute("RELEASE work")
-        return failed
+                connection.execute("ROLLBACK TO work")
+                del connection.arrived[arrived:]
+                written.keep(error)
+            connection.execute("RELEASE work")
+
+    def _begin(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.arrived, self._connection.forgotten = [], False
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[Writing]:
         """Committed at the end, taken back by an exception."""
         connection = self._connection
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            self._begin()
             yield connection
             connection.execute("COMMIT")
         except BaseException:
@@ -230,3 +325,12 @@ class Writer:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
             raise
+        if connection.forgotten:
+            self._recent.forget()
+        self._recent.add(connection.arrived)
+
+
+def _do(connection: Writing, batch: Batch, works: list[Written[Any]]) -> None:
+    """Works of one kind, and what becomes of them if the transaction is committed."""
+    for written, outcome in zip(works, batch(connection, [each.item for each in works]), strict=True):
+        written.keep(outcome)

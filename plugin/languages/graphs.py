@@ -15,12 +15,11 @@ from pyoxigraph import NamedNode
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar import Finding, load
-from oxiseq.grammar.algebra import GraphPattern, Span
+from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.finding_tools import lint_finding
 from oxiseq.grammar.languages import AnyQuery
-from oxiseq.grammar.parts import parts
-from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.languages.registry import language_for
 
 _SHOWN: Final = 10
 _LOOKED_AT: Final = 2000
@@ -62,11 +61,7 @@ def missing_graphs(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterabl
 
 def _asked(query: AnyQuery, text: str) -> dict[NamedNode, tuple[Span, str]]:
     """The graphs named in GRAPH, FROM and FROM NAMED, in the order of the text: where, and in which text."""
-    asked = parts(query, GraphPattern)
-    found = {each.name: (each.span, text) for each in asked if isinstance(each.name, NamedNode)}
-    if isinstance(query, RspQuery):
-        for name in (*query.default_graphs, *query.named_graphs):
-            found.setdefault(name, (query.span, text))
+    found = {name: (span, text) for name, span in reversed(tuple(language_for(query).graphs(query)))}
     return dict(sorted(found.items(), key=lambda each: each[1][0].start))
 
 

@@ -1,41 +1,60 @@
-"""What every query language can do for users. A new language is a subclass of `Front` and a line in registry.py.
+"""A query language as users meet it: `Language`, which each is a subclass of.
 
-Where it stands: query → **front** → a run and the shape of its matches, a replay, an explanation, reasons. Store,
-server and command line ask the front, never which language it is.
+Where it stands: query → **language** → a run and the shape of its matches, a replay, an explanation, reasons. Store,
+server, Spark, tests and command line ask it, never which language it is: registry.py finds it, ours or a plug-in's.
 """
 
 from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+
+from pyoxigraph import NamedNode, Quad
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import AnyPlan, restore
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.languages import Language
+from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.algebra import GraphPattern, Query, Span
+from oxiseq.grammar.languages import AnyQuery, Syntax
+from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
 from oxiseq.languages.explanation import Explanation
+from oxiseq.languages.reasons.bounds import Bounds
+from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
 from oxiseq.sources.sources import batches_of
 
-Q = TypeVar("Q")
+Q = TypeVar("Q", bound=AnyQuery)
 LOG: Final = logging.getLogger("oxiseq")
 
 
-class Front(ABC, Generic[Q]):
-    """One language. Q: its queries."""
+class Language(ABC, Generic[Q]):
+    """One language. Q: its queries.
 
-    language: ClassVar[Language]
-    media_type: ClassVar[str]
-    """Of query texts."""
-    asks_kb: ClassVar[bool] = True
+    A language that says in its own words what another one can say is a `LoweredLanguage` (lowered.py), which needs
+    less.
+    """
+
+    syntax: ClassVar[Syntax[Any]]
+    """Its names, and its texts: `Syntax` (grammar/languages.py)."""
+    asks_kb: bool = True
     """Whether its queries can ask a knowledge base."""
+    reads_any: bool = False
+    """Whether a query may name no stream, and then reads all that there are."""
+    whole: str = "its answers may depend on all events"
+    """Why its queries need all events in one place, where they do (`in_sequence`)."""
+
+    @property
+    def name(self) -> str:
+        """As code and addresses write it."""
+        return self.syntax.name
 
     @abstractmethod
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
@@ -46,6 +65,16 @@ class Front(ABC, Generic[Q]):
         self, query: Q, terms: TermDictionary, kb: KnowledgeBase, options: Options
     ) -> tuple[Run, Shape]:
         """A run that has seen nothing, and what its matches have in common. Raises QueryError, OxiseqError, KbError."""
+
+    @abstractmethod
+    def explain(self, query: Q, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        """What the query is compiled to; with `kb` its patterns are asked. Raises QueryError, KbError."""
+
+    @abstractmethod
+    def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+        """Why it matches or does not, over whole streams. Raises OxiseqError, EventError, KbError, LimitError."""
+
+    # --- what most languages have as it stands ------------------------------------------------------
 
     def resume(self, state: bytes, run: Run, terms: TermDictionary, kb: KnowledgeBase) -> Run:
         """A run that goes on from a snapshot of a run of the same plan. Raises SnapshotError, KbError."""
@@ -64,10 +93,23 @@ class Front(ABC, Generic[Q]):
         """How streams that are given whole are read."""
         return batches_of
 
-    @abstractmethod
-    def explain(self, query: Q, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
-        """What the query is compiled to; with `kb` its patterns are asked. Raises QueryError, KbError."""
+    def graphs(self, query: Q) -> Iterable[tuple[NamedNode, Span]]:
+        """Graphs of the knowledge base that it names, and where."""
+        return [(each.name, each.span) for each in parts(query, GraphPattern) if isinstance(each.name, NamedNode)]
 
-    @abstractmethod
-    def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
-        """Why it matches or does not, over whole streams. Raises OxiseqError, EventError, KbError, LimitError."""
+    def origin(self, run: Run) -> int | None:
+        """The t (µs) with which a run of the same query over any other events has the tumbling windows of this one;
+        None where that says nothing."""
+        return None
+
+    def facts(
+        self, query: Q, events: Mapping[str, tuple[int, ...]], row: Mapping[str, Term | None], history: History,
+        kb: KnowledgeBase, bounds: Bounds,
+    ) -> tuple[Quad, ...] | None:  # fmt: skip
+        """Facts of the KB that a match was made of, which has this `row` and these times (µs) of events, by pattern;
+        `history` has its events and no others. None where the language cannot tell. Raises KbError."""
+        return None
+
+    def in_sequence(self, query: Q) -> Query | None:
+        """The SPAseq query that has the same matches, which Spark can partition; None if there is none."""
+        return None

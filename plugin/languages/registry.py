@@ -1,44 +1,49 @@
-"""Which front speaks for a language, or for a query."""
+"""Which `Language` speaks for a name, or for a query: ours, those that are registered, and plug-ins."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.grammar.languages import TITLES, AnyQuery, Language, known_language
-from oxiseq.grammar.rsp_algebra import RspQuery
-from oxiseq.languages.ceql.language import CeqlFront
-from oxiseq.languages.epsparql.language import EpFront
-from oxiseq.languages.language import Front
-from oxiseq.languages.rsp.language import RsepqlFront, RspqlFront, SpectraFront
-from oxiseq.languages.spaseq.language import SpaseqFront
+from oxiseq.grammar import languages
+from oxiseq.grammar.languages import AnyQuery, plugged
+from oxiseq.languages.ceql.language import Ceql
+from oxiseq.languages.epsparql.language import EpSparql
+from oxiseq.languages.language import Language
+from oxiseq.languages.rsp.language import RsepQl, RspQl, Spectra
+from oxiseq.languages.spaseq.language import Spaseq
 from oxiseq.sources.knowledge import Kb
 
-_ALL: Final[tuple[Front[Any], ...]] = (
-    SpaseqFront(), CeqlFront(), EpFront(), RspqlFront(), SpectraFront(), RsepqlFront(),
-)  # fmt: skip
-FRONTS: Final[dict[Language, Front[Any]]] = {front.language: front for front in _ALL}
-MEDIA_TYPES: Final[dict[str, Language]] = {front.media_type: front.language for front in FRONTS.values()}
-"""Of query texts."""
+_ALL: Final[tuple[Language[Any], ...]] = (Spaseq(), Ceql(), EpSparql(), RspQl(), Spectra(), RsepQl())
+_OURS: Final = {language.name: language for language in _ALL}
 
 
-def front_named(language: str) -> Front[Any]:
-    """Raises OxiseqError for a language that is not known."""
-    return FRONTS[known_language(language)]
+def language_named(name: str) -> Language[Any]:
+    """Raises OxiseqError for a language that is not known, or whose plug-in cannot be used."""
+    return _OURS.get(name) or _checked(plugged(name))
 
 
-def front_of(query: AnyQuery) -> Front[Any]:
-    """That of the query's language."""
-    if isinstance(query, EpQuery):
-        return FRONTS["epsparql"]
-    if isinstance(query, RspQuery):
-        return FRONTS[query.language]
-    return FRONTS["ceql" if isinstance(query, CeqlQuery) else "spaseq"]
+def language_for(query: AnyQuery) -> Language[Any]:
+    """That of a parsed query."""
+    return language_named(query.language)
 
 
-def check_kb(front: Front[Any], kb: Kb) -> None:
+def register(language: Language[Any], *, replace: bool = False) -> None:
+    """Have a language known in this process, as if a plug-in had brought it.
+
+    `replace`: in place of one that was registered so before, when a notebook's cell runs again, say. Raises OxiseqError
+    for what is no language, and where another one has its name or its media type.
+    """
+    languages.register(_checked(language), replace=replace)
+
+
+def _checked(language: object) -> Language[Any]:
+    if isinstance(language, Language):
+        return language
+    raise OxiseqError(f"{language!r:.100} is no oxiseq.languages.Language: its texts can be checked, not run")
+
+
+def check_kb(language: Language[Any], kb: Kb) -> None:
     """Raise OxiseqError if a knowledge base is given that no query of the language asks."""
-    if kb is not None and not front.asks_kb:
-        raise OxiseqError(f"a {TITLES[front.language]} query asks no knowledge base: leave out kb")
+    if kb is not None and not language.asks_kb:
+        raise OxiseqError(f"a {language.syntax.title} query asks no knowledge base: leave out kb")

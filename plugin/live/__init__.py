@@ -1,7 +1,7 @@
 """Streams and continuous queries that outlive the process: the in-memory engine joined with the journal.
 
     body ─ intake ─▶ log (durable, in order) ─ worker ─▶ engine ─▶ matches (durable, with ids) ─ topics
-    topics ─ sender ─▶ subscribers
+    topics ─▶ subscribers
 
 `service.LiveService` is the face. The log is the only way in: one thread reads it, in its order, and what it finds
 is a function of the log alone. So a restart does what the first run did: it goes on reading the log from where each

@@ -21,7 +21,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.journal import Entry, Found, pack_block, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.live.at_work import AtWork
 from oxiseq.live.budgets import Budget
 from oxiseq.live.live_query import LiveQuery
@@ -57,12 +57,12 @@ class Engine:
     def compile(self, name: str, text: str, language: str, options: Mapping[str, Any]) -> LiveQuery:
         """A query that has seen nothing yet. Raises QueryError, BudgetError, OxiseqError."""
         query = load(text, language)
-        front = front_of(query)
-        given = options_of(front.language, options)
-        run, shape = front.compile(query, self.terms, self._kb, given)
+        spoken = language_for(query)
+        given = options_of(spoken.name, options)
+        run, shape = spoken.compile(query, self.terms, self._kb, given)
         budget = self._budget.of(given)
         budget.check(run)
-        return LiveQuery(name, front, run, shape, given.origin, watch=budget.watch())
+        return LiveQuery(name, spoken, run, shape, given.origin, watch=budget.watch())
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""
@@ -144,7 +144,7 @@ class Engine:
 
     def restore(self, query: LiveQuery, state: bytes) -> None:
         """Let a query that is not at work yet go on from a state. Raises SnapshotError, KbError."""
-        query.run = query.front.resume(state, query.run, self.terms, self._kb)
+        query.run = query.language.resume(state, query.run, self.terms, self._kb)
 
     # --- entries ------------------------------------------------------------------------------------
 

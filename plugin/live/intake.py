@@ -81,6 +81,11 @@ class Reading:
     reasons: tuple[Reason, ...] = ()
 
 
+def is_small(size: int) -> bool:
+    """Whether a body of so many bytes is read in a moment, whatever it holds."""
+    return size <= LARGEST
+
+
 def read_batch(body: bytes, format: EventFormat) -> Reading:
     """The events of a body. Raises RejectedError when it holds something, but no event that can be read."""
     if format == "nquads" and len(body) <= LARGEST and (one := read_one(body)) is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.run.run import Run
-from oxiseq.languages.language import Front
+from oxiseq.languages.language import Language
 from oxiseq.live.budgets import Budget, Watch
 from oxiseq.matches.shape import Shape
 
@@ -18,7 +18,7 @@ class LiveQuery:
     `position`: the log's entry after which it began."""
 
     name: str
-    front: Front[Any]
+    language: Language[Any]
     run: Run
     shape: Shape
     origin: int | None

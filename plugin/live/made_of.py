@@ -5,29 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pyoxigraph import BlankNode, NamedNode, Quad
 
-from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar import load
-from oxiseq.grammar.algebra import Query
 from oxiseq.journal import LogSource, StoredMatches, UnknownError
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Provenance, Source, to_prov
-from oxiseq.languages.reasons.read import History, in_order
-from oxiseq.languages.spaseq.reasons.origins import graph_of, provenances
-from oxiseq.languages.spaseq.reasons.replaying import Found, answered
+from oxiseq.languages.reasons.read import History, graph_of, in_order
+from oxiseq.languages.registry import language_named
 from oxiseq.live.past import asked_once, knows
 from oxiseq.live.service import LiveService
 from oxiseq.live.texts import term_of
-from oxiseq.matches.rows import cell_key
 from oxiseq.matches.text import json_term
 
 MATCH: Final = "urn:oxiseq:match:"
@@ -36,7 +32,7 @@ MATCH: Final = "urn:oxiseq:match:"
 
 @dataclass(frozen=True, slots=True)
 class MadeOf:
-    """A match and what it was made of; `facts_known`: whether facts could be told at all (of SPAseq only)."""
+    """A match and what it was made of; `facts_known`: whether facts could be told at all (not of all languages)."""
 
     query: str
     number: int
@@ -73,11 +69,14 @@ def made_of(service: LiveService, name: str, number: int, check: Callable[[], No
         Source(gpm, iri, time, graph_of(history, iri, time))
         for gpm, iri, time in sorted(places, key=lambda place: place[2])
     )
-    query = load(record.text, record.language)
-    bounds = Bounds(service.settings.past_matches, check)
-    facts = _facts(service, query, match, history, bounds) if isinstance(query, Query) else ()
-    told = Provenance(int(match.time[0]), _bindings(match), events, facts)
-    return MadeOf(name, number, told, isinstance(query, Query))
+    row = _bindings(match)
+    times = {gpm: tuple(time for _, time in found) for gpm, found in match.events(0).items()}
+    facts = language_named(record.language).facts(
+        load(record.text, record.language), times, row, history, asked_once(service),
+        Bounds(service.settings.past_matches, check),
+    )  # fmt: skip
+    told = Provenance(int(match.time[0]), row, events, facts or ())
+    return MadeOf(name, number, told, facts is not None)
 
 
 def _stored(service: LiveService, name: str, number: int) -> StoredMatches:
@@ -101,31 +100,6 @@ def _moments(service: LiveService, places: list[tuple[str, str, int]], check: Ca
             check()
         batches[iri], _ = in_order(parts, 0)
     return History(terms, batches, None, 0)
-
-
-def _facts(
-    service: LiveService, query: Query, match: StoredMatches, history: History, bounds: Bounds
-) -> tuple[Quad, ...]:
-    """The query over the match's events alone tells all that the match binds. Where that does not find it (the query
-    has been replaced, events are gone), there is only what its row binds."""
-    of = {gpm: tuple(time for _, time in events) for gpm, events in match.events(0).items()}
-    streams = {s.iri.value for s in query.streams}
-    if not of or not set(of) <= {gpm.name for gpm in query.gpms}:
-        return ()
-    empty, _ = in_order([], 0)
-    whole = History(history.terms, {**dict.fromkeys(streams, empty), **history.batches}, None, 0)
-    kb, key, row = asked_once(service), tuple(sorted(of.items())), _bindings(match)
-    try:
-        candidates = answered(query, whole, kb, bounds).found
-    except OxiseqError:
-        candidates = ()
-    found = [each for each in candidates if each.events == key and _agree(each.bindings, row)]
-    (told,) = provenances(query, found[:1] or (Found(row, key),), whole, kb)
-    return told.facts
-
-
-def _agree(one: Mapping[str, Term | None], other: Mapping[str, Term | None]) -> bool:
-    return all(cell_key(one[v]) == cell_key(term) for v, term in other.items() if v in one)
 
 
 def _bindings(match: StoredMatches) -> dict[str, Term | None]:

@@ -14,17 +14,14 @@ from dataclasses import dataclass, replace
 from oxiseq.api.what_if import WhatIf, compared
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase, Solution
-from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import LogSource, UnknownError
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.read import Span, reading_of
 from oxiseq.languages.reasons.report import Why, WhyRequest
-from oxiseq.languages.registry import front_of
-from oxiseq.languages.spaseq.reasons.windows import same_windows
+from oxiseq.languages.registry import language_for
 from oxiseq.live.errors import BoundError
 from oxiseq.live.options import options_of
 from oxiseq.live.remote import RemoteKnowledge
@@ -72,15 +69,14 @@ class Past:
         """Why a query matches there, and why not. Raises UnknownError, BoundError, KbError, LimitError."""
         record = self._service.queries.get(name).record
         query = load(record.text, record.language)
-        front = front_of(query)
-        front.prepare()
-        options = options_of(front.language, record.options)
-        if isinstance(query, Query):
-            options = self._on_its_grid(name, query, options)
-        streams = self._sources(front.replay(query, None, options).streams.values())
-        kb = asked_once(self._service) if front.asks_kb else None
+        language = language_for(query)
+        language.prepare()
+        options = options_of(language.name, record.options)
+        options = self._on_its_grid(name, options)
+        streams = self._sources(language.replay(query, None, options).streams.values())
+        kb = asked_once(self._service) if language.asks_kb else None
         request = WhyRequest(reading_of(options, Span()), provenance, self._bounds)
-        why = front.why(query, streams, kb, options, request)
+        why = language.why(query, streams, kb, options, request)
         looked = self._looked
         return Told(why, looked.events, looked.first, looked.last)
 
@@ -89,26 +85,24 @@ class Past:
         LimitError, QueryError, KbError; OxiseqError where the answers have nothing in common."""
         record = self._service.queries.get(name).record
         query = load(record.text, record.language)
-        fronts = front_of(query), front_of(draft)
-        for front in fronts:
-            front.prepare()
+        languages = language_for(query), language_for(draft)
+        for language in languages:
+            language.prepare()
         streams = tuple(stream.iri for stream in self._service.streams.all())
-        options = replace(options_of(fronts[0].language, record.options), reads=streams)
-        if isinstance(query, Query):
-            options = self._on_its_grid(name, query, options)
-        kb: Kb = self._service.kb_of_now if all(front.asks_kb for front in fronts) else None
-        mine = fitting(fronts[1].language, options)
+        options = replace(options_of(languages[0].name, record.options), reads=streams)
+        options = self._on_its_grid(name, options)
+        kb: Kb = self._service.kb_of_now if all(language.asks_kb for language in languages) else None
+        mine = fitting(languages[1].name, options)
         return compared(draft, query, self._sources(streams), kb, options, mine, self._bounds)
 
     # --- what they read -----------------------------------------------------------------------------
 
-    def _on_its_grid(self, name: str, query: Query, options: Options) -> Options:
+    def _on_its_grid(self, name: str, options: Options) -> Options:
         """With tumbling windows as the query at work has them."""
-        if options.origin is not None:
-            return options
         live = self._service.worker.find(name)
-        start = live.run.window_start if live is not None and isinstance(live.run, QueryRun) else None
-        return replace(options, origin=same_windows(query.window, start))
+        if options.origin is not None or live is None:
+            return options
+        return replace(options, origin=live.language.origin(live.run))
 
     def _source(self, iri: str) -> LogSource:
         return LogSource(self._service.journal, iri, self._span.since, self._span.until)

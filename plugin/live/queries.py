@@ -14,7 +14,7 @@ from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
-from oxiseq.grammar.languages import STANDING
+from oxiseq.grammar.languages import STANDING, USUAL
 from oxiseq.journal import (
     AsideCount,
     Checkpoint,
@@ -25,7 +25,7 @@ from oxiseq.journal import (
     QueryRecord,
     Retention,
 )
-from oxiseq.languages.registry import front_named
+from oxiseq.languages.registry import language_named
 from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine
 from oxiseq.live.errors import BoundError
@@ -113,7 +113,7 @@ class Queries:
         worker.bring_back = self._bring_back
 
     def register(
-        self, name: str | None, text: str, language: str = "spaseq", options: Mapping[str, Any] | None = None, *,
+        self, name: str | None, text: str, language: str = USUAL, options: Mapping[str, Any] | None = None, *,
         replace: bool = False,
     ) -> QueryStatus:  # fmt: skip
         """A query that sees what comes from now on; its streams are made where they are missing.
@@ -127,8 +127,9 @@ class Queries:
         given = dict(options or {})
         if language == STANDING:
             return self._register_standing(chosen, text, given, replace)
-        front_named(language).prepare()
-        streams = () if language != "epsparql" else (record.iri for record in self._streams.all())
+        spoken = language_named(language)
+        spoken.prepare()
+        streams = (record.iri for record in self._streams.all()) if spoken.reads_any else ()
         given = stored_options(language, given, streams)  # one that names no stream reads those, also after a restart
         if self._learn is not None:  # without locks: it may take long
             with self._engine_lock:

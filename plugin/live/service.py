@@ -19,7 +19,6 @@ from oxiseq.live.graphs import EventGraphs
 from oxiseq.live.metrics import Metrics, gauge
 from oxiseq.live.queries import Queries
 from oxiseq.live.remote import RemoteKnowledge
-from oxiseq.live.sending import Sender
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.standing import StandingQueries
 from oxiseq.live.streams import Streams
@@ -50,8 +49,7 @@ class LiveService:
         if isinstance(store, RemoteKnowledge):
             store.begin(self.journal.kb_answers)
         self._engine = Engine(store.kb, self.settings.budget)
-        self.sender = Sender(self.settings.heartbeat)
-        self.topics = Topics(self.settings.recent, self.sender.changed)
+        self.topics = Topics(self.settings.recent)
         self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)
         self.streams = Streams(self.journal, self.worker, self.settings, self.metrics)
         over = store if isinstance(store, Store) else store.standing
@@ -60,7 +58,7 @@ class LiveService:
             self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings,
             self.metrics, self.standing, store.learn if isinstance(store, RemoteKnowledge) else None,
         )  # fmt: skip
-        self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics, self.sender)
+        self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics)
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
         self._changes = KbChanges(self.journal, self._engine, self.worker, store.lock)
         store.guard_changes(self._changes.around)
@@ -115,7 +113,6 @@ class LiveService:
         self.standing.stop()
         self.worker.stop()
         self._changes.end()
-        self.sender.close()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()

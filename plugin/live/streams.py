@@ -18,6 +18,7 @@ from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import (
     Appended,
+    Appends,
     ConflictError,
     DamagedBatchError,
     Journal,
@@ -34,6 +35,15 @@ from oxiseq.live.worker import Worker
 
 _REASONS: Final = 10
 LATE: Final = "older than the stream's watermark: stored, but queries do not match it"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Push:
+    """A batch that is to be stored: `append` for the log, and what is needed to say afterwards what became of it."""
+
+    append: Appends
+    reading: Reading
+    begun: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +114,32 @@ class Streams:
         """Put a batch into the log, and with `advance` a punctuation (µs) after it; returns when it is durable. `body`
         is what `read` reads, under `batch_id` always the same. `on_arrival`: one event, whose time becomes that of its
         arrival. Raises BusyError, RejectedError, UnknownError, ConflictError, FullError."""
+        push = self.begin(iri, read, body, batch_id, advance, on_arrival=on_arrival)
+        return self.end(push, self._journal.log.store(push.append))
+
+    def begin(
+        self, iri: str, read: Callable[[], Reading], body: bytes, batch_id: str | None = None,
+        advance: int | None = None, *, on_arrival: bool = False,
+    ) -> Push:  # fmt: skip
+        """`push` up to where its `append` is to be stored. Raises BusyError, RejectedError."""
         begun = time.perf_counter()
         self.admit()
         reading = read()
         digest = None if batch_id is None else hashlib.blake2b(body, digest_size=16).digest()
-        if on_arrival:
-            appended = self._journal.log.append_on_arrival(iri, reading.blob, batch_id, digest)
-        else:
-            appended = self._journal.log.append(iri, reading.blob, batch_id, digest, advance)
-        metrics = self._metrics
+        append = Appends.of(iri, reading.blob, batch_id, digest, advance, on_arrival=on_arrival)
+        return Push(append, reading, begun)
+
+    def end(self, push: Push, appended: Appended) -> Pushed:
+        """`push` from there on."""
+        metrics, reading, iri = self._metrics, push.reading, push.append.stream
         if appended.repeated:
             metrics.repeated.labels(iri).inc()
             return Pushed(appended.first, appended.count, None, reading.rejected, reading.reasons, repeated=True)
-        self._worker.arrived(appended.count)
-        late = 0 if on_arrival else self._late(iri, appended, reading)
+        late = 0 if push.append.on_arrival else self._late(iri, appended, reading)
         for counter, amount in zip(self._counters(iri), (appended.count, late, reading.rejected), strict=True):
             if amount:
                 counter.inc(amount)
-        metrics.push_seconds.observe(time.perf_counter() - begun)
+        metrics.push_seconds.observe(time.perf_counter() - push.begun)
         reasons = reading.reasons + ((Reason(f"{late} late: {LATE}"),) if late else ())
         left_out, why = self._left_out(iri, reading)
         return Pushed(
@@ -131,9 +149,7 @@ class Streams:
     def advance(self, iri: str, time: int) -> int:
         """Punctuation: no event before `time` (µs) will come. Returns the offset before which it stands. Raises
         EventError outside of the years 1 to 9999, UnknownError."""
-        offset = self._journal.log.advance(iri, to_microseconds(time))
-        self._worker.arrived(0)
-        return offset
+        return self._journal.log.advance(iri, to_microseconds(time))
 
     def text(self, iri: str, since: int | None, limit: int, format: QuadFormat) -> tuple[bytes, int]:
         """The kept events with offsets from `since` on, at most `limit`, as RDF; and the offset that comes next. What

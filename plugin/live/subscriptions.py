@@ -14,7 +14,6 @@ from oxiseq.journal import CursorError, DamagedBatchError, Journal, UnknownError
 from oxiseq.live.answers import OF_ANSWER
 from oxiseq.live.errors import BusyError
 from oxiseq.live.metrics import Metrics
-from oxiseq.live.sending import HEARTBEAT, Outlet, Sender
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.texts import match_events
 from oxiseq.live.topics import MOST, Topic, Topics
@@ -22,15 +21,18 @@ from oxiseq.live.topics import MOST, Topic, Topics
 _PAGES: Final = 16
 """Pages of stored matches that are kept written out: readers that have fallen behind together read the same ones."""
 HELLO: Final = b"retry: 1000\n: listening\n\n"
+HEARTBEAT: Final = b": still here\n\n"
+PAUSE: Final = 0.05
+"""Seconds after which what is about to be stored is looked for again."""
+_FEW: Final = 100
+"""Matches that are written out in a moment."""
 
 
 class Subscriptions:
     """Hands out subscriptions, as many at a time as the settings allow."""
 
-    def __init__(
-        self, journal: Journal, topics: Topics, settings: LiveSettings, metrics: Metrics, sender: Sender
-    ) -> None:  # fmt: skip
-        self.journal, self.settings, self.sender = journal, settings, sender
+    def __init__(self, journal: Journal, topics: Topics, settings: LiveSettings, metrics: Metrics) -> None:
+        self.journal, self.settings = journal, settings
         self._topics, self._metrics = topics, metrics
         self._lock = threading.Lock()
         self.count = 0
@@ -84,20 +86,20 @@ class Subscriptions:
 
 
 class Subscription:
-    """One reader: where it is. Iterate it once; close it in any case.
-
-    `outlet`: where the server lets others write; then the iteration only begins, and the sender goes on there. A reader
-    that falls too far behind for the sender is taken back: the iteration reads the journal until it has caught up.
-    """
+    """One reader: where it is. Iterate it once, in a thread of its own; or, where one loop serves all readers, `step`
+    again and again. Close it in any case."""
 
     def __init__(self, owner: Subscriptions, name: str, topic: Topic, cursor: int) -> None:
         self.name, self.topic, self.cursor = name, topic, cursor
+        self.heartbeat = owner.settings.heartbeat
+        """Seconds of silence after which a comment is to be sent."""
         self.ended = False
         """Whether nothing will come any more."""
-        self.outlet: Outlet | None = None
-        self._live = False
+        self.live = False
+        """Whether it has been told all that there was, so that what comes next is told by its topic."""
         self._anew = False
         """Whether the reader has to be told all from the beginning."""
+        self._begun: Iterator[bytes] | None = None
         self._owner = owner
         self._closed = threading.Lock()
 
@@ -105,34 +107,42 @@ class Subscription:
         """Server-sent events without end, but for a comment where there are none."""
         yield HELLO
         while not self.ended:
-            if self._anew:
-                self._anew = False
-                yield from self._beginning()
-                continue
-            if self._live and self.outlet is not None:
-                self._owner.sender.send(self, self.outlet)
-                if not self.behind or not self.outlet.open:
-                    return
-            data = self.take(self._owner.settings.heartbeat if self.outlet is None else 0)
-            if data:
+            if data := self.step(self.heartbeat):
                 yield data
-            elif self._live and self.outlet is None:
+            elif not self.live:
+                time.sleep(PAUSE)
+            elif not self.ended:
                 yield HEARTBEAT
+
+    @property
+    def quick(self) -> bool:
+        """Whether the next step takes a moment: all of it is in memory, and not much."""
+        count = None if self._anew or self._begun is not None else self.topic.at_hand(self.cursor)
+        return count is not None and count <= _FEW
+
+    def step(self, timeout: float = 0) -> bytes:
+        """The next events, waiting up to `timeout` seconds for one; empty when there are none yet. Raises
+        JournalError."""
+        if self._anew:
+            self._anew, self._begun = False, self._beginning()
+        if self._begun is not None:
+            for data in self._begun:
+                if data:
+                    return data
+            self._begun = None
+            return b"" if self.ended else self.take(timeout)
+        return self.take(timeout)
 
     def _beginning(self) -> Iterator[bytes]:
         """What a reader that begins anew is told first."""
         yield b""
 
     def take(self, timeout: float) -> bytes:
-        """Events that have come since the last call, waiting up to `timeout` seconds for one; empty when there are none
-        yet, and where a reader that was live has fallen behind what is kept in memory. Raises JournalError."""
+        """Events that have come since the last call. Raises JournalError."""
         told = self.topic.after(self.cursor, timeout)
-        if told is None and self._live:
-            self._live = False
-            return b""
+        self.live = told is not None
         if told is None:
             return self._stored()
-        self._live = True
         last, events = told
         if not events and self.topic.closed:
             self.ended = True
@@ -154,9 +164,7 @@ class Subscription:
             lost = {"first": error.first, "next": error.next, "reason": str(error)}
             return event("damaged", lost, self.cursor)
         self.cursor = last
-        if not data:
-            time.sleep(0.05)  # it is stored in a moment
-        return data
+        return data  # none: it is stored in a moment
 
     @property
     def _is_closed(self) -> bool:
@@ -171,16 +179,6 @@ class Subscription:
         self.cursor = error.first - 1
         told = {"asked": error.asked, "first": error.first, "reason": str(error)}
         return event("cursor-too-old", told, self.cursor)
-
-    @property
-    def behind(self) -> bool:
-        """Whether the sender is to let go of it: what comes next is no longer in memory."""
-        return not self._live
-
-    @property
-    def more(self) -> bool:
-        """Whether there is something for it already."""
-        return self.cursor < self.topic.last
 
     def close(self) -> None:
         """It counts no longer. May be called twice."""

@@ -84,6 +84,13 @@ class Topic:
             told = [each for each in self._told if each.last > cursor and each.first <= cursor + MOST]
         return told[-1].last, [event for each in told for event in each.after(cursor)]
 
+    def at_hand(self, cursor: int) -> int | None:
+        """How many matches `after` would have to write out at most; None when some of them are no longer kept here."""
+        with self._changed:
+            if self.last > cursor and (not self._told or self._told[0].first > cursor + 1):
+                return None
+            return self.last - cursor
+
     def close(self, reason: str) -> None:
         """Tell subscribers that nothing will come any more."""
         with self._changed:
@@ -93,10 +100,11 @@ class Topic:
 
 
 class Topics:
-    """By the queries' names."""
+    """By the queries' names. `on_change` is called when there is something new in one of them."""
 
-    def __init__(self, recent: int, on_change: Callable[[Topic], None]) -> None:
-        self._recent, self._on_change = recent, on_change
+    def __init__(self, recent: int) -> None:
+        self.on_change: Callable[[Topic], None] = lambda topic: None
+        self._recent = recent
         self._topics: dict[str, Topic] = {}
         self._ended = ""
         self._lock = threading.Lock()
@@ -104,9 +112,12 @@ class Topics:
     def open(self, name: str, last: int, written: Written = match_events) -> Topic:
         """The topic of a query, made if there is none."""
         with self._lock:
-            topic = self._topics.setdefault(name, Topic(last, self._recent, self._on_change, written))
+            topic = self._topics.setdefault(name, Topic(last, self._recent, self._changed, written))
             topic.closed = self._ended
             return topic
+
+    def _changed(self, topic: Topic) -> None:
+        self.on_change(topic)
 
     def get(self, name: str) -> Topic | None:
         """The topic of a query."""

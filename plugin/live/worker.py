@@ -17,7 +17,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -115,6 +115,7 @@ class Worker:
     def start(self, position: int, head: int) -> None:
         """Read on behind `position`; what is there already, up to `head`, does not count as waiting."""
         self.position, self._counted_from = position, head
+        self._journal.log.on_arrival(self.arrived)
         self._thread.start()
 
     def stop(self) -> None:
@@ -146,7 +147,7 @@ class Worker:
         return self._waiting
 
     def arrived(self, events: int) -> None:
-        """Something has been put into the log."""
+        """Something has been stored in the log, so many events of it."""
         with self._count_lock:
             self._waiting += events
         self._wake.set()
@@ -358,8 +359,6 @@ class Worker:
                 self._journal.queries.set_state(query.name, "failed", query.error)
                 self._metrics.failures.labels(query.name).inc()
             self._tell(emission)
-        if events:
-            self._wake.set()
 
     def _tell(self, emission: Emission) -> None:
         """To subscribers; what has been told already is passed over."""
@@ -564,11 +563,8 @@ class Worker:
         for stream, target in targets.items():
             patient = any(query.run.lateness for query in self._engine.readers(stream))
             if not patient:
-                try:
+                with suppress(UnknownError):
                     self._journal.log.advance(stream, target)
-                except UnknownError:
-                    continue
-                self._wake.set()
 
     def _checkpoint(self) -> None:
         """Save what has changed, so that a restart need not read the log from the beginning."""

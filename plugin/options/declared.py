@@ -1,7 +1,8 @@
 """`Options`: the record in which every option of a query is declared, once.
 
-A field is what the engine gets, its metadata is the `Option`: kind and unit, default, languages, help. All doors read
-and refuse by `said` and `said_as_data`, and write by `as_data`.
+A field is what the engine gets, its metadata is the `Option`: kind and unit, default, whether all languages have it,
+help; which of the others a language has, it says itself (`Syntax.options`). All doors read and refuse by `said` and
+`said_as_data`, and write by `as_data`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Final
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.units import TimeUnit
-from oxiseq.grammar.languages import TITLES, Language, known_language
+from oxiseq.grammar.languages import known, syntax_named
 from oxiseq.grammar.rsp_algebra import Consume, Report
 from oxiseq.options.kinds import (
     COUNT,
@@ -47,34 +48,33 @@ class Door(Enum):
 
 QUERY, SOURCES, STATE, HISTORY = Door.QUERY, Door.SOURCES, Door.STATE, Door.HISTORY
 _GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
-_WINDOWS: Final[tuple[Language, ...]] = ("rspql", "spectra", "rsepql")
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """`default`: as the engine gets it; `languages`: empty for all."""
+    """`default`: as the engine gets it; `special`: only languages that name it have it."""
 
     name: str
     kind: Kind[Any]
     default: Any
     door: Door
-    languages: tuple[Language, ...]
+    special: bool
     help: str
 
     def takes(self, language: str) -> bool:
         """Whether queries of the language have it."""
-        return not self.languages or language in self.languages
+        return not self.special or self.name in syntax_named(language).options
 
     @property
     def titles(self) -> str:
-        """The languages that have it, for people; empty for all."""
-        return ", ".join(TITLES[language] for language in self.languages)
+        """The languages that have it, for people, plug-ins aside; empty for all."""
+        return ", ".join(each.title for each in known() if self.special and self.name in each.options)
 
 
 def _option(
-    kind: Kind[Any], default: Any, help: str, languages: tuple[Language, ...] = (), door: Door = QUERY
+    kind: Kind[Any], default: Any, help: str, door: Door = QUERY, *, special: bool = False
 ) -> Any:
-    declared = {"declared": (kind, default, door, languages, help)}
+    declared = {"declared": (kind, default, door, special, help)}
     if isinstance(default, Mapping):
         return field(default_factory=lambda: dict(default), metadata=declared)
     return field(default=default, metadata=declared)
@@ -89,22 +89,22 @@ class Options:
     )
     lateness: int = _option(DURATION, 0, "How much a stream may be out of order.")
     stream_names: Mapping[str, str] = _option(
-        NAMES, {}, "Name in FROM and the IRI of the stream, where it is not the vocabulary's.", ("ceql",)
+        NAMES, {}, "Name in FROM and the IRI of the stream, where it is not the vocabulary's.", special=True
     )
     report: Report | None = _option(
         WordKind(tuple(r.value for r in Report), Report), None, "What is told at an instant, where the text leaves it "
         "open: all answers, the new ones, or those that are gone. Without it RSTREAM for RSEP-QL, ISTREAM for the "
-        "others.", _WINDOWS,
+        "others.", special=True,
     )  # fmt: skip
     at: tuple[int, ...] | None = _option(
-        TIMES, None, "At which times the query is answered; without it, at each event's.", _WINDOWS
+        TIMES, None, "At which times the query is answered; without it, at each event's.", special=True
     )
     consumption: Consume | None = _option(
         WordKind(tuple(c.value for c in Consume), Consume), None, "What an answer uses up, where the text has no "
-        "CONSUME.", (*_WINDOWS, "epsparql"),
+        "CONSUME.", special=True,
     )  # fmt: skip
     rules: tuple[str, ...] = _option(
-        QUERIES, (), "CONSTRUCT queries over whose closure the query is answered.", ("epsparql",)
+        QUERIES, (), "CONSTRUCT queries over whose closure the query is answered.", special=True
     )
     on_error: OnError = _option(
         WordKind(("stop", "skip")), "stop", "At a malformed line or event: stop, or leave it out and go on.",
@@ -113,13 +113,13 @@ class Options:
     time_predicate: str = _option(
         IRI, _GENERATED_AT, "The predicate that gives an event its time.", door=SOURCES
     )
-    type_column: str = _option(TEXT, "type", "The column of a table that holds an event's type.", ("ceql",), SOURCES)
+    type_column: str = _option(TEXT, "type", "The column of a table that holds an event's type.", SOURCES, special=True)
     time_column: str = _option(
-        TEXT, "time", "The column that holds its time, timestamps or integers.", ("ceql",), SOURCES
+        TEXT, "time", "The column that holds its time, timestamps or integers.", SOURCES, special=True
     )
     time_unit: TimeUnit | None = _option(
         WordKind(("s", "ms", "us", "ns")), None, "The unit of integer times in tables. Without it us, and refused if "
-        "it seems to be another.", ("ceql",), SOURCES,
+        "it seems to be another.", SOURCES, special=True,
     )  # fmt: skip
     state_records: int | None = _option(
         CountKind(0), None, "How many records its running state may have; 0 is any number.", door=STATE
@@ -178,7 +178,7 @@ def _made(
         if read == option.default:
             continue
         if not option.takes(language):
-            title = TITLES[known_language(language)]
+            title = syntax_named(language).title
             raise OxiseqError(f"the option {name} is for {option.titles}: a query of {title} has none")
         values[name] = read
     return Options(**values, reads=tuple(reads))

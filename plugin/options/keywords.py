@@ -62,7 +62,7 @@ def documented(*doors: Door) -> Callable[[F], F]:
         named = [Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in usual.items()]
         fixed = [p for p in plain.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         function.__signature__ = plain.replace(parameters=[*fixed, *named])  # type: ignore[attr-defined]
-        lines = [f"    {o.name}: {o.help}" + (f" ({o.titles} only)" if o.languages else "") for o in options]
+        lines = [f"    {o.name}: {o.help}" + (f" ({o.titles} only)" if o.special else "") for o in options]
         function.__doc__ = f"{function.__doc__ or ''}\n\n    Options:\n\n" + "\n".join(lines)
         return function
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import IO, Any, Final, TypeAlias, TypeVar
+from typing import IO, Any, TypeAlias, TypeVar
 
-from oxiseq.grammar import LANGUAGES, Finding, QueryError, check, language_of, load, parse
+from oxiseq.grammar import Finding, QueryError, check, load, parse
 from oxiseq.grammar.errors import ArgumentTypeError, OxiseqError
-from oxiseq.grammar.languages import AnyQuery, Language, known_language
+from oxiseq.grammar.languages import STANDING, USUAL, AnyQuery, known_language, language_told
+from oxiseq.grammar.over_store import findings_over_store
 
 S = TypeVar("S", bound="QueryText")
-_USUAL: Final[Language] = "spaseq"
 
 
 class QueryText:
     """Immutable; equal by text and language. The text is parsed when that is first needed."""
 
     _text: str
-    _language: Language
+    _language: str
     _name: str
 
     def __init__(self, query: QueryLike, language: str | None = None) -> None:
@@ -37,7 +37,7 @@ class QueryText:
             if isinstance(query, QueryText) and chosen != told:
                 raise OxiseqError(f"the query is in {told}, not in {chosen}: query.translate({chosen!r}) may help")
             told = chosen
-        self.__dict__.update(_text=text, _language=told or _USUAL, _name=name)
+        self.__dict__.update(_text=text, _language=told or USUAL, _name=name)
 
     @classmethod
     def of(cls: type[S], text: str, language: str, name: str = "") -> S:
@@ -52,7 +52,7 @@ class QueryText:
         return self._text
 
     @property
-    def language(self) -> Language:
+    def language(self) -> str:
         """In which it is written."""
         return self._language
 
@@ -117,16 +117,22 @@ def query_text(query: QueryLike, language: str | None = None) -> QueryText:
     return QueryText(query, language)
 
 
+def findings_of(text: str, language: str) -> tuple[Finding, ...]:
+    """What is wrong with a text or worth a look; `sparql`: with one over the store. Raises OxiseqError for a language
+    that is not known."""
+    return findings_over_store(text) if language == STANDING else QueryText.of(text, language).check()
+
+
 def is_query_path(query: object) -> bool:
     """Whether it is the path of a query's file: a `Path`, or a text of one line that ends like one."""
     if isinstance(query, PathLike):
         return True
     if not isinstance(query, str) or "\n" in query or "{" in query:
         return False
-    return query.lower().endswith(tuple(f".{language}" for language in LANGUAGES))
+    return language_told(query) is not None
 
 
-def _given(query: Any) -> tuple[str, str, Language | None]:
+def _given(query: Any) -> tuple[str, str, str | None]:
     """The text, the file's name, the language that it tells."""
     if isinstance(query, QueryText):
         return query.text, query.name, query.language
@@ -145,7 +151,7 @@ def _given(query: Any) -> tuple[str, str, Language | None]:
     raise ArgumentTypeError(f"a query is a text, a path, a file or an oxiseq.Query, not {query!r}"[:200])
 
 
-def _read(path: Path) -> tuple[str, str, Language | None]:
+def _read(path: Path) -> tuple[str, str, str | None]:
     try:
         return path.read_text(encoding="utf-8"), str(path), _told(str(path))
     except OSError as error:
@@ -154,8 +160,6 @@ def _read(path: Path) -> tuple[str, str, Language | None]:
         raise OxiseqError(f"{path}: {'not UTF-8 text' if isinstance(error, UnicodeDecodeError) else error}") from error
 
 
-def _told(name: object) -> Language | None:
+def _told(name: object) -> str | None:
     """The language that a file's ending tells."""
-    if not isinstance(name, str) or not name.lower().endswith(tuple(f".{language}" for language in LANGUAGES)):
-        return None
-    return language_of(name)
+    return language_told(name) if isinstance(name, str) else None

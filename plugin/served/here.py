@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import httpx
 
-from oxiseq.live.subscriptions import HELLO, Subscription
+from oxiseq.live.subscriptions import HELLO, PAUSE, Subscription
 from oxiseq.sparql.messages import Chunks, Request
 
 if TYPE_CHECKING:
@@ -56,10 +57,12 @@ class _Live(httpx.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         yield HELLO
         while not self._subscription.ended:
-            data = self._subscription.take(12.0 if self._patience is None else self._patience)
+            data = self._subscription.step(12.0 if self._patience is None else self._patience)
             if data:
                 yield data
-            elif self._patience is not None and not self._subscription.more and not self._subscription.ended:
+            elif not self._subscription.live:
+                time.sleep(PAUSE)
+            elif self._patience is not None and not self._subscription.ended:
                 raise httpx.ReadTimeout("nothing has come")
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time
 from oxiseq.grammar.arguments import faced, offered
-from oxiseq.grammar.languages import STANDING, Language
+from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import ConflictError
 from oxiseq.options import QUERY, as_data, options_for, said
 from oxiseq.options.keywords import QueryKeywords, documented
@@ -95,15 +95,15 @@ class ServedStore:
         return _handle(self._wire, self._wire.send("GET", "queries", name).json())
 
     @overload
-    def register(
-        self, query: QueryLike, language: Language | None = None, *, name: str | None = None, replace: bool = False,
-        **options: Unpack[QueryKeywords],
-    ) -> ServedQuery: ...
+    def register(  # type: ignore[overload-overlap]  # the name of a language is any text but this one
+        self, query: QueryLike, language: Literal["sparql"], *, name: str | None = None, replace: bool = False
+    ) -> ServedStanding: ...
 
     @overload
     def register(
-        self, query: QueryLike, language: Literal["sparql"], *, name: str | None = None, replace: bool = False
-    ) -> ServedStanding: ...
+        self, query: QueryLike, language: str | None = None, *, name: str | None = None, replace: bool = False,
+        **options: Unpack[QueryKeywords],
+    ) -> ServedQuery: ...
 
     @documented(QUERY)
     def register(

@@ -1,10 +1,12 @@
 """The server: `oxiseq.sparql` over HTTP.
 
-    waitress (serving) ─▶ live (streams, queries, matches) ─▶ conversion (gzip) ─▶ LiveRoutes
-                            └▶ Flask (app: tokens, CORS) ─▶ conversion ─▶ SparqlEndpoint or Upstream
+    connections ─▶ uvicorn (serving) ─▶ edge ─┬▶ pushes, live readers: on the loop ────────────────▶ LiveRoutes
+                                              └▶ WSGI ─┬▶ live (streams, queries) ─▶ conversion ─▶ LiveRoutes
+                                                       └▶ Flask (app: tokens, CORS) ─▶ conversion ─▶ SparqlEndpoint
+                                                                                                     or Upstream
 
-Flask is a thin shell: it turns a WSGI request into `sparql.Request` and a `sparql.Response` back. Needs the
-extra `oxiseq[server]`.
+Flask is a thin shell: it turns a WSGI request into `sparql.Request` and a `sparql.Response` back. The WSGI application
+has all routes, for other servers: there pushes and live readers hold a thread each. Needs the extra `oxiseq[server]`.
 """
 
 from oxiseq.server.app import Answers, create_app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import flask
@@ -21,8 +22,19 @@ from oxiseq.sparql import Problem, Request, Response, SparqlEndpoint
 from oxiseq.sparql.endpoint import is_writing
 from oxiseq.sparql.upstream import Upstream
 
+DOORS = "oxiseq"
+"""Where the application keeps its Doors among Flask's extensions."""
 _METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
 _SPARQL = ("/query", "/update", "/store", "/store/<path:name>")
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """What a server asks that answers some requests without WSGI: whether they may come in."""
+
+    settings: ServerSettings
+    hosts: KnownHosts
+    live: LiveApplication | None
 
 
 class Answers(Protocol):
@@ -65,11 +77,13 @@ def create_app(
             rule, f"sparql{number}", sparql, methods=_METHODS, provide_automatic_options=False, merge_slashes=False
         )
     # to replace the method is how Flask says that an application is wrapped
+    gate = None
     if live is not None:
-        app.wsgi_app = LiveApplication(live, chosen, access, app.wsgi_app)  # type: ignore[method-assign]  # as above
-    app.wsgi_app = KnownHosts(  # type: ignore[method-assign]  # as above
-        chosen.host, chosen.allowed_hosts, app.wsgi_app
-    )
+        gate = LiveApplication(live, chosen, access, app.wsgi_app)
+        app.wsgi_app = gate  # type: ignore[method-assign]  # as above
+    hosts = KnownHosts(chosen.host, chosen.allowed_hosts, app.wsgi_app)
+    app.wsgi_app = hosts  # type: ignore[method-assign]  # as above
+    app.extensions[DOORS] = Doors(chosen, hosts, gate)
     _add_health(app, endpoint, live)
     add_page(app, _kind(endpoint, live))
     _add_checks(app, chosen, access)
@@ -116,7 +130,7 @@ def _add_checks(app: flask.Flask, settings: ServerSettings, access: Access) -> N
     @app.after_request
     def finish(response: flask.Response) -> flask.Response:
         if settings.cors:
-            allow_origin(flask.request, response, settings.cors)
+            allow_origin(flask.request, response.headers, settings.cors)
         return response
 
 

@@ -1,32 +1,41 @@
 """Connections: how many there may be, and how long one may take for what it sends and reads.
 
-waitress waits for ever for some clients, and stops to listen when it has too many. Here a request must come, and an
-answer must be taken, at a rate that no working client falls below; and when there is no room for a new connection, the
-one that has waited longest without a request goes for it. So whoever sends a request is answered, however many others
-only hold connections open.
+A request must come, and an answer must be taken, at a rate that no working client falls below; and when there is no
+room for a new connection, the one that has waited longest without a request goes for it. So whoever sends a request is
+answered, however many others only hold connections open.
+
+A Connection stands between the socket and the server's HTTP protocol. It sees bytes come and go, and is told by the
+application (edge.py) when a request is at work.
 """
 
 from __future__ import annotations
 
-import errno
+import asyncio
 import logging
 import time
-from typing import Any, Final
-
-from waitress.channel import HTTPChannel
-from waitress.server import TcpWSGIServer
+from collections.abc import Callable
+from typing import Any, Final, cast
 
 LOG: Final = logging.getLogger("oxiseq.server")
 SPARE_FILES: Final = 128
 """File descriptors that connections leave to the store, the journal and workers."""
+BACKLOG: Final = 100
+"""Connections that wait to be accepted: fewer than there are spare files, for they may come all at once."""
+LONGEST_HEAD: Final = 256 << 10
+"""Bytes of a request before its body."""
 _LEAST_RATE: Final = 1024
 """Bytes a second that a client must send of a request, and take of an answer."""
+_GATHERED: Final = 64 << 10
+"""Bytes beyond which nothing is gathered any more."""
 _AT_ONCE: Final = 64
-"""Connections that are accepted before others get their turn."""
-_PAUSE: Final = 0.25
-"""Seconds without accepting after the system had no room for one more."""
+"""Connections that go at once where there is no room."""
 _LOG_EVERY: Final = 60.0
-_NO_ROOM: Final = frozenset([errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
+_TOO_MANY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 5\r\nConnection: close\r\n\r\n"
+)
+_HEAD_TOO_LONG: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+)
 
 try:
     import resource
@@ -53,112 +62,221 @@ def most_connections(wanted: int) -> int:
     return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft - SPARE_FILES))
 
 
-class Timed(HTTPChannel):  # type: ignore[misc]  # waitress has no types: its classes are Any
-    """A connection that knows how slow its client is; times are monotonic."""
+class Connections:
+    """The open ones, at most so many. `slow`, `stall`: seconds, see ServerSettings; `rest`: seconds after which one
+    goes that has no request. For the loop's thread."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        self.waits_since = time.monotonic()
-        """When it was accepted or answered last."""
-        self._begun = self._looked = self.waits_since
-        self._received = self._sent = 0
-        super().__init__(*given, **named)
+    def __init__(self, most: int, slow: float, stall: float, rest: float = 120.0) -> None:
+        self._most, self._slow, self._stall, self._rest = most, slow, stall, rest
+        self._open: dict[object, Connection] = {}
+        self._told = -_LOG_EVERY
 
-    @property
-    def waiting(self) -> bool:
-        """Whether no request of it is at work, and no answer under way."""
-        return not self.requests and not self.total_outbufs_len
+    def of(self, client: object) -> Connection | None:
+        """That of a client, (address, port); None when it has left already."""
+        return self._open.get(client)
 
-    def received(self, data: bytes) -> bool:
-        """waitress's: bytes of a request have come."""
-        if self.request is None:
-            self._begun, self._received = time.monotonic(), 0
-        self._received += len(data)
-        return bool(super().received(data))
-
-    def send(self, data: bytes, do_close: bool = True) -> int:
-        """waitress's: bytes of an answer go."""
-        sent = int(super().send(data, do_close=do_close))
-        self._sent += sent
-        return sent
-
-    def service(self) -> None:
-        """waitress's: a request is answered."""
-        super().service()
-        self.waits_since = time.monotonic()
-
-    def handle_expt(self) -> None:
-        """Urgent data, which no HTTP client sends: it would be told again and again."""
-        self.handle_close()
-
-    def too_slow(self, now: float, grace: float) -> bool:
-        """Whether it sends or takes less than it must, for longer than `grace` seconds."""
-        if self.request is not None and not self.requests and now - self._begun > grace + self._received / _LEAST_RATE:
-            return True
-        if not self.total_outbufs_len:
-            self._looked, self._sent = now, 0
-        elif now - self._looked > grace:
-            slow = self._sent < grace * _LEAST_RATE
-            self._looked, self._sent = now, 0
-            return slow
-        return False
-
-
-class Listener(TcpWSGIServer):  # type: ignore[misc]  # as above
-    """A listening socket and its connections; at most `adj.connection_limit` of them."""
-
-    next_channel_cleanup: float
-    _paused_until = 0.0
-    _logged = -_LOG_EVERY
-
-    def readable(self) -> bool:
-        """waitress's: whether to accept. Its own limit says no at once; here only when all connections are at work."""
-        now = time.time()
-        if now >= self.next_channel_cleanup:
-            self.next_channel_cleanup = now + self.adj.cleanup_interval
-            self.maintenance(now)
-        if not self.accepting or time.monotonic() < self._paused_until:
+    def admit(self, connection: Connection) -> bool:
+        """Take a new one in; False where all others are at work."""
+        if len(self._open) >= self._most and not self._make_room():
             return False
-        channels = list(self.active_channels.values())
-        return len(channels) < self.adj.connection_limit or any(channel.waiting for channel in channels)
+        self._open[connection.client] = connection
+        return True
 
-    def handle_accept(self) -> None:
-        """Accept what waits; those that wait longest go where there is no room."""
-        for _ in range(_AT_ONCE):
-            if len(self.active_channels) >= self.adj.connection_limit and not self._make_room():
-                return
-            try:
-                accepted = self.accept()
-            except OSError as error:
-                if error.errno in _NO_ROOM:
-                    self._pause(error)
-                return
-            if accepted is None:
-                return
-            connection, address = accepted
-            try:
-                self.set_socket_options(connection)
-            except OSError:  # it has left already
-                connection.close()
-                continue
-            self.channel_class(self, connection, self.fix_addr(address), self.adj, map=self._map)
+    def lost(self, connection: Connection) -> None:
+        """One has ended."""
+        if self._open.get(connection.client) is connection:
+            del self._open[connection.client]
+
+    def cut_slow(self) -> None:
+        """Those end that send or take less than they must, and those that rest for too long."""
+        now = time.monotonic()
+        for connection in list(self._open.values()):
+            if connection.too_slow(now, self._slow, self._stall) or (
+                connection.waiting and now - connection.waits_since > self._rest
+            ):
+                connection.abort()
+
+    def abort(self) -> None:
+        """All end."""
+        for connection in list(self._open.values()):
+            connection.abort()
 
     def _make_room(self) -> bool:
         """Close a few connections without a request, and tell whether there were any."""
-        waiting = sorted((c for c in self.active_channels.values() if c.waiting), key=lambda c: c.waits_since)
-        self._tell(f"{len(self.active_channels)} connections are open, which is the most: those that wait longest go")
-        for channel in waiting[:_AT_ONCE]:
-            channel.handle_close()
+        waiting = sorted((c for c in self._open.values() if c.waiting), key=lambda c: c.waits_since)
+        now = time.monotonic()
+        if now - self._told >= _LOG_EVERY:
+            self._told = now
+            LOG.warning("%d connections are open, which is the most: those that wait longest go", len(self._open))
+        for connection in waiting[:_AT_ONCE]:
+            connection.abort()
+            self.lost(connection)
         return bool(waiting)
 
-    def _pause(self, error: OSError) -> None:
-        """The system has no room: asked again at once it would say so again, for ever."""
-        self._tell(f"no connection can be accepted: {error.strerror}")
-        self._make_room()
-        self._paused_until = time.monotonic() + _PAUSE
 
-    def _tell(self, message: str) -> None:
-        """In the log, but not each time."""
-        now = time.monotonic()
-        if now - self._logged >= _LOG_EVERY:
-            self._logged = now
-            LOG.warning(message)
+class Connection(asyncio.Protocol):
+    """One of them; times are monotonic. `inner` speaks HTTP."""
+
+    def __init__(self, owner: Connections, inner: asyncio.Protocol) -> None:
+        self._owner, self._inner = owner, inner
+        self._transport: _Gathering | None = None
+        self.client: object = None
+        self.gone = False
+        """Whether the client has left."""
+        self.on_gone: Callable[[], None] = lambda: None
+        self.waits_since = self._begun = time.monotonic()
+        """When it was accepted or answered last; when its request began."""
+        self._reading = self._in_body = self._working = False
+        """Whether a request has begun to come; is known, but its body has not come; has come whole."""
+        self._received = self._unasked = 0
+        """Bytes of the request; those that came since one was last known or read."""
+        self._moved: tuple[int, float] | None = None
+        """Bytes of answers that the client has taken, and since when no more of them; while there are some for it."""
+        self._looked: tuple[int, float] | None = None
+        """How many they were when it was last looked at how fast it takes them, and when that was."""
+
+    # --- asyncio's ----------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It is accepted."""
+        self._transport = _Gathering(cast(asyncio.Transport, transport))
+        client = transport.get_extra_info("peername")
+        self.client = client[:2] if client else self
+        if not self._owner.admit(self):
+            self._transport.write(_TOO_MANY)
+            self._transport.close()
+        self._inner.connection_made(cast(asyncio.Transport, self._transport))
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of a request have come."""
+        if not self._reading and not self._working:
+            self._begin_reading()
+        self._received += len(data)
+        if not self._in_body:
+            if self._unasked > LONGEST_HEAD:
+                self._refuse(_HEAD_TOO_LONG)
+                return
+            self._unasked += len(data)
+        self._inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """The client sends nothing more."""
+        return self._inner.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It has ended."""
+        self.gone = True
+        self._owner.lost(self)
+        self._inner.connection_lost(exc)
+        self.on_gone()
+
+    def pause_writing(self) -> None:
+        """The client does not take what is sent."""
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._inner.resume_writing()
+
+    # --- the application's --------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """A request is known; its body is read."""
+        if not self._reading:
+            self._begin_reading()
+        self._in_body, self._unasked = True, 0
+
+    def work(self) -> None:
+        """Its body has come."""
+        self._reading = self._in_body = False
+        self._working = True
+
+    def end(self) -> None:
+        """It is answered."""
+        self._reading = self._in_body = self._working = False
+        self._unasked = 0
+        self.waits_since = time.monotonic()
+
+    def abort(self) -> None:
+        """Close it, whatever is under way."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _begin_reading(self) -> None:
+        self._reading, self._begun, self._received = True, time.monotonic(), 0
+
+    def _refuse(self, answer: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            if not self._working:
+                self._transport.write(answer)
+            self._transport.close()
+
+    # --- how slow it is -----------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> int:
+        """Bytes of answers that the client has not taken yet."""
+        return 0 if self._transport is None or self.gone else self._transport.get_write_buffer_size()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether no whole request of it is at work, and no answer under way."""
+        return not self._working and not self.pending
+
+    def too_slow(self, now: float, slow: float, stall: float) -> bool:
+        """Whether it sends or takes less than it must."""
+        if self._reading and now - self._begun > slow + self._received / _LEAST_RATE:
+            return True
+        pending = self.pending
+        if not pending or self._transport is None:
+            self._moved = self._looked = None
+            return False
+        taken = self._transport.written - pending
+        if self._moved is None or self._looked is None:
+            self._moved = self._looked = (taken, now)
+            return False
+        if taken > self._moved[0]:
+            self._moved = (taken, now)
+        elif now - self._moved[1] > stall:
+            return True
+        before, since = self._looked
+        if now - since <= slow:
+            return False
+        self._looked = (taken, now)
+        return taken - before < slow * _LEAST_RATE
+
+
+class _Gathering:
+    """A transport that sends what is written in one turn of the loop together, and counts it."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._parts: list[bytes] = []
+        self._size = 0
+        self.written = 0
+
+    def write(self, data: bytes) -> None:
+        """asyncio's, as all here."""
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+        self._size += len(data)
+        self.written += len(data)
+        if self._size > _GATHERED:
+            self._flush()
+
+    def get_write_buffer_size(self) -> int:
+        return self._size + self._transport.get_write_buffer_size()
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def _flush(self) -> None:
+        parts, self._parts, self._size = self._parts, [], 0
+        if parts and not self._transport.is_closing():
+            self._transport.write(b"".join(parts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from gzip import BadGzipFile
 from io import BytesIO
 from typing import Final
@@ -13,13 +13,12 @@ import flask
 import werkzeug
 
 from oxiseq.engine.events.gzip_members import inflated
-from oxiseq.live.subscriptions import Subscription
-from oxiseq.server.outlets import OUTLET
 from oxiseq.sparql import Interrupted, Problem, Request, Response
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _LEAST_TO_ZIP: Final = 1024
-_GONE: Final = "waitress.client_disconnected"
+GONE: Final = "oxiseq.client_gone"
+"""Key in the WSGI environment of what tells whether the client has left."""
 MOST_MEMBERS: Final = 10_000
 """Of a gzip body: more than programs that pack in blocks make of the largest one."""
 
@@ -30,11 +29,14 @@ def _never() -> bool:
 
 def request_of(request: werkzeug.Request, limit: int) -> Request:
     """The request that Flask has at hand, its body read and unpacked. Raises Problem 413, 415 or 400."""
+    if (request.content_length or 0) > limit:
+        raise _too_large(limit)
     headers = tuple((name.lower(), value) for name, value in request.headers.items())
+    coding = request.headers.get("Content-Encoding", "")
     return Request(
         method=request.method, path=_sent_path(request), query_string=request.environ.get("QUERY_STRING", ""),
-        headers=headers, body=_body(request, limit), origin=f"{request.scheme}://{request.host}",
-        gone=request.environ.get(_GONE, _never),
+        headers=headers, body=unpacked(request.stream.read(limit + 1), coding, limit),
+        origin=f"{request.scheme}://{request.host}", gone=request.environ.get(GONE, _never),
     )  # fmt: skip
 
 
@@ -46,30 +48,27 @@ def _sent_path(request: werkzeug.Request) -> str:
     return sent.partition("?")[0] if sent.startswith("/") else urlsplit(sent).path
 
 
-def _body(request: werkzeug.Request, limit: int) -> bytes:
-    too_large = Problem(413, "the body is too large", f"at most {limit} bytes are taken")
-    if (request.content_length or 0) > limit:
-        raise too_large
-    coding = request.headers.get("Content-Encoding", "identity").strip().lower()
-    raw = request.stream.read(limit + 1)
+def _too_large(limit: int) -> Problem:
+    return Problem(413, "the body is too large", f"at most {limit} bytes are taken")
+
+
+def unpacked(raw: bytes, coding: str, limit: int) -> bytes:
+    """A body as it was sent, with this Content-Encoding: gzip of one member or several is hardly unpacked beyond the
+    limit. Raises Problem 413, 415 or 400."""
     if len(raw) > limit:
-        raise too_large
+        raise _too_large(limit)
+    coding = coding.strip().lower()
     if coding in ("identity", ""):
         return raw
     if coding not in ("gzip", "x-gzip"):
         raise Problem(415, "unknown Content-Encoding", f"{coding}; known: gzip", headers=(("Accept-Encoding", "gzip"),))
-    return _unpacked(raw, limit, too_large)
-
-
-def _unpacked(raw: bytes, limit: int, too_large: Problem) -> bytes:
-    """gzip, of one member or several, hardly unpacked beyond the limit."""
     parts: list[bytes] = []
     left = limit
     try:
         for part in inflated(BytesIO(raw).read, MOST_MEMBERS):
             left -= len(part)
             if left < 0:
-                raise too_large
+                raise _too_large(limit)
             parts.append(part)
     except EOFError:
         raise Problem(400, "malformed gzip", "it ends before its end") from None
@@ -90,12 +89,8 @@ def response_to(response: Response, request: werkzeug.Request) -> flask.Response
         except Interrupted as error:
             return flask.Response(f"{error}\n", 503, content_type="text/plain; charset=utf-8")
     else:
-        if isinstance(response.body, Subscription):
-            response.body.outlet = request.environ.get(OUTLET)
-        body = _Sent(response)
-    headers = [(name.title(), value) for name, value in response.headers]
-    if response.status != 204:
-        headers.append(("Vary", "Accept, Accept-Encoding"))
+        body = _Sent(response, request.environ.get(GONE, _never))
+    headers = headers_of(response)
     if response.header("content-encoding") is None and not _live(response) and _worth(body, request):
         headers = [(name, value) for name, value in headers if name != "Content-Length"]  # that of an upstream's
         headers.append(("Content-Encoding", "gzip"))
@@ -104,6 +99,12 @@ def response_to(response: Response, request: werkzeug.Request) -> flask.Response
     if response.header("content-type") is None:
         del made.headers["Content-Type"]  # Flask's own guess
     return made
+
+
+def headers_of(response: Response) -> list[tuple[str, str]]:
+    """The headers of a response as it is sent."""
+    vary = [("Vary", "Accept, Accept-Encoding")] if response.status != 204 else []
+    return [(name.title(), value) for name, value in response.headers] + vary
 
 
 def _live(response: Response) -> bool:
@@ -127,15 +128,17 @@ def _packed(body: bytes) -> bytes:
 class _Sent:
     """The pieces of a body; the server closes it in any case (PEP 3333)."""
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: Response, gone: Callable[[], bool]) -> None:
         assert not isinstance(response.body, bytes)
-        self._body = response.body
+        self._body, self._gone = response.body, gone
         self._pieces = iter(response.body)
 
     def __iter__(self) -> Iterator[bytes]:
         return self
 
     def __next__(self) -> bytes:
+        if self._gone():
+            raise StopIteration
         return next(self._pieces)
 
     def close(self) -> None:

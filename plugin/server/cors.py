@@ -9,6 +9,7 @@ from typing import Final
 
 import flask
 import werkzeug
+from werkzeug.datastructures import Headers
 
 ANY: Final = "*"
 
@@ -31,13 +32,13 @@ def preflight(request: werkzeug.Request, origins: tuple[str, ...]) -> flask.Resp
     return response
 
 
-def allow_origin(request: werkzeug.Request, response: flask.Response, origins: tuple[str, ...]) -> None:
-    """The page may read the response. Tokens are sent by the page itself, never by the browser on its own."""
+def allow_origin(request: werkzeug.Request, headers: Headers, origins: tuple[str, ...]) -> None:
+    """The page may read the response with these headers. Tokens are sent by the page itself, never by the browser."""
     if ANY not in origins:
-        response.headers.add("Vary", "Origin")
+        headers.add("Vary", "Origin")
     if "Origin" in request.headers and _may_ask(request, origins):
-        response.headers["Access-Control-Allow-Origin"] = ANY if ANY in origins else request.headers["Origin"]
-        response.headers["Access-Control-Expose-Headers"] = (
+        headers["Access-Control-Allow-Origin"] = ANY if ANY in origins else request.headers["Origin"]
+        headers["Access-Control-Expose-Headers"] = (
             "Link, Location, Oxiseq-Last-Id, Oxiseq-Next-Offset, Retry-After, WWW-Authenticate"
         )
 

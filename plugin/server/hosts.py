@@ -34,12 +34,17 @@ class KnownHosts:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """WSGI."""
-        host = environ.get("HTTP_HOST")
-        if host is None or self.knows(host):  # none: HTTP 1.0, which no browser speaks
-            return self._rest(environ, start_response)
-        detail = f"{host} is none of this server's names; start it with --allowed-host {host_name(host)}"
-        problem = Problem(421, "not this host", detail)
-        return refusal(problem, werkzeug.Request(environ))(environ, start_response)
+        try:
+            self.check(environ.get("HTTP_HOST"))
+        except Problem as problem:
+            return refusal(problem, werkzeug.Request(environ))(environ, start_response)
+        return self._rest(environ, start_response)
+
+    def check(self, host: str | None) -> None:
+        """Raises Problem 421 for the Host of another server; None: HTTP 1.0, which no browser speaks."""
+        if host is not None and not self.knows(host):
+            detail = f"{host} is none of this server's names; start it with --allowed-host {host_name(host)}"
+            raise Problem(421, "not this host", detail)
 
     def knows(self, host: str) -> bool:
         """Whether the value of a Host header is ours, whatever its port."""

@@ -31,26 +31,31 @@ class LiveApplication:
     """Answers what LiveRoutes answers, and hands the rest on."""
 
     def __init__(self, live: LiveRoutes, settings: ServerSettings, access: Access, rest: WSGIApplication) -> None:
-        self._live, self._settings, self._access, self._rest = live, settings, access, rest
+        self.routes = live
+        self._settings, self._access, self._rest = settings, access, rest
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """WSGI."""
-        if environ["PATH_INFO"].split("/", 2)[1:2][0] not in FIRST:
+        if not FIRST.intersection(environ["PATH_INFO"].split("/", 2)[1:2]):  # of `OPTIONS *` there is no part
             return self._rest(environ, start_response)
         request = werkzeug.Request(environ)
         response = self._answer(request)
         if self._settings.cors:
-            allow_origin(request, response, self._settings.cors)
+            allow_origin(request, response.headers, self._settings.cors)
         return response(environ, start_response)
+
+    def admit(self, request: werkzeug.Request) -> None:
+        """Whether who asks may. Raises Problem."""
+        self._access.check(request, writing=changes(request.method, request.path))
 
     def _answer(self, request: werkzeug.Request) -> flask.Response:
         if self._settings.cors and request.method == "OPTIONS":
             return preflight(request, self._settings.cors)
         try:
-            self._access.check(request, writing=changes(request.method, request.path))
+            self.admit(request)
             asked = request_of(request, self._settings.body)
         except Problem as problem:
             return refusal(problem, request)
         except HTTPException as error:
             return refusal(as_problem(error), request)
-        return response_to(self._live.answer(asked), request)
+        return response_to(self.routes.answer(asked), request)

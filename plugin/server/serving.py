@@ -2,87 +2,73 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import ceil
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 import flask
-from waitress import wasyncore
-from waitress.adjustments import Adjustments
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.server.connections import Listener, most_connections
-from oxiseq.server.outlets import Channel
+from oxiseq.server.app import DOORS
+from oxiseq.server.connections import BACKLOG, Connection, Connections, most_connections
+from oxiseq.server.edge import Edge
 from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Interrupted
 
-_SLACK = 1 << 20
-_AHEAD = 1 << 20
-"""Bytes that are made of an answer before the client has taken them."""
+_LOG: Final = "uvicorn.error"
+_LOOK: Final = 0.1
+"""Seconds between looks whether it is to end."""
+_REST: Final = 120
+"""Seconds after which a connection goes that has no request."""
 
 
 class Serving:
     """A bound server; `run` serves, `stop` (from another thread or a signal) lets it end.
 
-    waitress has no graceful stop: its loop is turned here, so that after `stop` no connection is accepted,
-    requests that are running get `grace` seconds, and what they answered is sent before the sockets close. `ending` is
-    called first: it lets answers without an end come to one.
+    After `stop` no connection is accepted, requests that are running get `grace` seconds, and what they answered is
+    sent before the sockets close. `ending` is called first: it lets answers without an end come to one.
     """
 
     def __init__(
         self, app: flask.Flask, settings: ServerSettings, ending: Callable[[], object] | None = None
     ) -> None:
-        self._app = app
+        self._app, self._settings = app, settings
         self._on_end = ending
-        self._stall = settings.stall
-        self._looked = 0.0
-        self._slow = settings.slow
-        self._grace = settings.grace
         self._stopping = threading.Event()
-        self._ending = threading.RLock()  # a signal may come while its own thread holds it
-        self._ended = False
-        logging.getLogger("waitress").addFilter(_shorten)
         self._socket = _bound(settings.host, settings.port)
-        adjustments = Adjustments(
-            sockets=[self._socket], threads=settings.threads + settings.live, ident=None,
-            clear_untrusted_proxy_headers=True,
-            # our own limit speaks first, and clearly: beyond this one, waitress cuts the connection
-            max_request_body_size=2 * settings.body + _SLACK,
-            connection_limit=most_connections(settings.connections + settings.live),
-            channel_timeout=120, outbuf_high_watermark=_AHEAD, channel_request_lookahead=1,
-        )  # fmt: skip
-        bound = (self._socket.family, self._socket.type, self._socket.proto, self._socket.getsockname())
-        self._server: Any = Listener(app, _sock=self._socket, adj=adjustments, sockinfo=bound, bind_socket=False)
-        self._server.channel_class = Channel
+        self._socket.listen(BACKLOG)  # from now on clients wait instead of being refused
+        self._address = self._socket.getsockname()[:2]
 
     @property
     def address(self) -> str:
         """`http://host:port`, with the port that was found for port 0."""
-        host, port = self._server.socket.getsockname()[:2]
+        host, port = self._address
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def run(self) -> None:
         """Serve until `stop`."""
         gc.collect()
         gc.freeze()  # what is here by now stays: to look through it takes a tenth of a second each time
-        while not self._stopping.is_set():
-            self._turn(0.5)
-            self._cut_slow()
-        self._drain()
+        logging.getLogger(_LOG).setLevel(logging.ERROR)  # less tells of each malformed request
+        logging.getLogger(_LOG).addFilter(_shorten)
+        with asyncio.Runner(loop_factory=self._config(_unanswered).get_loop_factory()) as runner:
+            runner.run(self._serve())
 
     def stop(self) -> None:
         """Let `run` end."""
         self._app.config["DRAINING"] = True
         self._stopping.set()
-        with self._ending:
-            if not self._ended:
-                self._server.pull_trigger()
 
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT stop; a second one ends at once. For the main thread."""
@@ -95,45 +81,62 @@ class Serving:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, handle)
 
-    def _turn(self, seconds: float) -> None:
-        # select() takes no descriptor above 1,023
-        wasyncore.loop(timeout=seconds, map=self._server._map, count=1, use_poll=True)
+    async def _serve(self) -> None:
+        settings = self._settings
+        most = most_connections(settings.connections + settings.live)
+        connections = Connections(most, settings.slow, settings.stall, _REST)
+        edge = Edge(self._app, self._app.extensions[DOORS], connections)
 
-    def _cut_slow(self) -> None:
-        """waitress waits for ever for a client that takes nothing of its answer, or sends a byte a minute."""
-        now = time.monotonic()
-        if now - self._looked < min(1.0, self._stall, self._slow):
-            return
-        self._looked = now
-        for channel in list(self._server.active_channels.values()):
-            stalled = channel.total_outbufs_len and time.time() - channel.last_activity > self._stall
-            if stalled or channel.too_slow(now, self._slow):
-                channel.handle_close()
+        def protocol(**given: Any) -> asyncio.Protocol:
+            return Connection(connections, HttpToolsProtocol(**given))
 
-    def _drain(self) -> None:
+        server = _Server(self._config(edge, protocol))
+        looking = asyncio.create_task(self._look(server, connections))
+        try:
+            await server.serve([self._socket])
+        finally:
+            looking.cancel()
+            connections.abort()
+            edge.close()
+
+    async def _look(self, server: uvicorn.Server, connections: Connections) -> None:
+        due, every = 0.0, min(1.0, self._settings.stall, self._settings.slow)
+        while not self._stopping.is_set():
+            await asyncio.sleep(_LOOK)
+            if (now := time.monotonic()) >= due:
+                due = now + every
+                connections.cut_slow()
         if self._on_end is not None:
-            self._on_end()
-        wasyncore.dispatcher.close(self._server)  # the listening socket only
-        end = time.monotonic() + self._grace
-        while self._busy() and time.monotonic() < end:
-            self._turn(0.1)
-        self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=1)
-        for channel in list(self._server.active_channels.values()):
-            channel.handle_close()
-        with self._ending:
-            self._ended = True
-            self._server.trigger.close()
+            await asyncio.to_thread(self._on_end)
+        server.should_exit = True
 
-    def _busy(self) -> bool:
-        channels = list(self._server.active_channels.values())
-        return any(channel.requests or channel.total_outbufs_len for channel in channels)
+    def _config(self, app: Any, protocol: Any = "httptools") -> uvicorn.Config:
+        return uvicorn.Config(
+            app, http=protocol, loop="auto", ws="none", lifespan="off", interface="asgi3", log_config=None,
+            access_log=False, proxy_headers=False, server_header=False, backlog=BACKLOG, timeout_keep_alive=_REST,
+            timeout_graceful_shutdown=ceil(self._settings.grace),
+        )  # fmt: skip
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, which leaves signals to us."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """uvicorn's: around serving."""
+        yield
+
+
+async def _unanswered(*_: object) -> None:
+    """An application that is never asked."""
 
 
 def _shorten(record: logging.LogRecord) -> bool:
-    """An answer that is broken off on purpose is one line in the log, not waitress's traceback."""
+    """An answer that is broken off on purpose is one line in the log, not a traceback."""
     error = record.exc_info[1] if record.exc_info else None
-    if isinstance(error, Interrupted):
-        record.msg, record.args, record.exc_info = "answer broken off: %s", (str(error),), None
+    if isinstance(error, Interrupted | asyncio.CancelledError):
+        why = str(error) or "the server ends"
+        record.msg, record.args, record.exc_info = "answer broken off: %s", (why,), None
     return True
 
 

@@ -16,11 +16,11 @@ class Tokens:
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     """`cors`: origins whose pages may ask, `*` any, but to read only; `allowed_hosts`: names of this server besides
-    loopback's and `host`, `*` any; `body`: bytes of a request, as sent and unpacked; `threads`: requests at a time;
-    `live`: readers beside them whose answers have no end; `grace`: seconds that running requests get to end when the
-    server is stopped; `stall`: seconds for which a client may take nothing of an answer; `slow`: seconds for which it
-    may send a request, or take an answer, at less than 1 KiB a second; `connections`: open ones at a time, beside the
-    readers."""
+    loopback's and `host`, `*` any; `body`: bytes of a request, as sent and unpacked; `threads`: requests at a time,
+    beside pushes and live readers; `live`: readers whose answers have no end; `grace`: seconds that running requests
+    get to end when the server is stopped; `stall`: seconds for which a client may take nothing of an answer; `slow`:
+    seconds for which it may send a request, or take an answer, at less than 1 KiB a second; `connections`: open ones at
+    a time, beside the readers."""
 
     host: str = "127.0.0.1"
     port: int = 7878

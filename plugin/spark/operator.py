@@ -19,12 +19,13 @@ from oxiseq.engine.events.time import Time
 from oxiseq.engine.plan.correlation import Correlation, correlation
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
+from oxiseq.grammar import render
 from oxiseq.grammar.algebra import Query
 from oxiseq.kb_loader import is_path
+from oxiseq.languages.registry import language_named
 from oxiseq.options import QUERY, SOURCES, said
 from oxiseq.options.durations import Duration
-from oxiseq.options.query_text import QueryLike, query_text
+from oxiseq.options.query_text import QueryLike, QueryText, query_text
 from oxiseq.spark.answers import AT, LATE, event_columns, schema, value_columns
 from oxiseq.spark.balance import MOST, even_keys
 from oxiseq.spark.decoding import COLUMNS
@@ -64,7 +65,7 @@ def match(
     on_error: OnError = "stop",
     language: str | None = None,
 ) -> DataFrame:
-    """The matches of a SPAseq query over streams of events, as a DataFrame that is streaming if the streams are.
+    """The matches of a query over streams of events, as a DataFrame that is streaming if the streams are.
 
     `streams`: the query's name of a stream, or its IRI → its events. A DataFrame has a column `events` (what our Data
     Source gives; or N-Quads, text or binary, in which each event is a named graph with its time in the default graph),
@@ -89,13 +90,8 @@ def match(
     Raises QueryError, OxiseqError. A query that cannot be partitioned runs in one task, with OnePartitionWarning.
     """
     asked = query_text(query, language)
-    algebra = asked.algebra  # what is wrong with the text comes first
-    if not isinstance(algebra, Query):
-        raise SparkError(
-            f"a query in {asked.language} cannot be partitioned: {_whole(asked.language)}; use oxiseq.run, or write it "
-            "in SPAseq"
-        )
-    chosen = said("spaseq", {"origin": origin, "lateness": lateness, "on_error": on_error}, (QUERY, SOURCES))
+    algebra = _in_sequence(asked)  # what is wrong with the text comes first
+    chosen = said(asked.language, {"origin": origin, "lateness": lateness, "on_error": on_error}, (QUERY, SOURCES))
     terms_ = TermDictionary()
     plan = compile_query(algebra, terms_)
     key = correlation(plan)
@@ -107,7 +103,7 @@ def match(
         raise SparkError(f"buckets must be from 1 to {MOST}, but is {wanted}")
     number = wanted if key.by else 1
     _check(key, number, chosen.origin)
-    order = Order(asked.text, _kb(kb), chosen.origin, tuple(given), number, chosen.on_error)
+    order = Order(_text(asked, algebra), _kb(kb), chosen.origin, tuple(given), number, chosen.on_error)
     at_work = Work(order) if order.kb is None else Work(_without_kb(order))
     _check_names(at_work, late)
     streaming = {each.isStreaming for each in given.values()}
@@ -127,16 +123,24 @@ def match(
 
 def explain(query: QueryLike) -> str:
     """How `match` would partition a query, a line."""
-    return correlation(compile_query(load(query_text(query).text), TermDictionary())).text()
+    return correlation(compile_query(_in_sequence(query_text(query)), TermDictionary())).text()
 
 
-def _whole(language: str) -> str:
-    """Why all events have to be in one place."""
-    if language == "ceql":
-        return "its complex events have positions among all events"
-    if language == "epsparql":
-        return "its rules and filters look at all triples"
-    return "its windows hold all events of a stream"
+def _in_sequence(query: QueryText) -> Query:
+    """As SPAseq has it, whose matches are found part by part. Raises QueryError, SparkError."""
+    language = language_named(query.language)
+    found = language.in_sequence(query.algebra)
+    if found is None:
+        raise SparkError(
+            f"a query in {query.language} cannot be partitioned: {language.whole}; use oxiseq.run, or write it in "
+            "SPAseq"
+        )
+    return found
+
+
+def _text(query: QueryText, found: Query) -> str:
+    """What executors read, which need no plug-in for it."""
+    return query.text if found is query.algebra else render(found)
 
 
 def _by_iri(plan: QueryPlan, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:

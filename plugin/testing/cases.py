@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import load
-from oxiseq.grammar.languages import AnyQuery, language_of
-from oxiseq.languages.registry import front_of
+from oxiseq.grammar.languages import USUAL, AnyQuery, language_of
+from oxiseq.languages.registry import language_for
 from oxiseq.options import QUERY, Options, options_for, said_as_data
 from oxiseq.sources.knowledge import Kb
 from oxiseq.testing.errors import TestFileError
@@ -109,8 +109,8 @@ def _read(folder: Path, place: str, data: Mapping[str, Any], number: int) -> Cas
     query = load(text, language)
     zero = absolute(data.get("zero", 0))
     time = reader(zero)
-    options = _options(front_of(query).language, _given(folder, data, time))
-    streams = front_of(query).replay(query, None, options).streams
+    options = _options(language_for(query).name, _given(folder, data, time))
+    streams = language_for(query).replay(query, None, options).streams
     words = _words(query, data["prefixes"])
     return Case(
         str(data.get("name", f"case {number}")), place, text, query, _kb(folder, data, words), options, words, zero,
@@ -128,7 +128,7 @@ def _known(data: Mapping[str, Any], keys: frozenset[str]) -> None:
 def _query_text(folder: Path, data: Mapping[str, Any]) -> tuple[str, str]:
     """The text and its language; the nearer of `query` (a file) and `text`: a case's own wins."""
     if "text" in data:
-        return data["text"], data.get("language", "spaseq")
+        return data["text"], data.get("language", USUAL)
     if "query" not in data:
         raise TestFileError("which query? `query` names its file, `text` holds it")
     return (folder / data["query"]).read_text(encoding="utf-8"), data.get("language", language_of(data["query"]))

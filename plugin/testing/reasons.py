@@ -6,7 +6,7 @@ from oxiseq.grammar.errors import OxiseqError
 from oxiseq.languages.reasons.read import Span, reading_of
 from oxiseq.languages.reasons.report import WhyRequest
 from oxiseq.languages.reasons.text import lines
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.testing.run import Result
 
 
@@ -20,7 +20,7 @@ def reasons(result: Result) -> list[str]:
     span = Span(None, None if until is None else until + 1)
     try:
         asked = WhyRequest(reading_of(case.options, span), 0)
-        why = front_of(case.query).why(case.query, streams, case.kb, case.options, asked)
+        why = language_for(case.query).why(case.query, streams, case.kb, case.options, asked)
     except OxiseqError as error:
         return [f"why not: cannot be told: {error}"]
     return ["why not: " + line if number == 0 else line for number, line in enumerate(lines(why, case.written))]

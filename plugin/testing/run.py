@@ -10,7 +10,7 @@ from typing import Any
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.languages.driving import Driver
-from oxiseq.languages.registry import check_kb, front_of
+from oxiseq.languages.registry import check_kb, language_for
 from oxiseq.matches.rows import columns_of, row_of
 from oxiseq.testing.cases import Case, Expected, Stand, load_cases
 from oxiseq.testing.compare import Difference, difference
@@ -49,10 +49,10 @@ def run_file(path: str | Path) -> list[Result]:
 
 def run_case(case: Case) -> Result:
     """Run one case. Raises TestFileError, KbError."""
-    front = front_of(case.query)
-    check_kb(front, case.kb)
-    front.prepare()
-    run = _Running(case, front.replay(case.query, case.kb, case.options))
+    language = language_for(case.query)
+    check_kb(language, case.kb)
+    language.prepare()
+    run = _Running(case, language.replay(case.query, case.kb, case.options))
     try:
         run.work()
     except TestFileError as error:

@@ -14,7 +14,7 @@ from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
 from oxiseq.journal import pack_events
-from oxiseq.languages.registry import FRONTS
+from oxiseq.languages.registry import language_named
 from oxiseq.options import Options
 from oxiseq.spark.bucket import Bucket, Packed
 from oxiseq.spark.dealing import Dealer
@@ -100,7 +100,7 @@ def alone(text: str, events: Sequence[Event], kb: str | None, start: int | None)
     streams: dict[str, list[tuple[int, str]]] = {}
     for iri, time, graph in sorted(events, key=lambda e: e[1]):
         streams.setdefault(iri, []).append((time, graph))
-    replay = FRONTS["spaseq"].replay(parsed(text), kb, Options(origin=start))
+    replay = language_named("spaseq").replay(parsed(text), kb, Options(origin=start))
     for iri, pairs in streams.items():
         replay.attach(iri, pairs)
     found = replay.matches()

@@ -17,7 +17,7 @@ from pyoxigraph import Literal, NamedNode, QueryResultsFormat, QuerySolutions, p
 
 import oxiseq as package
 from oxiseq.grammar import load
-from oxiseq.languages.registry import FRONTS
+from oxiseq.languages.registry import language_named
 from oxiseq.options import Options
 
 FORMATS = ["table", "json", "csv", "tsv", "arrow", "parquet"]
@@ -172,7 +172,7 @@ def test_all_formats_have_the_matches_of_the_python_api(folder: Path) -> None:
 
 @pytest.mark.parametrize("case", load_cases(), ids=lambda c: c.name)
 def test_matches_that_are_written_as_they_come_are_in_order_of_end_time(case: Case) -> None:
-    replay = FRONTS["spaseq"].replay(load(case.query), case.kb, Options(origin=case.start))
+    replay = language_named("spaseq").replay(load(case.query), case.kb, Options(origin=case.start))
     for name, events in case.streams.items():
         replay.attach(name, events)
     times = [time for batch in replay.batches() for time in batch.time.tolist()]

@@ -50,7 +50,7 @@ def test_version_and_help_of_every_command() -> None:
         assert oxiseq(name, "--help").exit_code == 0
 
 
-@pytest.mark.parametrize("missing", ["flask", "werkzeug", "waitress"])
+@pytest.mark.parametrize("missing", ["flask", "werkzeug", "uvicorn", "a2wsgi"])
 def test_serve_without_its_extra_says_what_to_install(missing: str) -> None:
     result = process("serve", code=f"import sys; sys.modules[{missing!r}] = None; {MAIN}")
     assert result.returncode == 1

@@ -31,7 +31,7 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.options import Options
 
 E = "http://e/"
@@ -156,7 +156,7 @@ class Drill:
 
     def compiled(self, text: str, language: str, options: Options) -> AloneRun:
         query = load(text, language)
-        run = front_of(query).compile(query, self.terms, self.kb, options)[0]
+        run = language_for(query).compile(query, self.terms, self.kb, options)[0]
         assert isinstance(run, AloneRun)
         return run
 
@@ -434,7 +434,7 @@ def test_a_punctuation_is_no_instant_at_which_rows_go() -> None:
     terms, kb = TermDictionary(), StoreKb(Store())
     window = "FROM NAMED WINDOW :w ON :s [RANGE PT0.00001S] WHERE { WINDOW :w { ?h :a ?v } }"
     query = load(f"PREFIX : <{E}> REGISTER DSTREAM :q AS SELECT ?h {window}", "rspql")
-    run = front_of(query).compile(query, terms, kb, Options())[0]
+    run = language_for(query).compile(query, terms, kb, Options())[0]
     runs = Runs(terms)
     runs.add(run, shares=False)
     found = []
@@ -444,3 +444,18 @@ def test_a_punctuation_is_no_instant_at_which_rows_go() -> None:
         if time == 1:
             runs.punctuate(STREAMS[0], 100)
     assert [match.time.tolist() for match in found] == [[200]]
+
+
+def test_a_complex_event_query_sleeps_until_its_last_type_comes() -> None:
+    """Events of its first type wait for it, and make matches when one of its last type comes."""
+    terms = TermDictionary()
+    runs = Runs(terms)
+    query = load(f"VOCAB <{E}> SELECT * FROM s WHERE (A AS x ; B AS y) WITHIN 100 EVENTS", "ceql")
+    run = language_for(query).compile(query, terms, StoreKb(Store()), Options())[0]
+    runs.add(run)
+    asleep, found = [], []
+    for time, name in enumerate("AZAAAAB"):
+        batch = encode_events([(time, [Triple(iri("h"), NamedNode(RDF + "type"), iri(name))])], terms)
+        found += [len(each) for outcome in runs.push(STREAMS[0], batch) for each in outcome.matches]
+        asleep.append(runs._apart.behind)
+    assert (asleep[2:], found) == ([1, 1, 1, 1, 0], [5])

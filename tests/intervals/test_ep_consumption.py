@@ -91,6 +91,10 @@ LEFT = [
     "{ { ?s :p ?a OPTIONAL { ?s :r ?w } MINUS { ?s :u ?w } } SEQ { ?s :q ?b } } SEQ { ?s :t ?c }",
     "{ { ?s :p ?a OPTIONAL { ?s :r ?w } FILTER NOT EXISTS { ?w :u ?v } } SEQ { ?s :q ?b } } SEQ { ?s :t ?c }",
     "{ { ?s :p ?a OPTIONAL { ?s :r ?w } FILTER(getDURATION() < 3) } SEQ { ?s :q ?b } } SEQ { ?s :t ?c }",
+    "{ { ?s :p ?a OPTIONAL { ?s :r ?w OPTIONAL { ?s :u ?v } FILTER(!BOUND(?v)) } } SEQ { ?s :q ?b } }",
+    "?s :p ?a OPTIONAL { ?s :q ?b OPTIONAL { ?s :r ?w OPTIONAL { ?s :u ?v } FILTER(!BOUND(?v)) } FILTER(!BOUND(?w)) }",
+    "{ { ?s :p ?a OPTIONAL { ?s :r ?w } OPTIONAL { ?s :u ?v } } SEQ { ?s :q ?b } } SEQ { ?s :t ?c }",
+    "{ { { ?s :p ?a OPTIONAL { ?s :r ?w } } UNION { ?s :t ?a } } SEQ { ?s :q ?b } }",
 ]
 
 
@@ -106,6 +110,29 @@ def test_rows_are_left_alone_by_every_operator(where: str, consume: str) -> None
         events = [(n, n, every[n : n + together]) for n in range(0, len(every), together)]
         for size in (1, 100):
             assert engine_bag(query, events, size=size) == reference_bag(query, events)
+
+
+def test_a_partner_that_the_knowledge_base_states_is_never_used_up() -> None:
+    where, kb = "{ ?x :in ?c OPTIONAL { ?x :r ?w } } SEQ { ?x :p ?y }", "<http://e/x> <http://e/r> <http://e/w> ."
+    assert answers(where, "x r v; x in a; x p b; x in a; x p b", "RECENT") == [(1, 3), (4, 5)]
+    assert answers(where, "x r v; x in a; x p b; x in a; x p b", "RECENT", kb=kb) == [(1, 3), (2, 3), (4, 5)]
+    stated = f"{kb}\n<http://e/x> <http://e/in> <http://e/a> ."
+    assert answers("{ ?x :in ?c OPTIONAL { ?x :r ?w } } ?x :p ?y", "x p b; x p c", "RECENT", kb=stated) == [
+        (1, 1), (2, 2),
+    ]  # fmt: skip
+
+
+def test_many_instants_are_worked_through_at_a_time_and_what_is_used_up_is_not_kept() -> None:
+    query = read(parse(f"{P} SELECT * {{ ?x :p ?y OPTIONAL {{ ?x :r ?w }} }} CONSUME RECENT", "epsparql"))
+    assert query is not None
+    x, p, r = (NamedNode(f"http://e/{n}") for n in "xpr")
+    every = [Triple(x, p if n % 3 else r, NamedNode(f"http://e/{n}")) for n in range(3000)]
+    engine = Engine(query)
+    assert not engine.run.plan.one_by_one
+    found = engine.push([(n, n, [triple]) for n, triple in enumerate(every)])
+    assert sum(map(len, found)) == 1999
+    engine.run.collect()
+    assert engine.run.records < 100
 
 
 SEEN = [

@@ -24,7 +24,7 @@ from oxiseq.journal import (
     pack_matches,
     unpack_matches,
 )
-from oxiseq.languages.registry import FRONTS
+from oxiseq.languages.registry import language_named
 from oxiseq.options import Options
 
 E = "http://e/"
@@ -110,7 +110,7 @@ def test_rows_and_events_are_read_without_a_dictionary() -> None:
 def test_the_heading_of_a_query_names_its_gpms_and_streams(journal: Journal) -> None:
     text = f"""SELECT ?x FROM STREAM S <{STREAM}> WHERE {{ SEQ(A; B+)
         DEFINE GPM A ON S {{ ?x <{E}p> ?y }} DEFINE GPM B ON S {{ ?x <{E}q> ?z }} }}"""
-    replay = FRONTS["spaseq"].replay(load(text), None, Options())
+    replay = language_named("spaseq").replay(load(text), None, Options())
     given = [(1, f"<{E}a> <{E}p> 1 ."), (2, f"<{E}a> <{E}q> 1 ."), (3, f"<{E}a> <{E}q> 2 .")]
     replay.attach("S", given)
     batches = list(replay.batches())

@@ -131,13 +131,14 @@ def test_a_push_is_stored_once_however_often_it_is_made(server: ServeProcess, tm
 
 
 def test_watching_goes_on_behind_the_last_match_after_a_kill(server: ServeProcess, tmp_path: Path) -> None:
-    url = server.address
+    url, headers = server.address, {"authorization": f"Bearer {TOKEN}"}
     oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
     command = [sys.executable, "-m", "oxiseq", "watch", "paid", "--limit", "39", "--url", url]
     environment = {**os.environ, "OXISEQ_TOKEN": TOKEN}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as watch:
         assert watch.stdout is not None and watch.stderr is not None
-        time.sleep(3)  # it listens, or will: it takes the cursor first, and misses nothing
+        while "oxiseq_subscribers 1.0" not in httpx.get(f"{url}/metrics", headers=headers).text:
+            time.sleep(0.05)
         oxiseq("push", STREAM, write(tmp_path, "first.nq", events(0, 20)), url=url)
         found = [json.loads(watch.stdout.readline())]
         server.kill()

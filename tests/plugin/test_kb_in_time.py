@@ -23,7 +23,7 @@ from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.options import Options
 
 E: Final = "http://e/"
@@ -164,7 +164,7 @@ class Life:
 
     def __init__(self, language: str, text: str, lateness: int) -> None:
         self.query = load(text, language)
-        self.front = front_of(self.query)
+        self.front = language_for(self.query)
         self.options = Options(lateness=lateness)
         self.store = Store()
         self.set("a", {1})

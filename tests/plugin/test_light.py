@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 HEAVY = ("numba", "numpy", "pyoxigraph", "pyarrow", "rdflib", "pandas", "rich", "lark", "click")
 WITHOUT_EXTRAS = """
 import sys
-for name in ("pyarrow", "pandas", "rdflib", "pyjelly", "pyspark", "httpx", "flask", "waitress", "bokeh_sampledata"):
+for name in ("pyarrow", "pandas", "rdflib", "pyjelly", "pyspark", "httpx", "flask", "uvicorn", "bokeh_sampledata"):
     sys.modules[name] = None
 """
 QUERY = """

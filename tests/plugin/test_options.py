@@ -20,6 +20,7 @@ from test_query import QUERIES, S, streams
 import oxiseq
 from oxiseq.cli import main
 from oxiseq.grammar import LANGUAGES
+from oxiseq.grammar.languages import ours
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.api.openapi import SCHEMAS
@@ -236,7 +237,7 @@ def test_so_does_http(language: str, client: FlaskClient) -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_no_value_is_refused_alike(name: str, client: FlaskClient, tmp_path: Path) -> None:
     option = OPTIONS[name]
-    language = option.languages[0] if option.languages else "spaseq"
+    language = next((each.name for each in ours() if name in each.options), "spaseq")
     body = {"text": QUERIES[language], "language": language, name: WRONG[name]}
     answer = client.put("/queries/q", json=body)
     assert answer.status_code == 400 and answer.json is not None and name in answer.json["detail"]

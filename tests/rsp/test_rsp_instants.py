@@ -19,7 +19,7 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, Store, Triple, parse
 from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.rsp.items import WindowRange
+from oxiseq.engine.rsp.items import Content, Items, WindowRange
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.rsp.schedule import Rhythm, Schedule, Stretches
 from oxiseq.engine.run import rsp as rsp_module
@@ -151,6 +151,36 @@ def test_bounds_of_windows_are_exact(times: list[int], size: int, slide: int, fl
     starts = [(end if floored else -(-time // slide) * slide) - size for time, end in zip(times, ends, strict=True)]
     assert [int(x) for x in low] == [max(start, -4) for start in starts]
     assert [int(x) for x in high] == [min(end, time, 8) for end, time in zip(ends, times, strict=True)]
+
+
+NEAR = st.integers(-12, 30)
+OPERATORS = st.one_of(
+    st.builds(RangeWindow, st.sampled_from([1, 2, 5, 2**63, 2**70]), st.sampled_from([1, 3, 2**65])),
+    st.builds(RangeWindow, st.sampled_from([1, 2, 5]), st.sampled_from([1, 3]), st.just(True)),
+    st.builds(LandmarkWindow, NEAR),
+    NEAR.flatmap(lambda start: st.builds(IntervalWindow, st.just(start), st.integers(start, 35))),
+)
+
+
+@given(
+    st.lists(NEAR, min_size=1, max_size=12).map(sorted), st.lists(OPERATORS, min_size=1, max_size=2), st.booleans(),
+)  # fmt: skip
+def test_a_window_goes_through_instants_one_by_one_as_through_all_at_once(
+    times: list[int], operators: list[Any], floored: bool
+) -> None:
+    if len({isinstance(o, RangeWindow) and o.events for o in operators}) > 1:
+        return  # numbers of events and times are not mixed
+    window, every, single = WindowRange(tuple(operators), floored), Items(False), Items(False)
+    batch = encode_events([(time, graph("a p 1")) for time in times], TermDictionary())
+    every.add(batch)
+    instants = np.unique(batch.time)
+    starts, stops = Content(0, window).through(every, instants)
+    one = Content(0, window)
+    for number, now in enumerate(instants):
+        for i in np.flatnonzero(batch.time == now).tolist():
+            single.add(batch.slice(i, i + 1))
+        start, stop = one.through(single, np.array([now]))
+        assert (start.tolist(), stop.tolist()) == ([starts[number]], [stops[number]])
 
 
 # --- windows that have ended ---------------------------------------------------------------------------

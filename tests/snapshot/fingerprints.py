@@ -17,9 +17,8 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
-from oxiseq.grammar.languages import LANGUAGES, language_of
-from oxiseq.languages.registry import front_of
+from oxiseq.grammar import LANGUAGES, language_of, load
+from oxiseq.languages.registry import language_for
 from oxiseq.options import Options
 
 TESTS = Path(__file__).parents[1]
@@ -51,7 +50,7 @@ def compiled(language: str, text: str, rules: tuple[str, ...]) -> str:
     try:
         query = load(text, language)
         options = Options(rules=rules, reads=("http://example.org/S",))
-        run, _ = front_of(query).compile(query, TermDictionary(), StoreKb(Store()), options)
+        run, _ = language_for(query).compile(query, TermDictionary(), StoreKb(Store()), options)
     except OxiseqError as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return fingerprint(run.plan)

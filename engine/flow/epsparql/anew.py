@@ -1,5 +1,4 @@
-"""What is kept, made anew: when the past is another by now, since the knowledge base has changed or since triples are
-used up that optional parts were made of.
+"""What is kept, made anew: when the past is another by now, since the knowledge base has changed.
 
 Where it stands: a plan in the making → **which facts it must keep, for how long** → plan. All facts that what is kept
 was made of are worked through again (standing.py).
@@ -28,15 +27,6 @@ class Leaf:
     place: int
     fact: tuple[FactPart, FactPart, FactPart]
     seen: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Partners:
-    """Pairs of rows and their optional partners. own, others: where in pairs stands which triples each is made of."""
-
-    place: int
-    own: tuple[int, ...]
-    others: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ source of their own, which is fed then.
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
 
 from pyoxigraph import Literal, NamedNode, Variable
 
@@ -36,7 +35,9 @@ from oxiseq.engine.flow.epsparql.algebra import (
     UnionPlan,
     is_timeless,
 )
-from oxiseq.engine.flow.epsparql.anew import Leaf, Memory, Partners, limit_of, needs
+from oxiseq.engine.flow.epsparql.anew import Leaf, Memory, limit_of, needs
+from oxiseq.engine.flow.epsparql.guards import Guards, Kept
+from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, Low, Rel, SolutionColumn, lifetime
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
 from oxiseq.engine.flow.epsparql.times import NUMBER as AS_NUMBER
 from oxiseq.engine.flow.epsparql.times import has_time, length_of, prepared
@@ -44,47 +45,18 @@ from oxiseq.engine.flow.rewriting import placed, replaced
 from oxiseq.grammar.algebra import Call, Expression, MatchFunction, TimeOp
 from oxiseq.grammar.scope import subexpressions
 
-INTERVAL: Final = 4
-"""Columns of an interval, the first of each row."""
 NOW, PAST, SEEN = "triples", "triples of instants that are over", "triples that are used up"
 """Sources: (interval, subject, predicate, object), and two columns that say which triple it was."""
-
-
-@dataclass(frozen=True, slots=True)
-class Low:
-    """The lower half of what says which triple it was; the upper half, which tells its instant, is the column."""
-
-    use: Hidden
-
-
-SolutionColumn: TypeAlias = Column | Low
-
-
-@dataclass(frozen=True, slots=True)
-class Rel:
-    """An operator, and its columns behind the interval. timed: whether all rows have a time; longest: what none of them
-    outlasts; mixed: whether it hangs on the knowledge base, or on what is used up, which rows with a time there are."""
-
-    node: int
-    columns: tuple[SolutionColumn, ...]
-    certain: frozenset[Column]
-    timed: bool = False
-    longest: int = NEVER
-    mixed: bool = False
-
-    def places(self, columns: Iterable[SolutionColumn]) -> tuple[int, ...]:
-        """Where columns stand."""
-        return tuple(INTERVAL + self.columns.index(c) for c in columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
     """A plan, and what feeds it: facts, which it takes once each. now, past, seen: the places of its sources, None: it
     has none; timeless: those of rows without a time, and which; roots: the answers of each pattern; columns: those of
-    its solutions; used: arrangements, and where in their rows stands which triples these are made of.
+    its solutions; kept: what is made of triples that may be used up: first, by number, what is kept behind guards.
 
     If what is kept may have to be made anew: leaves: where all facts are found that it was made of; memories: what has
-    happened besides; partners: rows with their optional partners."""
+    happened besides."""
 
     plan: p.FlowPlan
     now: int | None
@@ -93,10 +65,9 @@ class Lowered:
     timeless: tuple[tuple[int, TimelessPlan], ...]
     roots: tuple[int, ...]
     columns: tuple[tuple[SolutionColumn, ...], ...]
-    used: tuple[tuple[int, tuple[int, ...]], ...]
+    kept: tuple[Kept, ...]
     leaves: tuple[Leaf, ...]
     memories: tuple[Memory, ...]
-    partners: tuple[Partners, ...]
 
 
 def lowered(patterns: Sequence[Answered], distinct: bool = False, recursive: bool = False) -> Lowered:
@@ -138,14 +109,14 @@ class _Lowering:
         self._telling, self._recursive = telling, recursive
         self._sources: dict[str, int] = {}
         self._timeless: list[tuple[int, TimelessPlan]] = []
-        self._used: dict[int, tuple[int, ...]] = {}
+        self._kept: dict[int, Kept] = {}
+        """What is made of triples, but for what is kept behind guards."""
         self._leaves: dict[int, tuple[TriplePlan, Rel]] = {}
         self._anew = False
         """Whether what is kept may have to be made anew."""
         self._asked: set[int] = set()
         """Pairs of which it counts that they are there, however long they last."""
-        self._partners: list[tuple[int, Partners]] = []
-        """The rows that are alone, and what tells when others become so."""
+        self._guards = Guards(self.sheet)
         self._memories: list[Memory] = []
         self._looks_back = False
         """Whether it looks for what has happened at any time."""
@@ -160,24 +131,25 @@ class _Lowering:
 
     def finished(self, roots: Sequence[int], columns: Sequence[tuple[SolutionColumn, ...]]) -> Lowered:
         """The plan."""
-        leaves, partners = self.made_anew() if self._anew else ([], [])
+        guards = self._guards.kept(self._asked, self._remembered)
+        leaves = self.made_anew() if self._anew else []
+        used = (*guards, *self._kept.values())
         sources = [self._sources.get(name) for name in (NOW, PAST, SEEN)]
         looked = [place for place in sources if place is not None]
         looked += [place for place, _ in self._timeless]
-        looked += [leaf.place for leaf in leaves] + [each.place for each in partners]
+        looked += [leaf.place for leaf in leaves] + [each.place for each in used]
         looked += [place for each in self._memories for place in (each.place, each.source)]
-        also = (*roots[1:], *looked, *self._used)
+        also = (*roots[1:], *looked)
         plan = self.sheet.plan(roots[0], also)
         names = dict(zip(also, plan.also, strict=True)) | {roots[0]: plan.root}
         now, past, seen = (None if place is None else names[place] for place in sources)
         timeless = tuple((names[place], each) for place, each in self._timeless)
-        used = tuple((names[place], columns) for place, columns in self._used.items())
         places = tuple(names[root] for root in roots)
-        kept = tuple(replace(leaf, place=names[leaf.place]) for leaf in leaves)
-        paired = tuple(replace(each, place=names[each.place]) for each in partners)
+        kept = tuple(replace(each, place=names[each.place]) for each in used)
+        anew = tuple(replace(leaf, place=names[leaf.place]) for leaf in leaves)
         memories = tuple(Memory(names[each.place], names[each.source]) for each in self._memories)
         return Lowered(
-            plan, now, past, seen, timeless, places, tuple(columns), used, kept, memories, paired,
+            plan, now, past, seen, timeless, places, tuple(columns), kept, anew, memories,
         )  # fmt: skip
 
     # --- what is kept, made anew ----------------------------------------------------------------------
@@ -186,18 +158,11 @@ class _Lowering:
         """Rows are kept for so long: may they have to be made anew?"""
         self._anew |= rel.mixed and limit != 0
 
-    def made_anew(self) -> tuple[list[Leaf], list[Partners]]:
-        """Facts for as long as anything is kept that is made of them, and rows with their partners as long as they
-        count."""
+    def made_anew(self) -> list[Leaf]:
+        """Facts for as long as anything is kept that is made of them."""
         needed = needs(self.sheet, self._asked, self._remembered)
         leaves = [self.leaf(*each, needed) for each in self._leaves.values()]
-        partners = []
-        for alone, each in self._partners:
-            if alone in needed:
-                place = self.sheet.add(p.Arrange(each.place, (), (), _lifetime(limit_of(needed[alone])), coming=True))
-                self._used[place] = (*each.own, *each.others)
-                partners.append(replace(each, place=place))
-        return [leaf for leaf in leaves if leaf is not None], partners
+        return [leaf for leaf in leaves if leaf is not None]
 
     def leaf(self, plan: TriplePlan, rel: Rel, needed: Mapping[int, int]) -> Leaf | None:
         """The triples of a pattern, arranged in some way, for as long as they are needed."""
@@ -288,7 +253,7 @@ class _Lowering:
         given = self._sources.get(name)
         if given is None:
             given = self.source(p.Given(name, INTERVAL + 3, tuple(range(INTERVAL))))
-        return self.sheet.add(p.Once(given, self._telling))
+        return self.sheet.add(p.Once(given, "TIMED" if self._telling else ""))
 
     def source(self, form: p.Given) -> int:
         """What comes from outside."""
@@ -313,9 +278,9 @@ class _Lowering:
         timed, mixed = all(rel.timed for rel in marked), any(rel.mixed for rel in marked)
         return Rel(node, columns, plan.certain, timed, mixed=mixed)
 
-    def picked(self, rel: Rel, columns: Iterable[SolutionColumn]) -> int:
-        """Other columns behind the interval; those that it has not are unbound."""
-        places = (rel.places([c]) if c in rel.columns else () for c in columns)
+    def picked(self, rel: Rel, columns: Iterable[SolutionColumn], but: Collection[SolutionColumn] = ()) -> int:
+        """Other columns behind the interval; those that it has not, and those of `but`, are unbound."""
+        places = (rel.places([c]) if c in rel.columns and c not in but else () for c in columns)
         return self.sheet.pick(rel.node, (*((i,) for i in range(INTERVAL)), *places))
 
     def project(self, plan: ProjectPlan) -> Rel:
@@ -332,6 +297,8 @@ class _Lowering:
             if isinstance(column, Hidden) and isinstance(name, Hidden) and Low(column) in rel.columns:
                 columns.append(Low(column))
                 wanted.append(Low(name))
+        guards = [c for c in rel.columns if isinstance(c, Guard)]
+        columns, wanted = [*columns, *guards], [*wanted, *guards]
         made = Rel(self.picked(rel, columns), tuple(wanted), plan.certain, rel.timed, mixed=rel.mixed)
         return self.once(made) if plan.distinct else made
 
@@ -392,9 +359,9 @@ class _Lowering:
     def arranged(self, rel: Rel, key: tuple[int, ...], loose: tuple[int, ...], limit: int | None) -> int:
         """Rows kept to be found. limit: for how long; 0: an instant."""
         self.keep_for(rel, limit)
-        place = self.sheet.add(p.Arrange(rel.node, key, loose, _lifetime(limit), coming=True))
-        if used := _lows(rel):
-            self._used[place] = used
+        place = self.sheet.add(p.Arrange(rel.node, key, loose, lifetime(limit), coming=True))
+        if rel.uses:
+            self._kept[place] = Kept(place, rel.uses)
         return place
 
     def covered(self, pairs: int, first: Rel, second: Rel, limit: int | None) -> Rel:
@@ -422,6 +389,9 @@ class _Lowering:
         other = self.of_past(plan.other) if plan.late else self.of(plan.other)
         if plan.op is not None:
             main, other = self.timed(main), self.timed(other)
+        guard: tuple[Guard, ...] = ()
+        if other.uses:
+            main, guard = self._guards.on(main)
         limit = limit_of(plan.limit)
         sides = _Sides(main, other)
         key_main, key_other = sides.key_left, sides.key_right
@@ -431,21 +401,25 @@ class _Lowering:
         kept = self.arranged(other, key_other, sides.loose_right, 0 if plan.op is TimeOp.EQUALSOPTIONAL else limit)
         order: typing.Literal["BEFORE", "BY"] = "BEFORE" if plan.op is TimeOp.OPTIONALSEQ else "BY"
         look = p.Look(main.node, kept, key_main, sides.loose_left, order, "PAIRS", limit)
+        mixed = _is_mixed(main, other)
         joined = (*main.columns, *(c for c in other.columns if c not in main.columns))
-        others = _lows(other, INTERVAL + len(main.columns))
-        mixed = _is_mixed(main, other) or bool(others)
         paired = self.sheet.add(look)
         if plan.conditions or plan.tests:
             met = self.passing(paired, main, other, limit, plan.conditions, plan.tests)
-            alone = self.look_among(main, met.parts, "WITHOUT")
-            together, mixed = self.picked(met.rel, joined), mixed or met.rel.mixed
+            pairs, whole = met.rel, met.own
+            together, mixed = self.picked(pairs, joined, guard), mixed or pairs.mixed
+            alone = main.node if guard else self.look_among(main, self.parts_of(met), "WITHOUT")
         else:
-            alone = self.sheet.add(replace(look, what="WITHOUT"))
+            whole = tuple(range(INTERVAL))
+            alone = main.node if guard else self.sheet.add(replace(look, what="WITHOUT"))
+            pairs = Rel(paired, (*main.columns, *(self.hide() for _ in whole), *other.columns), main.certain)
             limit = limit_of(min(plan.limit, plan.longest))
-            pairs = self.sheet.add(replace(look, limit=limit))
-            together = self.sheet.add(p.Cover(pairs, 0, INTERVAL + len(main.columns), _joined(main, other), limit))
-        if others:
-            self._partners.append((alone, Partners(paired, _lows(main), others)))
+            places = _joined(main, other, guard)
+            found = self.sheet.add(replace(look, limit=limit))
+            together = self.sheet.add(p.Cover(found, 0, INTERVAL + len(main.columns), places, limit))
+        if guard:
+            self._asked.add(paired)
+            self._guards.keep(guard, main, pairs, whole[:INTERVAL], other)
         both = p.Union((together, self.picked(replace(main, node=alone), joined)))
         return self.once(Rel(self.sheet.add(both), joined, main.certain, main.timed, mixed=mixed))
 
@@ -465,7 +439,11 @@ class _Lowering:
         rel = self.filtered(paired, conditions)
         for test in tests:
             rel = self.tested(rel, test)
-        return _Met(rel, self.sheet.pick(rel.node, tuple((i,) for i in rel.places(own))))
+        return _Met(rel, rel.places(own))
+
+    def parts_of(self, met: _Met) -> int:
+        """The left rows that others are made of."""
+        return self.sheet.pick(met.rel.node, tuple((i,) for i in met.own))
 
     def hide(self) -> Hidden:
         """A column that nothing else is."""
@@ -488,7 +466,7 @@ class _Lowering:
         kept = self.arranged(other, sides.key_right, sides.loose_right, limit)
         look = p.Look(main.node, kept, sides.key_left, sides.loose_left, "BY", "PAIRS", limit)
         met = self.passing(self.sheet.add(look), main, other, limit, test.conditions, test.tests)
-        node = self.look_among(main, met.parts, "WITH" if test.wanted else "WITHOUT")
+        node = self.look_among(main, self.parts_of(met), "WITH" if test.wanted else "WITHOUT")
         return replace(main, node=node, mixed=met.rel.mixed)
 
     def minus(self, plan: MinusPlan) -> Rel:
@@ -608,10 +586,10 @@ class _Lowering:
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """Joined rows, and the left rows that they are made of."""
+    """Joined rows. own: where in them stand the left rows that they are made of."""
 
     rel: Rel
-    parts: int
+    own: tuple[int, ...]
 
 
 class _Sides:
@@ -625,28 +603,20 @@ class _Sides:
         self.loose_left, self.loose_right = left.places(loose), right.places(loose)
 
 
-def _joined(first: Rel, second: Rel) -> tuple[tuple[int, ...], ...]:
-    """Where the columns of joined rows come from, those of the first before those of the second."""
+def _joined(first: Rel, second: Rel, but: Collection[SolutionColumn] = ()) -> tuple[tuple[int, ...], ...]:
+    """Where the columns of joined rows come from, those of the first before those of the second; those of `but` from
+    nowhere."""
     width = INTERVAL + len(first.columns)
     places: list[tuple[int, ...]] = []
     for i, c in enumerate(first.columns, INTERVAL):
         shared = c in second.columns and c not in first.certain
-        places.append((i, width + second.places([c])[0]) if shared else (i,))
+        places.append((i, width + second.places([c])[0]) if shared else () if c in but else (i,))
     return (*places, *((width + second.places([c])[0],) for c in second.columns if c not in first.columns))
 
 
 def _is_mixed(first: Rel, second: Rel) -> bool:
     """Whether the knowledge base counts for what is made of two."""
     return first.mixed or second.mixed or not (first.timed and second.timed)
-
-
-def _lows(rel: Rel, before: int = 0) -> tuple[int, ...]:
-    """Where in rows of a relation, so many columns behind the first, stands which triples they are made of."""
-    return tuple(before + i for i, c in enumerate(rel.columns, INTERVAL) if isinstance(c, Low))
-
-
-def _lifetime(limit: int | None) -> p.Lifetime | None:
-    return None if limit is None else p.Lifetime(0, limit)
 
 
 def _bound(place: int) -> Expression:

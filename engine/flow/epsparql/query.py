@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.flow.epsparql.algebra import Answered, OptionalPlan, Plan, TimelessPlan, TriplePlan, everything
+from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TimelessPlan, TriplePlan, everything
 from oxiseq.engine.flow.epsparql.compile import compile_pattern
 from oxiseq.grammar.algebra import Ask, Construct, Select, TriplePattern
 from oxiseq.grammar.checking.epsparql import check_use
@@ -61,19 +61,10 @@ class IntervalPlan:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether instants are worked through one by one: to the rules' fixpoint, because answers use up triples that
-        others may have to do without, and so that the blank nodes that rules make come in an order that the history
-        alone fixes."""
-        if self.does_without:
-            return True
+        """Whether instants are worked through one by one: to the rules' fixpoint, and so that the blank nodes that
+        rules make come in an order that the history alone fixes."""
         made = (t for rule in self.rules if isinstance(rule.form, Construct) for t in rule.form.template)
         return self.recursive or any(isinstance(part, BlankNode) for t in made for part in (t.subject, t.object))
-
-    @property
-    def does_without(self) -> bool:
-        """Whether there are other answers where triples are used up, not just fewer: with an optional part missing."""
-        optional = (plan.other for plan in everything(self.answered.plan) if isinstance(plan, OptionalPlan))
-        return any(isinstance(p, TriplePlan) and p.use is not None for part in optional for p in everything(part))
 
     @property
     def plans(self) -> tuple[Plan, ...]:

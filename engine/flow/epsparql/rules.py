@@ -13,8 +13,9 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.algebra import Answered
 from oxiseq.engine.flow.epsparql.facts import FACT, facts_of, rows_of
-from oxiseq.engine.flow.epsparql.lowering import INTERVAL, lowered
+from oxiseq.engine.flow.epsparql.lowering import lowered
 from oxiseq.engine.flow.epsparql.order import in_order
+from oxiseq.engine.flow.epsparql.relations import INTERVAL
 from oxiseq.engine.flow.epsparql.rows import Column
 from oxiseq.engine.flow.epsparql.standing import Standing
 from oxiseq.engine.flow.nodes.linear import Union

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TimelessPlan, TriplePlan, everything
-from oxiseq.engine.flow.epsparql.anew import Leaf, Partners
+from oxiseq.engine.flow.epsparql.anew import Leaf
 from oxiseq.engine.flow.epsparql.knowledge import Knowledge
-from oxiseq.engine.flow.epsparql.lowering import INTERVAL, Low, Lowered, lowered, lowered_choice
+from oxiseq.engine.flow.epsparql.lowering import Lowered, lowered, lowered_choice
+from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, Low
 from oxiseq.engine.flow.epsparql.using import Uses
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.nodes.arrange import Arrange
@@ -120,6 +121,10 @@ class Standing:
         assert isinstance(node, Arrange)
         return node
 
+    def addresses(self, places: Iterable[int]) -> list[int]:
+        """Of arrangements, for kernels."""
+        return [self._kept(place).address for place in places]
+
     def _again(self, past: _Past, tick: int) -> int:
         """Work through instants that are over; nobody is told. The tick behind them."""
         for instants, told in past.pieces():
@@ -149,24 +154,6 @@ class Standing:
         """Of all rows those that are chosen."""
         for node in self.flow.nodes:
             node.keep(chosen)
-
-    def drop_used(self, uses: Uses, tick: int) -> int:
-        """Let go of what is made of used triples; where a row has to do without its partner by that, what is kept is
-        made anew. tick: of the next instant; the tick from which on it goes on."""
-        alone = any(self._is_left(each, uses) for each in self._lowered.partners)
-        for place, lows in self._lowered.used:
-            self.flow.nodes[place].keep(lambda rows, lows=lows: uses.free(rows, lows))  # type: ignore[misc]
-        past = self._past() if alone else None
-        if past is None:
-            return tick
-        self.keep(lambda rows: ~_is_timed(rows))
-        return self._again(past, tick)
-
-    def _is_left(self, each: Partners, uses: Uses) -> bool:
-        """Whether some row that is made of no used triple has a partner that is."""
-        rows = self._kept(each.place).kept[0]
-        rows = rows[uses.free(rows, each.own)]
-        return not uses.free(rows, each.others).all()
 
 
 class _Past(NamedTuple):
@@ -223,9 +210,9 @@ class Query:
         if answered.uses is not None:
             columns = made.columns[0]
             unseen = answered.uses.unseen
-            seen = [i for i, c in enumerate(columns) if not isinstance(c, Low) and c not in unseen]
+            seen = [i for i, c in enumerate(columns) if not isinstance(c, Low | Guard) and c not in unseen]
             self._seen = [*range(INTERVAL), *(INTERVAL + i for i in seen)]
-            self._uses = Uses(answered.uses, columns)
+            self._uses = Uses(answered.uses, columns, made.kept, self.standing.addresses([k.place for k in made.kept]))
             self._shown = Standing(lowered_choice(answered, distinct, [columns[i] for i in seen]), [], terms)
             self._none = Buffer(self._shown.root().width)
 
@@ -246,11 +233,8 @@ class Query:
         self._shown.step(since, tick)
         return self._shown.root()
 
-    def tidy(self, tick: int, *, now: bool = False) -> int:
-        """Let go of what is made of used triples, if there is much of it, or `now`. tick: of the next instant; the tick
-        from which on it goes on."""
+    def tidy(self, *, now: bool = False) -> None:
+        """Let go of what is made of used triples, if there is much of it, or `now`."""
         uses = self._uses
         if uses is not None and len(uses) and (now or uses.many(self.standing.flow.records)):
-            tick = self.standing.drop_used(uses, tick)
-            uses.clear()
-        return tick
+            uses.drop()

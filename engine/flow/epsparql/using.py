@@ -12,21 +12,28 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.flow.delta import Buffer, Delta, Ids
+from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.algebra import UsePlan
-from oxiseq.engine.flow.epsparql.lowering import INTERVAL, SolutionColumn
+from oxiseq.engine.flow.epsparql.guards import Kept
+from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, SolutionColumn
 from oxiseq.engine.kernels.flow import choosing as k
+from oxiseq.engine.kernels.flow import using as u
+from oxiseq.engine.kernels.flow.arrangement import ROW
 from oxiseq.engine.kernels.flow.buffers import DONE
-from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable
 
 _FEW: Final = 64
 """Used triples that are not worth looking for."""
+_KEPT_ROOM: Final = 1 << 12
+"""Room for used triples that stays when there are none."""
 
 
 class Uses:
-    """The policy of one query. columns: those of its solutions."""
+    """The policy of one query. columns: those of its solutions; kept, addresses: the arrangements."""
 
-    def __init__(self, plan: UsePlan, columns: Sequence[SolutionColumn]) -> None:
+    def __init__(
+        self, plan: UsePlan, columns: Sequence[SolutionColumn], kept: Sequence[Kept], addresses: Sequence[int]
+    ) -> None:
         place = {column: INTERVAL + i for i, column in enumerate(columns)}
         begin, parts = [0], list[int]()
         for choice in plan.choices:
@@ -39,9 +46,11 @@ class Uses:
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.RECENT] = plan.recent
         self._memory = Replaceable(k.Choosing(
-            scalars, np.array(uses, np.int64), np.array(begin, np.int64), np.array(parts, np.int64),
-            np.zeros(_FEW, np.int64), *_by_row(1),
+            scalars, np.array(begin, np.int64), np.array(parts, np.int64), np.zeros(_FEW, np.int64), *_by_row(1),
         ))  # fmt: skip
+        inside = [(place[c], c.number) for c in columns if isinstance(c, Guard) and not c.low]
+        self._form, self._kept = _Rows(uses, inside), _Arranged(kept, addresses)
+        self._addresses = self._memory.address, self._form.address, self._kept.address
 
     def told(self, solutions: Buffer) -> Delta:
         """Those of the solutions of some instants that are told; what they are made of is used."""
@@ -50,15 +59,16 @@ class Uses:
         if count > len(memory.kept):
             kept, ends, heads, best = _by_row(1 << count.bit_length())
             self._memory.set(memory._replace(kept=kept, ends=ends, heads=heads, best=best))
-        while k.choose(self._memory.address, solutions.address) != DONE:
+        while k.choose(*self._addresses, solutions.address) != DONE:
             self._more()
         return solutions.delta.take(self._memory.arrays.kept[:count] != 0)
 
     def _more(self) -> None:
         """Room for twice as many used triples."""
         memory = self._memory.arrays
-        self._memory.set(memory._replace(used=np.zeros(2 * len(memory.used), np.int64)))
-        k.fill_used(self._memory.address, memory.used)
+        used = np.zeros(2 * len(memory.used), np.int64)
+        u.fill_used(used, memory.used)
+        self._memory.set(memory._replace(used=used))
 
     def __len__(self) -> int:
         return int(self._memory.arrays.scalars[k.COUNT])
@@ -67,21 +77,41 @@ class Uses:
         """Whether what is made of them should leave what operators keep, which is so many rows."""
         return len(self) > _FEW + records // 8
 
-    def free(self, rows: Ids, lows: Sequence[int]) -> NDArray[np.bool_]:
-        """Which rows are made of no used triple; lows: where the lower halves of triples' numbers stand."""
-        used = self._memory.arrays.used
-        used = used[used != 0]
-        kept = np.ones(len(rows), np.bool_)
-        for low in lows:
-            numbers = rows[:, low - 1].astype(np.int64) << 32 | rows[:, low]
-            kept &= ~np.isin(numbers, used)
-        return kept
-
-    def clear(self) -> None:
-        """Nothing is made of used triples any more."""
+    def drop(self) -> None:
+        """What is made of them is no longer kept, so nothing is made of used triples any more."""
         memory = self._memory.arrays
+        u.drop_used(self._kept.address, memory.used)
         memory.scalars[k.COUNT] = 0
-        self._memory.set(memory._replace(used=np.zeros(_FEW, np.int64)))
+        if len(memory.used) > _KEPT_ROOM:
+            self._memory.set(memory._replace(used=np.zeros(_KEPT_ROOM, np.int64)))
+        else:
+            memory.used[:] = 0
+
+
+class _Rows:
+    """What rows are made of, for kernels. uses: where triples' numbers stand; guards: where, and which."""
+
+    def __init__(self, uses: Sequence[int], guards: Sequence[tuple[int, int]]) -> None:
+        self._guards = [
+            Pointers(u.Guard(np.array([place, place + 1]), np.array([number]))) for place, number in guards
+        ]
+        addresses = [guard.address for guard in self._guards]
+        self._memory = Pointers(u.Rows(np.array(uses, np.int64), np.array(addresses, np.int64)))
+        self.address = self._memory.address
+
+
+class _Arranged:
+    """Arrangements, for kernels."""
+
+    def __init__(self, kept: Sequence[Kept], addresses: Sequence[int]) -> None:
+        self._rows = [
+            _Rows([ROW + i for i in each.uses], [(ROW + i, number) for i, number in each.guards]) for each in kept
+        ]
+        self._memory = Pointers(u.Kept(
+            np.array(addresses, np.int64), np.array([rows.address for rows in self._rows], np.int64),
+            np.zeros((len(kept) + 1, u.LEVEL), np.int64),
+        ))  # fmt: skip
+        self.address = self._memory.address
 
 
 def _by_row(rows: int) -> list[NDArray[np.int64]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from oxiseq.engine.errors import LimitError
@@ -11,17 +13,18 @@ from oxiseq.engine.kernels.flow import merging as k
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 
-_MOST_NUMBERED = 1 << k.NUMBER_BITS
+_MOST_NUMBERED: Final = 1 << k.NUMBER_BITS
+_NUMBERED: Final = {"": 0, "TIMED": k.TIMED, "EVERY": k.EVERY}
 
 
 class Consolidate(KernelNode):
     """It keeps nothing between ticks. slots: of its hash table, to begin with; a power of two. once: of rows that only
-    come, each once; numbered: and its number, in two columns behind it."""
+    come, each once; numbered: which with a number, in two columns behind them (plan.Once)."""
 
-    def __init__(self, child: Buffer, slots: int = 16, *, once: bool = False, numbered: bool = False) -> None:
-        super().__init__(child.width + 2 * numbered, (child,))
+    def __init__(self, child: Buffer, slots: int = 16, *, once: bool = False, numbered: str = "") -> None:
+        super().__init__(child.width + 2 * bool(numbered), (child,))
         places = np.zeros(k.PLACES, np.int64)
-        places[k.FIRST], places[k.ONCE], places[k.NUMBERED] = -1, once, numbered
+        places[k.FIRST], places[k.ONCE], places[k.NUMBERED] = -1, once, _NUMBERED[numbered]
         self._memory = Replaceable(k.Cancelling(places, np.zeros(slots, SLOT)))
 
     def call(self) -> Call:
@@ -32,7 +35,7 @@ class Consolidate(KernelNode):
         memory, places = self._memory, self._memory.arrays.places
         slots = slots_for(int(places[k.SLOTS_WANTED]) // 2)
         if places[k.NUMBERED] and slots > 2 * _MOST_NUMBERED:
-            raise LimitError(_MOST_NUMBERED + 1, _MOST_NUMBERED, "triples of one instant, where answers use triples up")
+            raise LimitError(_MOST_NUMBERED + 1, _MOST_NUMBERED, "rows of one instant, where answers use triples up")
         memory.set(memory.arrays._replace(slots=np.zeros(slots, SLOT)))
         k.fill_found(memory.address, self.inputs[0].address, self.out.address)
 

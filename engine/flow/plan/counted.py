@@ -25,12 +25,12 @@ class Consolidate:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """Each row of a tick once, where rows only come. Without memory. numbered: its first columns are an interval, and
-    two columns behind it are the halves of a number that tells it from all other rows and is higher than those of
-    earlier ticks; 0 if it has no time."""
+    """Each row of a tick once, where rows only come. Without memory. numbered: two columns behind it are the halves of
+    a number that tells it from all other rows and is higher than those of earlier ticks, EVERY row; or those that are
+    TIMED, by the interval that is their first columns: the others have 0."""
 
     child: int
-    numbered: bool = False
+    numbered: Literal["", "TIMED", "EVERY"] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class Sheet:
             case Extend(child) | TimeTerm(child):
                 return self._widths[child] + 1
             case Once(child, numbered):
-                return self._widths[child] + 2 * numbered
+                return self._widths[child] + 2 * bool(numbered)
             case Triples(_, columns) | Cover(_, _, _, columns):
                 return 4 + len(columns)
             case Look(child, kept, what="PAIRS"):
@@ -149,7 +149,7 @@ class Sheet:
                 return ()
             case Once(child, numbered):
                 width = self._widths[child]
-                return (*self._raw[child], *range(width, width + 2 * numbered))
+                return (*self._raw[child], *range(width, width + 2 * bool(numbered)))
             case Pick(child, columns):
                 return tuple(i for i, places in enumerate(columns) if places and places[0] in self._raw[child])
             case Triples(child, columns):

@@ -339,18 +339,31 @@ def forget(S: int, now: int) -> None:
 
 @inner
 def _let_go(S: Any) -> None:
-    scalars, words, halves, by_row = v.scalars(S), v.words(S), v.halves(S), v.by_row(S)
+    scalars, words, halves = v.scalars(S), v.words(S), v.halves(S)
     before, place = of_use_from(scalars[CLOCK], scalars[LIMIT]), ROW + scalars[BEGINS]
     for e in range(scalars[TOP]):
-        if words[e, DIED] != NEVER or time_in(halves, e, place) >= before:
-            continue
-        if scalars[WHOLE] == 0 and scalars[COMING] == 0:
-            drop_slot(by_row, find_number(by_row, np.int64(halves[e, TAG]), e))
-        scalars[LIVE] -= 1
-        _remove(S, e)
-    if scalars[LIVE] == 0:  # begin with the first entry again
-        scalars[TOP], scalars[FREE] = 0, -1
+        if words[e, DIED] == NEVER and time_in(halves, e, place) < before:
+            drop(S, e)
+    begin_again(S)
     scalars[KEPT] = scalars[LIVE]
+
+
+@inner
+def drop(S: Any, e: int) -> None:
+    """Between batches: an entry that is there leaves."""
+    scalars, by_row = v.scalars(S), v.by_row(S)
+    if scalars[WHOLE] == 0 and scalars[COMING] == 0:
+        drop_slot(by_row, find_number(by_row, np.int64(v.halves(S)[e, TAG]), e))
+    scalars[LIVE] -= 1
+    _remove(S, e)
+
+
+@inner
+def begin_again(S: Any) -> None:
+    """With the first entry, if there is none."""
+    scalars = v.scalars(S)
+    if scalars[LIVE] == 0 and scalars[DEAD] < 0:
+        scalars[TOP], scalars[FREE] = 0, -1
 
 
 @inner

@@ -1,9 +1,9 @@
 """Solutions that use up what they are made of, instant by instant (semantics.md 5, CONSUME).
 
-A solution is a row that says of which triples it is made: each in two columns, an unsigned number that grows with the
-triples' ends, NUMBER_BITS below those that tell the instant; 0: none. Of an instant's solutions that are made of no
-used triple each SEQ, innermost first, keeps those with the first, or last, second operand among those that are equal in
-what its operands share, and for each second operand those with its first, or last, first one. The rest is told.
+A solution is a row that says of which triples it is made (using.py); their numbers have NUMBER_BITS below those that
+tell the instant. Of an instant's solutions that count each SEQ, innermost first, keeps those with the first, or last,
+second operand among those that are equal in what its operands share, and for each second operand those with its first,
+or last, first one. The rest is told.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM
 from oxiseq.engine.kernels.flow.hashing import SEED, mixed, tag_of
 from oxiseq.engine.kernels.flow.merging import NUMBER_BITS
+from oxiseq.engine.kernels.flow.using import is_free, most_used, number_at, use
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
 
 (
@@ -35,8 +36,6 @@ class Choosing(NamedTuple):
     """What has been used, and what is being chosen."""
 
     scalars: Array
-    uses: Array
-    """i64: columns of the upper halves of triples' numbers."""
     begin: Array
     """i64[choices * PARTS + 1]."""
     columns: Array
@@ -53,7 +52,6 @@ class Choosing(NamedTuple):
 
 
 _scalars: Any = view_of(Choosing, "scalars", np.int64)
-_uses: Any = view_of(Choosing, "uses", np.int64)
 _begin: Any = view_of(Choosing, "begin", np.int64)
 _columns: Any = view_of(Choosing, "columns", np.int64)
 _used: Any = view_of(Choosing, "used", np.int64)
@@ -64,65 +62,28 @@ _best: Any = view_of(Choosing, "best", np.int64)
 
 
 @kernel
-def choose(S: int, D: int) -> int:
-    """Mark the rows of a delta that are told. Room for used triples is wanted before an instant that may need it."""
+def choose(S: int, F: int, G: int, D: int) -> int:
+    """Mark the rows of a delta, of the form F (using.Rows), that are told. Room for used triples is wanted before an
+    instant that may need it."""
     scalars, at, count, kept = _scalars(S), buffers.at(D), buffers.count(D)[0], _kept(S)
-    uses = _uses(S).shape[0]
+    rows, used, uses = buffers.rows(D), _used(S), most_used(F)
     while scalars[PLACE] < count:
         low = scalars[PLACE]
         high = low + 1
         while high < count and at[high] == at[low]:
             high += 1
-        if 2 * (scalars[COUNT] + uses * (high - low)) > _used(S).shape[0]:
+        if 2 * (scalars[COUNT] + uses * (high - low)) > used.shape[0]:
             return NEED_ROOM
         for i in range(low, high):
-            kept[i] = np.int64(_is_free(S, D, i))
+            kept[i] = np.int64(is_free(F, G, used, rows, i))
         for choice in range((_begin(S).shape[0] - 1) // PARTS):
             _choose(S, D, low, high, choice * PARTS)
         for i in range(low, high):
             if kept[i] != 0:
-                _use(S, D, i)
+                scalars[COUNT] += use(F, used, rows, i)
         scalars[PLACE] = high
     scalars[PLACE] = 0
     return DONE
-
-
-@inner
-def _number(rows: Any, i: int, place: int) -> int:
-    return np.int64(rows[i, place]) << 32 | np.int64(rows[i, place + 1])
-
-
-@inner
-def _slot(used: Any, number: int) -> int:
-    """Where a number is, or would be."""
-    last = used.shape[0] - 1
-    slot = tag_of(mixed(SEED, number)) & last
-    while used[slot] != 0 and used[slot] != number:
-        slot = (slot + 1) & last
-    return slot
-
-
-@inner
-def _is_free(S: Any, D: Any, i: int) -> bool:
-    rows, uses, used = buffers.rows(D), _uses(S), _used(S)
-    for c in range(uses.shape[0]):
-        number = _number(rows, i, uses[c])
-        if number != 0 and used[_slot(used, number)] != 0:
-            return False
-    return True
-
-
-@inner
-def _use(S: Any, D: Any, i: int) -> None:
-    rows, uses, used = buffers.rows(D), _uses(S), _used(S)
-    for c in range(uses.shape[0]):
-        number = _number(rows, i, uses[c])
-        if number == 0:
-            continue
-        slot = _slot(used, number)
-        if used[slot] == 0:
-            used[slot] = number
-            _scalars(S)[COUNT] += 1
 
 
 @inner
@@ -149,7 +110,7 @@ def _end(S: Any, D: Any, low: int, high: int, part: int) -> None:
     for i in range(low, high):
         ends[i] = 0
         for c in range(begin[part], begin[part + 1]):
-            ends[i] = max(ends[i], _number(rows, i, columns[c]) >> NUMBER_BITS)
+            ends[i] = max(ends[i], number_at(rows, i, columns[c]) >> NUMBER_BITS)
 
 
 @inner
@@ -204,12 +165,3 @@ def _equal(S: Any, rows: Any, i: int, j: int, part: int) -> bool:
         if rows[i, columns[c]] != rows[j, columns[c]]:
             return False
     return True
-
-
-@kernel
-def fill_used(S: int, numbers: Any) -> None:
-    """Fill an empty table of used triples from another."""
-    used = _used(S)
-    for i in range(numbers.shape[0]):
-        if numbers[i] != 0:
-            used[_slot(used, numbers[i])] = numbers[i]

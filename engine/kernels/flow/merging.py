@@ -23,10 +23,11 @@ from oxiseq.engine.kernels.memory.pointers import Array, view_of
     FILLED,  # 1: the table holds something
     SLOTS_WANTED,
     ONCE,  # 1: rows that come are written once, with weight 1
-    NUMBERED,  # 1: two columns behind each row number it, through all ticks, if its interval has a time; else 0
+    NUMBERED,  # TIMED, EVERY: two columns behind each row number it, through all ticks, if it has a time, or anyway
     PLACES,
 ) = range(9)
 
+TIMED, EVERY = 1, 2
 NUMBER_BITS: Final = 24
 """Of a row's number: its place within the tick, below the tick."""
 _END: Final = 2
@@ -105,7 +106,8 @@ def _add(S: Any, D: Any, i: int, out: Any) -> None:
     for c in range(width):
         written[n, c] = rows[i, c]
     if places[NUMBERED]:
-        number = t << NUMBER_BITS | (n - places[FIRST]) if time_in(rows, i, _END) != _NO_END else np.int64(0)
+        wanted = places[NUMBERED] == EVERY or time_in(rows, i, _END) != _NO_END
+        number = t << NUMBER_BITS | (n - places[FIRST]) if wanted else np.int64(0)
         written[n, width], written[n, width + 1] = number >> 32, number
     buffers.count(out)[0] = n + 1
 

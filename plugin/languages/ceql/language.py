@@ -12,14 +12,14 @@ from oxiseq.engine.kernels.cea import advance, facts
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.languages import Language
+from oxiseq.grammar.languages import Syntax, syntax_named
 from oxiseq.languages.ceql import opening
 from oxiseq.languages.ceql.explain import explain_ceql
 from oxiseq.languages.ceql.reasons.why import why_ceql
 from oxiseq.languages.ceql.shape import ceql_shape
 from oxiseq.languages.driving import Opener
 from oxiseq.languages.explanation import Explanation
-from oxiseq.languages.language import LOG, Front
+from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.matches.shape import Shape
@@ -33,12 +33,12 @@ def _naming(options: Options) -> Naming:
     return Naming(options.type_column, options.time_column, options.time_unit)
 
 
-class CeqlFront(Front[CeqlQuery]):
+class Ceql(Language[CeqlQuery]):
     """Complex event automata over tuples (semantics.md 3)."""
 
-    language: ClassVar[Language] = "ceql"
-    media_type: ClassVar[str] = "application/ceql-query"
-    asks_kb: ClassVar[bool] = False
+    syntax: ClassVar[Syntax[Any]] = syntax_named("ceql")
+    asks_kb = False
+    whole = "its complex events have positions among all events"
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((advance.advance, facts.leaf_facts), tell)

@@ -79,7 +79,7 @@ def _instants(plan: IntervalPlan) -> str:
         return "many at a time"
     if plan.recursive:
         return "one by one, to the rules' fixpoint"
-    return "one by one, as answers use triples up" if plan.answered.uses else "one by one, as rules make blank nodes"
+    return "one by one, as rules make blank nodes"
 
 
 def _memory(plan: IntervalPlan) -> str:

@@ -11,7 +11,7 @@ from oxiseq.engine.kernels.flow import looking, merging
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.grammar.languages import Language
+from oxiseq.grammar.languages import Syntax, syntax_named
 from oxiseq.languages.driving import Opener
 from oxiseq.languages.epsparql.explain import explain_intervals
 from oxiseq.languages.epsparql.explanation import IntervalExplanation
@@ -20,7 +20,7 @@ from oxiseq.languages.epsparql.reasons.why import why_intervals
 from oxiseq.languages.epsparql.rules import open_spanned, read_rules
 from oxiseq.languages.epsparql.shape import interval_shape
 from oxiseq.languages.explanation import Explanation
-from oxiseq.languages.language import LOG, Front
+from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.matches.shape import Shape
@@ -31,11 +31,12 @@ from oxiseq.warmup.first_run import announce
 _UNNAMED = ("any stream",)
 
 
-class EpFront(Front[EpQuery]):
+class EpSparql(Language[EpQuery]):
     """SPARQL over triples with intervals (semantics.md 5)."""
 
-    language: ClassVar[Language] = "epsparql"
-    media_type: ClassVar[str] = "application/epsparql-query"
+    syntax: ClassVar[Syntax[Any]] = syntax_named("epsparql")
+    reads_any = True
+    whole = "its rules and filters look at all triples"
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((looking.look, merging.consolidate), tell)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, Triple
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -129,3 +130,9 @@ def within(batch: EventBatch, span: Span) -> EventBatch:
     high = len(batch) if span.until is None else int(np.searchsorted(batch.time, span.until))
     high = max(high, low)
     return batch.slice(low, high)
+
+
+def graph_of(history: History, stream: str, time: int) -> tuple[Triple, ...]:
+    """The triples of a stream at a time; none where it has no event then."""
+    batch = within(history.batches[stream], Span(time, time + 1))
+    return tuple(t for _, graph in decode_events(batch, history.terms) for t in graph) if np.size(batch.time) else ()

@@ -94,6 +94,22 @@ class Reason:
     nearest: tuple[Near, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a language calls what is told: the heads of its `patterns` and `steps`, the answers of a step, what steps
+    do with them, and what stands before the name of a value."""
+
+    patterns: str = "windows and patterns"
+    steps: str = "WHERE, part by part"
+    one: str = "row"
+    many: str = "rows"
+    verb: str = ""
+    mark: str = "?"
+
+
+WORDING: Final = Wording()
+
+
 @public
 @dataclass(frozen=True, slots=True)
 class Why:
@@ -123,13 +139,14 @@ class Why:
     more: bool
     late: int
     matches: tuple[Provenance, ...] = field(repr=False)
-    language: str = "spaseq"
+    language: str
     at: int | None = None
     notes: tuple[str, ...] = ()
+    wording: Wording = field(default=WORDING, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; terms as N-Triples, times in microseconds."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        return {name: _plain(value) for name, value in asdict(self).items() if name != "wording"}
 
     def to_prov(self) -> str:
         """The matches' provenance in TriG, after W3C's PROV-O: events are named graphs, matches derive from them."""

@@ -16,13 +16,6 @@ _WORDS = {
 }  # fmt: skip
 
 
-_HEADS = {"spaseq": ("graph patterns", "sequence"), "ceql": ("events of the formula", "automaton"),
-          "epsparql": ("patterns", "WHERE, part by part")}  # fmt: skip
-_OF_WINDOWS = ("windows and patterns", "WHERE, part by part")
-_UNITS = {"spaseq": ("match", "matches"), "ceql": ("event", "events")}
-_VERBS = {"ceql": " completed by"}
-
-
 def as_text(why: Why, time: Callable[[int], str] = to_text) -> str:
     """The whole report; `time` writes times."""
     return "\n".join(lines(why, time)) + "\n"
@@ -33,23 +26,16 @@ def lines(why: Why, time: Callable[[int], str] = to_text) -> Iterator[str]:
     late = f", {why.late} events came too late to be seen" if why.late else ""
     yield f"{'at least ' * why.more}{_count(why.found, 'match', 'matches')}{late}"
     yield from why.notes
-    patterns, steps = _HEADS.get(why.language, _OF_WINDOWS)
-    yield patterns
+    words = why.wording
+    yield words.patterns
     for funnel in why.gpms:
-        yield from _funnel(funnel, time, _mark(why))
-    yield steps if why.at is None else f"{steps}, at {time(why.at)}"
-    unit = _UNITS.get(why.language, ("row", "rows"))
+        yield from _funnel(funnel, time, why.wording.mark)
+    yield words.steps if why.at is None else f"{words.steps}, at {time(why.at)}"
     for stage in why.stages:
-        verb = _VERBS.get(why.language, "")
-        yield f"  {stage.text}:{verb} {'at least ' * stage.more}{_count(stage.matches, *unit)}"
+        yield f"  {stage.text}:{words.verb} {'at least ' * stage.more}{_count(stage.matches, words.one, words.many)}"
     if why.stopped is not None:
         yield f"  it comes no further than before `{why.stopped}` is complete"
     yield from _reasons(why, time)
-
-
-def _mark(why: Why) -> str:
-    """Before names of values: CEQL has attributes, the others variables."""
-    return "" if why.language == "ceql" else "?"
 
 
 def _funnel(funnel: Funnel, time: Callable[[int], str], mark: str) -> Iterator[str]:
@@ -79,7 +65,7 @@ def _reasons(why: Why, time: Callable[[int], str]) -> Iterator[str]:
         least = "at least " * reason.more
         yield f"  without {_WORDS[reason.kind]}, {reason.condition}: {least}{reason.matches:,} more"
         for near in reason.nearest:
-            yield f"    {_near(near, time, _mark(why))}"
+            yield f"    {_near(near, time, why.wording.mark)}"
 
 
 def _near(near: Near, time: Callable[[int], str], mark: str) -> str:

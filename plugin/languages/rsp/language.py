@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
+
+from pyoxigraph import NamedNode
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matching import match
@@ -11,10 +13,11 @@ from oxiseq.engine.kernels.windows import advance
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.languages import Language
+from oxiseq.grammar.algebra import Span
+from oxiseq.grammar.languages import Syntax, syntax_named
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.languages.explanation import Explanation
-from oxiseq.languages.language import LOG, Front
+from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.rsp.explain import explain_rsp
@@ -32,11 +35,11 @@ def _unsaid(options: Options) -> RspOptions:
     return RspOptions(options.report, options.at, options.consumption)
 
 
-class RspqlFront(Front[RspQuery]):
+class RspQl(Language[RspQuery]):
     """SPARQL over windows (semantics.md 6)."""
 
-    language: ClassVar[Language] = "rspql"
-    media_type: ClassVar[str] = "application/rspql-query"
+    syntax: ClassVar[Syntax[Any]] = syntax_named("rspql")
+    whole = "its windows hold all events of a stream"
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((match.match_events, advance.advance), tell)
@@ -46,6 +49,10 @@ class RspqlFront(Front[RspQuery]):
     ) -> tuple[RspRun, Shape]:
         plan = compile_rsp(query, terms, _unsaid(options))
         return RspRun(plan, terms, kb, options.origin, options.lateness), rsp_shape(plan, terms)
+
+    def graphs(self, query: RspQuery) -> Iterable[tuple[NamedNode, Span]]:
+        named = ((name, query.span) for name in (*query.default_graphs, *query.named_graphs))
+        return [*super().graphs(query), *named]
 
     def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_rsp(compile_rsp(query, TermDictionary()))
@@ -57,15 +64,13 @@ class RspqlFront(Front[RspQuery]):
 
 
 
-class SpectraFront(RspqlFront):
+class Spectra(RspQl):
     """The same under the name of its evaluation."""
 
-    language: ClassVar[Language] = "spectra"
-    media_type: ClassVar[str] = "application/spectra-query"
+    syntax: ClassVar[Syntax[Any]] = syntax_named("spectra")
 
 
-class RsepqlFront(RspqlFront):
+class RsepQl(RspQl):
     """Windows and event patterns (semantics.md 4)."""
 
-    language: ClassVar[Language] = "rsepql"
-    media_type: ClassVar[str] = "application/rsepql-query"
+    syntax: ClassVar[Syntax[Any]] = syntax_named("rsepql")

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from pyoxigraph import Quad
+
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Query
-from oxiseq.grammar.languages import Language
+from oxiseq.grammar.languages import Syntax, syntax_named
 from oxiseq.languages.explanation import Explanation
-from oxiseq.languages.language import LOG, Front
-from oxiseq.languages.reasons.read import read_history
+from oxiseq.languages.language import LOG, Language
+from oxiseq.languages.reasons.bounds import Bounds
+from oxiseq.languages.reasons.read import History, read_history
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.spaseq.explain import explain
+from oxiseq.languages.spaseq.reasons.facts import facts_of
 from oxiseq.languages.spaseq.reasons.why import why_of
+from oxiseq.languages.spaseq.reasons.windows import same_windows
 from oxiseq.languages.spaseq.shape import spaseq_shape
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
@@ -24,11 +31,10 @@ from oxiseq.sources.knowledge import Kb, knowledge_of
 from oxiseq.warmup.first_run import prepare
 
 
-class SpaseqFront(Front[Query]):
+class Spaseq(Language[Query]):
     """Sequences of graph patterns (semantics.md 2)."""
 
-    language: ClassVar[Language] = "spaseq"
-    media_type: ClassVar[str] = "application/spaseq-query"
+    syntax: ClassVar[Syntax[Any]] = syntax_named("spaseq")
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         prepare(tell)
@@ -41,6 +47,18 @@ class SpaseqFront(Front[Query]):
 
     def names(self, query: Query, plan: QueryPlan) -> Mapping[str, str]:
         return {s.name: s.iri.value for s in query.streams}
+
+    def origin(self, run: Run) -> int | None:
+        return same_windows(run.plan.query.window, run.window_start) if isinstance(run, QueryRun) else None
+
+    def facts(
+        self, query: Query, events: Mapping[str, tuple[int, ...]], row: Mapping[str, Term | None], history: History,
+        kb: KnowledgeBase, bounds: Bounds,
+    ) -> tuple[Quad, ...]:  # fmt: skip
+        return facts_of(query, events, row, history, kb, bounds)
+
+    def in_sequence(self, query: Query) -> Query:
+        return query
 
     def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))

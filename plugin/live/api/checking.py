@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from oxiseq.languages.registry import MEDIA_TYPES
+from oxiseq.grammar.languages import media_types
 from oxiseq.live.api.problems import findings
 from oxiseq.live.api.table import Answer, Call, Route, json_response, unsupported
 from oxiseq.sparql.guards import check_size, check_syntax
@@ -19,11 +19,11 @@ _USUAL: Final = SparqlSettings()
 
 def check(call: Call) -> Response:
     """POST /check."""
-    media_type = call.request.media_type or ""
-    if media_type in MEDIA_TYPES:
-        return json_response({"findings": findings(call.request.text(), MEDIA_TYPES[media_type])})
+    media_type, known = call.request.media_type or "", media_types()
+    if media_type in known:
+        return json_response({"findings": findings(call.request.text(), known[media_type])})
     if media_type not in (_QUERY, _UPDATE):
-        raise unsupported(call.request, (*MEDIA_TYPES, _QUERY, _UPDATE))
+        raise unsupported(call.request, (*known, _QUERY, _UPDATE))
     text, base = call.request.text(), call.request.origin + call.request.path
     found = call.evaluations.call(lambda: _sparql(text, base, update=media_type == _UPDATE))
     return json_response({"findings": found})
@@ -48,6 +48,6 @@ ROUTES: Final = (
         "POST", "/check", check, "check",
         "What is wrong with a query or an update, or worth a look: as `oxiseq check --json` says it, columns and lines "
         "counted from 1. Nothing is run; of SPARQL the first error is told.",
-        bodies=(*MEDIA_TYPES, _QUERY, _UPDATE), answers={200: Answer("It.", schema="Findings")}, reading=True,
+        bodies=(*media_types(), _QUERY, _UPDATE), answers={200: Answer("It.", schema="Findings")}, reading=True,
     ),
 )  # fmt: skip

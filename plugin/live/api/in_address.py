@@ -37,7 +37,7 @@ def in_address(call: Call, doors: Collection[Door], also: Collection[str] = ()) 
 
 
 def _parameter(option: Option) -> Parameter:
-    of = f" ({option.titles})" if option.languages else ""
+    of = f" ({option.titles})" if option.special else ""
     several = isinstance(option.kind, TimesKind | QueriesKind | NamesKind)
     schema = {"type": "array", "items": {"type": "string"}} if several else option.kind.schema
     form = " As NAME=IRI; may be repeated." if isinstance(option.kind, NamesKind) else " May be repeated." * several

@@ -7,9 +7,9 @@ from typing import Final, Literal
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import QueryError, load
-from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.languages import AnyQuery, media_types
 from oxiseq.journal import LogSource
-from oxiseq.languages.registry import MEDIA_TYPES, front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.live.api.answers import follows
 from oxiseq.live.api.answers import query as followed
 from oxiseq.live.api.in_address import in_address, parameters_of
@@ -40,9 +40,10 @@ _MEDIA_TYPES: Final[Mapping[str, str]] = {
 
 def once(call: Call) -> Response:
     """POST /query."""
-    if follows(call.request) and call.request.media_type not in MEDIA_TYPES:
+    known = media_types()
+    if follows(call.request) and call.request.media_type not in known:
         return followed(call)
-    language, text = MEDIA_TYPES[call.request.media_type or ""], call.request.text()
+    language, text = known[call.request.media_type or ""], call.request.text()
     format = wanted(call.request.header("accept"), _FORMATS)
     try:
         query = load(text, language)
@@ -68,9 +69,9 @@ def once(call: Call) -> Response:
 
 
 def _pieces(service: LiveService, query: AnyQuery, format: Text, options: Options, sink: Sink) -> Iterator[str]:
-    front = front_of(query)
-    front.prepare()
-    replay = front.replay(query, service.kb_of_now if front.asks_kb else None, options)
+    spoken = language_for(query)
+    spoken.prepare()
+    replay = spoken.replay(query, service.kb_of_now if spoken.asks_kb else None, options)
     known = options.reads
     read = [iri for iri in dict.fromkeys(replay.streams.values()) if iri in known]
     if not read:
@@ -85,7 +86,7 @@ ROUTES: Final = (
         "POST", "/query", once, "queryOnce",
         "Run a query over streams (SPAseq, CEQL, EP-SPARQL) once over the events that are kept (SPARQL queries are "
         "sent here too, with their own media types; see GET for those that are followed).", parameters_of(QUERY),
-        bodies=tuple(MEDIA_TYPES),
+        bodies=tuple(media_types()), reading=True,
         answers={200: Answer("Its matches.", tuple(_FORMATS)), 503: Answer("The time limit is reached.", ())},
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from oxiseq.grammar.languages import LANGUAGES, STANDING
+from oxiseq.grammar.languages import STANDING, syntaxes
 from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
 from oxiseq.live.options import DOORS
 from oxiseq.options import Option, options_for
@@ -19,7 +19,7 @@ _KEEP: Final = {
     "properties": {"for": DURATION.schema | {"type": ["string", "null"]},
                    "count": {"type": ["integer", "null"], "minimum": 0}},
 }  # fmt: skip
-_LANGUAGE: Final = {"type": "string", "enum": [*LANGUAGES, STANDING]}
+_LANGUAGE: Final = {"$ref": "#/components/schemas/Language"}
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
 
 
 def _about(option: Option) -> str:
-    return f"{option.titles}: {option.help}" if option.languages else option.help
+    return f"{option.titles}: {option.help}" if option.special else option.help
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -58,6 +58,7 @@ _ASIDE: Final = _object(
 ) | {"description": "Entries of the log that it could not work through and passes over."}  # fmt: skip
 
 SCHEMAS: Final[dict[str, Any]] = {
+    "Language": {"type": "string"},
     "Stream": _object(("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
     "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP),
@@ -128,6 +129,15 @@ SCHEMAS: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+def _languages() -> dict[str, Any]:
+    """Those that there are by now, and what editors need of them."""
+    known = [
+        {"name": each.name, "title": each.title, "media_type": each.media_type, "words": list(each.words)}
+        for each in syntaxes()
+    ]
+    return {**SCHEMAS["Language"], "enum": [*(each["name"] for each in known), STANDING], "x-languages": known}
+
+
 def document(routes: Iterable[Route]) -> dict[str, Any]:
     """OpenAPI 3.1."""
     paths: dict[str, dict[str, Any]] = {}
@@ -139,7 +149,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "info": {"title": "Oxiseq", "version": _version(), "description": about},
         "paths": paths,
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": {**SCHEMAS, "Language": _languages()},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"token": []}],

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import QueryError, load
+from oxiseq.grammar.languages import media_types
 from oxiseq.languages.reasons.read import Span
-from oxiseq.languages.registry import MEDIA_TYPES
 from oxiseq.live.api.problems import as_problem, query_problem
 from oxiseq.live.api.queries import NAME
 from oxiseq.live.api.streams import time_of
@@ -47,9 +47,10 @@ def why(call: Call) -> Response:
 def what_if(call: Call) -> Response:
     """POST /queries/{query}/what-if."""
     media_type, span = call.request.media_type or "", _span(call)
-    if media_type not in MEDIA_TYPES:
-        raise unsupported(call.request, tuple(MEDIA_TYPES))
-    language, text = MEDIA_TYPES[media_type], call.request.text()
+    known = media_types()
+    if media_type not in known:
+        raise unsupported(call.request, tuple(known))
+    language, text = known[media_type], call.request.text()
     try:
         draft = load(text, language)
     except QueryError as error:
@@ -122,7 +123,7 @@ ROUTES: Final = (
         "POST", "/queries/{query}/what-if", what_if, "whatIf",
         "The matches that a draft, the body, gains and loses against a registered query over the events that are kept; "
         "nothing is changed. Rows are compared by their time and by the variables that both answer.",
-        (NAME, *_RANGE), tuple(MEDIA_TYPES),
+        (NAME, *_RANGE), tuple(media_types()),
         answers={200: Answer("It.", schema="WhatIf"), 403: Answer("Too many events: choose a shorter time.", ()),
                  **_LATE},
         reading=True,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 from oxiseq.api.store import ChangeRefusedError
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.grammar import Finding, QueryError, parse
-from oxiseq.grammar.languages import STANDING, Language
-from oxiseq.grammar.over_store import check_over_store
+from oxiseq.grammar import QueryError
+from oxiseq.grammar.finding_tools import as_values
 from oxiseq.journal import (
     ConflictError,
     CursorError,
@@ -21,7 +20,7 @@ from oxiseq.journal import (
 )
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError
-from oxiseq.options.query_text import QueryText
+from oxiseq.options.query_text import findings_of
 from oxiseq.sparql.problems import Place, Problem
 from oxiseq.sparql.upstream import UpstreamError
 
@@ -55,7 +54,7 @@ def as_problem(error: OxiseqError) -> Problem:
     return Problem(400, "not accepted", text)
 
 
-def query_problem(error: QueryError, text: str, language: Language | Literal["sparql"]) -> Problem:
+def query_problem(error: QueryError, text: str, language: str) -> Problem:
     """What `oxiseq check` says: the first error's message and place, and under `findings` all that the checks find."""
     told = error.to_json()
     place = Place(error.line, error.column)
@@ -64,21 +63,6 @@ def query_problem(error: QueryError, text: str, language: Language | Literal["sp
     return Problem(400, "the query is not accepted", error.message, place, more=more)
 
 
-def findings(text: str, language: Language | Literal["sparql"]) -> list[dict[str, Any]]:
+def findings(text: str, language: str) -> list[dict[str, Any]]:
     """As `oxiseq check --json` has them, without the file; `sparql`: of a query over the store."""
-    if language != STANDING:
-        return [as_values(each, text) for each in QueryText.of(text, language).check()]
-    try:
-        found = check_over_store(parse(text, "rspql"), text)
-    except QueryError as error:
-        found = (error.to_finding(),)
-    return [as_values(each, text) for each in found]
-
-
-def as_values(found: Finding | QueryError, text: str) -> dict[str, Any]:
-    """One, with the place where it ends."""
-    values = found.to_json()
-    before = text[: values["end"]]
-    values["end_line"] = before.count("\n") + 1
-    values["end_column"] = len(before) - (before.rfind("\n") + 1) + 1
-    return values
+    return [as_values(each, text) for each in findings_of(text, language)]

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import quote
 
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError, load
-from oxiseq.grammar.languages import STANDING, Language
+from oxiseq.grammar.finding_tools import as_values
+from oxiseq.grammar.languages import STANDING, USUAL, media_types
 from oxiseq.languages.graphs import missing_graphs
-from oxiseq.languages.registry import MEDIA_TYPES, front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.live.api.in_address import in_address, parameters_of
-from oxiseq.live.api.problems import as_problem, as_values, findings, query_problem
+from oxiseq.live.api.problems import as_problem, findings, query_problem
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
 from oxiseq.live.options import DOORS, options_of
 from oxiseq.live.queries import QueryStatus
@@ -30,8 +30,6 @@ NAME: Final = Parameter("query", "The query's name.", where="path", example="ris
 _OPTIONS: Final = options_for(doors=DOORS)
 _KNOWN: Final = ("name", "text", "language", *(option.name for option in _OPTIONS))
 _STATES: Final = ("running", "paused")
-_TAKEN: Final[Mapping[str, Language | Literal["sparql"]]] = {**MEDIA_TYPES, "application/sparql-query": STANDING}
-"""Media types of texts that can be registered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class _Given:
 
     name: str | None
     text: str
-    language: Language | Literal["sparql"]
+    language: str
     options: dict[str, Any]
 
 
@@ -108,11 +106,16 @@ def explanation(call: Call) -> Response:
 
 
 @lru_cache(64)
-def _explained(text: str, language: Language, rules: tuple[str, ...]) -> dict[str, Any]:
+def _explained(text: str, language: str, rules: tuple[str, ...]) -> dict[str, Any]:
     """What `oxiseq explain` says, without a knowledge base: a page asks again and again."""
     query = load(text, language)
-    told = front_of(query).explain(query, None, rules)
+    told = language_for(query).explain(query, None, rules)
     return {"explanation": told.json(), "text": str(told), "picture": told.svg()}
+
+
+def _taken() -> dict[str, str]:
+    """Media types of texts that can be registered, and their languages."""
+    return {**media_types(), "application/sparql-query": STANDING}
 
 
 def query_value(status: QueryStatus) -> dict[str, Any]:
@@ -176,7 +179,7 @@ def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
     if given.language == STANDING:
         return found
     query, rules = load(given.text, given.language), given.options.get("rules", ())
-    if front_of(query).asks_kb:
+    if language_for(query).asks_kb:
         with suppress(KbError):  # one elsewhere may be away by now
             missing = missing_graphs(query, given.text, knowledge_of(call.service.kb_of_now), rules)
             found += [as_values(lint, lint.text) for lint in missing]
@@ -186,20 +189,21 @@ def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
 def _given(call: Call) -> _Given:
     """From JSON, or the text itself with the rest in the query string. Raises Problem."""
     media_type = call.request.media_type or ""
-    if media_type in _TAKEN:
-        values = {**in_address(call, DOORS, ("name",)), "text": call.request.text(), "language": _TAKEN[media_type]}
+    taken = _taken()
+    if media_type in taken:
+        values = {**in_address(call, DOORS, ("name",)), "text": call.request.text(), "language": taken[media_type]}
     elif media_type == JSON:
         values = call.json()
     else:
-        raise unsupported(call.request, (*_TAKEN, JSON))
+        raise unsupported(call.request, (*taken, JSON))
     if unknown := set(values) - set(_KNOWN):
         raise Problem(400, "unknown members", f"{', '.join(sorted(unknown))}; known: {', '.join(_KNOWN)}")
-    name, text, language = values.pop("name", None), values.pop("text", None), values.pop("language", "spaseq")
+    name, text, language = values.pop("name", None), values.pop("text", None), values.pop("language", USUAL)
     options = {option: value for option, value in values.items() if value is not None}
     if not isinstance(text, str) or not (name is None or isinstance(name, str)):
         raise Problem(400, "no text", "the member text holds the query, name its name")
-    if language not in _TAKEN.values():
-        raise Problem(400, "unknown language", f"known: {', '.join(_TAKEN.values())}")
+    if language not in taken.values():
+        raise Problem(400, "unknown language", f"known: {', '.join(taken.values())}")
     if language == STANDING and options:
         raise Problem(400, "not accepted", f"{', '.join(options)}: a query over the store reads no stream")
     if language != STANDING:
@@ -221,7 +225,7 @@ ROUTES: Final = (
         "where they are missing. Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its "
         "answer is followed from now on, see /queries/{query}/changes.",
         (Parameter("name", "With a text as body: its name. Default: a random one."), *parameters_of(*DOORS)),
-        (*_TAKEN, JSON), "NewQuery",
+        (*_taken(), JSON), "NewQuery",
         {201: Answer("The query.", schema="Query"), 400: Answer("Not accepted: message, line and column as by "
          "`oxiseq check`.", ()), 409: Answer("The name is taken.", ())},
     ),
@@ -234,7 +238,7 @@ ROUTES: Final = (
         "Register a query under this name, in place of what was there; ids of matches go on. The same text over the "
         "store again changes nothing; with another one readers of its changes begin anew.",
         (NAME, *parameters_of(*DOORS)),
-        (*_TAKEN, JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
+        (*_taken(), JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
     ),
     Route(
         "PATCH", "/queries/{query}", change, "changeQuery",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final
 from urllib.parse import unquote
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.languages.registry import MEDIA_TYPES
+from oxiseq.grammar.languages import media_types
+from oxiseq.journal import Appended
 from oxiseq.live.api import answers, checking, kb, matches, once, past, queries, streams
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
 from oxiseq.live.api.services import StreamServices
+from oxiseq.live.api.streams import Pushing
 from oxiseq.live.api.table import Answer, Call, Route, json_response
 from oxiseq.live.metrics import MEDIA_TYPE
 from oxiseq.live.service import LiveService
@@ -35,12 +37,38 @@ class LiveRoutes:
     def takes(request: Request) -> bool:
         """Whether a request is for one of the routes here."""
         if request.path.rstrip("/") == "/query":
-            return answers.follows(request) or (request.method == "POST" and request.media_type in MEDIA_TYPES)
+            return answers.follows(request) or (request.method == "POST" and request.media_type in media_types())
         return request.path.lstrip("/").partition("/")[0] in FIRST
 
     def answer(self, request: Request) -> Response:
         """The response, whatever the request holds."""
         return answered(request, self._respond)
+
+    def begin_push(self, request: Request) -> Pushing | Response:
+        """The push that a request asks for (see `is_push`), read; or why it is refused."""
+        begun: list[Pushing] = []
+
+        def begin(request: Request) -> Response:
+            stream = unquote(request.path[len(_PUSHED) :].rstrip("/"), errors="replace")
+            try:
+                begun.append(streams.begin_push(Call(self.service, request, {"stream": stream}, self._evaluations)))
+            except OxiseqError as error:
+                raise as_problem(error) from None
+            return Response(200)
+
+        refused = answered(request, begin)
+        return begun[0] if begun else refused
+
+    def end_push(self, request: Request, pushing: Pushing, stored: Callable[[], Appended]) -> Response:
+        """The answer to it; `stored` is what the log says of its append, or raises."""
+
+        def end(request: Request) -> Response:
+            try:
+                return pushing.answer(stored())
+            except OxiseqError as error:
+                raise as_problem(error) from None
+
+        return answered(request, end)
 
     @cached_property
     def openapi(self) -> dict[str, object]:
@@ -107,7 +135,13 @@ ROUTES: Final[tuple[Route, ...]] = (
 _PATTERNS: Final = tuple((route, route.path.strip("/").split("/")) for route in ROUTES)
 FIRST: Final = frozenset(route.path.split("/")[1] for route in ROUTES) - {"query"}
 """First parts of the paths that are all ours."""
+_PUSHED: Final = "/streams/"
 _READING: Final = tuple(pattern for route, pattern in _PATTERNS if route.reading)
+
+
+def is_push(method: str, path: str) -> bool:
+    """Whether a request pushes events, of its path as it was sent."""
+    return method == "POST" and path.startswith(_PUSHED) and "/" not in path[len(_PUSHED) :].rstrip("/")
 
 
 def changes(method: str, path: str) -> bool:

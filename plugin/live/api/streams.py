@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.quads import QuadFormat
-from oxiseq.engine.events.time import to_text
-from oxiseq.journal import Retention, StreamRecord
+from oxiseq.engine.events.time import to_microseconds, to_text
+from oxiseq.journal import Appended, Appends, Retention, StreamRecord
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
 from oxiseq.live.intake import EVENTS, GRAPHS, Reading, read_batch, read_graph
 from oxiseq.live.streams import Pushed
@@ -66,8 +66,22 @@ def delete(call: Call) -> Response:
     return Response(204)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Pushing:
+    """A push that has been read: `append` is to be stored, then `answer` says what became of it."""
+
+    append: Appends
+    answer: Callable[[Appended], Response]
+
+
 def push(call: Call) -> Response:
     """POST /streams/{stream}."""
+    pushing = begin_push(call)
+    return pushing.answer(call.service.journal.log.store(pushing.append))
+
+
+def begin_push(call: Call) -> Pushing:
+    """`push` without waiting for the disk. Raises Problem, OxiseqError."""
     iri, body = _iri(call), call.request.body
     batch_id = call.request.header("idempotency-key")
     if batch_id is not None and not 0 < len(batch_id) <= 200:
@@ -77,12 +91,10 @@ def push(call: Call) -> Response:
     if on_arrival and advance is not None:
         raise Problem(400, "advance is given twice", "an event stamped on arrival completes its instant itself")
     if not body and advance is not None:
-        call.service.streams.advance(iri, advance)
-        return json_response({"advanced": True})
-    pushed = call.service.streams.push(
-        iri, lambda: _reading(call, time), body, batch_id, advance, on_arrival=on_arrival
-    )
-    return json_response(pushed_value(pushed))
+        return Pushing(Appends(iri, advance=to_microseconds(advance)), lambda _: json_response({"advanced": True}))
+    streams = call.service.streams
+    push = streams.begin(iri, lambda: _reading(call, time), body, batch_id, advance, on_arrival=on_arrival)
+    return Pushing(push.append, lambda appended: json_response(pushed_value(streams.end(push, appended))))
 
 
 def events(call: Call) -> Response:

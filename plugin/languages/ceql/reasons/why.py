@@ -26,12 +26,13 @@ from oxiseq.languages.ceql.reasons.reached import FEW, MOST, Ran, bare, ending_a
 from oxiseq.languages.ceql.reasons.relax import Relaxation, relaxations
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History
-from oxiseq.languages.reasons.report import SHOWN, Near, Reason, Stage, Why
+from oxiseq.languages.reasons.report import SHOWN, Near, Reason, Stage, Why, Wording
 from oxiseq.languages.reasons.spans import length
 from oxiseq.languages.reasons.working import worked
 from oxiseq.matches.match import Positions
 
 _PLACES = 8
+_WORDING = Wording("events of the formula", "automaton", "event", "events", " completed by", "")
 """Places at which it ends, of which reasons are told."""
 
 
@@ -59,7 +60,7 @@ def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: B
         None if whole else " | ".join(place.text for place in at),
         tuple(sorted(reasons, key=lambda reason: -reason.matches)), len(found.batch),
         found.cut or (query.limit is None and found.most >= MOST), history.late,
-        tuple(provenances(found, provenance, events)), "ceql", notes=notes,
+        tuple(provenances(found, provenance, events)), "ceql", notes=notes, wording=_WORDING,
     )  # fmt: skip
 
 

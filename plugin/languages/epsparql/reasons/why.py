@@ -13,13 +13,15 @@ from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.languages.epsparql.reasons.asking import Source, intervals_of
 from oxiseq.languages.reasons.provenance import Provenance
 from oxiseq.languages.reasons.read import Span
-from oxiseq.languages.reasons.report import SHOWN, Funnel, Reason, Stage, Step, Why
+from oxiseq.languages.reasons.report import SHOWN, Funnel, Reason, Stage, Step, Why, Wording
+from oxiseq.languages.reasons.where.contents import Contents
+from oxiseq.languages.reasons.where.origins import Origins
 from oxiseq.languages.reasons.where.parts import asked_alone, parts
 from oxiseq.languages.reasons.where.reasons import counted, reasons
 from oxiseq.languages.reasons.where.relax import Relaxation, relaxations
 from oxiseq.languages.reasons.where.rows import MOST, Rows
-from oxiseq.languages.rsp.reasons.contents import Contents
-from oxiseq.languages.rsp.reasons.origins import Origins
+
+_WORDING = Wording("patterns")
 
 
 def why_intervals(source: Source, provenance: int = SHOWN) -> Why:
@@ -39,7 +41,7 @@ def why_intervals(source: Source, provenance: int = SHOWN) -> Why:
     return Why(
         tuple(_funnels(source)), stages, None if stopped is None else ladder[stopped].text,
         tuple(found), len(told), told.more, source.history.late, tuple(_provenances(source, told, provenance)),
-        "epsparql", notes=faults.lines,
+        "epsparql", notes=faults.lines, wording=_WORDING,
     )  # fmt: skip
 
 

@@ -25,13 +25,13 @@ from oxiseq.grammar.rsp_algebra import Consume, IdentityWindow, RspQuery
 from oxiseq.grammar.scope import visible_variables
 from oxiseq.languages.reasons.provenance import Provenance
 from oxiseq.languages.reasons.report import SHOWN, Funnel, Reason, Stage, Step, Why
+from oxiseq.languages.reasons.where.contents import Contents
+from oxiseq.languages.reasons.where.origins import Origins, Row
 from oxiseq.languages.reasons.where.parts import Part, asked_alone, parts
 from oxiseq.languages.reasons.where.reasons import counted, reasons
 from oxiseq.languages.reasons.where.relax import Relaxation, relaxations
 from oxiseq.languages.reasons.where.rows import MOST, Rows
 from oxiseq.languages.rsp.reasons.asking import Source, instants_of
-from oxiseq.languages.rsp.reasons.contents import Contents
-from oxiseq.languages.rsp.reasons.origins import Origins, Row
 
 LOOKED: Final = 64
 """Instants at which parts are asked."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple, Variable
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Variable
 
-from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar.algebra import Gpm, GraphPattern, Group, Query, TriplePattern, Values
 from oxiseq.grammar.render import render_group
 from oxiseq.languages.reasons.provenance import Provenance, Source
-from oxiseq.languages.reasons.read import History, Span, within
+from oxiseq.languages.reasons.read import History, graph_of
 from oxiseq.languages.spaseq.reasons.relax import mapped
 from oxiseq.languages.spaseq.reasons.replaying import Found
 
@@ -29,12 +27,6 @@ def provenances(query: Query, found: Sequence[Found], history: History, kb: Know
         )  # fmt: skip
         facts = dict.fromkeys(quad for gpm, _ in each.events for quad in _facts(gpms[gpm], each, kb))
         yield Provenance(max(s.time for s in sources), each.bindings, sources, tuple(facts))
-
-
-def graph_of(history: History, stream: str, time: int) -> tuple[Triple, ...]:
-    """The triples of a stream at a time; none where it has no event then."""
-    batch = within(history.batches[stream], Span(time, time + 1))
-    return tuple(t for _, graph in decode_events(batch, history.terms) for t in graph) if np.size(batch.time) else ()
 
 
 def _facts(gpm: Gpm, found: Found, kb: KnowledgeBase) -> Iterator[Quad]:

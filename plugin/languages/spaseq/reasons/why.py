@@ -14,7 +14,7 @@ from oxiseq.grammar.algebra import BoundKind, Query
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.near import distance
 from oxiseq.languages.reasons.read import History
-from oxiseq.languages.reasons.report import SHOWN, Near, Reason, Stage, Why
+from oxiseq.languages.reasons.report import SHOWN, Near, Reason, Stage, Why, Wording
 from oxiseq.languages.reasons.spans import length
 from oxiseq.languages.spaseq.reasons.blockers import blockers
 from oxiseq.languages.spaseq.reasons.funnel import funnels
@@ -22,6 +22,8 @@ from oxiseq.languages.spaseq.reasons.origins import provenances
 from oxiseq.languages.spaseq.reasons.relax import Relaxation, relaxations
 from oxiseq.languages.spaseq.reasons.replaying import Answered, Found, answered
 from oxiseq.languages.spaseq.reasons.stages import Beginning, beginnings, with_items
+
+_WORDING = Wording("graph patterns", "sequence", "match", "matches")
 
 
 def why_of(
@@ -41,6 +43,7 @@ def why_of(
     return Why(
         tuple(funnels(query, history, kb)), tuple(stages), None if answer.found else last.text, reasons,
         len(whole.found), whole.more, history.late, tuple(provenances(query, whole.found[:provenance], history, kb)),
+        query.language, wording=_WORDING,
     )  # fmt: skip
 
 

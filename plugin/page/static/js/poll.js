@@ -25,7 +25,7 @@ export async function discover() {
   status(true);
   if (!server.live) return;
   const { components } = await getJson("/openapi.json");
-  set({ languages: components.schemas.NewQuery.properties.language.enum });
+  set({ languages: components.schemas.Language["x-languages"] });
 }
 
 async function ask() {

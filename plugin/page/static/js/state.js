@@ -4,7 +4,7 @@ export const state = {
   server: { live: null, read_only: false, upstream: false }, // as GET /ui/server.json has it
   kb: null, // with another endpoint behind: how its answers are, as GET /kb has them
   live: null, // whether the server has streams and queries; null: not known yet
-  languages: ["spaseq"], // of continuous queries
+  languages: [{ name: "spaseq", title: "SPAseq", media_type: "application/spaseq-query", words: [] }], // of continuous queries
   streams: [], // as GET /streams has them, with rate and history
   queries: [], // as GET /queries has them, with rate
   selected: null, // name of the query that is looked at

@@ -1,7 +1,7 @@
 // Highlighting: one tokenizer for SPARQL, SPAseq and the languages beside them. Errors are the server's business.
 
 import { HighlightStyle, StreamLanguage, tags } from "../../vendor/codemirror.js";
-import { IS_FUNCTION, IS_KEYWORD } from "./words.js";
+import { IS_FUNCTION, isKeyword } from "./words.js";
 
 const LONG_STRING = /^("""|''')/;
 
@@ -35,7 +35,7 @@ function ofWord(word, state) {
   state.word = upper;
   if (before === "GPM" || before === "STREAM") return "className";
   if (IS_FUNCTION.has(upper)) return "function";
-  if (IS_KEYWORD.has(upper) && (word === upper || word === word.toLowerCase()) && word.length > 1) return "keyword";
+  if (isKeyword(upper) && (word === upper || word === word.toLowerCase()) && word.length > 1) return "keyword";
   if (word === "a" || word === "true" || word === "false") return "keyword";
   return "className"; // names of GPMs, of event types, aliases
 }

@@ -1,13 +1,10 @@
 // The words of the languages, for highlighting and completion.
 
+import { on, state } from "../state.js";
+
 const SPARQL = `BASE PREFIX SELECT CONSTRUCT ASK DESCRIBE DISTINCT REDUCED WHERE FROM NAMED GRAPH OPTIONAL UNION MINUS FILTER
 BIND AS VALUES SERVICE SILENT ORDER BY GROUP HAVING LIMIT OFFSET ASC DESC EXISTS NOT IN UNDEF a`;
 const UPDATE = `INSERT DELETE DATA LOAD CLEAR DROP CREATE ADD MOVE COPY WITH USING INTO TO ALL DEFAULT`;
-const SPASEQ = `WITHIN AFTER LASTING SLIDING STREAM SEQ DEFINE GPM ON PARTITION CONSUME ANY NEXT LAST MAX STRICT INTO EVENTS SEED
-MILLISECONDS SECONDS MINUTES HOURS DAYS SECOND MINUTE HOUR DAY`;
-const WINDOWS = `RANGE SLIDE STEP REGISTER RSTREAM ISTREAM DSTREAM REPORT EVERY WINDOW CLOSE WIN LND INTERVAL ID EVENT MATCH
-FIRST CONTENT CHANGE CHRONOLOGICAL RECENT UNRESTRICTED`;
-const CEQL = `VOCAB OR AND`;
 const FUNCTIONS = `STARTTIME ENDTIME DURATION TIMEOF PREV COUNT SUM MIN AVG SAMPLE GROUP_CONCAT STR LANG DATATYPE BOUND IRI
 URI BNODE RAND ABS CEIL FLOOR ROUND CONCAT STRLEN UCASE LCASE ENCODE_FOR_URI CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER
 YEAR MONTH NOW UUID STRUUID MD5 SHA1 SHA256 COALESCE IF STRLANG STRDT SAMETERM ISIRI ISBLANK ISLITERAL ISNUMERIC REGEX
@@ -15,16 +12,18 @@ SUBSTR REPLACE LANGMATCHES`;
 
 const list = (...texts) => texts.join(" ").split(/\s+/);
 
-/** What is offered, by kind of text. */
-export const KEYWORDS = {
-  sparql: list(SPARQL, UPDATE),
-  spaseq: list(SPARQL, SPASEQ, "SAMPLE"),
-  ceql: list("SELECT FROM WHERE AS FILTER WITHIN SECONDS MINUTES HOURS DAYS EVENTS PARTITION BY GROUP HAVING COUNT SUM AVG MIN MAX CONSUME ORDER START DESC LIMIT SAMPLE SEED", CEQL, "NEXT LAST STRICT ANY NONE"),
-};
+/** What is offered in a text of a language; those of continuous queries tell the server. */
+export const keywordsOf = (language) =>
+  language === "sparql" ? SPARQL_WORDS : state.languages.find((each) => each.name === language)?.words ?? [];
 
-/** Of a language: those above, or for languages over windows all of them. */
-export const keywordsOf = (language) => KEYWORDS[language] ?? list(SPARQL, SPASEQ, WINDOWS);
+const SPARQL_WORDS = list(SPARQL, UPDATE);
+let keywords = new Set(SPARQL_WORDS.map((word) => word.toUpperCase()));
+on(["languages"], () => {
+  const words = [...SPARQL_WORDS, ...state.languages.flatMap((each) => each.words)];
+  keywords = new Set(words.map((word) => word.toUpperCase()));
+});
 
 export const FUNCTION_NAMES = list(FUNCTIONS);
-export const IS_KEYWORD = new Set(list(SPARQL, UPDATE, SPASEQ, WINDOWS, CEQL).map((word) => word.toUpperCase()));
+/** Whether a word, in capitals, is a keyword of some language. */
+export const isKeyword = (word) => keywords.has(word);
 export const IS_FUNCTION = new Set(FUNCTION_NAMES);

@@ -15,7 +15,6 @@ const FIRST_TEXT = `# What is in the store? Ctrl+Enter runs it.
 SELECT ?type (COUNT(*) AS ?things) {
   { ?thing a ?type } UNION { GRAPH ?graph { ?thing a ?type } }
 } GROUP BY ?type ORDER BY DESC(?things) LIMIT 50`;
-const TITLES = { sparql: "SPARQL", spaseq: "SPAseq", ceql: "CEQL", rspql: "RSP-QL", spectra: "SPECTRA", rsepql: "RSEP-QL", epsparql: "EP-SPARQL" };
 
 let editor, checking = 0, timer = null;
 const language = () => byId("language").value;
@@ -43,12 +42,13 @@ export function put(text, kind, name) {
 
 function offer() {
   const before = language() || "sparql";
-  fill(byId("language"), [...new Set(["sparql", ...(state.live === false ? [] : state.languages)])].map(option));
+  fill(byId("language"), ["sparql", ...(state.live === false ? [] : state.languages.map((each) => each.name))].map(option));
   byId("language").value = before;
   buttons();
 }
 
-const option = (name) => h("option", { value: name }, TITLES[name] ?? name);
+const known = (name) => state.languages.find((each) => each.name === name);
+const option = (name) => h("option", { value: name }, name === "sparql" ? "SPARQL" : known(name)?.title ?? name);
 
 function buttons() {
   const sparql = language() === "sparql";
@@ -67,7 +67,7 @@ function changed(text) {
 export const draft = () => ({ text: editor.text(), language: language(), type: mediaType(editor.text()) });
 
 function mediaType(text) {
-  if (language() !== "sparql") return `application/${language()}-query`;
+  if (language() !== "sparql") return known(language())?.media_type ?? `application/${language()}-query`;
   return UPDATE.test(text) ? "application/sparql-update" : "application/sparql-query";
 }
 

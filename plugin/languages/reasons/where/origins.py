@@ -28,7 +28,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.rsp_algebra import EventDefinition, event_names
 from oxiseq.grammar.scope import inner_groups
 from oxiseq.languages.reasons.provenance import Provenance, Source
-from oxiseq.languages.rsp.reasons.contents import Contents, Held, Ids, distinct
+from oxiseq.languages.reasons.where.contents import Contents, Held, Ids, distinct
 
 Row = Mapping[str, int]
 """Variable → id."""

@@ -1,0 +1,64 @@
+"""What rows that may be without their optional partner wait for, where answers use up triples (CONSUME).
+
+Where it stands: rows and their partners in a plan in the making → **numbered rows, partners kept by number** → whoever
+chooses among solutions (using.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.epsparql.anew import limit_of, needs
+from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, Rel, lifetime
+
+_BEHIND: Final = INTERVAL + 2
+"""Columns before those that say what partners are made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An arrangement of rows that are made of triples: at `uses` stands of which, at `guards` stand those that they
+    have, with their numbers."""
+
+    place: int
+    uses: tuple[int, ...]
+    guards: tuple[tuple[int, int], ...] = ()
+
+
+class Guards:
+    """Those of a plan."""
+
+    def __init__(self, sheet: p.Sheet) -> None:
+        self._sheet = sheet
+        self._found: list[tuple[int, Kept]] = []
+        """By number the rows that have it, and their partners."""
+
+    def on(self, main: Rel) -> tuple[Rel, tuple[Guard, ...]]:
+        """Rows with a guard each; `keep` comes next."""
+        number = len(self._found)
+        guard = Guard(number), Guard(number, low=True)
+        node = self._sheet.add(p.Once(main.node, "EVERY"))
+        return replace(main, node=node, columns=(*main.columns, *guard)), guard
+
+    def keep(self, guard: tuple[Guard, ...], main: Rel, pairs: Rel, whole: tuple[int, ...], other: Rel) -> None:
+        """Keep partners, with what they are made of, behind a guard. pairs: with rows of `main`, whose interval stands
+        at `whole`; other: the partners."""
+        uses = [half for place in pairs.uses for half in (place, place + 1)]
+        inner = [c for c in other.columns if isinstance(c, Guard)]
+        columns = (*whole, *pairs.places(guard), *uses, *pairs.places(inner))
+        rows, last = self._sheet.pick(pairs.node, tuple((i,) for i in columns)), _BEHIND + len(uses)
+        own = tuple((last + i, c.number) for i, c in enumerate(inner) if not c.low)
+        self._found.append((main.node, Kept(rows, tuple(range(_BEHIND, last, 2)), own)))
+
+    def kept(self, asked: Collection[int], remembered: Collection[int]) -> list[Kept]:
+        """By number what is kept, for as long as rows may have the guard (anew.needs). The last ones first, since their
+        partners may have earlier ones."""
+        found, key = [], (INTERVAL, INTERVAL + 1)
+        for main, each in reversed(self._found):
+            limit = limit_of(needs(self._sheet, asked, remembered).get(main, 0))
+            place = self._sheet.add(p.Arrange(each.place, key, (), lifetime(limit), coming=True))
+            found.append(replace(each, place=place))
+        return found[::-1]

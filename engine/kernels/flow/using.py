@@ -1,0 +1,186 @@
+"""Triples that are used up, and rows that stand for what is left then (semantics.md 5, CONSUME).
+
+A row says of which triples it is made: each in two columns, an unsigned number that grows with the triples' ends; 0:
+none, or one that is never used up. A row without its optional partner comes beside those with one, and has a *guard* in
+two more columns: the number under which its partners are arranged. It counts once none of these does: each is made of a
+used triple, or has a guard of its own and a partner that counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.flow import arrangement as v
+from oxiseq.engine.kernels.flow.arranging import begin_again, drop, first_of_chain
+from oxiseq.engine.kernels.flow.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+
+GUARD, ENTRY, NEXT, LEVEL = range(4)
+"""A level of the walk: whose partners, the one in work, the next of that one's guards to be looked at."""
+
+
+class Rows(NamedTuple):
+    """What rows of one form are made of."""
+
+    uses: Array
+    """i64: columns of the upper halves of triples' numbers."""
+    guards: Array
+    """i64: addresses of `Guard`."""
+
+
+class Guard(NamedTuple):
+    """A guard in rows of one form."""
+
+    key: Array
+    """i64[2]: where its halves stand."""
+    number: Array
+    """i64[1]: which one it is."""
+
+
+class Kept(NamedTuple):
+    """Arrangements of what is made of triples: first, by guard, of the partners behind it."""
+
+    arranged: Array
+    """i64: their addresses."""
+    forms: Array
+    """i64: the addresses of the `Rows` that are in them."""
+    stack: Array
+    """i64[guards + 1, LEVEL]."""
+
+
+_uses: Any = view_of(Rows, "uses", np.int64)
+_guards: Any = view_of(Rows, "guards", np.int64)
+_key: Any = view_of(Guard, "key", np.int64)
+_guard: Any = view_of(Guard, "number", np.int64)
+_arranged: Any = view_of(Kept, "arranged", np.int64)
+_forms: Any = view_of(Kept, "forms", np.int64)
+_stack: Any = view_of(Kept, "stack", np.int64, 2)
+
+
+@inner
+def number_at(rows: Any, i: int, place: int) -> int:
+    """The number in two columns."""
+    return np.int64(rows[i, place]) << 32 | np.int64(rows[i, place + 1])
+
+
+@inner
+def slot_of(used: Any, number: int) -> int:
+    """Where in the table of used triples a number is, or would be."""
+    last = used.shape[0] - 1
+    slot = tag_of(mixed(SEED, number)) & last
+    while used[slot] != 0 and used[slot] != number:
+        slot = (slot + 1) & last
+    return slot
+
+
+@inner
+def is_free(F: Any, G: Any, used: Any, rows: Any, i: int) -> bool:
+    """Whether row `i`, of the form F, counts."""
+    if not _is_unused(F, used, rows, i):
+        return False
+    guards = _guards(F)
+    for k in range(guards.shape[0]):  # noqa: SIM110  kernels have no generators
+        if _is_held(G, used, rows, i, guards[k]):
+            return False
+    return True
+
+
+@inner
+def _is_unused(F: Any, used: Any, rows: Any, i: int) -> bool:
+    uses = _uses(F)
+    for c in range(uses.shape[0]):
+        number = number_at(rows, i, uses[c])
+        if number != 0 and used[slot_of(used, number)] != 0:
+            return False
+    return True
+
+
+@inner
+def _is_held(G: Any, used: Any, rows: Any, i: int, guard: Any) -> bool:
+    """Whether a partner behind a row's guard counts: guards of partners are followed level by level."""
+    stack, level = _stack(G), np.int64(0)
+    _enter(G, rows, i, guard, level)
+    while True:
+        g, e = stack[level, GUARD], stack[level, ENTRY]
+        if e < 0:  # no partner counts: the row above is not held by this guard
+            if level == 0:
+                return False
+            level -= 1
+            stack[level, NEXT] += 1
+            continue
+        form, halves = _forms(G)[g], v.halves(_arranged(G)[g])
+        guards, k = _guards(form), stack[level, NEXT]
+        if k == 0 and not _is_unused(form, used, halves, e):
+            _go_on(G, level)
+        elif k < guards.shape[0]:
+            level += 1
+            _enter(G, halves, e, guards[k], level)
+        elif level == 0:
+            return True
+        else:  # this partner counts, so the one above, which stands for its being missing, does not
+            level -= 1
+            _go_on(G, level)
+
+
+@inner
+def _enter(G: Any, rows: Any, i: int, guard: Any, level: int) -> None:
+    """Begin with the partners behind a guard of a row."""
+    stack, key, number = _stack(G), _key(guard), _guard(guard)[0]
+    A = _arranged(G)[number]
+    stack[level, GUARD], stack[level, ENTRY], stack[level, NEXT] = number, -1, 0
+    if number_at(rows, i, key[0]) != 0:
+        stack[level, ENTRY] = first_of_chain(A, rows, i, key, v.loose(A), 0, 0, 0)
+
+
+@inner
+def _go_on(G: Any, level: int) -> None:
+    """To the next partner."""
+    stack = _stack(G)
+    A = _arranged(G)[stack[level, GUARD]]
+    following = v.scalars(A)[v.LINK0]
+    stack[level, ENTRY], stack[level, NEXT] = np.int64(v.links(A)[stack[level, ENTRY], following]), 0
+
+
+@inner
+def use(F: Any, used: Any, rows: Any, i: int) -> int:
+    """Use up what a row is made of; there is room. How many triples were not used yet."""
+    uses, count = _uses(F), np.int64(0)
+    for c in range(uses.shape[0]):
+        number = number_at(rows, i, uses[c])
+        if number == 0:
+            continue
+        slot = slot_of(used, number)
+        if used[slot] == 0:
+            used[slot] = number
+            count += 1
+    return count
+
+
+@inner
+def most_used(F: Any) -> int:
+    """How many triples a row is made of at the most."""
+    return _uses(F).shape[0]
+
+
+@kernel
+def drop_used(G: int, used: Any) -> None:
+    """Between batches: what is made of used triples is no longer kept."""
+    arranged, forms = _arranged(G), _forms(G)
+    for k in range(arranged.shape[0]):
+        A = arranged[k]
+        words, halves = v.words(A), v.halves(A)
+        for e in range(v.scalars(A)[v.TOP]):
+            if words[e, v.DIED] == v.NEVER and not _is_unused(forms[k], used, halves, e):
+                drop(A, e)
+        begin_again(A)
+
+
+@kernel
+def fill_used(used: Any, numbers: Any) -> None:
+    """Fill an empty table of used triples from another."""
+    for i in range(numbers.shape[0]):
+        if numbers[i] != 0:
+            used[slot_of(used, numbers[i])] = numbers[i]

@@ -1,0 +1,118 @@
+"""SPAseq queries that have rows, but none at which a match may end: they work on them later, when one comes.
+
+    rows at which no match ends ─ the instants wait ─ **worked through** when such a row comes, or somebody looks
+
+A query falls asleep after a few instants that brought rows in vain. From then on its other rows are not even made: it
+matches what has waited by itself, as far as its window reaches back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.run.clock import Instants
+from oxiseq.engine.run.finder import Finder
+
+IN_VAIN: Final = 16
+"""Stretches of instants with such rows alone, after which a query falls asleep."""
+MOST: Final = 1 << 14
+"""Instants that a query may be behind; some more while others catch up."""
+
+
+def ending(plan: QueryPlan) -> frozenset[str]:
+    """The GPMs at whose events a match may end; empty where instants without those matter at once, too."""
+    graph, requests = plan.sequence.graph, [each for each in plan.requests if each is not None]
+    if plan.summary is not None or any(edge.waits for edge in graph.edges):
+        return frozenset()
+    if any(gpm.kb is not None or gpm.parts.in_place or gpm.asks_again for gpm in plan.gpms.values()):
+        return frozenset()
+    if not all(each.all_native for each in requests):
+        return frozenset()
+    arms = (arm for edge in graph.edges for arm in edge.arms)
+    return frozenset(name for arm in arms if graph.states[arm.target].final for name in arm.letter)
+
+
+class Asleep:
+    """The finders of one clock that are asleep, and the instants that they have not worked on."""
+
+    def __init__(self) -> None:
+        self._since: dict[Finder, int] = {}
+        """The position of the first such instants; who has waited longest is first."""
+        self._parts: list[Instants] = []
+        self._base = 0
+        self._in_vain: dict[Finder, int] = {}
+
+    def __contains__(self, finder: object) -> bool:
+        return finder in self._since
+
+    def __iter__(self) -> Iterator[Finder]:
+        return iter(tuple(self._since))
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """The terms of the instants that wait."""
+        for part in self._parts:
+            for batch in part.batches:
+                yield from batch.ids
+
+    def tires(self, finder: Finder) -> bool:
+        """Whether one falls asleep that has had rows in vain once more."""
+        self._in_vain[finder] = count = self._in_vain.get(finder, 0) + 1
+        if count < IN_VAIN:
+            return False
+        del self._in_vain[finder]
+        self._since[finder] = self._base + len(self._parts)
+        return True
+
+    def rouse(self, finder: Finder) -> None:
+        """It may have found something, or is no longer of this clock: it is awake."""
+        self._in_vain.pop(finder, None)
+        if self._since.pop(finder, None) is not None:
+            self._trim()
+
+    def add(self, part: Instants) -> None:
+        """Instants that come next."""
+        if self._since and len(part.time):
+            self._parts.append(part)
+
+    def overdue(self, instants: int) -> Iterator[Finder]:
+        """Those furthest behind, if too far; as many as it takes for each to catch up once while as many instants come
+        as it may be behind. They do so one after the other (`missed`)."""
+        for _ in range(1 + len(self._since) * instants // MOST):
+            finder = next(iter(self._since), None)
+            at = len(self._parts) if finder is None else self._since[finder] - self._base
+            if finder is None or at == len(self._parts):
+                return
+            newest = self._parts[-1]
+            if newest.first + len(newest.time) - self._parts[at].first <= MOST:
+                return
+            yield finder
+
+    def missed(self, finder: Finder) -> Instants | None:
+        """What one that is asleep has not worked on, as far as its window reaches; it has from now on."""
+        parts = self._parts[self._since.pop(finder) - self._base :]
+        self._since[finder] = self._base + len(self._parts)
+        self._trim()
+        window = finder.plan.window
+        if window is not None and not window.events and parts:
+            floor = int(parts[-1].time[-1]) - window.size
+            parts = [part for part in parts if part.time[-1] >= floor]
+        return Instants.concat(parts) if parts else None
+
+    def _trim(self) -> None:
+        """Nobody has to work on what all have worked on; it goes when that is most of what waits."""
+        if not self._since:
+            self._base += len(self._parts)
+            self._parts = []
+            return
+        gone = next(iter(self._since.values())) - self._base
+        if 2 * gone > len(self._parts):
+            del self._parts[:gone]
+            self._base += gone

@@ -1,0 +1,109 @@
+"""One pass over the events of streams for all queries that read them.
+
+    complete instants ─ match kernel ─ **rows of each query's patterns**
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
+from oxiseq.engine.patterns.plan import StreamPlan, combine
+from oxiseq.engine.run.clock import Instants
+from oxiseq.engine.run.dozing import ending
+from oxiseq.engine.run.finder import Finder
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+
+class Matched(NamedTuple):
+    """What some instants bring. `rows`: of those awake that have some, per stream and request; `ending`: those that
+    have some at which a match may end, of which `roused` were asleep."""
+
+    rows: dict[Finder, list[list[Rows]] | None]
+    ending: frozenset[Finder]
+    roused: tuple[Finder, ...]
+
+
+class _Stream(NamedTuple):
+    """A stream's kernel. Of each of its patterns: `finder` i64, whose it is; `request`; `ends` bool, whether a match
+    may end there."""
+
+    matcher: StreamMatcher | None
+    finder: NDArray[np.int64]
+    request: tuple[int, ...]
+    ends: NDArray[np.bool_]
+
+
+class JointMatching:
+    """Of queries of the same streams. `runs`: by what finds their matches; `dozes`: those that may fall asleep."""
+
+    def __init__(
+        self, runs: Sequence[QueryRun], terms: TermDictionary, bounded: Collection[QueryRun], asleep: Iterable[Finder]
+    ) -> None:
+        self.runs: dict[Finder, list[QueryRun]] = {}
+        for run in runs:
+            self.runs.setdefault(run.finder, []).append(run)
+        self._finders = list(self.runs)
+        self._number = {finder: number for number, finder in enumerate(self._finders)}
+        self.count = len(runs)
+        ends = [ending(finder.plan) for finder in self._finders]
+        kept_awake = {run.finder for run in runs if run.teller.watchful or run in bounded}
+        self.dozes = {finder for finder, names in zip(self._finders, ends, strict=True) if names} - kept_awake
+        self._asleep = np.zeros(len(self._finders), np.bool_)
+        for finder in asleep:
+            self.mark(finder, asleep=True)
+        self._streams = [self._stream(number, ends, terms) for number in range(len(runs[0].plan.streams))]
+
+    def _stream(self, number: int, ends: Sequence[frozenset[str]], terms: TermDictionary) -> _Stream:
+        plans = [finder.plan.requests[number] or _NO_REQUESTS for finder in self._finders]
+        plan, owners = combine(plans)
+        named = [plans[of].name(request) in ends[of] for of, request in owners]
+        return _Stream(
+            StreamMatcher(plan, terms) if plan.kernel else None, np.array([of for of, _ in owners], np.int64),
+            tuple(request for _, request in owners), np.array(named, np.bool_),
+        )  # fmt: skip
+
+    def mark(self, finder: Finder, *, asleep: bool) -> None:
+        """One falls asleep, or is awake again."""
+        self._asleep[self._number[finder]] = asleep
+
+    def rows(self, part: Instants, asleep: Container[Finder]) -> Matched | None:
+        """What instants of the clock of those `asleep` bring; None when a limit was passed."""
+        hits: list[NDArray[np.int64]] = []
+        try:
+            for stream, batch in zip(self._streams, part.batches, strict=True):
+                hits.append(_NONE if stream.matcher is None or not len(batch) else stream.matcher.find(batch))
+        except LimitError:
+            return None
+        numbers = {number for stream, hit in zip(self._streams, hits, strict=True)
+                   for number in stream.finder[hit[stream.ends[hit]]].tolist()}  # fmt: skip
+        may_end = frozenset(self._finders[number] for number in numbers)
+        roused = tuple(finder for finder in may_end if finder in asleep)
+        for finder in roused:
+            self.mark(finder, asleep=False)
+        return Matched(self._rows(hits), may_end, roused)
+
+    def _rows(self, hits: Sequence[NDArray[np.int64]]) -> dict[Finder, list[list[Rows]] | None]:
+        found: dict[Finder, list[list[Rows]]] = {}
+        for number, (stream, hit) in enumerate(zip(self._streams, hits, strict=True)):
+            if stream.matcher is None or not len(hit):
+                continue
+            awake = hit[~self._asleep[stream.finder[hit]]].tolist()
+            rows = stream.matcher.rows_of(awake)
+            for pattern in awake:
+                finder = self._finders[stream.finder[pattern]]
+                mine = found.get(finder)
+                if mine is None:
+                    mine = found[finder] = finder.nothing
+                mine[number][stream.request[pattern]] = rows[pattern]
+        return dict(found)
+
+
+_NO_REQUESTS = StreamPlan((), (), (), (), (), ())
+_NONE = np.zeros(0, np.int64)

@@ -1,0 +1,42 @@
+"""The checks of SPAseq (semantics.md 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.checking.clauses import check_clauses
+from oxiseq.grammar.checking.functions import check_functions
+from oxiseq.grammar.checking.gap_bounds import check_gap_bounds
+from oxiseq.grammar.checking.lints import lint
+from oxiseq.grammar.checking.names import check_names
+from oxiseq.grammar.checking.output import check_output
+from oxiseq.grammar.checking.patterns import check_patterns
+from oxiseq.grammar.checking.ranking import check_ranking
+from oxiseq.grammar.checking.scope import check_scope
+from oxiseq.grammar.checking.sequence import check_sequence
+from oxiseq.grammar.checking.summary import check_summary
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.places import Overview, overview
+
+CHECKS: Final[tuple[Callable[[Overview], Iterator[Finding]], ...]] = (
+    check_names,
+    check_sequence,
+    check_gap_bounds,
+    check_clauses,
+    check_patterns,
+    check_scope,
+    check_output,
+    check_summary,
+    check_ranking,
+    check_functions,
+    lint,
+)
+
+
+def check_spaseq(query: Query, text: str) -> Iterator[Finding]:
+    """All of them over one overview of the query."""
+    seen = overview(query, text)
+    for run in CHECKS:
+        yield from run(seen)

@@ -1,0 +1,217 @@
+"""Batches and punctuations at the ends of streams, many in one transaction with a few statements.
+
+All that the group needs to know of streams and batch ids is read first; offsets, arrival times and what is refused
+are decided here, in order of arrival; then entries, streams and batch ids are written, a statement each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from oxiseq.engine.events.time import LAST_TIME
+from oxiseq.journal.entry import Entry
+from oxiseq.journal.envelope import Summary, summary
+from oxiseq.journal.errors import ConflictError, JournalError
+from oxiseq.journal.events import KIND, stamped
+from oxiseq.journal.names import last_position, unknown_stream
+from oxiseq.journal.schema import Writing
+
+Outcome: TypeAlias = "Appended | JournalError"
+_VALUES: Final = 4096
+"""Rows of a statement at most: SQLite takes some 32,000 values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The offsets first, ..., first + count - 1; `repeated`: they were stored under this batch id before.
+
+    largest, punctuation: the stream's largest time and punctuation (µs) before these events; None: there was none.
+    time: what an event was stamped with on its arrival.
+    """
+
+    first: int
+    count: int
+    repeated: bool = False
+    largest: int | None = field(default=None, compare=False)
+    punctuation: int | None = field(default=None, compare=False)
+    time: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Appends:
+    """What is to be stored: a batch that `pack_events` has made (`head` is what its head says), a punctuation `advance`
+    (µs), or one after the other. `on_arrival`: the batch is one event, stamped when it is stored; see EventLog."""
+
+    stream: str
+    blob: bytes = b""
+    head: Summary | None = None
+    batch_id: str | None = None
+    digest: bytes = b""
+    advance: int | None = None
+    on_arrival: bool = False
+
+    @classmethod
+    def of(
+        cls, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None,
+        advance: int | None = None, *, on_arrival: bool = False,
+    ) -> Appends:  # fmt: skip
+        """Of a batch; its `digest` under a batch id is that of the blob, if none is given. Raises DamagedError."""
+        head = summary(KIND, blob)  # its checksum is enough: `pack_events` makes no other
+        if batch_id is not None and digest is None:
+            digest = hashlib.blake2b(blob, digest_size=16).digest()
+        return cls(stream, blob, head, batch_id, digest or b"", advance, on_arrival)
+
+
+@dataclass(slots=True)
+class _End:
+    """The end of a stream, with what has been appended so far."""
+
+    id: int
+    next: int
+    largest: int | None
+    punctuation: int | None
+
+
+def append_all(clock: Callable[[], int]) -> Callable[[Writing, Sequence[Appends]], list[Outcome]]:
+    """A writer's batch: for each append what became of it, or why it is refused (UnknownError, ConflictError)."""
+
+    def work(connection: Writing, appends: Sequence[Appends]) -> list[Outcome]:
+        group = _Group(connection, appends, clock())
+        found = [group.append(each) for each in appends]
+        group.store()
+        return found
+
+    return work
+
+
+class _Group:
+    """Appends of one transaction."""
+
+    def __init__(self, connection: Writing, appends: Sequence[Appends], now: int) -> None:
+        self._connection, self._now = connection, now
+        self._ends = _ends(connection, list({each.stream for each in appends}))
+        self._known = _receipts(connection, [each for each in appends if each.batch_id is not None])
+        self._entries: list[tuple[int, int, Entry]] = []
+        """Each with its stream's id and the smallest time in it."""
+        self._changed: set[str] = set()
+        self._receipts: list[tuple[int, str, int, int, bytes, int]] = []
+
+    def append(self, given: Appends) -> Outcome:
+        """Decide about one, which comes after those before."""
+        end = self._ends.get(given.stream)
+        if given.batch_id is not None:
+            known = self._known.get((given.stream, given.batch_id))
+            if known is not None:
+                return _repeated(given, *known)
+        if end is None:
+            return unknown_stream(given.stream)
+        appended = self._stamp(given, end) if given.on_arrival else self._put(given, end)
+        if given.batch_id is not None and isinstance(appended, Appended):
+            receipt = (appended.first, appended.count, given.digest)
+            self._known[given.stream, given.batch_id] = receipt
+            self._receipts.append((end.id, given.batch_id, *receipt, self._now))
+        return appended
+
+    def _put(self, given: Appends, end: _End) -> Appended:
+        first, count = end.next, 0 if given.head is None else given.head.count
+        appended = Appended(first, count, False, end.largest, end.punctuation)
+        if given.head is not None and count:
+            self._add(given.stream, end, count, given.head.min_time, given.head.max_time, given.blob)
+        if given.advance is not None:
+            self._add(given.stream, end, 0, given.advance, given.advance, b"")
+        return appended
+
+    def _stamp(self, given: Appends, end: _End) -> Outcome:
+        first, largest, punctuation = end.next, end.largest, end.punctuation
+        time = max([self._now, *(latest + 1 for latest in (largest, punctuation) if latest is not None)])
+        if time > LAST_TIME:
+            return ConflictError(
+                f"the stream <{given.stream}> has come to the end of the year 9999: nothing can be later"
+            )
+        self._add(given.stream, end, 1, time, time, stamped(given.blob, time))
+        self._add(given.stream, end, 0, time + 1, time + 1, b"")
+        return Appended(first, 1, False, largest, punctuation, time)
+
+    def _add(self, stream: str, end: _End, count: int, low: int, high: int, blob: bytes) -> None:
+        self._entries.append((end.id, low, Entry(stream, end.next, count, high, blob)))
+        end.next += count
+        if count:
+            end.largest = high if end.largest is None else max(end.largest, high)
+        else:
+            end.punctuation = high if end.punctuation is None else max(end.punctuation, high)
+        self._changed.add(stream)
+
+    def store(self) -> None:
+        """Write all that was decided."""
+        connection, now = self._connection, self._now
+        if self._entries:
+            position = last_position(connection)
+            rows = [(id_, e.first, e.count, low, e.time, now, e.data) for id_, low, e in self._entries]
+            _insert(connection, "entry (stream, first, count, min_time, max_time, received, data)", rows)
+            for number, (_, _, entry) in enumerate(self._entries, position + 1):
+                placed = Entry(entry.stream, entry.first, entry.count, entry.time, entry.data, number)
+                connection.arrived.append(placed)
+        if self._receipts:
+            _insert(connection, "receipt (stream, name, first, count, digest, received)", self._receipts)
+        for stream in self._changed:
+            end = self._ends[stream]
+            connection.execute(
+                "UPDATE stream SET next = ?, largest = ?, punctuated = ? WHERE id = ?",
+                (end.next, end.largest, end.punctuation, end.id),
+            )
+
+
+def receipt(connection: sqlite3.Connection, given: Appends) -> Appended | None:
+    """What is stored under the batch id of an append. Raises ConflictError for another body."""
+    known = _receipts(connection, [given]).get((given.stream, given.batch_id or ""))
+    if known is None:
+        return None
+    found = _repeated(given, *known)
+    if isinstance(found, JournalError):
+        raise found
+    return found
+
+
+def _repeated(given: Appends, first: int, count: int, digest: bytes) -> Outcome:
+    if digest != given.digest:
+        return ConflictError(f"the batch id {given.batch_id!r} is known with another body: give a new batch a new id")
+    return Appended(first, count, repeated=True)
+
+
+def _ends(connection: sqlite3.Connection, streams: Sequence[str]) -> dict[str, _End]:
+    """Of the streams that there are."""
+    marks = ", ".join("?" * len(streams))
+    rows = connection.execute(
+        f"SELECT iri, id, next, largest, punctuated FROM stream WHERE iri IN ({marks})", streams
+    ).fetchall()
+    return {iri: _End(*values) for iri, *values in rows}
+
+
+def _receipts(
+    connection: sqlite3.Connection, appends: Sequence[Appends]
+) -> dict[tuple[str, str], tuple[int, int, bytes]]:
+    """(stream, batch id) → first offset, number of events, digest; of those that are known."""
+    if not appends:
+        return {}
+    streams = list({each.stream for each in appends})
+    names = list({each.batch_id for each in appends})
+    rows = connection.execute(
+        "SELECT iri, name, r.first, count, digest FROM stream JOIN receipt r ON r.stream = stream.id"
+        f" WHERE iri IN ({', '.join('?' * len(streams))}) AND name IN ({', '.join('?' * len(names))})",
+        (*streams, *names),
+    ).fetchall()
+    return {(iri, name): (first, count, digest) for iri, name, first, count, digest in rows}
+
+
+def _insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Rows in one statement, or a few: at each statement other threads may take their turn."""
+    for start in range(0, len(rows), _VALUES):
+        part = rows[start : start + _VALUES]
+        row = f"({', '.join('?' * len(part[0]))})"
+        connection.execute(
+            f"INSERT INTO {into} VALUES {', '.join([row] * len(part))}", [value for given in part for value in given]
+        )

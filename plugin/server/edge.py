@@ -1,0 +1,207 @@
+"""The server's front, an ASGI application: one loop that all requests come to.
+
+    socket ─▶ Connection ─▶ uvicorn (HTTP) ─▶ Edge ─┬▶ a push: read, put on the journal's list, answered when stored
+                                                    ├▶ a live reader: readers.py
+                                                    └▶ all else: Flask, on a few threads (WSGI)
+
+Bodies are read here, before a thread is taken for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import werkzeug
+from a2wsgi import WSGIMiddleware
+from a2wsgi.wsgi import build_environ
+from werkzeug.datastructures import Headers
+from werkzeug.exceptions import HTTPException
+
+from oxiseq.live.api.routes import LiveRoutes, is_push
+from oxiseq.live.intake import is_small
+from oxiseq.live.subscriptions import Subscription
+from oxiseq.server.app import Doors
+from oxiseq.server.bodies import Body, GoneError, Receive, TooLargeError
+from oxiseq.server.connections import Connection, Connections
+from oxiseq.server.conversion import GONE, headers_of, unpacked
+from oxiseq.server.cors import allow_origin
+from oxiseq.server.live import LiveApplication
+from oxiseq.server.readers import FromThreads, Readers, Send
+from oxiseq.server.refusals import as_problem
+from oxiseq.sparql import Problem, Request, Response
+from oxiseq.sparql.endpoint import problem_response
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+Scope = dict[str, Any]
+"""ASGI's."""
+T = TypeVar("T")
+_LIVE: Final = b"text/event-stream"
+_NO_BODY: Final[Any] = None
+"""In the place of a body that the loop reads."""
+
+
+class Edge:
+    """Answers requests; to be made in the loop that serves them. `rest` is the WSGI application of all routes."""
+
+    def __init__(self, rest: WSGIApplication, doors: Doors, connections: Connections) -> None:
+        self._doors, self._settings, self._connections = doors, doors.settings, connections
+        self._loop = asyncio.get_running_loop()
+        self._from_threads = FromThreads(self._loop)
+        self._readers = Readers(self._loop, self._from_threads)
+        self._threads = ThreadPoolExecutor(self._settings.threads, "oxiseq-live-requests")
+        self._large = asyncio.Semaphore(2 * self._settings.threads)
+        self._rest = WSGIMiddleware(
+            _told_of_the_edge(rest), workers=self._settings.threads  # type: ignore[arg-type]  # of its own types
+        )
+        if doors.live is not None:
+            doors.live.routes.service.topics.on_change = self._readers.changed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        connection = self._connections.of(scope["client"])
+        if connection is None:
+            return
+        connection.begin()
+        try:
+            await self._answer(scope, receive, send, connection)
+        except GoneError:
+            return
+        except TooLargeError:
+            close = ((b"content-length", b"0"), (b"connection", b"close"))
+            await send({"type": "http.response.start", "status": 413, "headers": close})
+            await send({"type": "http.response.body"})
+        finally:
+            connection.end()
+
+    def close(self) -> None:
+        """No thread begins anything more."""
+        self._readers.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._rest.executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, connection: Connection) -> None:
+        live = self._doors.live
+        if live is not None and is_push(scope["method"], scope["raw_path"].decode("latin-1")):
+            await self._native(self._push, live, scope, receive, send, connection)
+        elif live is not None and _asks_for_events(scope) and live.routes.takes(_head(scope)):
+            await self._native(self._open, live, scope, receive, send, connection)
+        else:
+            body = await Body.read(receive, self._settings.body)
+            connection.work()
+            try:
+                scope[GONE] = lambda: connection.gone
+                await self._rest(scope, body.again(), send)  # type: ignore[arg-type]  # its own types of ASGI
+            finally:
+                body.close()
+
+    async def _native(
+        self, answer: Callable[[LiveApplication, Request], Any], live: LiveApplication, scope: Scope,
+        receive: Receive, send: Send, connection: Connection,
+    ) -> None:  # fmt: skip
+        """A request that is answered here: `answer` gets it when it may come in and its body has come."""
+        environ = cast("dict[str, Any]", build_environ(scope, _NO_BODY))  # type: ignore[arg-type]  # of its own types
+        request = werkzeug.Request(environ, populate_request=False)
+        asked = _head(scope)
+        try:
+            self._doors.hosts.check(environ.get("HTTP_HOST"))
+            live.admit(request)
+            body = await Body.read(receive, self._settings.body)
+            connection.work()
+            try:
+                coding = environ.get("HTTP_CONTENT_ENCODING", "")
+                content = await self._run(
+                    is_small(body.size) and not coding, lambda: unpacked(body.content(), coding, self._settings.body)
+                )
+            finally:
+                body.close()
+            origin = f"{request.scheme}://{request.host}"
+            response = await answer(live, replace(asked, body=content, origin=origin, gone=lambda: connection.gone))
+        except Problem as problem:
+            response = problem_response(problem, asked)
+        except HTTPException as error:
+            response = problem_response(as_problem(error), asked)
+        await self._send(response, request, connection, send)
+
+    async def _push(self, live: LiveApplication, asked: Request) -> Response:
+        """Stored with what else comes at the time."""
+        small = is_small(len(asked.body))
+        async with nullcontext() if small else self._large:
+            return await self._pushed(live.routes, asked, small)
+
+    async def _pushed(self, routes: LiveRoutes, asked: Request, small: bool) -> Response:
+        pushing = await self._run(small, lambda: routes.begin_push(asked))
+        if isinstance(pushing, Response):
+            return pushing
+        stored: asyncio.Future[None] = self._loop.create_future()
+        under_way = routes.service.journal.log.submit(pushing.append, partial(self._from_threads.call, _end_of(stored)))
+        await stored
+        return await self._run(small, lambda: routes.end_push(asked, pushing, under_way.result))
+
+    async def _open(self, live: LiveApplication, asked: Request) -> Response:
+        """A live reader's subscription, or another answer."""
+        return await self._run(False, lambda: live.routes.answer(asked))
+
+    async def _run(self, small: bool, work: Callable[[], T]) -> T:
+        """Here, or where it may take longer by a thread."""
+        return work() if small else await self._loop.run_in_executor(self._threads, work)
+
+    async def _send(self, response: Response, request: werkzeug.Request, connection: Connection, send: Send) -> None:
+        headers = Headers(headers_of(response))
+        if self._settings.cors:
+            allow_origin(request, headers, self._settings.cors)
+        body = response.body if isinstance(response.body, bytes) else b""
+        if body or not isinstance(response.body, Subscription):
+            headers["Content-Length"] = str(len(body))
+        told = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        await send({"type": "http.response.start", "status": response.status, "headers": told})
+        if isinstance(response.body, Subscription):
+            await self._readers.serve(response.body, connection, send)
+        else:
+            await send({"type": "http.response.body", "body": body})
+
+
+def _told_of_the_edge(rest: WSGIApplication) -> WSGIApplication:
+    """The WSGI application, told what its environment otherwise lacks."""
+
+    def application(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+        scope = environ["asgi.scope"]
+        environ["REQUEST_URI"], environ[GONE] = _address(scope), scope[GONE]
+        return rest(environ, start_response)
+
+    return application
+
+
+def _address(scope: Scope) -> str:
+    """Path and query as they were sent."""
+    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+def _head(scope: Scope) -> Request:
+    """A request before its body."""
+    headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]])
+    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+    return Request(scope["method"], path, query, headers)
+
+
+def _asks_for_events(scope: Scope) -> bool:
+    """Whether a client accepts live events; whether it gets them its route decides."""
+    return scope["method"] in ("GET", "POST") and any(
+        name == b"accept" and _LIVE in value.lower() for name, value in scope["headers"]
+    )
+
+
+def _end_of(future: asyncio.Future[None]) -> Callable[[], None]:
+    def end() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    return end
