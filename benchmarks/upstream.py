@@ -77,6 +77,7 @@ def stood(address: str, behind: str, rows: int) -> None:
     answer = httpx.put(f"{address}/queries/q", content=text, headers=SPARQL, timeout=600)
     assert answer.status_code == 200, answer.text
     registered = time.perf_counter() - begun
+    last_id = httpx.get(f"{address}/queries/q/answer", timeout=600).headers["oxiseq-last-id"]
     unchanged = best(lambda: refresh(address))
     taken = []
     for round_ in range(ROUNDS):
@@ -85,7 +86,7 @@ def stood(address: str, behind: str, rows: int) -> None:
         begun = time.perf_counter()
         refresh(address)
         taken.append(time.perf_counter() - begun)
-    last = httpx.get(f"{address}/queries/q/changes?since=1&limit=100000", timeout=600).json()["changes"]
+    last = httpx.get(f"{address}/queries/q/changes?since={last_id}&limit=100000", timeout=600).json()["changes"]
     assert sum(len(change["added"]) for change in last) == 10 * ROUNDS, last
     direct = best(lambda: rows_of(behind, text))
     print(f"stands   {rows:>8,} rows: registered {registered:.3f} s, refresh without change {unchanged:.3f} s, of ten "

@@ -42,14 +42,18 @@ def explain_command(
     oxiseq explain rises.spaseq --dot | dot -Tpng > rises.png
     oxiseq explain joined.rq --upstream
     """
-    with loading():
-        from oxiseq.cli.explaining import explained, sent, written, written_sent  # noqa: PLC0415  loads the engine: see __init__.py
-
     source = replace(query, chosen=language)
     if upstream:
         if form == "dot" or svg is not None or kbs:
             raise click.UsageError("--upstream goes with --json only")
-        click.echo(written_sent(sent(source, rules), form == "json"), nl=False)
+        with loading():
+            from oxiseq.cli.sent import sent  # noqa: PLC0415  as below
+
+        told = sent(source, rules)
+        click.echo(told.json() if form == "json" else str(told), nl=False)
         return
+    with loading():
+        from oxiseq.cli.explaining import explained, written  # noqa: PLC0415  loads the engine: see __init__.py
+
     explanation = explained(source, kbs, rules)
     click.echo(written(explanation, form or "text", svg), nl=False)

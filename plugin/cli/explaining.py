@@ -10,14 +10,11 @@ from oxiseq.api.store import Store
 from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.options import QuerySource
 from oxiseq.cli.progress import working
-from oxiseq.cli.sent import Sent, sent
 from oxiseq.grammar.languages import STANDING
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.registry import language_for
 from oxiseq.options import said_as_data
 from oxiseq.sources.knowledge import kb_store
-
-__all__ = ["explained", "sent", "written", "written_sent"]
 
 
 @working("compiling", quiet=False)
@@ -32,11 +29,6 @@ def explained(source: QuerySource, kbs: Sequence[str], rules: Sequence[QuerySour
     with source.named():
         given = said_as_data(language.name, {"rules": [rule.text for rule in rules]})
         return language.explain(query, combined(kbs), given.rules)
-
-
-def written_sent(told: Sent, as_json: bool) -> str:
-    """What is sent to an endpoint, on the terminal."""
-    return json.dumps(told.json(), indent=2, ensure_ascii=False) + "\n" if as_json else str(told)
 
 
 def written(explanation: Explanation, form: Literal["text", "dot", "json"], svg: IO[str] | None) -> str:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from oxiseq.api.store import Store
 from oxiseq.cli.options import QuerySource
+from oxiseq.engine.errors import ExtraError
 from oxiseq.engine.standing import compile_over_store
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.languages import STANDING
 from oxiseq.grammar.over_store import load_over_store
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import language_for
 from oxiseq.options import said_as_data
-from oxiseq.sparql.services import blocks, with_values
-from oxiseq.sparql.splitting import obstacle
-from oxiseq.sparql.upstream import WHOLE
+
+try:
+    from oxiseq.sparql.services import blocks, with_values
+    from oxiseq.sparql.splitting import obstacle
+    from oxiseq.sparql.upstream import WHOLE
+except ModuleNotFoundError as error:
+    raise ExtraError((error.name or "").partition(".")[0], "server") from error
 
 _BASE: Final = "http://localhost/query"
 _AT_REFRESH: Final = "when it is registered, and at each refresh"
@@ -33,9 +39,9 @@ class Sent:
     services: tuple[str, ...] = ()
     whole: str = ""
 
-    def json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
+    def json(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
 
     def __str__(self) -> str:
         return "\n".join(self._lines()) + "\n"
@@ -64,10 +70,10 @@ def sent(source: QuerySource, rules: Sequence[QuerySource] = ()) -> Sent:
     """What is sent for a query. Raises QueryError."""
     if source.language != STANDING:
         query = source.load()
-        front = front_of(query)
+        language = language_for(query)
         with source.named():
-            given = said_as_data(front.language, {"rules": [rule.text for rule in rules]})
-            run, _ = front.compile(query, TermDictionary(), Store().kb, given)
+            given = said_as_data(language.name, {"rules": [rule.text for rule in rules]})
+            run, _ = language.compile(query, TermDictionary(), Store().kb, given)
         return Sent(tuple(run.kb_texts), _AT_REFRESH)
     found = blocks(source.text, _AnyStream(), _BASE)
     if not found:
