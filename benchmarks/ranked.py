@@ -2,8 +2,9 @@
 
     python -m benchmarks.ranked [--loops 16 30 100 200]
 
-`A : B:+ : C` over one A, n B's and one C: 2^n - 1 matches end with the C. CPU time (median of seven runs) from the C
-on, rows written out; all that comes before is the same for every query. `list` is the plain query, up to 16 B's.
+`A : B:+ : C`, in CEQL `A AS a; B+ AS b; C AS c`, over one A, n B's and one C: 2^n - 1 matches end with the C. CPU time
+(median of seven runs) from the C on, rows written out; all that comes before is the same for every query. `list` is the
+plain query, up to 16 B's.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from typing import Final
 from pyoxigraph import Store
 
 from benchmarks.machine import machine
+from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 
@@ -32,6 +35,14 @@ TAILS: Final = {
     "shortest 10 by COUNT(B)": "ORDER BY COUNT(B) LIMIT 10",
     "sample of 10": "SAMPLE 10",
     "any 10": "LIMIT 10",
+}
+
+
+CEQL_TAILS: Final = {
+    "CEQL: list": "",
+    "CEQL: best 10 by SUM(b[v])": "ORDER BY SUM(b[v]) DESC LIMIT 10",
+    "CEQL: latest 10": "ORDER BY START DESC LIMIT 10",
+    "CEQL: sample of 10": "SAMPLE 10",
 }
 
 
@@ -58,15 +69,35 @@ def completing(tail: str, loops: int) -> tuple[float, int]:
     return process_time() - begun, sum(len(batch) for batch in found)
 
 
+def completing_in_ceql(tail: str, loops: int) -> tuple[float, int]:
+    """The same over tuple events."""
+    terms = TermDictionary()
+    text = f"VOCAB <{E}> SELECT * FROM s WHERE A AS a; B+ AS b; C AS c {tail}"
+    run = TupleRun(compile_ceql(load(text, "ceql")), terms)
+    a_type = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+    events = [(1 + i, f"<{E}e> <{a_type}> <{E}{kind}> . <{E}e> <{E}v> {i * 37 % 100} .")
+              for i, kind in enumerate(["A", *["B"] * loops, "C"])]  # fmt: skip
+    run.push(E + "s", encode_events(events[:-1], terms))
+    run.advance()
+    last = encode_events(events[-1:], terms)
+    begun = process_time()
+    run.push(E + "s", last)
+    found = run.advance()
+    run.close()
+    found += run.advance()
+    return process_time() - begun, sum(len(batch) for batch in found)
+
+
 def main() -> None:
     """The table."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.ranked")
     options.add_argument("--loops", type=int, nargs="+", default=[MOST_LISTED, 30, 100, 200])
     print(f"{machine()}\n\n| query | B's | matches | rows | ms |\n|---|---:|---:|---:|---:|")
     for loops in options.parse_args().loops:
-        for name, tail in TAILS.items():
+        queries = [(*each, completing) for each in TAILS.items()]
+        for name, tail, measured in (*queries, *((*each, completing_in_ceql) for each in CEQL_TAILS.items())):
             if tail or loops <= MOST_LISTED:
-                taken = [completing(tail, loops) for _ in range(8)][1:]
+                taken = [measured(tail, loops) for _ in range(8)][1:]
                 ms = 1e3 * statistics.median(seconds for seconds, _ in taken)
                 print(f"| {name} | {loops} | 2^{loops} - 1 | {taken[0][1]:,} | {ms:.2f} |", flush=True)
 

@@ -7,7 +7,7 @@ names; an attribute that an event lacks is an unbound variable (an error, hence 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
@@ -136,10 +136,14 @@ class AttributeWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class StartOrder:
-    """`ORDER BY START`: of the complex events that end at one event the earliest first, or the latest."""
+class EndOrder:
+    """`ORDER BY SUM(y[price]) DESC, START`: in what order the complex events that end at one event are told.
 
-    descending: bool
+    `keys`: (expression, descending) pairs; an expression is START, or over aggregates (as in `Totals`), each of which
+    runs over what its variable holds in one complex event.
+    """
+
+    keys: tuple[tuple[Expression, bool], ...]
     span: Span = span_field()
 
 
@@ -169,6 +173,8 @@ class Totals:
 
 OF = "[]"
 """The call that takes an attribute's value."""
+START = Call("START", ())
+"""In ORDER BY: where a complex event begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +194,7 @@ class CeqlQuery:
     partition: Partition | None = None
     consumption: Consumption | None = None
     limit: Limit | None = None
-    order: StartOrder | None = None
+    order: EndOrder | None = None
     sample: Sample | None = None
     totals: Totals | None = None
     span: Span = span_field()
@@ -199,8 +205,24 @@ class CeqlQuery:
 def aggregates(totals: Totals) -> tuple[Aggregate, ...]:
     """All of SELECT and HAVING, each once."""
     written = [column.expression for column in totals.columns]
-    written += [] if totals.having is None else [totals.having]
+    return _aggregates([*written, *([] if totals.having is None else [totals.having])])
+
+
+def compared_aggregates(order: EndOrder) -> tuple[Aggregate, ...]:
+    """All of ORDER BY, each once."""
+    return _aggregates([expression for expression, _ in order.keys])
+
+
+def _aggregates(written: Sequence[Expression]) -> tuple[Aggregate, ...]:
     return tuple(dict.fromkeys(e for each in written for e in subexpressions(each) if isinstance(e, Aggregate)))
+
+
+def measured_variable(aggregate: Aggregate) -> str | None:
+    """The variable whose events an aggregate is of; None: COUNT(*)."""
+    match aggregate.arg:
+        case Variable(value=name) | Call("[]", (Variable(value=name), _)):
+            return name
+    return None
 
 
 def keys_of(expression: Expression) -> Iterator[Variable]:
@@ -213,10 +235,11 @@ def keys_of(expression: Expression) -> Iterator[Variable]:
 
 def summed_attributes(query: CeqlQuery) -> tuple[Variable, ...]:
     """The attributes whose values aggregates and GROUP BY look at."""
-    if query.totals is None:
-        return ()
-    of = (a.arg.args[1] for a in aggregates(query.totals) if isinstance(a.arg, Call))
-    return tuple(dict.fromkeys((*query.totals.by, *(a for a in of if isinstance(a, Variable)))))
+    found = aggregates(query.totals) if query.totals is not None else ()
+    found += compared_aggregates(query.order) if query.order is not None else ()
+    of = (a.arg.args[1] for a in found if isinstance(a.arg, Call))
+    by = query.totals.by if query.totals is not None else ()
+    return tuple(dict.fromkeys((*by, *(a for a in of if isinstance(a, Variable)))))
 
 
 def column_names(expression: Expression) -> Iterator[Variable]:

@@ -27,7 +27,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.languages import AnyQuery, syntax_named
-from oxiseq.grammar.render_clauses import render_consumption, render_sample, render_when, time_span
+from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample, render_when, time_span
 from oxiseq.grammar.render_forms import render_form
 from oxiseq.grammar.render_sparql import SparqlWriter
 
@@ -65,7 +65,7 @@ def render_spaseq(query: Query) -> str:
     lines.append("}")
     lines += writer.clauses_of_groups(query.summary.group_by, query.summary.having, query.summary.order_by, "")
     if query.limit is not None:
-        lines.append(f"LIMIT {query.limit.count}" + (f" OFFSET {query.limit.offset}" if query.limit.offset else ""))
+        lines.append(render_limit(query.limit))
     if query.sample is not None:
         lines.append(render_sample(query.sample))
     if query.summary.report is not None:

@@ -15,6 +15,7 @@ from oxiseq.grammar.ceql_algebra import (
     CeqlQuery,
     Condition,
     Either,
+    EndOrder,
     EventType,
     Filtered,
     Follows,
@@ -22,12 +23,11 @@ from oxiseq.grammar.ceql_algebra import (
     Holds,
     Iterated,
     Named,
-    StartOrder,
     Told,
     Totals,
 )
 from oxiseq.grammar.parsing.clauses import MICROSECONDS
-from oxiseq.grammar.render_clauses import render_consumption, render_sample
+from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample
 from oxiseq.grammar.render_sparql import SparqlWriter
 
 _TERMS = SparqlWriter()
@@ -63,7 +63,7 @@ def render_ceql(query: CeqlQuery) -> str:
     if query.order is not None:
         lines.append(render_order(query.order))
     if query.limit is not None:
-        lines.append(f"LIMIT {query.limit.count}")
+        lines.append(render_limit(query.limit))
     if query.sample is not None:
         lines.append(render_sample(query.sample))
     return "\n".join(lines) + "\n"
@@ -71,10 +71,9 @@ def render_ceql(query: CeqlQuery) -> str:
 
 def render_told(told: Told) -> str:
     """A column of aggregates."""
-    text, binds = _expression(told.expression)
     if told.expression == Call(OF, (Variable(told.name),)):
-        return text
-    return f"{text if binds >= _SUM else f'({text})'} AS {told.name}"
+        return _expression(told.expression)[0]
+    return f"{_sum(told.expression)} AS {told.name}"
 
 
 def render_groups(totals: Totals) -> list[str]:
@@ -83,9 +82,14 @@ def render_groups(totals: Totals) -> list[str]:
     return lines if totals.having is None else [*lines, f"HAVING {render_predicate(totals.having)}"]
 
 
-def render_order(order: StartOrder) -> str:
+def render_order(order: EndOrder) -> str:
     """ORDER BY."""
-    return f"ORDER BY START {'DESC' if order.descending else 'ASC'}"
+    return "ORDER BY " + ", ".join(f"{_sum(e)} {'DESC' if descending else 'ASC'}" for e, descending in order.keys)
+
+
+def _sum(expression: Expression) -> str:
+    text, binds = _expression(expression)
+    return text if binds >= _SUM else f"({text})"
 
 
 def render_window(window: Window | AttributeWindow) -> str:
@@ -170,6 +174,8 @@ def _expression(expression: Expression) -> tuple[str, int]:
             # `-1` would be read as one number, `--` as a comment
             safe = text if text[0].isalpha() or text[0] in "_(" else f"({text})"
             return f"{'-' if name == 'NEGATE' else '+'}{safe}", _UNARY
+        case Call(name, ()):
+            return name, _PRIMARY
         case Call(name, (left, right)):
             binds = _BINARY[name]
             low = binds + 1 if binds == _RELATION else binds

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from oxiseq.grammar.algebra import Consumption, Every, OnChange, Sample, When
+from oxiseq.grammar.algebra import Consumption, Every, Limit, OnChange, Sample, When
 from oxiseq.grammar.parsing.clauses import MICROSECONDS
 
 
 def render_consumption(consumption: Consumption) -> str:
     """CONSUME BY."""
     return f"CONSUME BY {'ANY' if consumption.whole_query else 'PARTITION'}"
+
+
+def render_limit(limit: Limit) -> str:
+    """LIMIT with its OFFSET."""
+    return f"LIMIT {limit.count}" + (f" OFFSET {limit.offset}" if limit.offset else "")
 
 
 def render_sample(sample: Sample) -> str:

@@ -148,6 +148,11 @@ HAVINGS = [
     "COUNT(*) > 1", "COUNT({0}) < 3", "SUM({0}[v]) >= 4 OR COUNT(*) > 2", "c0 > 2", "NOT c0 = 1", "COUNT(*) < 3",
     "MIN({0}[v]) = 1", "c0 < COUNT(*) * 3 AND MAX({0}[w]) > 1", "AVG({0}[w]) > 1.5",
 ]  # fmt: skip
+RANKED = [
+    "START", "START", "SUM({0}[v])", "SUM({0}[v])", "COUNT({0})", "COUNT({0})", "SUM({0}[v]) - 2 * COUNT({1})",
+    "MAX({0}[v])", "MIN({0}[k])", "AVG({0}[w])", "SUM({0}[v]) / COUNT({0})", "0.5 * SUM({0}[w]) + SUM({1}[v])",
+    "COUNT({0}[none])", "-SUM({0}[v])",
+]  # fmt: skip
 STRATEGIES = ("ALL ", "NEXT ", "LAST ", "MAX ", "STRICT ")
 
 
@@ -168,6 +173,28 @@ def with_totals(situation: CeqlSituation, seed: int) -> CeqlSituation:
     if dice.chance(50):
         clauses.append(f"HAVING {dice.pick(HAVINGS).format(dice.pick(names))}")
     lines[1] = f"SELECT {strategy}{', '.join(shown)}"
+    return replace(situation, text="\n".join([*lines, *clauses]))
+
+
+def with_order(situation: CeqlSituation, seed: int) -> CeqlSituation:
+    """The same with ORDER BY, LIMIT or SAMPLE; the situation has no LIMIT."""
+    dice = Dice(seed)
+    lines = situation.text.split("\n")
+    selected = re.sub(r"^SELECT (ALL |NEXT |LAST |MAX |STRICT )?", "", lines[1])
+    shown = selected.split(", ")
+    if selected == "*":
+        formula = "\n".join(lines[3:])
+        shown = [n for n in ("A", "B", "C", "x", "y", "z") if re.search(rf"(?<!')\b{n}\b(?!')", formula)]
+    keys = [f"{dice.pick(RANKED).format(dice.pick(shown), dice.pick(shown))}{dice.pick(['', ' ASC', ' DESC'])}"
+            for _ in range(dice.pick([1, 1, 2]))]  # fmt: skip
+    clauses = [f"ORDER BY {', '.join(keys)}"]
+    match dice.pick(["", "limit", "limit", "offset", "sample"]):
+        case "limit":
+            clauses.append(f"LIMIT {dice.pick([1, 2, 3, 50])}")
+        case "offset":
+            clauses.append(f"LIMIT {dice.pick([1, 2, 50])} OFFSET {dice.pick([0, 1, 2, 3])}")
+        case "sample":
+            clauses = [*clauses[: dice.pick([0, 1])], f"SAMPLE {dice.pick([1, 2, 3])} SEED {dice.pick([0, 7])}"]
     return replace(situation, text="\n".join([*lines, *clauses]))
 
 

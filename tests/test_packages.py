@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 SETUP = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
@@ -24,3 +27,12 @@ def test_every_package_has_its_docstring() -> None:
             if name == package or (name.startswith(f"{package}.") and package != "oxiseq"):
                 folder = ROOT / top / "/".join(name.removeprefix(package).strip(".").split("."))
                 assert (folder / "__init__.py").read_text(encoding="utf-8").startswith('"""'), name
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="only a clone knows what is kept")
+def test_nothing_else_lies_at_the_top() -> None:
+    told = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    assert {name.split("/")[0] for name in told.stdout.decode().split("\0") if name} == {
+        ".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "benchmarks", "docs", "engine",
+        "examples", "grammar", "kb_loader", "plugin", "pyproject.toml", "tests",
+    }  # fmt: skip

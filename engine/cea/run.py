@@ -40,7 +40,7 @@ from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.memory import begin_choice, more_out
 from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.algebra import Consumption
-from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
+from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 _COLLECT_EVERY = 1 << 14
 _FEW = 128
@@ -109,13 +109,17 @@ class Ends(Protocol):
 class CeaRun:
     """The running state of one query. `oldest`: no partial match refers to a position before it."""
 
-    def __init__(self, plan: CeaPlan, capacities: Capacities | None = None, ends: Ends | None = None) -> None:
-        """`ends`: sees the complex events of each end as a set, instead of their being told one by one."""
+    def __init__(
+        self, plan: CeaPlan, capacities: Capacities | None = None, ends: Ends | None = None,
+        picker: EventPicker | None = None,
+    ) -> None:
+        """`ends`: sees the complex events of each end as a set, instead of their being told one by one. `picker`: for a
+        query that has ORDER BY or SAMPLE."""
         self._capacities = capacities = capacities or Capacities()
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan)
-        self._sizes = _sizes(plan, capacities)
+        self._sizes = _sizes(plan, capacities, picker is not None)
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
         self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
@@ -126,7 +130,7 @@ class CeaRun:
         strategy = selection.strategy if selection is not None and not plan.strict else None
         silent = -1 if all(plan.masks) else SILENT
         self._chooser = Chooser(strategy, capacities.nodes // 4, silent) if strategy is not None else None
-        self._picker = EventPicker(plan.query) if _picks(plan.query) else None
+        self._picker = picker
         self._ends = ends
         if ends is not None:
             self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is told, for CONSUME BY
@@ -316,11 +320,15 @@ class CeaRun:
         """Of what ends at an event at `time` what the strategy keeps, and of that what is asked for. Raises
         LimitError."""
         memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
+        at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
         if self._ends is not None:
             self._tell_counts(self._ends)
-            at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
             self._ends.see(FrozenMatches(memory), self._holders, at, time)
-        return memory if self._picker is None else self._picker.pick(memory, time)
+        if self._picker is not None:
+            memory = self._picker.pick(memory, self._holders, at, time)
+            if not memory.scalars[matches.FINALS]:  # OFFSET leaves none of those that were found
+                memory.scalars[matches.EMITTED] = 1
+        return memory
 
     def _free(self, again: bool) -> None:
         """Free dead nodes in the midst of a batch or at its end."""
@@ -393,14 +401,15 @@ class CeaRun:
         held = self._holders.held(written.rows & _PLACE, positions, offsets, start, last)
         return FoundEvents(start, last, positions, offsets, held)
 
-def _sizes(plan: CeaPlan, capacities: Capacities) -> NDArray[np.int64]:
+
+def _sizes(plan: CeaPlan, capacities: Capacities, picks: bool) -> NDArray[np.int64]:
     """The kernel's numbers of a plan."""
     query = plan.query
     sizes = np.zeros(k.SIZES, np.int64)
     sizes[k.DISORDER] = capacities.disorder
     sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
     sizes[k.LIMIT] = query.limit.count if query.limit is not None else matches.NO_LIMIT
-    sizes[k.CHOOSES] = (query.selection is not None and not plan.strict) or _picks(query)
+    sizes[k.CHOOSES] = (query.selection is not None and not plan.strict) or picks
     match query.consumption:
         case None:
             sizes[k.CONSUME] = k.KEEP_ALL
@@ -408,10 +417,6 @@ def _sizes(plan: CeaPlan, capacities: Capacities) -> NDArray[np.int64]:
             sizes[k.CONSUME] = k.FORGET_ALL if whole_query else k.FORGET_PARTITION
     sizes[k.WORDS] = plan.words
     return sizes
-
-
-def _picks(query: CeqlQuery) -> bool:
-    return query.order is not None or query.sample is not None
 
 
 def _plain(array: Array, dtype: np.dtype[Any]) -> Array:

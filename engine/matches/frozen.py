@@ -28,6 +28,17 @@ Places = NDArray[np.int64]
 """A match: of each of its rows, first to last, the id and the place (records.PLACE_BITS)."""
 
 
+_BY_THREE: Final = np.zeros((0, 3), np.int32)
+_NOTHING: Final = f.FrozenMemory(
+    np.zeros(0, k.NODE), np.zeros((0, 2), np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64),
+    np.zeros(f.FROZEN_STATES, np.int64), np.zeros(0, np.int64), _BY_THREE, np.zeros((0, 1), np.uint64),
+    np.zeros((0, 1), np.uint64), np.zeros(0, np.uint8), np.zeros((0, 0)), _BY_THREE, _BY_THREE, _BY_THREE,
+    np.zeros(0, f.RECORD), np.zeros((0, 0)), np.zeros((0, 2), np.int32), np.zeros(0, np.int32),
+)  # fmt: skip
+_NO_POINTERS: Final = Pointers(_NOTHING)
+"""What all sets have alike until they are asked for their best; nobody writes into it."""
+
+
 class FrozenMatches:
     """The matches below the finals of `S`, all of one cut, in the order in which they are enumerated.
 
@@ -37,18 +48,16 @@ class FrozenMatches:
     def __init__(self, S: M) -> None:
         state = np.zeros(f.FROZEN_STATES, np.int64)
         state[f.FINAL_COUNT] = S.scalars[k.FINALS]
-        none = np.zeros((0, 3), np.int32), np.zeros((0, 3), np.int32), np.zeros((0, 3), np.int32)
-        self._memory = f.FrozenMemory(
-            S.nodes, S.finals, np.full(len(S.nodes), -1, np.int32), np.zeros(_FIRST, np.int64), state,
-            np.zeros(_FIRST, np.int64), np.zeros((_FIRST, 3), np.int32), np.zeros((0, 1), np.uint64),
-            np.zeros((0, 1), np.uint64), np.zeros(0, np.uint8), np.zeros((0, 0)), *none, np.zeros(0, f.RECORD),
-            np.zeros((0, 0)), np.zeros((0, 2), np.int32), np.zeros(0, np.int32),
+        self._memory = _NOTHING._replace(
+            nodes=S.nodes, finals=S.finals, number=np.empty(int(S.scalars[k.NODE_TOP]), np.int32),
+            stack=np.zeros(_FIRST, np.int64), state=state, pos=np.zeros(_FIRST, np.int64),
+            kids=np.zeros((_FIRST, 3), np.int32),
         )  # fmt: skip
+        self._pointers = _NO_POINTERS.of(self._memory)
+        """Those with which it was frozen, then counted."""
         self._size = self._freeze()
         self._memory = self._memory._replace(blocked=np.zeros(self._size, np.uint8))
         self._limbs = 1
-        self._pointers: Pointers | None = None
-        """Those with which it was counted."""
         self._enough: bool | None = None
 
     @property
@@ -145,7 +154,6 @@ class FrozenMatches:
         """How many matches each of these outputs is in: u64, or Python's integers. Raises LimitError as `count`."""
         if not self.count:
             return np.zeros(len(nodes), np.uint64)
-        assert self._pointers is not None, "they have been counted"
         count_above(self._pointers.address)
         memory = self._memory
         if self._limbs == 1:
@@ -157,13 +165,14 @@ class FrozenMatches:
         return int(self._memory.ways[n, 0]) if self._limbs == 1 else _number(self._memory.ways[n])
 
     def _freeze(self) -> int:
-        while (need := freeze(Pointers(self._memory).address)) != f.FOUND:
+        while (need := freeze(self._pointers.address)) != f.FOUND:
             memory = self._memory
             if need == f.MORE_STACK:
                 self._memory = memory._replace(stack=longer(memory.stack, 2 * len(memory.stack)))
             else:
                 twice = 2 * len(memory.pos)
                 self._memory = memory._replace(pos=longer(memory.pos, twice), kids=longer(memory.kids, twice))
+            self._pointers = self._pointers.of(self._memory)
         return int(self._memory.state[f.FROZEN])
 
     def _counted(self) -> bool:
@@ -171,7 +180,7 @@ class FrozenMatches:
         if self._enough is None:
             ways, above = (np.zeros((self._size, self._limbs), np.uint64) for _ in range(2))
             self._memory = self._memory._replace(ways=ways, above=above)
-            self._pointers = Pointers(self._memory)
+            self._pointers = self._pointers.of(self._memory)
             self._enough = count_ways(self._pointers.address) == f.FOUND
         return self._enough
 

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, Variable
 
 from oxiseq.engine.cea.held import Holders
+from oxiseq.engine.cea.listed import MOST_LISTED, PLACE, one_by_one
 from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.ranking import Measured, measured_by
 from oxiseq.engine.cea.subsets import AMBIGUOUS
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total, add_all, total_of
@@ -28,22 +30,12 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Call, Expression
 from oxiseq.grammar.ceql_algebra import OF, Totals, aggregates, summed_attributes
 
-MOST_LISTED: Final = 100_000
-"""Complex events of one end that are looked at one by one, where what a variable holds depends on the whole of each."""
-_PLACE: Final = (1 << PLACE_BITS) - 1
 _THERE: Final = 1
 """What stands for the value of an event, where events are counted: COUNT asks only whether there is one."""
 
 I64 = NDArray[np.int64]
 _MOST_LEAST: Final = 1 << 61
 """The kernel counts further than this."""
-
-
-class Measured(NamedTuple):
-    """What an aggregate runs over: the number of a variable and of an attribute; None: of complex events, of events."""
-
-    variable: int | None
-    attribute: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +64,11 @@ def end_plan(plan: CeaPlan, totals: Totals) -> EndPlan:
         totals.by,
         tuple(attributes.index(key) for key in totals.by),
         found,
-        tuple(_measured(aggregate, plan.variables, attributes) for aggregate in found),
+        tuple(measured_by(aggregate, plan.variables, attributes) for aggregate in found),
         tuple(Variable(column.name) for column in totals.columns),
         columns,
         () if totals.having is None else (replaced(totals.having, known),),
     )
-
-
-def _measured(aggregate: Aggregate, variables: tuple[str, ...], attributes: tuple[Variable, ...]) -> Measured:
-    match aggregate.arg:
-        case Call("[]", (Variable(value=variable), Variable() as attribute)):
-            return Measured(variables.index(variable), attributes.index(attribute))
-        case Variable(value=variable):
-            return Measured(variables.index(variable), None)
-    return Measured(None, None)
 
 
 class _Events(NamedTuple):
@@ -205,15 +188,12 @@ def _above(than: str, bound: Literal) -> int:
 def _events(found: FrozenMatches, holders: Holders, at: int, count: int) -> _Events:
     """Where the automaton's step does not tell what holds an event, complex events are listed. Raises LimitError."""
     outputs = np.flatnonzero(found.pos >= 0)
-    places, positions = found.pos[outputs] & _PLACE, found.pos[outputs] >> PLACE_BITS
+    places, positions = found.pos[outputs] & PLACE, found.pos[outputs] >> PLACE_BITS
     if not (places == AMBIGUOUS).any():
         times = found.times(outputs) if count < TOO_MANY else np.ones(len(outputs), np.uint64)
         return _Events(positions, holders.masks[places], times)
     if count > MOST_LISTED:
         what = "complex events of one end whose variables hang on the whole of each (give types variables of their own)"
         raise LimitError(count, MOST_LISTED, what)
-    each = [found.at(i) for i in range(count)]
-    rows, offsets = np.concatenate(each), np.cumsum([0, *map(len, each)])
-    positions = rows >> PLACE_BITS
-    held = holders.held(rows & _PLACE, positions, offsets, positions[offsets[:-1]], np.full(count, at))
-    return _Events(positions, held, np.ones(len(rows), np.uint64))
+    listed = one_by_one([found.at(i) for i in range(count)], holders, at)
+    return _Events(listed.position, listed.held, np.ones(len(listed.position), np.uint64))

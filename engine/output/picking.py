@@ -6,15 +6,12 @@ Where it stands: finals of an instant → **those asked for** → enumeration �
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
-from math import lcm
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.expressions.amounts import Added, added_up
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.matches.frozen import FrozenMatches
@@ -26,8 +23,6 @@ from oxiseq.engine.plan.ranking import LISTED, MOST_LISTED, Amount, Ranking, Ran
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import order_key
 
-_EXACT = 1 << 53
-"""Sums of whole numbers below this are exact in a double."""
 Column = NDArray[np.float64]
 
 
@@ -96,59 +91,20 @@ class MatchPicker:
         places = {key: place for place, key in enumerate(sorted(set(keys)), 0 if 0 in distinct else 1)}
         return np.array([places[key] for key in keys], np.float64)[which]
 
-    def _amounts(self, summands: Sequence[Summand], block: RowBlock) -> Column | None:
-        """What rows add where numbers are summed: exactly, in a unit that makes all of them whole, or as doubles if
-        some are; None where that cannot be."""
-        parts, rounded, exact = list[_Part](), np.zeros(len(block)), True
-        columns = self._terms.columns
-        for each in summands:
+    def _amounts(self, amounts: Sequence[Summand], block: RowBlock) -> Column | None:
+        """What rows add where numbers are summed; None where that cannot be."""
+        parts = []
+        for each in amounts:
             assert isinstance(each, Amount)
             mine = np.flatnonzero(self._has(each.gpm, block))
-            if each.variable is None:
-                rounded[mine] += float(each.factor)
-                parts.append(_Part(mine, np.ones(len(mine), np.int64), np.zeros(len(mine), np.int64), each.factor))
-                continue
-            ids = block.stored[mine, self._stored[each.variable]]
-            kind, quality, number = columns.kind[ids], columns.quality[ids], columns.number[ids]
-            if not (np.isin(kind, _NUMBERS) & np.isfinite(number)).all():
-                return None
-            exact = exact and bool((np.isin(kind, _WHOLE) & ((quality & kinds.EXACT_INTEGER) != 0)).all())
-            scales = np.where(kind == kinds.DECIMAL, quality >> kinds.SCALE_SHIFT, 0).astype(np.int64)
-            rounded[mine] += float(each.factor) * number
-            parts.append(_Part(mine, columns.exact[ids], scales, each.factor))
-        return _in_one_unit(parts, len(block)) if exact else rounded
+            ids = None if each.variable is None else block.stored[mine, self._stored[each.variable]]
+            parts.append(Added(mine, ids, each.factor))
+        return added_up(parts, len(block), self._terms)
 
     def _has(self, gpm: str, block: RowBlock) -> NDArray[np.bool_]:
         """Which rows are of the GPM."""
         return np.array([gpm in letter for letter in self._letters])[block.letter]
 
 
-_WHOLE = (kinds.INTEGER, kinds.DECIMAL)
-_NUMBERS = (*_WHOLE, kinds.FLOAT, kinds.DOUBLE)
-
-
 def _adds(key: RankKey) -> bool:
     return any(isinstance(each, Amount) for each in key.summands)
-
-
-class _Part(NamedTuple):
-    """Of some rows the numbers mantissa · 10^-scale · factor."""
-
-    rows: NDArray[np.intp]
-    mantissa: NDArray[np.int64]
-    scale: NDArray[np.int64]
-    factor: Fraction
-
-
-def _in_one_unit(parts: Sequence[_Part], rows: int) -> Column | None:
-    """Sums by row, as multiples of one unit; None if they may be too large to be exact."""
-    scale = max((int(part.scale.max(initial=0)) for part in parts), default=0)
-    common = lcm(*(part.factor.denominator for part in parts))
-    sums, most = np.zeros(rows, np.int64), 0.0
-    for part in parts:
-        steps = int(part.factor * common)
-        most += float((np.abs(part.mantissa.astype(np.float64)) * 10.0 ** (scale - part.scale)).sum() * abs(steps))
-        if most >= _EXACT // 2 or abs(steps) >= _EXACT:
-            return None
-        sums[part.rows] += part.mantissa * 10 ** (scale - part.scale) * steps
-    return sums.astype(np.float64)

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from pyoxigraph import Literal, Variable
+from pyoxigraph import Variable
 
+from oxiseq.engine.expressions.amounts import summands
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.plan.answer import Iterations
-from oxiseq.grammar.algebra import Aggregate, Ask, Call, Expression, MatchFunction, Sample
+from oxiseq.grammar.algebra import Aggregate, Ask, Expression, MatchFunction, Sample
 from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.places import Overview, always
 from oxiseq.grammar.render import render
@@ -144,48 +145,29 @@ def _key(e: Expression, seen: Overview, iterations: Mapping[Aggregate, Iteration
         case MatchFunction("DURATION"):
             yield TimeOf(None, -1)  # since the end is one
         case _:
-            yield from _amounts(e, Fraction(1), seen, iterations)
+            yield from _amounts(e, seen, iterations)
 
 
-def _amounts(
-    e: Expression, factor: Fraction, seen: Overview, iterations: Mapping[Aggregate, Iterations]
-) -> Iterator[Amount]:
+def _amounts(e: Expression, seen: Overview, iterations: Mapping[Aggregate, Iterations]) -> Iterator[Amount]:
     """A sum of numbers, taken apart."""
-    match e:
-        case Variable():
-            yield Amount(_owner(e, seen, always_there=True), e, factor)
-        case MatchFunction("COUNT", gpm) if gpm is not None:
-            yield Amount(gpm, None, factor)
-        case Aggregate("SUM", Variable() as variable, False) if e in iterations:
-            over = iterations[e]
-            if variable not in over.variables:
-                raise _not_a_sum(e, seen)
-            yield Amount(over.gpm, variable, factor)
-        case Call("+", (left, right)):
-            yield from _amounts(left, factor, seen, iterations)
-            yield from _amounts(right, factor, seen, iterations)
-        case Call("-", (left, right)):
-            yield from _amounts(left, factor, seen, iterations)
-            yield from _amounts(right, -factor, seen, iterations)
-        case Call("*", (Literal() as number, other) | (other, Literal() as number)) if _exact(number) is not None:
-            yield from _amounts(other, factor * (_exact(number) or 0), seen, iterations)
-        case _:
-            raise _not_a_sum(e, seen)
+    for part, factor in summands(e):
+        match part:
+            case Variable():
+                yield Amount(_owner(part, seen, always_there=True), part, factor)
+            case MatchFunction("COUNT", gpm) if gpm is not None:
+                yield Amount(gpm, None, factor)
+            case Aggregate("SUM", Variable() as variable, False) if part in iterations:
+                over = iterations[part]
+                if variable not in over.variables:
+                    raise _not_a_sum(part, seen)
+                yield Amount(over.gpm, variable, factor)
+            case _:
+                raise _not_a_sum(part, seen)
 
 
 def _not_a_sum(e: Expression, seen: Overview) -> _NotCarriedError:
     text = SparqlWriter(dict(seen.query.prefixes)).one_line(e)
     return _NotCarriedError(f"{text} is no sum over the events of a match")
-
-
-def _exact(literal: Literal) -> Fraction | None:
-    """An integer's or a decimal's value."""
-    if literal.datatype.value.rpartition("#")[2] not in ("integer", "decimal"):
-        return None
-    try:
-        return Fraction(literal.value)
-    except ValueError:
-        return None
 
 
 def _repeats(gpm: str, seen: Overview) -> bool:

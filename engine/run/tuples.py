@@ -17,6 +17,7 @@ from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.partitions import Partitions
+from oxiseq.engine.cea.picking import EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
 from oxiseq.engine.cea.table_marks import TableMarker
@@ -76,8 +77,11 @@ class TupleRun(AloneRun):
         self._totals = None
         if query.totals is not None:  # it reads the log, not this run, which may come to be in another state
             self._totals = EndTotals(plan, query.totals, terms, log.values, log.times)
+        picks = query.order is not None or query.sample is not None
+        picker = EventPicker(plan, terms, log.values) if picks else None
+        if summed:
             terms.register(self)
-        self._cea = CeaRun(plan, capacities, self._totals)
+        self._cea = CeaRun(plan, capacities, self._totals, picker)
         self._look_at = self._look_after = 0
         self._waiting_only = 0
 

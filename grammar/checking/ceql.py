@@ -6,6 +6,7 @@ name         AS gives a name that is also a type
 consume      CONSUME BY PARTITION without partitions
 select       a name stands twice in SELECT, or means nothing there
 group        an attribute by which complex events are not apart
+order        a key of ORDER BY that a complex event does not have
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from oxiseq.grammar.ceql_algebra import (
     subformulas,
     variables,
 )
+from oxiseq.grammar.checking.ceql_order import check_order
 from oxiseq.grammar.checking.ceql_totals import check_totals
 from oxiseq.grammar.checking.common import check_consumption, check_limit, check_sample, check_window
 from oxiseq.grammar.errors import Finding
@@ -90,4 +92,6 @@ def _all(formula: Formula) -> Iterator[Formula]:
         yield from _all(inner)
 
 
-CEQL_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (_names, _formula, _clauses, check_totals)
+CEQL_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (
+    _names, _formula, _clauses, check_totals, check_order,
+)  # fmt: skip

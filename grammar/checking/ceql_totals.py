@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pyoxigraph import Variable
 
-from oxiseq.grammar.algebra import Aggregate, Call, Expression, Span
-from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, column_names, keys_of, variables
+from oxiseq.grammar.algebra import Aggregate, Expression, Span
+from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, column_names, keys_of, measured_variable, variables
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, close_name, error, listing
 from oxiseq.grammar.scope import subexpressions
@@ -41,9 +41,8 @@ def check_totals(query: CeqlQuery, text: str) -> Iterator[Finding]:
             yield error(code, f"{word} chooses among complex events, and aggregates are of all", clause.span, hint)
 
 
-def _expression(query: CeqlQuery, expression: Expression, span: Span, text: str) -> Iterator[Finding]:
-    assert query.totals is not None
-    held = variables(query.formula)
+def check_aggregates(expression: Expression, held: Sequence[str]) -> Iterator[Finding]:
+    """Each aggregate is of an attribute of what one of these variables holds, or counts that."""
     for part in subexpressions(expression):
         match part:
             case Aggregate(name, Variable(value=variable)) if name != "COUNT":
@@ -51,10 +50,16 @@ def _expression(query: CeqlQuery, expression: Expression, span: Span, text: str)
                 if variable not in held:
                     hint = f"write {name}({held[-1]}[{variable}]), of the events that {held[-1]} holds"
                 yield error("select", f"{name} is of an attribute's values", part.span, hint)
-            case Aggregate(_, Variable(value=variable) | Call("[]", (Variable(value=variable), _))):
-                if variable not in held:
-                    hint = close_name(variable, held, f"WHERE has {', '.join(held)}")
-                    yield error("select", f"WHERE has no {variable}", part.span, hint)
+            case Aggregate():
+                asked = measured_variable(part)
+                if asked is not None and asked not in held:
+                    hint = close_name(asked, held, f"WHERE has {', '.join(held)}")
+                    yield error("select", f"WHERE has no {asked}", part.span, hint)
+
+
+def _expression(query: CeqlQuery, expression: Expression, span: Span, text: str) -> Iterator[Finding]:
+    assert query.totals is not None
+    yield from check_aggregates(expression, variables(query.formula))
     for key in keys_of(expression):
         if key not in query.totals.by:
             place = at_pattern(rf"(?<!\w)\[\s*{re.escape(key.value)}\s*\]", span, text)

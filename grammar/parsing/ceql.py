@@ -14,12 +14,14 @@ from pyoxigraph import NamedNode, Variable
 from oxiseq.grammar.algebra import NOWHERE, Aggregate, Call, Expression, Partition, Span, Window
 from oxiseq.grammar.ceql_algebra import (
     OF,
+    START,
     AllOf,
     AnyOf,
     AttributeWindow,
     CeqlQuery,
     Condition,
     Either,
+    EndOrder,
     EventType,
     Filtered,
     Follows,
@@ -28,7 +30,6 @@ from oxiseq.grammar.ceql_algebra import (
     Iterated,
     Name,
     Named,
-    StartOrder,
     Told,
     Totals,
 )
@@ -60,7 +61,7 @@ class CeqlBuilder(ClauseBuilder):
             self.selection(select),
             self.partition(trees(tree, "partition")),
             self.consumption(trees(tree, "consume")),
-            self.limit(trees(tree, "limit")),
+            self.limit(trees(tree, "limit"), trees(tree, "offset")),
             self.order(trees(tree, "order")),
             self.sample(trees(tree, "sample")),
             totals,
@@ -88,9 +89,15 @@ class CeqlBuilder(ClauseBuilder):
             return None
         return Partition(tuple(self.attribute(t) for t in tokens(node, "NAME")), span=where(node))
 
-    def order(self, nodes: Items[Tree[Token]]) -> StartOrder | None:
+    def order(self, nodes: Items[Tree[Token]]) -> EndOrder | None:
         node = self.only(nodes, "ORDER BY", "order")
-        return None if node is None else StartOrder(bool(tokens(node, "DESC")), span=where(node))
+        return None if node is None else EndOrder(tuple(map(self.ranked, trees(node, "ranked"))), span=where(node))
+
+    def ranked(self, node: Tree[Token]) -> tuple[Expression, bool]:
+        """A key of ORDER BY, and whether the greatest comes first."""
+        start = tokens(node, "START")
+        expression = Call(START.name, (), span=span_of(start[0])) if start else self.predicate(node.children[0])
+        return expression, bool(tokens(node, "DESC"))
 
     def window(self, nodes: Items[Tree[Token]]) -> Window | AttributeWindow | None:
         node = self.only(nodes, "WITHIN", "window")

@@ -52,9 +52,11 @@ class ClauseBuilder(SparqlBuilder):
         (policy,) = tokens(node, "POLICY")
         return None if policy.upper() == "NONE" else Consumption(policy.upper() == "ANY", span=where(node))
 
-    def limit(self, nodes: Items[Tree[Token]]) -> Limit | None:
+    def limit(self, nodes: Items[Tree[Token]], offsets: Items[Tree[Token]] = ()) -> Limit | None:
+        """LIMIT k, and OFFSET n behind it."""
         node = self.only(nodes, "LIMIT", "limit")
-        return None if node is None else Limit(self.whole(node.children[0]), span=where(node))
+        offset = self.whole(offsets[0].children[0]) if offsets else 0
+        return None if node is None else Limit(self.whole(node.children[0]), offset, span=where(node))
 
     def sample(self, nodes: Items[Tree[Token]]) -> Sample | None:
         """SAMPLE k SEED n."""

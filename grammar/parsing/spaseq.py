@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
-from dataclasses import replace
 
 from lark import Token, Tree
 from pyoxigraph import Variable
@@ -27,7 +26,6 @@ from oxiseq.grammar.algebra import (
     Expression,
     Filter,
     Gpm,
-    Limit,
     Maybe,
     Not,
     OnChange,
@@ -78,7 +76,7 @@ class SpaseqBuilder(ClauseBuilder):
             self.base,
             self.partition(trees(tree, "partition")),
             self.consumption(trees(tree, "consume")),
-            self.limited(tree),
+            self.limit(trees(tree, "limit"), trees(tree, "offset")),
             tuple(Filter(self.expression(f.children[0]), span=where(f)) for f in trees(tree, "filter")),
             self.summary(tree),
             self.sample(trees(tree, "sample")),
@@ -222,11 +220,6 @@ class SpaseqBuilder(ClauseBuilder):
             self.report(reports[0]) if reports else None,
             span=where(clauses[0]) if clauses else NOWHERE,
         )
-
-    def limited(self, tree: Tree[Token]) -> Limit | None:
-        """LIMIT with its OFFSET."""
-        limit, offsets = self.limit(trees(tree, "limit")), trees(tree, "offset")
-        return limit if limit is None or not offsets else replace(limit, offset=self.whole(offsets[0].children[0]))
 
     def report(self, node: Tree[Token]) -> When:
         """When an answer over matches is reported."""

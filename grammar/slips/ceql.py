@@ -228,8 +228,8 @@ def _within(s: Slip) -> Said | None:
         if s.kind == "word":
             return Said(f"an attribute stands in brackets: [{s.found}]")
         return Said("give a unit such as SECONDS, EVENTS, or an attribute in brackets: [stock_time]")
-    if s.last_word == "BY" and s.accepts == {"_START"}:
-        return Said("write ORDER BY START, or ORDER BY START DESC for the latest first")
+    if s.last_word == "BY" and "START" in s.accepts:
+        return Said("write ORDER BY START, or by what a variable holds: ORDER BY SUM(x[price]) DESC")
     if s.accepts == {"POLICY"}:
         return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
     if s.word in ("WHERE", "FROM", "SELECT") and "$END" in s.accepts:

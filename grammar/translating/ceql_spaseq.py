@@ -43,6 +43,7 @@ from oxiseq.grammar.ceql_algebra import (
     Named,
     Totals,
     aggregates,
+    compared_aggregates,
     subformulas,
 )
 from oxiseq.grammar.finding_tools import listing
@@ -91,7 +92,8 @@ def ceql_as_spaseq(query: CeqlQuery) -> Translation:
 
 
 def _order(query: CeqlQuery) -> Summary:
-    return Summary(order_by=((MatchFunction("STARTTIME"), query.order.descending),) if query.order else ())
+    keys = () if query.order is None else query.order.keys
+    return Summary(order_by=tuple((MatchFunction("STARTTIME"), descending) for _, descending in keys))
 
 
 def _columns(totals: Totals) -> tuple[Projection, ...]:
@@ -139,6 +141,10 @@ def _refuse(query: CeqlQuery) -> None:
     if query.sample is not None:
         message = "SAMPLE draws other matches in SPAseq: its draws are made of the query's text"
         raise refused(message, query.sample.span, query.text, "leave it out")
+    for aggregate in compared_aggregates(query.order) if query.order is not None else ():
+        message = f"{render_predicate(aggregate)} runs over all events of a complex event, whatever their places"
+        hint = "SPAseq's aggregates run over one pattern's values: order by START"
+        raise refused(message, aggregate.span, query.text, hint)
     for aggregate in aggregates(query.totals) if query.totals is not None else ():
         if aggregate.arg is not None:
             message = f"{render_predicate(aggregate)} runs over all events of all complex events, whatever their places"

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from oxiseq.cli.backup import backup_command
+from oxiseq.cli.backup import backup_command, restore_command
 from oxiseq.cli.check import check_command
 from oxiseq.cli.completion import completion_command
 from oxiseq.cli.convert import convert_command
@@ -21,7 +21,9 @@ from oxiseq.cli.replay import replay_command
 from oxiseq.cli.run import run_command
 from oxiseq.cli.serve import serve_command
 from oxiseq.cli.test import test_command
+from oxiseq.cli.token import token_command
 from oxiseq.cli.translate import translate_command
+from oxiseq.cli.verify import verify_command
 from oxiseq.cli.warmup import warmup_command
 from oxiseq.cli.watch import watch_command
 from oxiseq.cli.what_if import what_if_command
@@ -32,7 +34,10 @@ SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Queries": (run_command, check_command, explain_command, translate_command),
     "Why, and what if": (test_command, why_command, what_if_command),
     "Events and knowledge": (convert_command, events_command, load_command),
-    "Server": (serve_command, queries_command, push_command, watch_command, replay_command, backup_command),
+    "Server": (
+        serve_command, token_command, queries_command, push_command, watch_command, replay_command, backup_command,
+        restore_command, verify_command,
+    ),
     "This installation": (demo_command, warmup_command, completion_command),
 }
 """The commands as `--help` lists them."""

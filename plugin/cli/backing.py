@@ -1,10 +1,31 @@
-"""The work of `oxiseq backup`."""
+"""The work of `oxiseq backup` and `oxiseq restore`.
+
+A folder of backups holds chains: `0001-00000.oxiseq` is a full copy, `0001-00001.oxiseq` what was new after it, and so
+on; `0002-00000.oxiseq` begins the next chain. `SHA256SUMS` is as `sha256sum -c` reads it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Final
 
-from oxiseq.journal import FILE_NAME, DamagedError, Journal
+from oxiseq.engine.events.write import replacing
+from oxiseq.journal import FILE_NAME, ConflictError, DamagedError, Journal, JournalError
+from oxiseq.journal.increments import Mark, mark_from, mark_of, write_increment
+from oxiseq.journal.journal import flush
+from oxiseq.journal.restoring import restore
+from oxiseq.journal.schema import lock
+
+SUMS: Final = "SHA256SUMS"
+_NAME: Final = re.compile(r"(\d{4,})-(\d{5,})\.oxiseq")
+STDOUT: Final = "-"
 
 
 def back_up(location: Path, file: Path) -> int:
@@ -16,3 +37,120 @@ def back_up(location: Path, file: Path) -> int:
     if faults:
         raise DamagedError("\n".join([f"{file}: the journal is damaged, and so is the copy:", *faults]))
     return file.stat().st_size
+
+
+def back_up_since(location: Path, mark: Path | None, target: Path) -> int:
+    """Write what is new since the backup whose mark is kept in a file, all if there is no such file, to a file or `-`,
+    stdout; then note the new mark. Its size in bytes. Raises JournalError, OSError."""
+    since = mark_from(mark.read_text("utf-8")) if mark is not None and mark.exists() else None
+    if str(target) != STDOUT:
+        with replacing(target) as part:
+            until = _written(location, since, part)
+            flush(part)
+        size = target.stat().st_size
+    else:
+        with tempfile.TemporaryDirectory(prefix="oxiseq-backup-") as folder:
+            part = Path(folder) / "part"
+            until = _written(location, since, part)
+            size = part.stat().st_size
+            with part.open("rb") as source:
+                shutil.copyfileobj(source, sys.stdout.buffer, 1 << 20)
+            sys.stdout.buffer.flush()  # who reads the pipe is still there
+    if mark is not None:
+        with replacing(mark) as part:
+            part.write_text(until.to_json() + "\n", "utf-8")
+    return size
+
+
+def back_up_into(location: Path, folder: Path, *, full: bool) -> tuple[Path, str]:
+    """Write the next file of a folder of backups: what is new, or a full copy where that is wanted or needs to be. The
+    file, and why it is a full copy if nobody wanted that. Raises LockedError while another one is written there;
+    JournalError, OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with closing(lock(folder / SUMS)):
+        chain = newest_chain(folder)
+        why = ""
+        if chain and not full:
+            try:
+                return _added(location, folder, chain), ""
+            except (ConflictError, DamagedError) as error:
+                why = str(error)
+        number = int(_parts(chain[-1])[0]) + 1 if chain else 1
+        target = folder / f"{number:04}-{0:05}.oxiseq"
+        with _summed(target) as part:
+            back_up(location, part)
+        return target, why
+
+
+def newest_chain(folder: Path) -> list[Path]:
+    """The last full copy in a folder and what follows it."""
+    chains: dict[int, dict[int, Path]] = {}
+    for path in folder.iterdir():
+        if _NAME.fullmatch(path.name):
+            chain, number = _parts(path)
+            chains.setdefault(chain, {})[number] = path
+    last = chains[max(chains)] if chains else {}
+    return [last[number] for number in sorted(last)]
+
+
+def restored(backups: Sequence[Path], location: Path) -> tuple[Sequence[Path], list[str]]:
+    """Restore from files in order, or from the newest chain of a folder, whose sums are compared: the files, and what
+    is wrong with what was restored. Raises JournalError, OSError."""
+    if len(backups) == 1 and backups[0].is_dir():
+        (folder,) = backups
+        backups = newest_chain(folder)
+        if not backups:
+            raise JournalError(f"{folder}: holds no backup, as 0001-00000.oxiseq")
+        missing = [number for number, path in enumerate(backups) if _parts(path)[1] != number]
+        if missing:
+            raise JournalError(f"{folder}: {_parts(backups[0])[0]:04}-{missing[0]:05}.oxiseq is missing")
+        sums = _sums(folder)
+        for path in backups:
+            if sums.get(path.name) != _sum(path):
+                raise DamagedError(f"{path}: is not what was written: its sum is not that in {SUMS}")
+    return backups, restore(backups, location)
+
+
+def _added(location: Path, folder: Path, chain: list[Path]) -> Path:
+    number, last = _parts(chain[-1])
+    target = folder / f"{number:04}-{last + 1:05}.oxiseq"
+    with _summed(target) as part:
+        write_increment(location / FILE_NAME, mark_of(chain[-1]), part)
+    return target
+
+
+def _written(location: Path, since: Mark | None, part: Path) -> Mark:
+    if since is not None:
+        return write_increment(location / FILE_NAME, since, part)
+    back_up(location, part)
+    return mark_of(part)
+
+
+@contextmanager
+def _summed(target: Path) -> Iterator[Path]:
+    """A name to write to; the sum is there before the file is."""
+    with replacing(target) as part:
+        yield part
+        flush(part)
+        with (target.parent / SUMS).open("a", encoding="utf-8") as sums:
+            sums.write(f"{_sum(part)}  {target.name}\n")
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    """Name → sum; the last line of a name counts."""
+    try:
+        lines = (folder / SUMS).read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    return {name.strip(): digest for digest, _, name in (line.partition(" ") for line in lines)}
+
+
+def _parts(path: Path) -> tuple[int, int]:
+    found = _NAME.fullmatch(path.name)
+    assert found is not None
+    return int(found[1]), int(found[2])

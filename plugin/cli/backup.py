@@ -1,4 +1,4 @@
-"""`oxiseq backup`: a copy of the event log, queries, checkpoints and matches."""
+"""`oxiseq backup` and `oxiseq restore`: copies of the event log, queries, checkpoints and matches."""
 
 from __future__ import annotations
 
@@ -10,23 +10,79 @@ from oxiseq.cli.options import location_option, quiet_option
 from oxiseq.warmup.importing import loading
 
 
-@click.command("backup", short_help="Copy what a server keeps beside its store.")
-@click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@click.command("backup", short_help="Copy what a server keeps beside its store, all or what is new.")
+@click.argument("named", metavar="TARGET", type=click.Path(allow_dash=True))
 @location_option
+@click.option("--since", metavar="MARK", type=click.Path(dir_okay=False, path_type=Path),
+              help="Only what is new since the last backup with this file, which notes how far that came.")
+@click.option("--full", is_flag=True, help="In a folder of backups: begin again with a full copy.")
 @quiet_option
-def backup_command(file: Path, location: Path, quiet: bool) -> None:
-    """Copy event log, queries, checkpoints and matches to FILE, while a server uses them.
+def backup_command(named: str, location: Path, since: Path | None, full: bool, quiet: bool) -> None:
+    """Copy event log, queries, checkpoints and matches while a server uses them, to a file, into a folder, or to
+    stdout (-).
 
-    The copy is of one moment, and is looked through. The triples of the store are not in it.
+    Into a folder, which is made for a TARGET with / at its end, the first time all is copied and then what is new, a
+    file each; `oxiseq restore` puts them together. Each is of one moment. The triples of the store are not in it.
 
     \b
-    oxiseq backup --location data backups/monday.oxiseq
+    oxiseq backup --location data backups/
+    oxiseq backup --location data monday.oxiseq
+    oxiseq backup --location data --since last.mark - | ssh elsewhere 'cat > "$(date +%s).oxiseq"'
     """
     with loading():
-        from oxiseq.cli.backing import back_up  # noqa: PLC0415  loads the engine: see __init__.py
+        from oxiseq.cli.backing import STDOUT, back_up, back_up_into, back_up_since  # noqa: PLC0415  see __init__.py
         from oxiseq.cli.progress import working  # noqa: PLC0415  as above
 
-    with working(f"copying to {file}", quiet=quiet):
-        size = back_up(location, file)
+    target = Path(named)
+    folder = target.is_dir() or named.endswith("/")
+    if folder and since is not None:
+        raise click.UsageError("--since is for a file or a pipe: in a folder the last backup is found")
+    if full and not folder:
+        raise click.UsageError("--full is for a folder of backups")
+    with working(f"copying to {target}", quiet=quiet):
+        if folder:
+            target, why = back_up_into(location, target, full=full)
+            size = target.stat().st_size
+        else:
+            why = ""
+            plain = since is None and str(target) != STDOUT
+            size = back_up(location, target) if plain else back_up_since(location, since, target)
+    if why:
+        click.echo(f"note: a full copy: {why}", err=True)
     if not quiet:
-        click.echo(f"{file}: {size:,} bytes", err=True)
+        click.echo(f"{target}: {size:,} bytes", err=True)
+
+
+@click.command("restore", short_help="Put backups together in a new folder.")
+@click.argument("backups", metavar="BACKUP...", nargs=-1, required=True,
+                type=click.Path(exists=True, path_type=Path))
+@click.option("--location", "-l", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), required=True,
+              help="Where; made if missing. It may hold a store, but no journal.")
+@quiet_option
+@click.pass_context
+def restore_command(ctx: click.Context, backups: tuple[Path, ...], location: Path, quiet: bool) -> None:
+    """Restore from a folder of backups (its newest chain), or from a full copy and what came after it, in order.
+
+    A server of that folder goes on with the same ids. It tells, in its log and at /streams/IRI, from which offset
+    clients have to push again: what came after the backup is not in it.
+
+    \b
+    oxiseq restore backups/ --location data2
+    oxiseq restore monday.oxiseq tuesday.oxiseq --location data2
+    """
+    with loading():
+        from oxiseq.cli.backing import restored  # noqa: PLC0415  see __init__.py
+        from oxiseq.cli.progress import working  # noqa: PLC0415  as above
+        from oxiseq.journal import FILE_NAME  # noqa: PLC0415  as above
+        from oxiseq.journal.restoring import resumed  # noqa: PLC0415  as above
+
+    with working(f"restoring to {location}", quiet=quiet):
+        files, faults = restored(backups, location)
+    if not quiet:
+        click.echo(f"{location}: restored from {', '.join(path.name for path in files)}", err=True)
+        for iri, stood in resumed(location / FILE_NAME).items():
+            click.echo(f"<{iri}>: push again from offset {stood.next}", err=True)
+    for fault in faults:
+        click.echo(f"damaged: {fault}", err=True)
+    if faults:
+        ctx.exit(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import select
+import ssl
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -32,6 +33,7 @@ try:
     from oxiseq.server.allocation import share_arenas
     from oxiseq.server.connections import raise_open_files
     from oxiseq.server.logs import log_to_stderr
+    from oxiseq.server.tls import tls_context
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.asking import InProcesses
     from oxiseq.sparql.processes import Processes
@@ -69,16 +71,26 @@ def application_of(
     request: ServeSettings, opened: ExitStack
 ) -> tuple[flask.Flask, ServerSettings, LiveRoutes | None]:
     """What is served, closed with `opened`. Raises OxiseqError."""
-    tokens = Tokens(request.read_token, request.write_token)
+    tokens = Tokens(request.read_token, request.write_token, request.token_lines, request.tokens)
     settings = ServerSettings(
         *request.bind, request.cors, tokens, request.max_body, request.threads, request.subscribers,
-        allowed_hosts=request.allowed_host,
+        allowed_hosts=request.allowed_host, tls=_tls(request),
+        behind_proxy=request.behind_proxy,
     )  # fmt: skip
     endpoint = endpoint_of(request, opened)
     if isinstance(endpoint, Upstream):
         opened.callback(endpoint.close)
     live = _live(request, endpoint, opened)
     return create_app(endpoint, settings, live), settings, live
+
+
+def _tls(request: ServeSettings) -> ssl.SSLContext | None:
+    """Raises OxiseqError for a certificate that cannot be used."""
+    if request.tls_cert is not None:
+        return tls_context(request.tls_cert, request.tls_key)
+    if request.tls_key is not None:
+        raise OxiseqError("--tls-key is without its certificate: --tls-cert says where that is")
+    return None
 
 
 def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack) -> LiveRoutes | None:
@@ -163,8 +175,9 @@ def _store(request: ServeSettings) -> RdfStore:
 def _warn(request: ServeSettings) -> None:
     """Open to others without a token is allowed, but not silently."""
     host, _ = request.bind
-    if request.write_token is None and not request.read_only and not _is_loopback(host):
-        click.echo(f"warning: {host} can be reached by others, and no --write-token is set", err=True)
+    guarded = request.write_token is not None or request.tokens is not None or request.token_lines
+    if not guarded and not request.read_only and not _is_loopback(host):
+        click.echo(f"warning: {host} can be reached by others, and neither --write-token nor --tokens is set", err=True)
 
 
 def _is_loopback(host: str) -> bool:

@@ -101,6 +101,21 @@ class ServeSettings:
         None, "Reading needs this bearer token; better given as OXISEQ_READ_TOKEN.", "TOKEN"
     )
     write_token: str | None = _setting(None, "Writing needs this one, which also reads.", "TOKEN")
+    tokens: Path | None = _setting(
+        None, "Named tokens with rights of their own, a line each (`oxiseq token new` makes it); read again on change.",
+        "FILE", type=click.Path(dir_okay=False, path_type=Path),
+    )  # fmt: skip
+    token_lines: str = _setting("", "Such lines themselves; better given as OXISEQ_TOKEN_LINES.", "LINES")
+    tls_cert: Path | None = _setting(
+        None, "Serve https with this certificate and those that vouch for it, in PEM.", "FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+    )  # fmt: skip
+    tls_key: Path | None = _setting(
+        None, "Its private key, if it is not in the same file.", "FILE", type=click.Path(dir_okay=False, path_type=Path)
+    )
+    behind_proxy: bool = _setting(
+        False, "Clients come by a proxy, whose X-Forwarded-For tells them apart where tokens are wrong.", is_flag=True
+    )
     timeout: int = _setting("5m", "For a whole answer; 0s is no limit.", "DURATION", type=_WAIT)
     max_rows: int | None = _setting(None, "Rows or triples of an answer.", "N", type=click.IntRange(min=1))
     query_memory: int = _setting(

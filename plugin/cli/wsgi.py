@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from oxiseq.cli.serve import serve_command
 from oxiseq.cli.settings import settings_of
+from oxiseq.grammar.errors import OxiseqError
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -26,6 +27,8 @@ def application() -> Flask:
     from oxiseq.server.logs import log_to_stderr  # noqa: PLC0415  the same
 
     request = settings_of(serve_command.make_context("serve", []).params)
+    if request.tls_cert is not None or request.tls_key is not None:
+        raise OxiseqError("https is the other server's here: `gunicorn --certfile FILE --keyfile FILE`")
     log_to_stderr(request.log_format)
     opened = ExitStack()
     atexit.register(opened.close)

@@ -138,8 +138,8 @@ class Journal:
                     copy.execute("PRAGMA journal_mode = DELETE")  # one file; it is WAL again when it is opened
             except sqlite3.Error as error:
                 raise journal_error(error, target) from error
-            _flush(part)
-        _flush(target.absolute().parent)
+            flush(part)
+        flush(target.absolute().parent)
 
     def verify(self) -> list[str]:
         """What is wrong with the file, looked through in whole: empty when nothing is."""
@@ -202,7 +202,7 @@ def _lost(before: WalFrames, connection: sqlite3.Connection, path: Path) -> str:
     return found and f"{path.name}: {found}"
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     """Bring a file or a folder to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -25,7 +25,8 @@ APPLICATION: Final = 0x6F78736A
 """SQLite's application_id of a journal: "oxsj"."""
 WAIT_SECONDS: Final = 5.0
 """How long a connection waits for another's lock."""
-_MAGIC: Final = b"SQLite format 3\0"
+_HEAD: Final = 100
+"""Bytes of the head of an SQLite file."""
 _WAL_PAGES: Final = 2000
 """Pages in the WAL after which they are brought into the file: 8 MB."""
 
@@ -164,7 +165,7 @@ class Writing(sqlite3.Connection):
 
 def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) -> Writing:
     """A connection for use by one thread at a time. Raises JournalError for a file that cannot be opened."""
-    _check_magic(path)
+    _check_size(path)
     mode = "rw" if reading else "rwc"
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     try:
@@ -179,16 +180,19 @@ def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) ->
     return connection
 
 
-def _check_magic(path: Path) -> None:
-    """SQLite takes a file shorter than its header for an empty one, and would write over it."""
+def _check_size(path: Path) -> None:
+    """SQLite takes a file shorter than its header for an empty one, and would write over it.
+
+    The file is not opened: to close it again would end the locks that this process has on it (POSIX), and then another
+    one that has read the journal, as `oxiseq backup`, would take itself for the last and delete the WAL in use.
+    """
     try:
-        with path.open("rb") as file:
-            begin = file.read(len(_MAGIC))
+        size = path.stat().st_size
     except FileNotFoundError:
         return
     except OSError as error:
         raise JournalError(f"{path}: cannot be opened: {error.strerror or error}") from error
-    if begin and begin != _MAGIC:
+    if 0 < size < _HEAD:
         raise DamagedError(f"{path}: is not a readable journal: it is no SQLite file")
 
 

@@ -21,10 +21,12 @@ from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Provenance, Source, to_prov
 from oxiseq.languages.reasons.read import History, graph_of, in_order
 from oxiseq.languages.registry import language_named
+from oxiseq.live.options import options_of
 from oxiseq.live.past import asked_once, knows
 from oxiseq.live.service import LiveService
 from oxiseq.live.texts import term_of
 from oxiseq.matches.text import json_term
+from oxiseq.rights import EVERYTHING, Rights
 
 MATCH: Final = "urn:oxiseq:match:"
 """Before a query's name and a match's id: the IRI of the match."""
@@ -59,11 +61,17 @@ class MadeOf:
         return to_prov([self.match], [NamedNode(f"{MATCH}{self.query}:{self.number}")])
 
 
-def made_of(service: LiveService, name: str, number: int, check: Callable[[], None]) -> MadeOf:
-    """A match by its id. `check` is called now and then, and may raise. Raises UnknownError, CursorError, KbError."""
+def made_of(
+    service: LiveService, name: str, number: int, check: Callable[[], None], rights: Rights = EVERYTHING
+) -> MadeOf:
+    """A match by its id. `check` is called now and then, and may raise; `rights` are those of who looks. Raises
+    UnknownError, CursorError, KbError, DeniedError."""
     record = service.queries.get(name).record
     match = _stored(service, name, number)
     places = [(gpm, iri, time) for gpm, events in match.events(0).items() for iri, time in events]
+    query, spoken = load(record.text, record.language), language_named(record.language)
+    asks = spoken.replay(query, None, options_of(spoken.name, record.options)).run.kb_texts
+    rights.demand_reading((iri for _, iri, _ in places), kb=bool(asks))
     history = _moments(service, places, check)
     events = tuple(
         Source(gpm, iri, time, graph_of(history, iri, time))
@@ -71,8 +79,8 @@ def made_of(service: LiveService, name: str, number: int, check: Callable[[], No
     )
     row = _bindings(match)
     times = {gpm: tuple(time for _, time in found) for gpm, found in match.events(0).items()}
-    facts = language_named(record.language).facts(
-        load(record.text, record.language), times, row, history, asked_once(service),
+    facts = spoken.facts(
+        query, times, row, history, asked_once(service),
         Bounds(service.settings.past_matches, check),
     )  # fmt: skip
     told = Provenance(int(match.time[0]), row, events, facts or ())

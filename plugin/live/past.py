@@ -27,6 +27,7 @@ from oxiseq.live.options import options_of
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.service import LiveService
 from oxiseq.options import Options, fitting
+from oxiseq.rights import EVERYTHING, Rights
 from oxiseq.sources.knowledge import Kb, knowledge_of
 
 
@@ -58,10 +59,12 @@ class _Looked:
 
 
 class Past:
-    """The events of a range of time. `check` is called now and then, and may raise."""
+    """The events of a range of time. `check` is called now and then, and may raise; `rights` are those of who looks."""
 
-    def __init__(self, service: LiveService, span: Span, check: Callable[[], None]) -> None:
-        self._service, self._span = service, span
+    def __init__(
+        self, service: LiveService, span: Span, check: Callable[[], None], rights: Rights = EVERYTHING
+    ) -> None:
+        self._service, self._span, self._rights = service, span, rights
         self._looked = _Looked()
         self._bounds = Bounds(service.settings.past_matches, check)
 
@@ -73,7 +76,9 @@ class Past:
         language.prepare()
         options = options_of(language.name, record.options)
         options = self._on_its_grid(name, options)
-        streams = self._sources(language.replay(query, None, options).streams.values())
+        replay = language.replay(query, None, options)
+        self._rights.demand_reading(replay.streams.values(), kb=bool(replay.run.kb_texts))
+        streams = self._sources(replay.streams.values())
         kb = asked_once(self._service) if language.asks_kb else None
         request = WhyRequest(reading_of(options, Span()), provenance, self._bounds)
         why = language.why(query, streams, kb, options, request)
@@ -88,11 +93,15 @@ class Past:
         languages = language_for(query), language_for(draft)
         for language in languages:
             language.prepare()
-        streams = tuple(stream.iri for stream in self._service.streams.all())
+        may = self._rights.may
+        streams = tuple(each.iri for each in self._service.streams.all() if may("read", "stream", each.iri))
         options = replace(options_of(languages[0].name, record.options), reads=streams)
         options = self._on_its_grid(name, options)
-        kb: Kb = self._service.kb_of_now if all(language.asks_kb for language in languages) else None
         mine = fitting(languages[1].name, options)
+        for language, asked, said in zip(languages, (query, draft), (options, mine), strict=True):
+            replay = language.replay(asked, None, said)
+            self._rights.demand_reading(replay.streams.values(), kb=bool(replay.run.kb_texts))
+        kb: Kb = self._service.kb_of_now if all(language.asks_kb for language in languages) else None
         return compared(draft, query, self._sources(streams), kb, options, mine, self._bounds)
 
     # --- what they read -----------------------------------------------------------------------------

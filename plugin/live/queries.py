@@ -41,6 +41,7 @@ from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics
 from oxiseq.live.worker import LOG, Worker, aside
 from oxiseq.options import Options
+from oxiseq.rights import EVERYTHING, Rights
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
 """What a query may be called."""
@@ -96,6 +97,18 @@ def _options(record: QueryRecord) -> Options:
         return Options()
 
 
+def random_name() -> str:
+    """Of a query that was given none."""
+    return f"q{secrets.token_hex(4)}"
+
+
+def _demand(rights: Rights, query: LiveQuery) -> None:
+    """Who registers a query learns what it reads, and pushes what it feeds. Raises DeniedError."""
+    rights.demand_reading(query.shape.reads, kb=bool(query.run.kb_texts))
+    if query.shape.feeds is not None:
+        rights.demand("push", "stream", query.shape.feeds)
+
+
 class Queries:
     """Register, list, pause, resume, replace, delete. Safe for many threads."""
 
@@ -114,27 +127,30 @@ class Queries:
 
     def register(
         self, name: str | None, text: str, language: str = USUAL, options: Mapping[str, Any] | None = None, *,
-        replace: bool = False,
+        replace: bool = False, rights: Rights = EVERYTHING,
     ) -> QueryStatus:  # fmt: skip
         """A query that sees what comes from now on; its streams are made where they are missing.
 
         options: those that a query of the language has, as JSON values (`oxiseq.options`). With `replace` a query of
-        this name goes; ids of matches go on. Raises QueryError, ConflictError, BoundError, KbError, OxiseqError.
+        this name goes; ids of matches go on. `rights`: of who registers it, on what it reads and feeds. Raises
+        QueryError, DeniedError, ConflictError, BoundError, KbError, OxiseqError.
         """
-        chosen = name if name is not None else f"q{secrets.token_hex(4)}"
+        chosen = name if name is not None else random_name()
         if not NAME.fullmatch(chosen):
             raise OxiseqError(f"{chosen!r} is no name for a query: letters, digits and . _ ~ -, at most 100")
         given = dict(options or {})
         if language == STANDING:
+            rights.demand_reading((), kb=True)
             return self._register_standing(chosen, text, given, replace)
         spoken = language_named(language)
         spoken.prepare()
-        streams = (record.iri for record in self._streams.all()) if spoken.reads_any else ()
+        streams = self._readable(rights) if spoken.reads_any else ()
         given = stored_options(language, given, streams)  # one that names no stream reads those, also after a restart
         if self._learn is not None:  # without locks: it may take long
             with self._engine_lock:
-                asks = self._engine.compile(chosen, text, language, given).run.kb_texts
-            self._learn(asks)
+                draft = self._engine.compile(chosen, text, language, given)
+            _demand(rights, draft)
+            self._learn(draft.run.kb_texts)
         with self._worker.lock:
             self._worker.flush()
             known = {record.name for record in self._journal.queries.all()}
@@ -144,6 +160,7 @@ class Queries:
                 raise BoundError(f"there are {self._settings.queries} queries, which is the most")
             with self._engine_lock:
                 query = self._engine.compile(chosen, text, language, given)
+            _demand(rights, query)
             for iri in dict.fromkeys((*query.shape.reads, *filter(None, [query.shape.feeds]))):
                 self._streams.create(iri)
             if self._standing.query(chosen) is not None:
@@ -158,6 +175,10 @@ class Queries:
             self._begin(query, record)
         LOG.info("query %s registered", chosen, extra={"query": chosen})
         return self.get(chosen)
+
+    def _readable(self, rights: Rights) -> list[str]:
+        """The streams that there are, as far as they may be read."""
+        return [record.iri for record in self._streams.all() if rights.may("read", "stream", record.iri)]
 
     def _register_standing(self, name: str, text: str, options: Mapping[str, Any], replace: bool) -> QueryStatus:
         """A query over the store; one that reads streams makes room for it."""

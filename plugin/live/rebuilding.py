@@ -40,10 +40,7 @@ class Rebuilder:
                     extra=extra)  # fmt: skip
         begin = self.journal.log.before(record.created) if record.begun is None else record.begun
         query = self._replayed(record, begin, damaged.position)
-        whole = (
-            record.begun is not None and self.journal.log.reaches(query.shape.reads, begin)
-            and not query.run.reads_kb and query.watch.budget.policy != "reset"
-        )  # fmt: skip
+        whole = is_whole(self.journal, record, query)
         last = damaged.matches.get(record.name, 0) if whole else record.next - 1
         with self.lock:
             state = self.engine.saved(query)
@@ -80,3 +77,11 @@ class Rebuilder:
                         self.engine.feed(query, entry, read.events)
             query.batches = []
             self.engine.terms.collect_if_due()
+
+
+def is_whole(journal: Journal, record: QueryRecord, query: LiveQuery) -> bool:
+    """Whether the log still has all that a query has seen, and nothing else decided what it found."""
+    return (
+        record.begun is not None and journal.log.reaches(query.shape.reads, record.begun)
+        and not query.run.reads_kb and query.watch.budget.policy != "reset"
+    )  # fmt: skip

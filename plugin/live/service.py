@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import FILE_NAME, Durability, Journal, JournalError
+from oxiseq.journal.restoring import resumed
 from oxiseq.live.changes import KbChanges
 from oxiseq.live.engine import Engine
 from oxiseq.live.graphs import EventGraphs
@@ -64,12 +65,16 @@ class LiveService:
         store.guard_changes(self._changes.around)
         self.metrics.measure(self._gauges)
         self._ending = threading.Event()
+        self.resumed = resumed(self.journal.path)
+        """Of a journal that was restored: where each stream stood in the backup."""
         self._threads = [threading.Thread(target=self._keep_up, name="oxiseq-upkeep", daemon=True)]
         if isinstance(store, RemoteKnowledge) and self.settings.refresh is not None:
             self._threads.append(threading.Thread(target=self._keep_fresh, name="oxiseq-refresh", daemon=True))
 
     def start(self) -> None:
         """Bring back the queries and read on where they stand."""
+        for iri, stood in self.resumed.items():
+            LOG.warning("restored from a backup: of <%s> push again from offset %d on", iri, stood.next)
         head = self.journal.log.position()
         position = self.queries.restore()
         LOG.debug("the log is read from entry %s of %s", position, head)

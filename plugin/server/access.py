@@ -7,21 +7,22 @@ from an origin that `--cors` names.
 
 from __future__ import annotations
 
-import hmac
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 from urllib.parse import urlsplit
 
 import werkzeug
 
+from oxiseq.rights import EVERYTHING, NOTHING, Rights, Token, TokenFile, TokenTable, digest_of, tokens_of
+from oxiseq.rights.grants import READING
 from oxiseq.server.cors import named
 from oxiseq.server.hosts import client_group
-from oxiseq.server.settings import ServerSettings
+from oxiseq.server.settings import ServerSettings, Tokens
 from oxiseq.sparql import Problem
+from oxiseq.sparql.problems import TOKEN_NEEDED, challenge
 
 _WRONG: Final = 10
 """Wrong tokens that a client may send in one period."""
@@ -31,37 +32,63 @@ _CLIENTS: Final = 10_000
 """Clients that are remembered; the ones that were wrong longest ago are forgotten for others."""
 
 
-@dataclass(slots=True)
 class Access:
-    """Checks requests. Safe for many threads."""
+    """Says who asks. Safe for many threads. Raises TokenError for tokens that are none."""
 
-    settings: ServerSettings
-    wrong: WrongTokens = field(default_factory=lambda: WrongTokens())
+    def __init__(self, settings: ServerSettings) -> None:
+        self._cors, self._behind_proxy = settings.cors, settings.behind_proxy
+        self._tokens = settings.tokens
+        self._file = TokenFile(settings.tokens.file) if settings.tokens.file is not None else None
+        self._table = _table(self._tokens, self._file)
+        self._guarded = settings.tokens != Tokens()
+        self.wrong = WrongTokens()
 
-    def check(self, request: werkzeug.Request, *, writing: bool) -> None:
-        """Raises Problem: 401 (no token or a wrong one), 403 (a read token where something is written, or a page from
-        elsewhere that writes), 429 (too many wrong tokens)."""
+    def check(self, request: werkzeug.Request, *, writing: bool) -> Rights:
+        """The rights that a request comes with. Raises Problem: 403 (a page from elsewhere that writes), and as
+        `rights_of`."""
         if writing:
-            check_origin(request, self.settings.cors)
-        tokens = self.settings.tokens
-        needed = tokens.write if writing else tokens.read
-        if needed is None and not (writing and tokens.read is not None):
-            return
+            check_origin(request, self._cors)
         given = request.authorization
         token = given.token if given is not None and given.type == "bearer" and given.token else None
-        client = client_group(request.remote_addr)
-        if token is not None:
-            self.wrong.check(client)
-        may_write = _same(token, tokens.write)
-        may_read = may_write or _same(token, tokens.read)
-        if may_write or (may_read and not writing):
-            return
-        if may_read:
-            raise Problem(403, "the token allows reading only")
-        if token is not None:
+        return self.rights_of(token, self._client(request))
+
+    def _client(self, request: werkzeug.Request) -> str | None:
+        """Its address. Of X-Forwarded-For the last one is the proxy's own word; the others anybody may have sent."""
+        told = request.headers.get("X-Forwarded-For", "") if self._behind_proxy else ""
+        return told.rpartition(",")[2].strip() or request.remote_addr
+
+    def rights_of(self, token: str | None, address: str | None) -> Rights:
+        """What a token may do, None: who brings none. `address` is that of the client. Raises Problem: 401 (a wrong
+        one, or none where nothing may be done without), 429 (too many wrong ones)."""
+        if not self._guarded:
+            return EVERYTHING
+        if self._file is not None and self._file.changed():
+            self._table = _table(self._tokens, self._file)
+        if token is None:
+            if not self._table.anonymous.grants:
+                raise Problem(401, TOKEN_NEEDED, headers=(challenge(),))
+            return self._table.anonymous
+        client = client_group(address)
+        self.wrong.check(client)
+        found = self._table.rights_of(token)
+        if found is None:
             self.wrong.note(client)
-        challenge = 'Bearer realm="oxiseq"' + (', error="invalid_token"' if token else "")
-        raise Problem(401, "a token is needed", headers=(("WWW-Authenticate", challenge),))
+            raise Problem(401, TOKEN_NEEDED, "the token is not known", headers=(challenge("invalid_token"),))
+        return found
+
+
+def _table(tokens: Tokens, file: TokenFile | None) -> TokenTable:
+    """Of all tokens that there are. Without named ones all may do what no token is there for."""
+    simple = [
+        Token(name, digest_of(secret), grants)
+        for name, secret, grants in (("read", tokens.read, READING), ("write", tokens.write, EVERYTHING.grants))
+        if secret is not None
+    ]
+    named = (*tokens_of(tokens.lines, "the lines of tokens"), *(file.tokens if file is not None else ()))
+    anonymous = NOTHING
+    if not tokens.lines and file is None and tokens.read is None:
+        anonymous = Rights(READING)
+    return TokenTable([*simple, *named], anonymous)
 
 
 def check_origin(request: werkzeug.Request, allowed: tuple[str, ...]) -> None:
@@ -109,10 +136,3 @@ class WrongTokens:
 
     def __len__(self) -> int:
         return len(self._seen)
-
-
-def _same(given: str | None, secret: str | None) -> bool:
-    """In a time that tells nothing of the secret."""
-    if given is None or secret is None:
-        return False
-    return hmac.compare_digest(given.encode(errors="surrogatepass"), secret.encode(errors="surrogatepass"))

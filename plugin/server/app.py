@@ -9,7 +9,8 @@ import flask
 from werkzeug.exceptions import HTTPException
 
 from oxiseq.live.api import LiveRoutes
-from oxiseq.server.access import Access
+from oxiseq.rights import DeniedError
+from oxiseq.server.access import Access, check_origin
 from oxiseq.server.conversion import request_of, response_to
 from oxiseq.server.cors import allow_origin, preflight
 from oxiseq.server.hosts import KnownHosts
@@ -20,11 +21,14 @@ from oxiseq.server.refusals import as_problem, refusal
 from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Problem, Request, Response, SparqlEndpoint
 from oxiseq.sparql.endpoint import is_writing
+from oxiseq.sparql.problems import denied
 from oxiseq.sparql.upstream import Upstream
 
 DOORS = "oxiseq"
 """Where the application keeps its Doors among Flask's extensions."""
 _METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
+OPEN = ("health", "ready", *PAGE)
+"""Names of the routes that need no right: they tell nothing of the data."""
 _SPARQL = ("/query", "/update", "/store", "/store/<path:name>")
 
 
@@ -52,8 +56,8 @@ class Answers(Protocol):
 def create_app(
     endpoint: Answers, settings: ServerSettings | None = None, live: LiveRoutes | None = None
 ) -> flask.Flask:
-    """A WSGI application. More routes can be added to it; tokens and CORS hold for them too. `live`: streams and
-    continuous queries.
+    """A WSGI application. More routes can be added to it; CORS holds for them too, and they need the right to read or
+    update the server. `live`: streams and continuous queries. Raises TokenError.
 
     `app.config["DRAINING"]` set to true makes `/ready` say no, while the server ends its requests.
     """
@@ -65,8 +69,9 @@ def create_app(
 
     def sparql(name: str = "") -> flask.Response:
         try:
-            asked = request_of(flask.request, chosen.body)
-            access.check(flask.request, writing=is_writing(asked))  # of the path as it was sent
+            asked = request_of(flask.request, chosen.body, flask.g.rights)
+            if is_writing(asked):  # of the path as it was sent
+                check_origin(flask.request, chosen.cors)
         except Problem as problem:
             return refusal(problem, flask.request)
         taken = live is not None and live.takes(asked)
@@ -119,12 +124,17 @@ def _add_checks(app: flask.Flask, settings: ServerSettings, access: Access) -> N
         request = flask.request
         if settings.cors and request.method == "OPTIONS":
             return preflight(request, settings.cors)
-        if request.endpoint in ("health", "ready", *PAGE):
+        if request.endpoint in OPEN:
             return None
+        writing = _writes(request)
         try:
-            access.check(request, writing=_writes(request))
+            flask.g.rights = access.check(request, writing=writing)
+            if not _is_sparql(request):  # that asks for its rights itself
+                flask.g.rights.demand("update" if writing else "read", "server")
+        except DeniedError as error:
+            return refusal(denied(error), request)
         except Problem as problem:
-            return refusal(problem, flask.request)
+            return refusal(problem, request)
         return None
 
     @app.after_request
@@ -136,7 +146,10 @@ def _add_checks(app: flask.Flask, settings: ServerSettings, access: Access) -> N
 
 def _writes(request: flask.Request) -> bool:
     """Of SPARQL's paths they know it themselves; elsewhere what is not read is written."""
-    asked = Request(request.method, request.path)
-    if request.endpoint is not None and request.endpoint.startswith("sparql"):
-        return is_writing(asked)
+    if _is_sparql(request):
+        return is_writing(Request(request.method, request.path))
     return request.method not in ("GET", "HEAD", "OPTIONS")
+
+
+def _is_sparql(request: flask.Request) -> bool:
+    return request.endpoint is not None and request.endpoint.startswith("sparql")

@@ -13,6 +13,7 @@ import flask
 import werkzeug
 
 from oxiseq.engine.events.gzip_members import inflated
+from oxiseq.rights import EVERYTHING, Rights
 from oxiseq.sparql import Interrupted, Problem, Request, Response
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -27,7 +28,7 @@ def _never() -> bool:
     return False
 
 
-def request_of(request: werkzeug.Request, limit: int) -> Request:
+def request_of(request: werkzeug.Request, limit: int, rights: Rights = EVERYTHING) -> Request:
     """The request that Flask has at hand, its body read and unpacked. Raises Problem 413, 415 or 400."""
     if (request.content_length or 0) > limit:
         raise _too_large(limit)
@@ -36,7 +37,7 @@ def request_of(request: werkzeug.Request, limit: int) -> Request:
     return Request(
         method=request.method, path=_sent_path(request), query_string=request.environ.get("QUERY_STRING", ""),
         headers=headers, body=unpacked(request.stream.read(limit + 1), coding, limit),
-        origin=f"{request.scheme}://{request.host}", gone=request.environ.get(GONE, _never),
+        origin=f"{request.scheme}://{request.host}", gone=request.environ.get(GONE, _never), rights=rights,
     )  # fmt: skip
 
 

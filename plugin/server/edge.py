@@ -112,7 +112,7 @@ class Edge:
         asked = _head(scope)
         try:
             self._doors.hosts.check(environ.get("HTTP_HOST"))
-            live.admit(request)
+            rights = live.admit(request)
             body = await Body.read(receive, self._settings.body)
             connection.work()
             try:
@@ -123,7 +123,8 @@ class Edge:
             finally:
                 body.close()
             origin = f"{request.scheme}://{request.host}"
-            response = await answer(live, replace(asked, body=content, origin=origin, gone=lambda: connection.gone))
+            known = replace(asked, body=content, origin=origin, gone=lambda: connection.gone, rights=rights)
+            response = await answer(live, known)
         except Problem as problem:
             response = problem_response(problem, asked)
         except HTTPException as error:

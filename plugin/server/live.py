@@ -16,6 +16,7 @@ from werkzeug.exceptions import HTTPException
 
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.api.routes import FIRST, changes
+from oxiseq.rights import Rights
 from oxiseq.server.access import Access
 from oxiseq.server.conversion import request_of, response_to
 from oxiseq.server.cors import allow_origin, preflight
@@ -44,16 +45,15 @@ class LiveApplication:
             allow_origin(request, response.headers, self._settings.cors)
         return response(environ, start_response)
 
-    def admit(self, request: werkzeug.Request) -> None:
-        """Whether who asks may. Raises Problem."""
-        self._access.check(request, writing=changes(request.method, request.path))
+    def admit(self, request: werkzeug.Request) -> Rights:
+        """The rights of who asks. Raises Problem."""
+        return self._access.check(request, writing=changes(request.method, request.path))
 
     def _answer(self, request: werkzeug.Request) -> flask.Response:
         if self._settings.cors and request.method == "OPTIONS":
             return preflight(request, self._settings.cors)
         try:
-            self.admit(request)
-            asked = request_of(request, self._settings.body)
+            asked = request_of(request, self._settings.body, self.admit(request))
         except Problem as problem:
             return refusal(problem, request)
         except HTTPException as error:

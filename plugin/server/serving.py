@@ -52,9 +52,10 @@ class Serving:
 
     @property
     def address(self) -> str:
-        """`http://host:port`, with the port that was found for port 0."""
+        """`http://host:port` or `https://...`, with the port that was found for port 0."""
         host, port = self._address
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        scheme = "http" if self._settings.tls is None else "https"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def run(self) -> None:
         """Serve until `stop`."""
@@ -90,7 +91,10 @@ class Serving:
         def protocol(**given: Any) -> asyncio.Protocol:
             return Connection(connections, HttpToolsProtocol(**given))
 
-        server = _Server(self._config(edge, protocol))
+        config = self._config(edge, protocol)
+        config.load()
+        config.ssl = settings.tls  # one that has been checked, instead of the files that uvicorn would read
+        server = _Server(config)
         looking = asyncio.create_task(self._look(server, connections))
         try:
             await server.serve([self._socket])

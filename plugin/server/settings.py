@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Secrets of `Authorization: Bearer`. A write token also reads; with none of a kind everybody may."""
+    """Secrets of `Authorization: Bearer`. A write token also reads; with none of a kind everybody may. `lines`, and the
+    file of such lines: named tokens (`oxiseq.rights.named`); with any of these nobody may do anything without a token
+    but what stands there under `anonymous`."""
 
     read: str | None = field(default=None, repr=False)
     write: str | None = field(default=None, repr=False)
+    lines: str = field(default="", repr=False)
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +26,8 @@ class ServerSettings:
     beside pushes and live readers; `live`: readers whose answers have no end; `grace`: seconds that running requests
     get to end when the server is stopped; `stall`: seconds for which a client may take nothing of an answer; `slow`:
     seconds for which it may send a request, or take an answer, at less than 1 KiB a second; `connections`: open ones at
-    a time, beside the readers."""
+    a time, beside the readers; `tls`: for https; `behind_proxy`: all requests come by one that says whose
+    they are."""
 
     host: str = "127.0.0.1"
     port: int = 7878
@@ -34,3 +41,5 @@ class ServerSettings:
     slow: float = 30.0
     connections: int = 1000
     allowed_hosts: tuple[str, ...] = ()
+    tls: ssl.SSLContext | None = None
+    behind_proxy: bool = False

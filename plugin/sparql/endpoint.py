@@ -71,6 +71,7 @@ class SparqlEndpoint:
         if len(request.body) > self.settings.limits.body:
             raise Problem(413, "the body is too large", f"at most {self.settings.limits.body} bytes are taken")
         checked_iri(request.url, "the address")
+        demand_right(request)
         if self.settings.read_only and self.writes(request):
             raise Problem(403, "the server is read-only")
         path = request.path.rstrip("/")
@@ -108,6 +109,11 @@ def is_writing(request: Request) -> bool:
     if request.path.rstrip("/") == UPDATE:
         return request.method not in ("GET", "HEAD", "OPTIONS")
     return request.path.startswith(STORE) and request.method not in ("GET", "HEAD", "OPTIONS")
+
+
+def demand_right(request: Request) -> None:
+    """Raises DeniedError for who may not do with a store what is asked of these paths."""
+    request.rights.demand("update" if is_writing(request) else "read", "kb")
 
 
 def allow(request: Request, methods: tuple[str, ...]) -> None:

@@ -24,10 +24,11 @@ from typing import Protocol, TypeVar
 
 from oxiseq.api.store import ChangeRefusedError
 from oxiseq.journal import FullError
+from oxiseq.rights import DeniedError
 from oxiseq.sparql.counting import NoRows, RowCounter
 from oxiseq.sparql.lanes import Lane, Ticket, too_busy
 from oxiseq.sparql.messages import Response
-from oxiseq.sparql.problems import Interrupted, Problem, store_problem, syntax_problem
+from oxiseq.sparql.problems import Interrupted, Problem, denied, store_problem, syntax_problem
 from oxiseq.sparql.settings import Limits
 
 FIRST = 64 << 10
@@ -217,6 +218,8 @@ def as_problem(error: Exception) -> Problem:
     """Any failure of work as a fresh Problem, without a traceback."""
     if isinstance(error, Problem):
         return Problem(error.status, error.title, error.detail, error.place, error.headers, error.more)
+    if isinstance(error, DeniedError):
+        return denied(error)
     if isinstance(error, SyntaxError):
         return syntax_problem("malformed SPARQL", error)
     if isinstance(error, ValueError):  # an IRI or term that is none

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 from werkzeug.http import parse_options_header
 
+from oxiseq.rights import EVERYTHING, Rights
 from oxiseq.sparql.problems import Problem
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
@@ -40,6 +41,8 @@ class Request:
     origin: str = "http://localhost"
     gone: Callable[[], bool] = field(default=lambda: False, compare=False, repr=False)
     """Whether the client has left, as far as the server knows."""
+    rights: Rights = EVERYTHING
+    """What who asks may do; a server that asks for tokens says it."""
 
     @property
     def url(self) -> str:

@@ -11,7 +11,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from oxiseq.rights import DeniedError
+
+TOKEN_NEEDED: Final = "a token is needed"
 _PLACE = re.compile(r"error at (\d+):(\d+)")
 
 
@@ -59,6 +63,18 @@ class Problem(Exception):
 
 class Interrupted(Exception):
     """An answer that cannot be completed; `str()` says why."""
+
+
+def challenge(error: str = "") -> tuple[str, str]:
+    """The header of a 401 or 403 (RFC 6750, 3)."""
+    return "WWW-Authenticate", 'Bearer realm="oxiseq"' + (f', error="{error}"' if error else "")
+
+
+def denied(error: DeniedError) -> Problem:
+    """A right that is lacking: 401 to who brought no token, else 403."""
+    if error.token is None:
+        return Problem(401, TOKEN_NEEDED, str(error), headers=(challenge(),))
+    return Problem(403, "the token lacks a right", str(error), headers=(challenge("insufficient_scope"),))
 
 
 def syntax_problem(title: str, error: SyntaxError) -> Problem:

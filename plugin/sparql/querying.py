@@ -38,7 +38,7 @@ class Querying:
         """The answer, in the format that the client accepts. Raises Problem."""
         operation = query_of(request)
         accept = request.header("accept")
-        streams = self._asks_streams(operation.text, request.url)
+        streams = self._asks_streams(operation.text, request)
         processes = self._processes_for(operation.text) if not streams else None
         lane = self.evaluations.ready
         if processes is not None:
@@ -58,10 +58,14 @@ class Querying:
 
         return self.evaluations.answer(work, request.gone, lane)
 
-    def _asks_streams(self, text: str, base: str) -> bool:
-        """Whether a SERVICE block is of a stream; a text that is too long is refused later."""
-        short = len(text) <= self.settings.limits.query
-        return short and self.services is not None and bool(blocks(text, self.services, base))
+    def _asks_streams(self, text: str, request: Request) -> bool:
+        """Whether a SERVICE block is of a stream, which who asks must be allowed to read; a text that is too long is
+        refused later, and in an update it is data. Raises DeniedError."""
+        if self.services is None or len(text) > self.settings.limits.query:
+            return False
+        found = blocks(text, self.services, request.url)
+        request.rights.demand_reading((block.iri for block in found), kb=False)
+        return bool(found)
 
     def _processes_for(self, text: str) -> Processes | None:
         """Where a query is evaluated that may not notice its limits; None if that is here. What a SERVICE block asks of
@@ -76,6 +80,7 @@ class Querying:
         if operation.union:
             raise Problem(501, "not supported", "using-union-graph: name the graphs by using-graph-uri")
         text = with_using(operation.text, operation.default_graphs, operation.named_graphs)
+        self._asks_streams(text, request)
 
         def work() -> None:
             checked = self._checked_update(text, request.url)

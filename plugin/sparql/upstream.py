@@ -22,7 +22,7 @@ import httpx
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.kb import Solution, Versioned
 from oxiseq.sparql.answers import check_answer, read_answer
-from oxiseq.sparql.endpoint import QUERY, STORE, UPDATE, answered, is_writing
+from oxiseq.sparql.endpoint import QUERY, STORE, UPDATE, answered, demand_right, is_writing
 from oxiseq.sparql.evaluation import Evaluations, Sink
 from oxiseq.sparql.guards import check_query, check_size, check_syntax
 from oxiseq.sparql.in_parts import LATE, UNREACHED, answer_in_parts
@@ -116,6 +116,7 @@ class Upstream:
         return asked.is_success
 
     def _respond(self, request: Request) -> Response:
+        demand_right(request)
         if self.settings.read_only and is_writing(request):
             raise Problem(403, "the server is read-only")
         called = self._called(request)
@@ -145,7 +146,7 @@ class Upstream:
 
     def _called(self, request: Request) -> _Called | None:
         """The blocks of a query or an update that are answered here; None where there are none, or it is malformed: the
-        other endpoint says so."""
+        other endpoint says so. Raises DeniedError."""
         path = request.path.rstrip("/")
         if self._services is None or path not in (QUERY, UPDATE):
             return None
@@ -158,6 +159,7 @@ class Upstream:
         if len(text) > self.settings.limits.query:  # it is data
             return None
         found = blocks(text, self._services, request.url)
+        request.rights.demand_reading((block.iri for block in found), kb=False)
         return _Called(text, found, path == UPDATE) if found else None
 
     def _joined(self, request: Request, called: _Called) -> Response:

@@ -134,6 +134,20 @@ def test_wrong_tokens_are_throttled_and_the_right_one_is_not_locked_out_for_long
         time.sleep(0.05)
 
 
+def test_behind_a_proxy_clients_are_told_apart_by_its_word_alone() -> None:
+    def asked(server: Server, token: str, forwarded: str) -> int:
+        headers = {"Authorization": f"Bearer {token}", "X-Forwarded-For": forwarded}
+        return server.client.get("/query?query=ASK{}", headers=headers).status_code
+
+    behind = Server(tokens=Tokens("right", "write"), behind_proxy=True)
+    answers = [asked(behind, "wrong", f"10.9.9.{number}, 10.0.0.1") for number in range(30)]
+    assert answers.count(401) == 10
+    assert answers[-1] == 429
+    assert asked(behind, "right", "10.0.0.1, 10.0.0.2") == 200
+    open_to_all = Server(tokens=Tokens("right", "write"))
+    assert [asked(open_to_all, "wrong", f"10.0.0.{number}") for number in range(30)][-1] == 429
+
+
 def test_a_throttled_client_is_told_when_to_come_back() -> None:
     server = Server(tokens=Tokens("right", "write"))
     for _ in range(10):

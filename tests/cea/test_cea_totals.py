@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -12,12 +10,12 @@ from ceql_strategies import CeqlOptions, CeqlSituation, as_tuples, ceql_situatio
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.ceql_totals import TotalsRow, is_settled, totals_of
+from tuple_runs import batches_of
 
 import oxiseq
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.tuples import read_rows
 from oxiseq.engine.output import end_totals
 from oxiseq.engine.output.batch import MatchBatch
@@ -26,39 +24,17 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.languages.ceql.explain import explain_ceql
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "ceql"))
-from ceql_tables import as_table
-
 COUNTABLE = CeqlOptions(limits=False, falling_clocks=False, most=10)
 
 
 def told(situation: CeqlSituation, capacities: Capacities | None, size: int, tables: bool) -> list[TotalsRow]:
     """What a run tells of events that come in batches, as graphs or as tables."""
-    plan, terms = compile_ceql(load(situation.text, "ceql")), TermDictionary()
-    run, found = TupleRun(plan, terms, capacities=capacities), []
-    streams = dict(zip(situation.streams, plan.streams, strict=True))
-    events = list(situation.events)
-    while events:
-        some = [e for e in events[:size] if e.stream == events[0].stream]
-        assert some == events[: len(some)] or len(situation.streams) > 1
-        while some != events[: len(some)]:
-            some.pop()
-        events = events[len(some) :]
-        for batch in read_rows(as_table(some)) if tables else [encode_events([(e.time, e.graph) for e in some], terms)]:
-            run.push(streams[some[0].stream], batch)
-        found += rows_of(run, terms)
-    run.close()
-    return found + rows_of(run, terms)
-
-
-def rows_of(run: TupleRun, terms: TermDictionary) -> list[TotalsRow]:
-    names = [column.name for column in run.plan.query.totals.columns]
+    names = [column.name for column in load(situation.text, "ceql").totals.columns]
     rows = []
-    for batch in run.advance():
+    for batch, terms in batches_of(situation, capacities, size, tables):
         assert isinstance(batch, MatchBatch)
         for time, row in zip(batch.time.tolist(), batch.values.tolist(), strict=True):
             rows.append(TotalsRow(time, {name: terms.term(i) for name, i in zip(names, row, strict=True) if i}))
-    terms.collect()
     return rows
 
 

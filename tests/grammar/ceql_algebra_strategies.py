@@ -81,6 +81,11 @@ _sums = st.recursive(
     ),
     max_leaves=4,
 )
+_compared = st.just(c.START) | st.recursive(
+    st.one_of(st.just(a.Aggregate("COUNT", None)), st.builds(a.Aggregate, _over, st.one_of(attributes, _of)), literals),
+    lambda e: st.builds(a.Call, st.sampled_from("+-*/"), st.tuples(e, e)),
+    max_leaves=3,
+)
 _told = st.builds(c.Told, _sums, names) | attributes.map(lambda v: c.Told(a.Call(c.OF, (v,)), v.value))
 _totals = st.builds(
     c.Totals, some(_told, 1), some(attributes, 0),
@@ -102,8 +107,8 @@ _one_by_one = st.builds(
     selections,
     st.none() | st.builds(a.Partition, some(attributes, 1)),
     consumptions,
-    limits,
-    st.none() | st.builds(c.StartOrder, st.booleans()),
+    limits | st.builds(a.Limit, st.integers(1, 9), st.integers(0, 9)),
+    st.none() | st.builds(c.EndOrder, some(st.tuples(_compared, st.booleans()), 1)),
     st.none() | st.builds(a.Sample, st.integers(1, 9), st.integers(0, 9)),
 )
 queries = st.builds(_telling, _one_by_one, st.none() | _totals)

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from opened_stores import opened, serving
 import oxiseq
 from oxiseq.journal import ConflictError, CursorError, UnknownError
 from oxiseq.live import LiveSettings
+from oxiseq.rights import Token, digest_of, grant_of, line_of
 from oxiseq.served import RefusedError, ServedQuery, ServedStream, UnreachableError
 from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.registered import SOON
@@ -80,6 +81,25 @@ def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with oxiseq.open(address) as writer:
             writer.stream(S).push(GRAPH.format(1), 1)
             assert writer.stream(S).events == 1
+
+
+def test_named_tokens(tmp_path: Path) -> None:
+    rights = {"pushes": [f"push:stream:{S}"], "looks": ["read:query:mine-*"], "mine": ["register:query:mine-*", "read"]}
+    lines = [line_of(Token(name, digest_of(name), tuple(map(grant_of, given)))) for name, given in rights.items()]
+    with serving(tmp_path / "j", Tokens(lines="\n".join(lines))) as address, ExitStack() as stores:
+        pushes, looks, mine = (stores.enter_context(oxiseq.open(address, token=name)) for name in rights)
+        stream = pushes.stream(S)  # makes it
+        found = mine.register(TEXT, name="mine-1")
+        stream.push(GRAPH.format(1), 1)
+        stream.advance(5)
+        assert next(iter(found.wait("30s")))["a"].value == "1"
+        assert [query.name for query in looks.queries] == ["mine-1"]
+        for refused in (
+            lambda: pushes.stream(f"{S}/other"), lambda: looks.stream(S), lambda: stream.events,
+            lambda: mine.register(TEXT, name="yours"), lambda: pushes.update("CLEAR ALL"),
+        ):  # fmt: skip
+            with pytest.raises(RefusedError, match="has not the right"):
+                refused()
 
 
 def test_a_server_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def _row(query: CeqlQuery, ends: list[ComplexEvent], events: Sequence[TupleEvent
 
     def answer(asked: object) -> Term:
         assert isinstance(asked, Aggregate)
-        values = sorted(_values(query, asked, ends, events), key=str)
+        values = sorted(values_of(query, asked, ends, events), key=str)
         return aggregate_of(asked, [None if v is None else v for v in values])
 
     columns: dict[str, Term] = {}
@@ -61,7 +61,7 @@ def _row(query: CeqlQuery, ends: list[ComplexEvent], events: Sequence[TupleEvent
     return TotalsRow(last.time, columns)
 
 
-def _values(
+def values_of(
     query: CeqlQuery, asked: Aggregate, ends: list[ComplexEvent], events: Sequence[TupleEvent]
 ) -> Iterator[Term | None]:
     """What an aggregate runs over: each value as often as a complex event's variable holds an event that has it."""

@@ -65,7 +65,7 @@ class Client:
     """A socket, and what has come from it."""
 
     def __init__(self, place: tuple[str, int]) -> None:
-        self.socket = socket.create_connection(place, timeout=20)
+        self.socket = socket.create_connection(place, timeout=60)
         self._rest = b""
 
     def __enter__(self) -> Client:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -22,6 +23,7 @@ from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.remote import RemoteKnowledge
+from oxiseq.rights import Rights, grant_of
 from oxiseq.sparql import Limits, Request, Response, SparqlEndpoint, SparqlSettings
 from oxiseq.sparql.upstream import PART, WHOLE, RemoteKb, Upstream
 
@@ -237,6 +239,22 @@ def test_syntax_errors_have_their_place(rest: str, here: Front, fronts: Fronts) 
 def test_other_servers_are_not_called_from_within_a_block(fronts: Fronts) -> None:
     nested = "SELECT * { SERVICE :trades { SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } } }"
     assert problem(fronts().ask(nested))["status"] == 403
+
+
+def test_who_may_not_read_the_stream_is_refused(tmp_path: Path) -> None:
+    asked: list[httpx.Request] = []
+
+    def said(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, stream=httpx.ByteStream(results(ROW)))
+
+    with before(said, tmp_path) as here:
+        query = Request("GET", "/query", urlencode({"query": PREFIXES + TWO}), (("accept", "application/json"),))
+        for grants, status in ((("read:kb", f"read:stream:{TRADES}"), 200), (("read:kb", f"read:stream:{QUOTES}"), 403),
+                               ((f"read:stream:{TRADES}",), 403)):  # fmt: skip
+            rights = Rights(tuple(map(grant_of, grants)), "somebody")
+            assert here.endpoint.answer(replace(query, rights=rights)).status == status
+    assert len(asked) == 1
 
 
 # --- endpoints that misbehave -----------------------------------------------------------------------

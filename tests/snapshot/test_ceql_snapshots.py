@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, ceql_situations, with_totals
+from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, ceql_situations, with_order, with_totals
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from saved_runs import crowded
@@ -81,6 +81,12 @@ def test_a_tuple_run_goes_on(situation: CeqlSituation, seed: int, small: bool) -
 @given(ceql_situations(CeqlOptions(most=14, limits=False)), st.integers(0, 2**32), st.booleans())
 def test_a_tuple_run_with_aggregates_goes_on(situation: CeqlSituation, seed: int, small: bool) -> None:
     goes_on(with_totals(situation, seed), seed, small)
+
+
+@settings(phases=WITHOUT_SHRINKING)
+@given(ceql_situations(CeqlOptions(most=14, limits=False)), st.integers(0, 2**32), st.booleans())
+def test_a_tuple_run_with_an_order_goes_on(situation: CeqlSituation, seed: int, small: bool) -> None:
+    goes_on(with_order(situation, seed), seed, small)
 
 
 def goes_on(situation: CeqlSituation, seed: int, small: bool) -> None:

@@ -141,6 +141,11 @@ def test_order_by_start_is_that_of_starttime() -> None:
     assert [min(t for events in m.events.values() for _, t in events) for m in found] == [2, 1]
 
 
+def test_sums_are_not_ordered_by() -> None:
+    with pytest.raises(QueryError, match="order by START"):
+        oxiseq.Query(query("A AS x; B AS y", rest="ORDER BY SUM(x[v]) DESC\nLIMIT 2"), "ceql").translate("spaseq")
+
+
 def test_samples_are_others() -> None:
     with pytest.raises(QueryError, match="SAMPLE draws other matches in SPAseq"):
         oxiseq.Query(query("A; B", rest="SAMPLE 2"), "ceql").translate("spaseq")

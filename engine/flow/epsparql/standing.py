@@ -236,5 +236,5 @@ class Query:
     def tidy(self, *, now: bool = False) -> None:
         """Let go of what is made of used triples, if there is much of it, or `now`."""
         uses = self._uses
-        if uses is not None and len(uses) and (now or uses.many(self.standing.flow.records)):
+        if uses is not None and len(uses) and (now or uses.many(self.standing.flow)):
             uses.drop()

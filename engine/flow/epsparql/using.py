@@ -16,6 +16,7 @@ from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.epsparql.algebra import UsePlan
 from oxiseq.engine.flow.epsparql.guards import Kept
 from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, SolutionColumn
+from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.kernels.flow import choosing as k
 from oxiseq.engine.kernels.flow import using as u
 from oxiseq.engine.kernels.flow.arrangement import ROW
@@ -50,6 +51,8 @@ class Uses:
         ))  # fmt: skip
         inside = [(place[c], c.number) for c in columns if isinstance(c, Guard) and not c.low]
         self._form, self._kept = _Rows(uses, inside), _Arranged(kept, addresses)
+        self._most = _FEW
+        """Used triples up to which nobody asks how many rows are kept."""
         self._addresses = self._memory.address, self._form.address, self._kept.address
 
     def told(self, solutions: Buffer) -> Delta:
@@ -73,15 +76,18 @@ class Uses:
     def __len__(self) -> int:
         return int(self._memory.arrays.scalars[k.COUNT])
 
-    def many(self, records: int) -> bool:
-        """Whether what is made of them should leave what operators keep, which is so many rows."""
-        return len(self) > _FEW + records // 8
+    def many(self, flow: Flow) -> bool:
+        """Whether what is made of them should leave what a plan keeps."""
+        if len(self) <= self._most:
+            return False
+        self._most = _FEW + flow.records // 8
+        return len(self) > self._most
 
     def drop(self) -> None:
         """What is made of them is no longer kept, so nothing is made of used triples any more."""
         memory = self._memory.arrays
         u.drop_used(self._kept.address, memory.used)
-        memory.scalars[k.COUNT] = 0
+        memory.scalars[k.COUNT], self._most = 0, _FEW
         if len(memory.used) > _KEPT_ROOM:
             self._memory.set(memory._replace(used=np.zeros(_KEPT_ROOM, np.int64)))
         else:

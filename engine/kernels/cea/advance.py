@@ -63,7 +63,7 @@ def advance(A: Any, S: Any, E: Any) -> int:
                 return need
             scalars[PROGRESS] = 0
             scalars[EMITTED] = 0
-        if scalars[FINALS] > 0:
+        if scalars[FINALS] > 0 or scalars[CHOSEN]:
             scalars[PHASE] = EMIT
             need = DONE
             if v.sizes(A)[COUNTS]:

@@ -9,6 +9,7 @@ looks at the arrays that it needs (engine.md, section 9, rule 4). Whoever makes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -33,19 +34,30 @@ class Pointers:
 
     def __init__(self, arrays: Sequence[Array]) -> None:
         self._arrays = tuple(arrays)
-        words: list[int] = []
-        for i, array in enumerate(arrays):
-            if not (array.flags.c_contiguous and array.flags.writeable):
-                raise ValueError(f"array {i} is not C-contiguous and writable")
-            columns = array.shape[1] if array.ndim == 2 else 1
-            words += (address_of(array), len(array), columns)
+        words = [word for i, array in enumerate(arrays) for word in _words(i, array)]
         self._table = np.array(words, np.int64)
         self.address = address_of(self._table)
         """What the kernels take."""
 
+    def of(self, arrays: Sequence[Array]) -> Pointers:
+        """The table of these arrays. Those that this one has in the same places are not looked at again."""
+        made = copy(self)
+        made._arrays, made._table = tuple(arrays), self._table.copy()
+        made.address = address_of(made._table)
+        for i, (array, known) in enumerate(zip(arrays, self._arrays, strict=True)):
+            if array is not known:
+                made._table[WORDS * i : WORDS * (i + 1)] = _words(i, array)
+        return made
+
     def shorten(self, rows: int) -> None:
         """The kernels see so many rows of each array, no more than it has."""
         self._table[1::WORDS] = rows
+
+
+def _words(i: int, array: Array) -> tuple[int, int, int]:
+    if not (array.flags.c_contiguous and array.flags.writeable):
+        raise ValueError(f"array {i} is not C-contiguous and writable")
+    return address_of(array), len(array), array.shape[1] if array.ndim == 2 else 1
 
 
 Memory = TypeVar("Memory", bound=NamedTuple)

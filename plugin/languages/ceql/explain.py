@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from oxiseq.engine.cea.listed import MOST_LISTED
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
-from oxiseq.engine.output.end_totals import MOST_LISTED
-from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, aggregates
+from oxiseq.engine.cea.ranking import ranking_of
+from oxiseq.grammar.ceql_algebra import CeqlQuery, EndOrder, Totals, aggregates
 from oxiseq.grammar.render_ceql import (
     render_formula,
     render_groups,
@@ -61,8 +62,11 @@ class CeqlExplanation(Explanation):
     consumption: str
     partition: tuple[str, ...]
     limit: int | None
+    offset: int
     order: str | None
     sample: str | None
+    found: str | None
+    """How those that ORDER BY asks for are found."""
     totals: str | None
     """SELECT with aggregates, and GROUP BY and HAVING."""
     counted: str | None
@@ -105,8 +109,10 @@ def explain_ceql(plan: CeaPlan) -> CeqlExplanation:
         "NONE" if query.consumption is None else render_consumption(query.consumption).removeprefix("CONSUME BY "),
         () if query.partition is None else tuple(v.value for v in query.partition.by),
         None if query.limit is None else query.limit.count,
+        0 if query.limit is None else query.limit.offset,
         None if query.order is None else render_order(query.order).removeprefix("ORDER BY "),
         None if query.sample is None else render_sample(query.sample).removeprefix("SAMPLE "),
+        None if query.order is None else _found(plan, query.order),
         None if query.totals is None else ", ".join(map(render_told, query.totals.columns)),
         None if query.totals is None else _counted(plan, query.totals),
         tuple(
@@ -115,6 +121,15 @@ def explain_ceql(plan: CeaPlan) -> CeqlExplanation:
         ),
         tuple(_position(plan, n) for n in range(len(plan.positions.letters))),
     )
+
+
+def _found(plan: CeaPlan, order: EndOrder) -> str:
+    listed = ranking_of(plan, order).listed
+    if plan.query.sample is not None:
+        return "of those that are drawn"
+    if listed is not None:
+        return f"{MOST_LISTED:,} at most are looked at one by one, because {listed}"
+    return "they are found on the compact set, the others are not listed"
 
 
 def _counted(plan: CeaPlan, totals: Totals) -> str:
@@ -159,9 +174,10 @@ def _lines(e: CeqlExplanation) -> Iterator[str]:
     if e.partition:
         yield f"partitions: by {', '.join(f'[{a}]' for a in e.partition)}"
     if e.limit is not None:
-        yield f"limit: {e.limit} for each completing event"
+        behind = f", without the first {e.offset}" if e.offset else ""
+        yield f"limit: {e.limit} for each completing event{behind}"
     if e.order is not None:
-        yield f"order: {e.order}, among those that end at one event"
+        yield f"order: {e.order}, among those that end at one event; {e.found}"
     if e.sample is not None:
         yield f"sample: {e.sample}, among those that end at one event"
     if e.counted is not None:

@@ -146,7 +146,7 @@ class Why:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; terms as N-Triples, times in microseconds."""
-        return {name: _plain(value) for name, value in asdict(self).items() if name != "wording"}
+        return {name: _plain(value) for name, value in asdict(self).items()}
 
     def to_prov(self) -> str:
         """The matches' provenance in TriG, after W3C's PROV-O: events are named graphs, matches derive from them."""

@@ -21,6 +21,7 @@ from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.run.alike import why_alone
+from oxiseq.engine.run.dozing import ending
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Value, ValueKind, own_filters
@@ -87,6 +88,8 @@ def _sharing(plan: QueryPlan) -> str:
     looks = "the look at each event, with queries that read its streams"
     if why is not None:
         return f"{looks}; it finds matches by itself: {why}"
+    if ends := ending(plan):
+        looks += f"; beside others it may put off events until one of {', '.join(sorted(ends))} comes"
     longer = why_not_narrowed(plan)
     windows = f", of the same window since {longer}" if longer is not None else " or in the length of their windows"
     return (f"{looks}; what it finds, with those that differ only in what they tell of it{windows}, and began at the "

@@ -17,7 +17,7 @@ from oxiseq.live.answer_texts import answer_graph, answer_results, change_text
 from oxiseq.live.api.matches import EVENT_STREAM
 from oxiseq.live.api.problems import query_problem
 from oxiseq.live.api.queries import NAME
-from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, natural
+from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, natural
 from oxiseq.sparql.media import GRAPHS, RESULTS, content_type, wanted
 from oxiseq.sparql.messages import Request, Response
 from oxiseq.sparql.operations import query_of
@@ -57,6 +57,7 @@ def follows(request: Request) -> bool:
 
 def query(call: Call) -> Response:
     """GET or POST /query, by who accepts text/event-stream."""
+    call.request.rights.demand("read", "kb")  # also by POST, whose own right is that of streams
     asked = query_of(call.request)
     if asked.default_graphs or asked.named_graphs or asked.union:
         raise Problem(501, "not supported", "a query that is followed names its graphs by FROM and FROM NAMED")
@@ -123,6 +124,7 @@ ROUTES: Final = (
     Route(
         "GET", "/queries/{query}/answer", answer, "answer",
         "The answer of a query over the store, with all updates made so far: SPARQL results, of CONSTRUCT a graph.",
+        Need("read", "query"),
         (NAME,),
         answers={200: Answer("It. The header Oxiseq-Last-Id is the id of the last change in it.", _FORMATS),
                  404: Answer("No such query, or it reads streams.", ())},
@@ -130,6 +132,7 @@ ROUTES: Final = (
     Route(
         "GET", "/queries/{query}/changes", changes, "changes",
         f"What has changed of the answer of a query over the store, in the order of updates. {_TOLD}",
+        Need("read", "query"),
         (NAME, *_SINCE, Parameter("limit", "JSON: about how many rows at most.", {"type": "integer", "minimum": 0})),
         answers={
             200: Answer("Changes; of JSON the header Oxiseq-Last-Id tells where to go on.", (JSON, EVENT_STREAM)),
@@ -142,7 +145,7 @@ ROUTES: Final = (
         "GET", "/query", query, "followQuery",
         "SPARQL, where the client accepts text/event-stream: the answer of a SELECT, ASK or CONSTRUCT, and then what "
         "changes of it; the same by POST. Who comes back within a minute goes on where it was. (Else /query is that of "
-        f"the SPARQL protocol.) {_TOLD}",
+        f"the SPARQL protocol.) {_TOLD}", Need("read", "kb"),
         (Parameter("query", "The text."), *_SINCE),
         answers={200: Answer("It.", (EVENT_STREAM, *_FORMATS)),
                  400: Answer("Not accepted: message, line and column.", ()),

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from oxiseq.grammar.languages import media_types
 from oxiseq.live.api.problems import findings
-from oxiseq.live.api.table import Answer, Call, Route, json_response, unsupported
+from oxiseq.live.api.table import Answer, Call, Need, Route, json_response, unsupported
 from oxiseq.sparql.guards import check_size, check_syntax
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
@@ -47,7 +47,7 @@ ROUTES: Final = (
     Route(
         "POST", "/check", check, "check",
         "What is wrong with a query or an update, or worth a look: as `oxiseq check --json` says it, columns and lines "
-        "counted from 1. Nothing is run; of SPARQL the first error is told.",
-        bodies=(*media_types(), _QUERY, _UPDATE), answers={200: Answer("It.", schema="Findings")}, reading=True,
+        "counted from 1. Nothing is run; of SPARQL the first error is told.", Need(None),
+        bodies=(*media_types(), _QUERY, _UPDATE), answers={200: Answer("It.", schema="Findings")},
     ),
 )  # fmt: skip

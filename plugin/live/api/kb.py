@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from oxiseq.engine.events.time import to_text
-from oxiseq.live.api.table import Answer, Call, Route, json_response
+from oxiseq.live.api.table import Answer, Call, Need, Route, json_response
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
@@ -42,11 +42,13 @@ ROUTES: Final = (
     Route(
         "GET", "/kb", get, "getKb",
         "With --upstream: of how many patterns answers are kept, when they were asked for, and whether that went well.",
+        Need("read", "kb"),
         answers={200: Answer("That.", schema="Kb"), 404: Answer("The knowledge base is a store here.", ())},
     ),
     Route(
         "POST", "/kb/refresh", refresh, "refreshKb",
         "With --upstream: ask all patterns of all queries again. New answers hold for events from now on.",
+        Need("update", "kb"),
         answers={
             200: Answer("Done.", schema="Kb"), 404: Answer("The knowledge base is a store here.", ()),
             502: Answer("The endpoint fails; all answers are those of before.", ()),

@@ -11,7 +11,7 @@ from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import DamagedBatchError, StoredMatches, UnknownError
 from oxiseq.live.answers import OF_ANSWER
 from oxiseq.live.api.queries import NAME
-from oxiseq.live.api.table import Answer, Call, Parameter, Route, natural
+from oxiseq.live.api.table import Answer, Call, Need, Parameter, Route, natural
 from oxiseq.live.texts import match_lines, results
 from oxiseq.sparql.media import RESULTS, content_type, wanted
 from oxiseq.sparql.messages import Response
@@ -84,7 +84,7 @@ ROUTES: Final = (
         "`match` events whose ids are the matches' own, `cursor-too-old` when what follows the cursor is deleted "
         "(it goes on with what is kept), `damaged` where some cannot be read (it goes on behind them), `end`, and "
         "comments when nothing comes. A slow reader is served from the journal; only "
-        "one that takes nothing for long is cut off.",
+        "one that takes nothing for long is cut off.", Need("read", "query"),
         (
             NAME,
             Parameter("since", "Matches with greater ids only. Default: all that are kept; live: those found from now "

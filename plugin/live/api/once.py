@@ -14,11 +14,12 @@ from oxiseq.live.api.answers import follows
 from oxiseq.live.api.answers import query as followed
 from oxiseq.live.api.in_address import in_address, parameters_of
 from oxiseq.live.api.problems import as_problem, query_problem
-from oxiseq.live.api.table import Answer, Call, Route
+from oxiseq.live.api.table import Answer, Call, Need, Route
 from oxiseq.live.service import LiveService
 from oxiseq.matches.text import text_of
 from oxiseq.matches.write import blocks_of
 from oxiseq.options import QUERY, Options, said_as_data
+from oxiseq.rights import Rights
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.media import wanted
 from oxiseq.sparql.messages import Response
@@ -44,12 +45,13 @@ def once(call: Call) -> Response:
     if follows(call.request) and call.request.media_type not in known:
         return followed(call)
     language, text = known[call.request.media_type or ""], call.request.text()
-    format = wanted(call.request.header("accept"), _FORMATS)
+    format, rights = wanted(call.request.header("accept"), _FORMATS), call.request.rights
     try:
         query = load(text, language)
         options = said_as_data(
-            language, in_address(call, (QUERY,)), reads=[record.iri for record in call.service.streams.all()]
-        )
+            language, in_address(call, (QUERY,)),
+            reads=[each.iri for each in call.service.streams.all() if rights.may("read", "stream", each.iri)],
+        )  # fmt: skip
     except QueryError as error:
         raise query_problem(error, text, language) from None
     except OxiseqError as error:
@@ -58,7 +60,7 @@ def once(call: Call) -> Response:
     def work(sink: Sink) -> None:
         sink.begin(_MEDIA_TYPES[format])
         try:
-            for piece in _pieces(call.service, query, format, options, sink):
+            for piece in _pieces(call.service, query, format, options, rights, sink):
                 sink.write(piece.encode())
         except QueryError as error:
             raise query_problem(error, text, language) from None
@@ -68,10 +70,13 @@ def once(call: Call) -> Response:
     return call.evaluations.answer(work, call.request.gone)
 
 
-def _pieces(service: LiveService, query: AnyQuery, format: Text, options: Options, sink: Sink) -> Iterator[str]:
+def _pieces(
+    service: LiveService, query: AnyQuery, format: Text, options: Options, rights: Rights, sink: Sink
+) -> Iterator[str]:
     spoken = language_for(query)
     spoken.prepare()
     replay = spoken.replay(query, service.kb_of_now if spoken.asks_kb else None, options)
+    rights.demand_reading(replay.streams.values(), kb=bool(replay.run.kb_texts))
     known = options.reads
     read = [iri for iri in dict.fromkeys(replay.streams.values()) if iri in known]
     if not read:
@@ -85,8 +90,9 @@ ROUTES: Final = (
     Route(
         "POST", "/query", once, "queryOnce",
         "Run a query over streams (SPAseq, CEQL, EP-SPARQL) once over the events that are kept (SPARQL queries are "
-        "sent here too, with their own media types; see GET for those that are followed).", parameters_of(QUERY),
-        bodies=tuple(media_types()), reading=True,
+        "sent here too, with their own media types; see GET for those that are followed).",
+        Need("read", "stream", "body"), parameters_of(QUERY),
+        bodies=tuple(media_types()),
         answers={200: Answer("Its matches.", tuple(_FORMATS)), 503: Answer("The time limit is reached.", ())},
     ),
 )  # fmt: skip

@@ -59,7 +59,12 @@ _ASIDE: Final = _object(
 
 SCHEMAS: Final[dict[str, Any]] = {
     "Language": {"type": "string"},
-    "Stream": _object(("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP),
+    "Stream": _object(
+        ("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP,
+        restored=_object(("next", "last"), next=_COUNT, last={"type": ["string", "null"]}) | {
+            "description": "Of a journal that was restored from a backup: push again from offset next on, that is what "
+                           "came after the last event of the backup."},
+    ),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
     "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP),
     "StreamSettings": _object((), keep=_KEEP),
@@ -152,12 +157,14 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
             "schemas": {**SCHEMAS, "Language": _languages()},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [{}, {"token": []}],
     }
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    made: dict[str, Any] = {"operationId": route.name, "summary": route.text, "responses": _answers(route)}
+    made: dict[str, Any] = {
+        "operationId": route.name, "summary": route.text, "responses": _answers(route),
+        "security": [{}, {"token": [str(route.needs)]}],  # 3.1: names of roles; {}: a server may ask for no token
+    }  # fmt: skip
     if route.parameters:
         made["parameters"] = [_parameter(parameter) for parameter in route.parameters]
     if route.bodies:

@@ -13,7 +13,7 @@ from oxiseq.languages.reasons.read import Span
 from oxiseq.live.api.problems import as_problem, query_problem
 from oxiseq.live.api.queries import NAME
 from oxiseq.live.api.streams import time_of
-from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, natural, unsupported
+from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, natural, unsupported
 from oxiseq.live.made_of import made_of
 from oxiseq.live.past import Past, Told
 from oxiseq.options import OPTIONS
@@ -36,7 +36,7 @@ def why(call: Call) -> Response:
     most = OPTIONS["limit"].default if given is None else given
 
     def told(check: Callable[[], None]) -> str:
-        found = Past(call.service, span, check).why(call.parts["query"], most)
+        found = Past(call.service, span, check, call.request.rights).why(call.parts["query"], most)
         if form == "json":
             return _text(_why_value(found))
         return found.why.to_prov() if form == "prov" else str(found.why)
@@ -58,7 +58,7 @@ def what_if(call: Call) -> Response:
 
     def told(check: Callable[[], None]) -> str:
         try:
-            found = Past(call.service, span, check).what_if(call.parts["query"], draft)
+            found = Past(call.service, span, check, call.request.rights).what_if(call.parts["query"], draft)
         except QueryError as error:
             raise query_problem(error, text, language) from None
         return _text(found.to_json())
@@ -72,7 +72,7 @@ def provenance(call: Call) -> Response:
     number = natural(call.parts["match"], "the match's id")
 
     def told(check: Callable[[], None]) -> str:
-        found = made_of(call.service, call.parts["query"], number, check)
+        found = made_of(call.service, call.parts["query"], number, check, call.request.rights)
         return _text(found.to_json()) if form == "json" else found.to_prov()
 
     return _answered(call, told, _TYPES[form])
@@ -113,7 +113,7 @@ ROUTES: Final = (
         "GET", "/queries/{query}/why", why, "why",
         "Why a query matched or did not, over the events that its streams keep, with the knowledge base of now: "
         "as `oxiseq why --json` says it, times in microseconds, terms as N-Triples; `looked` is what was looked at. As "
-        "PROV-O in TriG: what the matches were made of.",
+        "PROV-O in TriG: what the matches were made of.", Need("read", "query"),
         (NAME, *_RANGE, Parameter("limit", OPTIONS["limit"].help,
                                   {"type": "integer", "minimum": 0, "maximum": _MATCHES})),
         answers={200: Answer("It.", tuple(_WHY), "Why"), 403: Answer("Too many events: choose a shorter time.", ()),
@@ -123,15 +123,15 @@ ROUTES: Final = (
         "POST", "/queries/{query}/what-if", what_if, "whatIf",
         "The matches that a draft, the body, gains and loses against a registered query over the events that are kept; "
         "nothing is changed. Rows are compared by their time and by the variables that both answer.",
+        Need("read", "query"),
         (NAME, *_RANGE), tuple(media_types()),
         answers={200: Answer("It.", schema="WhatIf"), 403: Answer("Too many events: choose a shorter time.", ()),
                  **_LATE},
-        reading=True,
     ),
     Route(
         "GET", "/queries/{query}/matches/{match}/provenance", provenance, "provenance",
         "What a match was made of: its events' triples, as far as the streams keep them, and for SPAseq the facts of "
-        "the knowledge base that it used; also as PROV-O in TriG.",
+        "the knowledge base that it used; also as PROV-O in TriG.", Need("read", "query"),
         (NAME, Parameter("match", "The match's id.", {"type": "integer", "minimum": 1}, "path", 1)),
         answers={200: Answer("It.", tuple(_MADE_OF), "MadeOf"), 404: Answer("No such match.", ()),
                  410: Answer("It is deleted.", ()), **_LATE},

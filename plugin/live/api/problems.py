@@ -21,13 +21,16 @@ from oxiseq.journal import (
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError
 from oxiseq.options.query_text import findings_of
-from oxiseq.sparql.problems import Place, Problem
+from oxiseq.rights import DeniedError
+from oxiseq.sparql.problems import Place, Problem, denied
 from oxiseq.sparql.upstream import UpstreamError
 
 
 def as_problem(error: OxiseqError) -> Problem:
     """Status, title and what a client can go by."""
     text = str(error)
+    if isinstance(error, DeniedError):
+        return denied(error)
     if isinstance(error, BusyError):
         return Problem(error.status, "too busy", text, headers=(("Retry-After", str(error.retry)),))
     if isinstance(error, RejectedError):

@@ -17,9 +17,9 @@ from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import language_for
 from oxiseq.live.api.in_address import in_address, parameters_of
 from oxiseq.live.api.problems import as_problem, findings, query_problem
-from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
+from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response, unsupported
 from oxiseq.live.options import DOORS, options_of
-from oxiseq.live.queries import QueryStatus
+from oxiseq.live.queries import QueryStatus, random_name
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.options import OPTIONS, options_for
 from oxiseq.sources.knowledge import knowledge_of
@@ -45,7 +45,9 @@ class _Given:
 def register(call: Call) -> Response:
     """POST /queries."""
     given = _given(call)
-    status = _registered(call, given, given.name, replace=False)
+    name = random_name() if given.name is None else given.name
+    call.request.rights.demand("register", "query", name)
+    status = _registered(call, given, name, replace=False)
     value = {**query_value(status), "lints": _lints(call, given)}
     return json_response(value, 201, (("location", f"/queries/{quote(status.record.name)}"),))
 
@@ -61,7 +63,9 @@ def replace(call: Call) -> Response:
 
 def all_queries(call: Call) -> Response:
     """GET /queries."""
-    return json_response({"queries": [query_value(status) for status in call.service.queries.all()]})
+    may = call.request.rights.may
+    seen = [status for status in call.service.queries.all() if may("read", "query", status.record.name)]
+    return json_response({"queries": [query_value(status) for status in seen]})
 
 
 def get(call: Call) -> Response:
@@ -166,9 +170,12 @@ def _of_answer(status: QueryStatus) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _registered(call: Call, given: _Given, name: str | None, *, replace: bool) -> QueryStatus:
+def _registered(call: Call, given: _Given, name: str, *, replace: bool) -> QueryStatus:
+    rights = call.request.rights
     try:
-        return call.service.queries.register(name, given.text, given.language, given.options, replace=replace)
+        return call.service.queries.register(
+            name, given.text, given.language, given.options, replace=replace, rights=rights
+        )
     except QueryError as error:
         raise query_problem(error, given.text, given.language) from None
 
@@ -216,33 +223,34 @@ def _given(call: Call) -> _Given:
 
 ROUTES: Final = (
     Route(
-        "GET", "/queries", all_queries, "listQueries", "All continuous queries.",
+        "GET", "/queries", all_queries, "listQueries", "All continuous queries.", Need("read", "query", "list"),
         answers={200: Answer("Them.", schema="Queries")},
     ),
     Route(
         "POST", "/queries", register, "registerQuery",
         "Register a continuous query: it sees the events that are pushed from now on. Streams that it reads are made "
         "where they are missing. Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its "
-        "answer is followed from now on, see /queries/{query}/changes.",
+        "answer is followed from now on, see /queries/{query}/changes.", Need("register", "query", "body"),
         (Parameter("name", "With a text as body: its name. Default: a random one."), *parameters_of(*DOORS)),
         (*_taken(), JSON), "NewQuery",
         {201: Answer("The query.", schema="Query"), 400: Answer("Not accepted: message, line and column as by "
          "`oxiseq check`.", ()), 409: Answer("The name is taken.", ())},
     ),
     Route(
-        "GET", "/queries/{query}", get, "getQuery", "One query, and how it is doing.", (NAME,),
+        "GET", "/queries/{query}", get, "getQuery", "One query, and how it is doing.", Need("read", "query"), (NAME,),
         answers={200: Answer("It.", schema="Query")},
     ),
     Route(
         "PUT", "/queries/{query}", replace, "replaceQuery",
         "Register a query under this name, in place of what was there; ids of matches go on. The same text over the "
-        "store again changes nothing; with another one readers of its changes begin anew.",
+        "store again changes nothing; with another one readers of its changes begin anew.", Need("register", "query"),
         (NAME, *parameters_of(*DOORS)),
         (*_taken(), JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
     ),
     Route(
         "PATCH", "/queries/{query}", change, "changeQuery",
-        "Pause or resume: a query that is resumed sees what has come meanwhile.", (NAME,), (JSON,), "QueryState",
+        "Pause or resume: a query that is resumed sees what has come meanwhile.",
+        Need("register", "query"), (NAME,), (JSON,), "QueryState",
         {200: Answer("The query.", schema="Query")},
     ),
     Route(
@@ -250,10 +258,12 @@ ROUTES: Final = (
         "What the query is compiled to, as `oxiseq explain` says it. `waiting`: of each edge of a SPAseq query's "
         "automaton, how many groups of partial matches wait there now (some may be dead); null where it does not run. "
         "`picture`: an SVG. `sends`: with --upstream, the texts that the endpoint is asked at each refresh; else null.",
+        Need("read", "query"),
         (NAME,), answers={200: Answer("It.", schema="Explained")},
     ),
     Route(
-        "DELETE", "/queries/{query}", delete, "deleteQuery", "Forget a query and its matches.", (NAME,),
+        "DELETE", "/queries/{query}", delete, "deleteQuery", "Forget a query and its matches.",
+        Need("register", "query"), (NAME,),
         answers={204: Answer("Done.", ())},
     ),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
 from oxiseq.live.api.services import StreamServices
 from oxiseq.live.api.streams import Pushing
-from oxiseq.live.api.table import Answer, Call, Route, json_response
+from oxiseq.live.api.table import Answer, Call, Need, Route, json_response
 from oxiseq.live.metrics import MEDIA_TYPE
 from oxiseq.live.service import LiveService
 from oxiseq.sparql.endpoint import answered
@@ -51,6 +51,7 @@ class LiveRoutes:
         def begin(request: Request) -> Response:
             stream = unquote(request.path[len(_PUSHED) :].rstrip("/"), errors="replace")
             try:
+                _PUSH.check(request.rights, {"stream": stream})
                 begun.append(streams.begin_push(Call(self.service, request, {"stream": stream}, self._evaluations)))
             except OxiseqError as error:
                 raise as_problem(error) from None
@@ -77,9 +78,10 @@ class LiveRoutes:
 
     def _respond(self, request: Request) -> Response:
         route, parts = _found(request)
-        if route.name == "openapi":
-            return json_response(self.openapi)
         try:
+            route.needs.check(request.rights, parts)
+            if route.name == "openapi":
+                return json_response(self.openapi)
             return route.handler(Call(self.service, request, parts, self._evaluations))
         except OxiseqError as error:
             raise as_problem(error) from None
@@ -128,15 +130,16 @@ ROUTES: Final[tuple[Route, ...]] = (
     *once.ROUTES,
     *kb.ROUTES,
     *checking.ROUTES,
-    Route("GET", "/metrics", _metrics, "metrics", "Counters and distributions for Prometheus.",
+    Route("GET", "/metrics", _metrics, "metrics", "Counters and distributions for Prometheus.", Need("read", "server"),
           answers={200: Answer("Them.", ("text/plain",))}),
-    Route("GET", "/openapi.json", _openapi, "openapi", "This document.", answers={200: Answer("It.")}),
+    Route("GET", "/openapi.json", _openapi, "openapi", "This document.", Need(None), answers={200: Answer("It.")}),
 )  # fmt: skip
 _PATTERNS: Final = tuple((route, route.path.strip("/").split("/")) for route in ROUTES)
 FIRST: Final = frozenset(route.path.split("/")[1] for route in ROUTES) - {"query"}
 """First parts of the paths that are all ours."""
 _PUSHED: Final = "/streams/"
-_READING: Final = tuple(pattern for route, pattern in _PATTERNS if route.reading)
+_PUSH: Final = next(route.needs for route in ROUTES if route.handler is streams.push)
+_READING: Final = tuple(pattern for route, pattern in _PATTERNS if route.method == "POST" and not route.needs.changes)
 
 
 def is_push(method: str, path: str) -> bool:
@@ -145,7 +148,7 @@ def is_push(method: str, path: str) -> bool:
 
 
 def changes(method: str, path: str) -> bool:
-    """Whether a request may change something, so that it needs the token for writing."""
+    """Whether a request may change something, so that pages from elsewhere may not send it."""
     if method in ("GET", "HEAD", "OPTIONS"):
         return False
     given = path.strip("/").split("/")

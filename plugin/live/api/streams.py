@@ -11,7 +11,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.journal import Appended, Appends, Retention, StreamRecord
-from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
+from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response, unsupported
 from oxiseq.live.intake import EVENTS, GRAPHS, Reading, read_batch, read_graph
 from oxiseq.live.streams import Pushed
 from oxiseq.options.durations import data_duration, duration_text
@@ -33,31 +33,36 @@ def create(call: Call) -> Response:
     iri = given.get("iri")
     if not isinstance(iri, str):
         raise Problem(400, "no iri", "the member iri names the stream")
-    record = call.service.streams.create(checked_iri(iri, "iri"), retention(given.get("keep")))
-    return json_response(stream_value(record), 201, (("location", f"/streams/{quote(iri, safe='')}"),))
+    call.request.rights.demand("register", "stream", checked_iri(iri, "iri"))
+    record = call.service.streams.create(iri, retention(given.get("keep")))
+    return json_response(stream_value(call, record), 201, (("location", f"/streams/{quote(iri, safe='')}"),))
 
 
 def all_streams(call: Call) -> Response:
     """GET /streams."""
-    return json_response({"streams": [stream_value(record) for record in call.service.streams.all()]})
+    may = call.request.rights.may
+    seen = [record for record in call.service.streams.all() if may("read", "stream", record.iri)]
+    return json_response({"streams": [stream_value(call, record) for record in seen]})
 
 
 def get(call: Call) -> Response:
     """GET /streams/{stream}."""
-    return json_response(stream_value(call.service.streams.get(_iri(call))))
+    return json_response(stream_value(call, call.service.streams.get(_iri(call))))
 
 
 def put(call: Call) -> Response:
     """PUT /streams/{stream}."""
     iri, keep = _iri(call), _keep(call) if call.request.body else None
-    return json_response(stream_value(call.service.streams.create(iri, keep)))
+    if keep is not None:
+        call.request.rights.demand("register", "stream", iri)
+    return json_response(stream_value(call, call.service.streams.create(iri, keep)))
 
 
 def patch(call: Call) -> Response:
     """PATCH /streams/{stream}."""
     iri, keep = _iri(call), _keep(call)
     call.service.streams.get(iri)
-    return json_response(stream_value(call.service.streams.create(iri, keep)))
+    return json_response(stream_value(call, call.service.streams.create(iri, keep)))
 
 
 def delete(call: Call) -> Response:
@@ -107,13 +112,17 @@ def events(call: Call) -> Response:
     return Response(200, (("content-type", media_type), ("oxiseq-next-offset", str(following))), body)
 
 
-def stream_value(record: StreamRecord) -> dict[str, Any]:
+def stream_value(call: Call, record: StreamRecord) -> dict[str, Any]:
     """A stream as JSON values."""
     kept = None if record.keep.time is None else duration_text(record.keep.time)
-    return {
+    value = {
         "iri": record.iri, "first": record.first, "next": record.next,
         "keep": {"for": kept, "count": record.keep.count},
     }  # fmt: skip
+    stood = call.service.resumed.get(record.iri)
+    if stood is not None and stood.next <= record.next:  # else it has been deleted and made anew
+        value["restored"] = {"next": stood.next, "last": None if stood.last is None else to_text(stood.last)}
+    return value
 
 
 def pushed_value(pushed: Pushed) -> dict[str, Any]:
@@ -187,36 +196,39 @@ def duration_of(given: object, name: str) -> int:
 
 ROUTES: Final = (
     Route(
-        "GET", "/streams", all_streams, "listStreams", "All streams.",
+        "GET", "/streams", all_streams, "listStreams", "All streams.", Need("read", "stream", "list"),
         answers={200: Answer("Them.", schema="Streams")},
     ),
     Route(
         "POST", "/streams", create, "createStream",
-        "Create a stream, or say how long an existing one keeps its events.",
+        "Create a stream, or say how long an existing one keeps its events.", Need("register", "stream", "body"),
         bodies=(JSON,), body_schema="NewStream", answers={201: Answer("The stream.", schema="Stream")},
     ),
     Route(
-        "GET", "/streams/{stream}", get, "getStream", "One stream.", (STREAM,),
+        "GET", "/streams/{stream}", get, "getStream", "One stream.", Need("read", "stream"), (STREAM,),
         answers={200: Answer("It.", schema="Stream")},
     ),
     Route(
         "PUT", "/streams/{stream}", put, "putStream",
-        "Create a stream, or say how long an existing one keeps its events.", (STREAM,),
+        "Create a stream, or say how long an existing one keeps its events.",
+        Need("register", "stream", instead="push"), (STREAM,),
         bodies=(JSON,), body_schema="StreamSettings", answers={200: Answer("The stream.", schema="Stream")},
     ),
     Route(
-        "PATCH", "/streams/{stream}", patch, "patchStream", "Say how long a stream keeps its events.", (STREAM,),
+        "PATCH", "/streams/{stream}", patch, "patchStream", "Say how long a stream keeps its events.",
+        Need("register", "stream"), (STREAM,),
         bodies=(JSON,), body_schema="StreamSettings", answers={200: Answer("The stream.", schema="Stream")},
     ),
     Route(
         "DELETE", "/streams/{stream}", delete, "deleteStream", "Forget a stream that no query reads, and its events.",
+        Need("register", "stream"),
         (STREAM,), answers={204: Answer("Done.", ()), 409: Answer("A query reads it.", ())},
     ),
     Route(
         "POST", "/streams/{stream}", push, "push",
         "Push events, in order of arrival: a batch in which each event is a named graph with its time "
         "(prov:generatedAtTime) in the default graph, an event table, or one graph with ?time=. Answered when it is "
-        "durable.",
+        "durable.", Need("push", "stream"),
         (
             STREAM,
             Parameter("time", "The time of the one event, xsd:dateTime or integer microseconds; `arrival`: the server "
@@ -236,6 +248,7 @@ ROUTES: Final = (
     ),
     Route(
         "GET", "/streams/{stream}/events", events, "readEvents", "The events that are kept, as RDF.",
+        Need("read", "stream"),
         (
             STREAM,
             Parameter("since", "The first offset.", {"type": "integer", "minimum": 0}),

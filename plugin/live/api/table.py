@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from oxiseq.live.service import LiveService
+from oxiseq.rights import Kind, Right, Rights
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.messages import Request, Response, utf8
 from oxiseq.sparql.problems import Problem
@@ -72,20 +73,60 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """The right that a route needs. None: that of any token. `of`: where the name of the thing is said. The path's is
+    looked at before the handler is called; what the body names the handler asks for itself; and of a list it tells
+    what may be read. `instead`: this right will do, too, as far as the handler asks for no more."""
+
+    right: Right | None
+    kind: Kind = "server"
+    of: Literal["path", "body", "list"] = "path"
+    instead: Right | None = None
+
+    def check(self, rights: Rights, parts: Mapping[str, str]) -> None:
+        """Raises DeniedError for what the path names; a kind without names is one thing."""
+        if self.right is None or self.of == "list":
+            return
+        if self.of == "body":
+            rights.demand_some(self.right, self.kind)
+            return
+        name = parts.get(self.kind, "")
+        if self.instead is None or not rights.may(self.instead, self.kind, name):
+            rights.demand(self.right, self.kind, name)
+
+    @property
+    def changes(self) -> bool:
+        """Whether something may be other afterwards."""
+        return self.right not in ("read", None)
+
+    def __str__(self) -> str:
+        """For the description of the route."""
+        if self.right is None:
+            return "any token"
+        what = f"{self.right}:{self.kind}"
+        if self.of == "body":
+            return f"{what} of what the body names"
+        if self.of == "list":
+            return f"{what} of what is told"
+        whole = f"{what}:{{{self.kind}}}" if self.kind in ("stream", "query") else what
+        return whole if self.instead is None else f"{whole}, without a body {self.instead} will do"
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
-    """A method of a path; parts of the path in braces are variables. bodies: media types that it takes; reading: it
-    changes nothing, though its method is POST."""
+    """A method of a path; parts of the path in braces are variables. needs: the right of who asks; bodies: media types
+    that it takes."""
 
     method: str
     path: str
     handler: Callable[[Call], Response]
     name: str
     text: str
+    needs: Need
     parameters: tuple[Parameter, ...] = ()
     bodies: tuple[str, ...] = ()
     body_schema: str | None = None
     answers: Mapping[int, Answer] = field(default_factory=dict)
-    reading: bool = False
 
 
 def natural(text: str, name: str, most: int = (1 << 62)) -> int:

@@ -15,9 +15,9 @@ def freeze(M: Any) -> int:
     """Fill `pos`, `kids` and ROOT from `nodes` and `finals`; all finals stand below one root, in their order."""
     state, number, pos = f.state(M), f.number(M), f.pos(M)
     state[f.FROZEN] = 0
-    outcome = _copy(M)
-    for i in range(f.nodes(M).shape[0]):
+    for i in range(number.shape[0]):
         number[i] = -1
+    outcome = _copy(M)
     if outcome != f.FOUND:
         return outcome
     roots = state[f.PICKED]

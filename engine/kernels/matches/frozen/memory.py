@@ -29,7 +29,7 @@ class FrozenMemory(NamedTuple):
 
     nodes: Array
     finals: Array  # i64[*, 2]: node, cut-off, the same for all
-    number: Array  # i32[nodes]: its place in the set, -1 if it has none; scratch, left as it was
+    number: Array  # i32[nodes in use]: its place in the set, -1 if it has none; scratch
     stack: Array  # i64
     state: Array  # i64[FROZEN_STATES]
     pos: Array  # i64[n]: of an output the record's `pos`, -1: a union

@@ -18,7 +18,7 @@ from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery, Totals
 from oxiseq.grammar.render_ceql import render_predicate
-from oxiseq.grammar.render_clauses import render_consumption, render_sample
+from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample
 from oxiseq.languages.ceql.reasons.events import Events, tuples_of
 from oxiseq.languages.ceql.reasons.origins import provenances, times_by_name
 from oxiseq.languages.ceql.reasons.places import Place, funnels, places
@@ -182,7 +182,7 @@ def _clauses(plan: CeaPlan, found: Ran, events: Events) -> Iterator[Reason]:
     if query.consumption is not None:
         variants.append(("consumption", render_consumption(query.consumption), replace(most, consumption=None)))
     if query.limit is not None:
-        variants.append(("limit", f"LIMIT {query.limit.count}", replace(query, limit=Limit(MOST))))
+        variants.append(("limit", render_limit(query.limit), replace(query, limit=Limit(MOST), order=None)))
     if query.sample is not None:
         variants.append(("sample", render_sample(query.sample), replace(most, sample=None)))
     known = _keys(found)

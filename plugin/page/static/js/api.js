@@ -18,7 +18,7 @@ export async function send(path, { method = "GET", headers = {}, body, signal } 
     const response = await fetch(path, { method, headers: authorised, body, signal, credentials: "omit" });
     if (response.ok) return response;
     const problem = new Problem(response.status, await members(response));
-    const refused = response.status === 401 || (response.status === 403 && problem.title === "the token allows reading only");
+    const refused = response.status === 401 || (response.status === 403 && problem.title === "the token lacks a right");
     if (!refused || !(await askForToken(problem.message, given))) throw problem;
   }
 }

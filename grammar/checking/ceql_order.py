@@ -1,0 +1,41 @@
+"""Checks of ORDER BY, and of LIMIT's OFFSET, where complex events are told one by one (CEQL)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oxiseq.grammar.algebra import Aggregate
+from oxiseq.grammar.ceql_algebra import START, CeqlQuery, measured_variable, variables
+from oxiseq.grammar.checking.ceql_totals import check_aggregates
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.finding_tools import error
+from oxiseq.grammar.scope import subexpressions
+
+
+def check_order(query: CeqlQuery, text: str) -> Iterator[Finding]:
+    """Each key is of one complex event, and of what tells it apart from others."""
+    if query.totals is not None:
+        return
+    limit = query.limit
+    if limit is not None and limit.offset and query.order is None:
+        yield error("limit", "OFFSET needs an order to count in", limit.span, "add ORDER BY, or leave OFFSET out")
+    if query.order is None:
+        return
+    known = variables(query.formula)
+    shown = known if query.columns is None else tuple(c.name for c in query.columns)
+    hint = f"order by START, or by what a variable holds: SUM({shown[-1]}[price]), COUNT({shown[-1]})"
+    for expression, _ in query.order.keys:
+        if expression == START:
+            continue
+        asked = [part for part in subexpressions(expression) if isinstance(part, Aggregate)]
+        if not asked:
+            yield error("order", "a constant puts nothing in order", query.order.span, hint)
+        for aggregate in asked:
+            if aggregate.arg is None:
+                message = "COUNT(*) is of all complex events that end at one event, and ORDER BY compares each"
+                yield error("order", message, aggregate.span, hint)
+        yield from check_aggregates(expression, known)
+        for aggregate in asked:
+            if (name := measured_variable(aggregate)) in known and name not in shown:
+                message = f"SELECT does not show {name}, so complex events are not told apart by what it holds"
+                yield error("order", message, aggregate.span, f"add {name} to SELECT")

@@ -1,0 +1,40 @@
+"""`oxiseq verify`: whether a server's folder is whole, and what can be rebuilt."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from oxiseq.cli.options import quiet_option
+from oxiseq.warmup.importing import loading
+
+
+@click.command("verify", short_help="Look a server's folder through: journal, checkpoints, store.")
+@click.argument("folder", metavar="FOLDER", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="What it holds and what is wrong, as JSON.")
+@quiet_option
+@click.pass_context
+def verify_command(ctx: click.Context, folder: Path, as_json: bool, quiet: bool) -> None:
+    """Look through what a folder holds: every event, match and triple is read, and every checkpoint tried. Of what is
+    damaged it is told what the server makes anew, and what is lost. The exit status is 1 if something is.
+
+    The server may be at work there; then the store is left out.
+    """
+    with loading():
+        from oxiseq.cli.progress import working  # noqa: PLC0415  see __init__.py
+        from oxiseq.live.verifying import verify  # noqa: PLC0415  loads the engine: as above
+
+    with working(f"looking {folder} through", quiet=quiet):
+        found = verify(folder)
+    if as_json:
+        click.echo(json.dumps(asdict(found), indent=2, ensure_ascii=False))
+    else:
+        for line in found.holds:
+            click.echo(line)
+        for fault in found.faults:
+            click.echo(f"damaged {fault.part}: {fault.what}\n    then: {fault.then}")
+    if found.faults:
+        ctx.exit(1)

@@ -1,0 +1,75 @@
+"""A journal from a full copy and what came after it, in another folder; and what is known of it there afterwards.
+
+Beside the journal is left `journal.oxiseq.restored`: where each stream stood. What was pushed behind that is not in the
+backup, and clients push it again from there on.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from oxiseq.engine.events.write import replacing
+from oxiseq.journal.errors import JournalError
+from oxiseq.journal.increments import apply_increment, is_increment
+from oxiseq.journal.journal import FILE_NAME, Journal, flush
+from oxiseq.journal.schema import open_reader, open_writer
+
+_NOTE: Final = ".restored"
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Where a stream stood in the backup: the next offset, and when the last event came (µs, None: there was none)."""
+
+    next: int
+    last: int | None
+
+
+def restore(backups: Sequence[Path], folder: Path) -> list[str]:
+    """Put a full copy and its increments, in order, together in a folder that has no journal; what is wrong with it
+    then, as `Journal.verify` says it. Raises JournalError, OSError; then there is no journal there."""
+    target = folder / FILE_NAME
+    if target.exists():
+        raise JournalError(f"{target}: there is a journal already")
+    if is_increment(backups[0]):
+        raise JournalError(f"{backups[0]}: holds only what is new since another backup, which comes first")
+    folder.mkdir(parents=True, exist_ok=True)
+    open_reader(backups[0]).close()
+    with replacing(target) as part:
+        try:
+            shutil.copyfile(backups[0], part)
+            with closing(open_writer(part, "full")) as connection:
+                for each in backups[1:]:
+                    apply_increment(connection, each)
+                note = {
+                    iri: [following, last] for iri, following, last in connection.execute(
+                        "SELECT iri, next, (SELECT received FROM entry WHERE entry.stream = stream.id"
+                        " ORDER BY entry.first DESC, entry.id DESC LIMIT 1) FROM stream")
+                }  # fmt: skip
+            with Journal(part, read_only=True) as made:
+                faults = made.verify()
+            flush(part)
+            with replacing(target.with_name(target.name + _NOTE)) as written:
+                written.write_text(json.dumps(note, indent=1) + "\n", "utf-8")
+        finally:
+            for beside in ("-wal", "-shm"):
+                part.with_name(part.name + beside).unlink(missing_ok=True)
+    return faults
+
+
+def resumed(journal: Path) -> Mapping[str, Resumed]:
+    """Of a journal that was restored: stream → where it stood. Raises JournalError for a note that is none."""
+    note = journal.with_name(journal.name + _NOTE)
+    try:
+        told = json.loads(note.read_text("utf-8"))
+        return {iri: Resumed(int(following), last) for iri, (following, last) in told.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise JournalError(f"{note}: cannot be read: {error}") from None

@@ -1,0 +1,32 @@
+"""Who may do what: named tokens, their grants, and one decision that every server asks.
+
+    token file, settings ─▶ named.py: who ─▶ `Rights` ─▶ with the request ─▶ whoever answers it: `Rights.demand`
+
+grants.py decides and knows nothing of HTTP. A `Rights` travels with each request, so whatever owns the socket only has
+to say who asks.
+"""
+
+from oxiseq.rights.grants import EVERYTHING, NOTHING, DeniedError, Grant, Kind, Right, Rights, allows, grant_of
+from oxiseq.rights.named import ANONYMOUS, Token, TokenError, digest_of, line_of, new_secret, tokens_of
+from oxiseq.rights.table import TokenFile, TokenTable
+
+__all__ = [
+    "ANONYMOUS",
+    "EVERYTHING",
+    "NOTHING",
+    "DeniedError",
+    "Grant",
+    "Kind",
+    "Right",
+    "Rights",
+    "Token",
+    "TokenError",
+    "TokenFile",
+    "TokenTable",
+    "allows",
+    "digest_of",
+    "grant_of",
+    "line_of",
+    "new_secret",
+    "tokens_of",
+]
