@@ -208,6 +208,26 @@ def test_an_answer_that_is_none_is_a_failure(body: bytes) -> None:
     upstream.close()
 
 
+@pytest.mark.parametrize(("most", "seconds", "status"), [(100, 5.0, 502), (1 << 20, 0.2, 504)])
+def test_an_answer_without_end_is_left(
+    most: int, seconds: float, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr("oxiseq.sparql.upstream._MOST", most)
+
+    class Drops(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            while True:
+                yield b" "
+                time.sleep(0.001)
+
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=Drops()))
+    upstream = Upstream("http://e", SparqlSettings(limits=Limits(seconds=seconds)), transport)
+    with pytest.raises(UpstreamError) as error:
+        RemoteKb(upstream).body("SELECT * {}")
+    assert error.value.status == status
+    upstream.close()
+
+
 class Flaky:
     """An endpoint that fails at the second question of a round."""
 
