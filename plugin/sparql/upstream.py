@@ -29,7 +29,7 @@ from oxiseq.sparql.in_parts import LATE, UNREACHED, answer_in_parts
 from oxiseq.sparql.media import RESULTS, wanted
 from oxiseq.sparql.messages import Parameters, Request, Response, form
 from oxiseq.sparql.operations import FORM, query_of, update_of
-from oxiseq.sparql.problems import Interrupted, Problem
+from oxiseq.sparql.problems import Interrupted, Problem, sparql_problem
 from oxiseq.sparql.services import EMPTY, Block, Services, Table, asked, blocks, inner_text, with_values
 from oxiseq.sparql.settings import SparqlSettings
 from oxiseq.sparql.splitting import obstacle
@@ -196,7 +196,10 @@ class Upstream:
         assert services is not None
 
         def work(sink: Sink) -> None:
-            found.extend(asked(called.text, called.blocks, services, request.url, sink.check))
+            try:
+                found.extend(asked(called.text, called.blocks, services, request.url, sink.check))
+            except SyntaxError as error:
+                raise sparql_problem(called.text, error, update=called.updates) from None
 
         self.evaluations.answer(work, request.gone, self.evaluations.unended)
         return found
