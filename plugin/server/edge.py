@@ -10,18 +10,14 @@ Bodies are read here, before a thread is taken for them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import werkzeug
 from a2wsgi import WSGIMiddleware
-from a2wsgi.wsgi import build_environ
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import HTTPException
+from werkzeug.sansio.utils import get_host
 
 from oxiseq.live.api.routes import LiveRoutes, is_push
 from oxiseq.live.intake import is_small
@@ -29,11 +25,10 @@ from oxiseq.live.subscriptions import Subscription
 from oxiseq.server.app import Doors
 from oxiseq.server.bodies import Body, GoneError, Receive, TooLargeError
 from oxiseq.server.connections import Connection, Connections
-from oxiseq.server.conversion import GONE, headers_of, unpacked
+from oxiseq.server.conversion import CONTENT_LENGTH, GONE, headers_of, unpacked
 from oxiseq.server.cors import allow_origin
 from oxiseq.server.live import LiveApplication
 from oxiseq.server.readers import FromThreads, Readers, Send
-from oxiseq.server.refusals import as_problem
 from oxiseq.sparql import Problem, Request, Response
 from oxiseq.sparql.endpoint import problem_response
 
@@ -44,8 +39,6 @@ Scope = dict[str, Any]
 """ASGI's."""
 T = TypeVar("T")
 _LIVE: Final = b"text/event-stream"
-_NO_BODY: Final[Any] = None
-"""In the place of a body that the loop reads."""
 
 
 class Edge:
@@ -91,7 +84,7 @@ class Edge:
         live = self._doors.live
         if live is not None and is_push(scope["method"], scope["raw_path"].decode("latin-1")):
             await self._native(self._push, live, scope, receive, send, connection)
-        elif live is not None and _asks_for_events(scope) and live.routes.takes(_head(scope)):
+        elif live is not None and _asks_for_events(scope) and live.routes.takes(_request(scope)()):
             await self._native(self._open, live, scope, receive, send, connection)
         else:
             body = await Body.read(receive, self._settings.body)
@@ -107,35 +100,34 @@ class Edge:
         receive: Receive, send: Send, connection: Connection,
     ) -> None:  # fmt: skip
         """A request that is answered here: `answer` gets it when it may come in and its body has come."""
-        environ = cast("dict[str, Any]", build_environ(scope, _NO_BODY))  # type: ignore[arg-type]  # of its own types
-        request = werkzeug.Request(environ, populate_request=False)
-        asked = _head(scope)
+        asked, headers, scheme = _request(scope), _headers(scope), scope["scheme"]
+        client = scope["client"][0] if scope["client"] else None
         try:
-            self._doors.hosts.check(environ.get("HTTP_HOST"))
-            rights = live.admit(request)
+            host = headers.get("host")
+            self._doors.hosts.check(host)
+            rights = live.admit(scope["method"], scope["path"], headers, client)
             body = await Body.read(receive, self._settings.body)
             connection.work()
             try:
-                coding = environ.get("HTTP_CONTENT_ENCODING", "")
+                coding = headers.get("content-encoding", "")
                 content = await self._run(
                     is_small(body.size) and not coding, lambda: unpacked(body.content(), coding, self._settings.body)
                 )
             finally:
                 body.close()
-            origin = f"{request.scheme}://{request.host}"
-            known = replace(asked, body=content, origin=origin, gone=lambda: connection.gone, rights=rights)
+            origin = f"{scheme}://{get_host(scheme, host, scope['server'])}"
+            known = asked(body=content, origin=origin, gone=lambda: connection.gone, rights=rights)
             response = await answer(live, known)
         except Problem as problem:
-            response = problem_response(problem, asked)
-        except HTTPException as error:
-            response = problem_response(as_problem(error), asked)
-        await self._send(response, request, connection, send)
+            response = problem_response(problem, asked())
+        await self._send(response, headers, connection, send)
 
     async def _push(self, live: LiveApplication, asked: Request) -> Response:
         """Stored with what else comes at the time."""
-        small = is_small(len(asked.body))
-        async with nullcontext() if small else self._large:
-            return await self._pushed(live.routes, asked, small)
+        if is_small(len(asked.body)):
+            return await self._pushed(live.routes, asked, True)
+        async with self._large:
+            return await self._pushed(live.routes, asked, False)
 
     async def _pushed(self, routes: LiveRoutes, asked: Request, small: bool) -> Response:
         pushing = await self._run(small, lambda: routes.begin_push(asked))
@@ -154,13 +146,17 @@ class Edge:
         """Here, or where it may take longer by a thread."""
         return work() if small else await self._loop.run_in_executor(self._threads, work)
 
-    async def _send(self, response: Response, request: werkzeug.Request, connection: Connection, send: Send) -> None:
-        headers = Headers(headers_of(response))
-        if self._settings.cors:
-            allow_origin(request, headers, self._settings.cors)
+    async def _send(
+        self, response: Response, asked: Mapping[str, str], connection: Connection, send: Send
+    ) -> None:  # fmt: skip
+        headers = [each for each in headers_of(response) if each[0] != CONTENT_LENGTH]
         body = response.body if isinstance(response.body, bytes) else b""
         if body or not isinstance(response.body, Subscription):
-            headers["Content-Length"] = str(len(body))
+            headers.append((CONTENT_LENGTH, str(len(body))))
+        if self._settings.cors:
+            shared = Headers(headers)
+            allow_origin(asked, shared, self._settings.cors)
+            headers = list(shared)
         told = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         await send({"type": "http.response.start", "status": response.status, "headers": told})
         if isinstance(response.body, Subscription):
@@ -186,11 +182,20 @@ def _address(scope: Scope) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _head(scope: Scope) -> Request:
-    """A request before its body."""
+def _request(scope: Scope) -> partial[Request]:
+    """The request but for its body, and what is known when that has come."""
     headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]])
     path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-    return Request(scope["method"], path, query, headers)
+    return partial(Request, scope["method"], path, query, headers)
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """By their names in lower case; of several of a name all, with commas."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key, text = name.decode("latin-1"), value.decode("latin-1")
+        found[key] = f"{found[key]},{text}" if key in found else text
+    return found
 
 
 def _asks_for_events(scope: Scope) -> bool:

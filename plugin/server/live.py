@@ -19,7 +19,7 @@ from oxiseq.live.api.routes import FIRST, changes
 from oxiseq.rights import Rights
 from oxiseq.server.access import Access
 from oxiseq.server.conversion import request_of, response_to
-from oxiseq.server.cors import allow_origin, preflight
+from oxiseq.server.cors import Named, allow_origin, preflight
 from oxiseq.server.refusals import as_problem, refusal
 from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Problem
@@ -42,18 +42,19 @@ class LiveApplication:
         request = werkzeug.Request(environ)
         response = self._answer(request)
         if self._settings.cors:
-            allow_origin(request, response.headers, self._settings.cors)
+            allow_origin(request.headers, response.headers, self._settings.cors)
         return response(environ, start_response)
 
-    def admit(self, request: werkzeug.Request) -> Rights:
-        """The rights of who asks. Raises Problem."""
-        return self._access.check(request, writing=changes(request.method, request.path))
+    def admit(self, method: str, path: str, headers: Named, address: str | None) -> Rights:
+        """The rights of who asks, from this address; the path is decoded. Raises Problem."""
+        return self._access.check(headers, address, writing=changes(method, path))
 
     def _answer(self, request: werkzeug.Request) -> flask.Response:
         if self._settings.cors and request.method == "OPTIONS":
             return preflight(request, self._settings.cors)
         try:
-            asked = request_of(request, self._settings.body, self.admit(request))
+            rights = self.admit(request.method, request.path, request.headers, request.remote_addr)
+            asked = request_of(request, self._settings.body, rights)
         except Problem as problem:
             return refusal(problem, request)
         except HTTPException as error:
