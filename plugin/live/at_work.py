@@ -25,8 +25,7 @@ class AtWork:
         """One more."""
         self._queries[query.run] = query
         budget = query.watch.budget
-        bound = budget.records is not None or budget.bytes is not None
-        self.runs.add(query.run, query.origin, bounds=budget if bound else None)
+        self.runs.add(query.run, query.origin, bounds=budget if budget.bounds else None)
         for stream in query.shape.reads:
             self._readers.setdefault(stream, {})[query] = None
         if query.run.reads_kb:

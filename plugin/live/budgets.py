@@ -40,6 +40,11 @@ class Budget:
     bytes: int | None = None
     policy: Policy = "fail"
 
+    @property
+    def bounds(self) -> bool:
+        """Whether there are any."""
+        return self.records is not None or self.bytes is not None
+
     def of(self, options: Options) -> Budget:
         """That of a query registered with these options; this one is for what they do not say, and 0 is no bound."""
         records = self.records if options.state_records is None else options.state_records or None

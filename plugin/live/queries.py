@@ -263,6 +263,7 @@ class Queries:
         if query is None or not isinstance(query.run, QueryRun):
             return None
         with self._engine_lock:
+            self._engine.catch_up(query)
             return query.run.waiting
 
     def all(self) -> list[QueryStatus]:

@@ -372,7 +372,8 @@ class Worker:
 
     def _keep_to_budgets(self) -> None:
         """After a turn: queries whose state is beyond its budget forget, or fail."""
-        due = dict.fromkeys((*self._undecided, *self._engine.stepped()))
+        stepped = (query for query in self._engine.stepped() if query.watch.budget.bounds)  # others may sleep
+        due = dict.fromkeys((*self._undecided, *stepped))
         self._undecided = [query for query in due if query.decided > self.position and query in self._engine]
         for query in due:
             if query.decided <= self.position and query in self._engine:
