@@ -65,6 +65,11 @@ class Request:
             return None
         return _media_type(given) if len(given) <= _SHORT else _media_type.__wrapped__(given)
 
+    @property
+    def version(self) -> str:
+        """The version of RDF that the Content-Type tells; empty where it tells none."""
+        return parse_options_header(self.header("content-type") or "")[1].get("version", "")
+
     def parameters(self) -> Parameters:
         """The query string's names and values in order, repeats too. Raises Problem 400."""
         return form(self.query_string)
