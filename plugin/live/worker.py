@@ -42,7 +42,7 @@ GROUP: Final = 8192
 GAP: Final = 0.006
 """Seconds between the beginnings of two turns at least: what comes meanwhile shares the work of the next. An entry that
 comes alone waits for nothing..."""
-_LONGEST_GAP: Final = 0.012
+_LONGEST_GAP: Final = 0.008
 """...and where turns are slow, for others need the processor, so long at most..."""
 _SHARE: Final = 8
 """...that a turn has but this part of the time."""
