@@ -41,7 +41,11 @@ GROUP: Final = 8192
 """Events that are handed on together."""
 GAP: Final = 0.006
 """Seconds between the beginnings of two turns at least: what comes meanwhile shares the work of the next. An entry that
-comes alone waits for nothing."""
+comes alone waits for nothing..."""
+_LONGEST_GAP: Final = 0.008
+"""...and where turns are slow, for others need the processor, so long at most..."""
+_SHARE: Final = 8
+"""...that a turn has but this part of the time."""
 _RETRY: Final = 1.0
 _FIRST_REST: Final = 0.05
 """Seconds before it begins again after an error, each time twice as long..."""
@@ -153,13 +157,14 @@ class Worker:
         self._wake.set()
 
     def _run(self) -> None:
-        began, rest = 0.0, _FIRST_REST
+        began, gap, rest = 0.0, GAP, _FIRST_REST
         while not self._stopping:
-            time.sleep(max(0.0, began + GAP - time.monotonic()))
+            time.sleep(max(0.0, began + gap - time.monotonic()))
             self._wake.clear()
             try:
                 began = time.monotonic()
                 worked = self.turn()
+                gap = min(max(GAP, _SHARE * (time.monotonic() - began)), _LONGEST_GAP)
                 self.full, rest = False, _FIRST_REST
                 if not worked:
                     self._between()

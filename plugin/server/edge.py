@@ -91,6 +91,8 @@ class Edge:
             connection.work()
             try:
                 scope[GONE] = lambda: connection.gone
+                # WSGI has one name for X_Y and X-Y: a client's own would be taken for the proxy's
+                scope["headers"] = [each for each in scope["headers"] if b"_" not in each[0]]
                 await self._rest(scope, body.again(), send)  # type: ignore[arg-type]  # its own types of ASGI
             finally:
                 body.close()

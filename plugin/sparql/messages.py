@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Protocol, TypeAlias
@@ -60,15 +60,17 @@ class Request:
     @property
     def media_type(self) -> str | None:
         """The Content-Type without parameters, in lower case."""
-        given = self.header("content-type")
-        if not given:
-            return None
-        return _media_type(given) if len(given) <= _SHORT else _media_type.__wrapped__(given)
+        return self._content_type[0].lower() if self.header("content-type") else None
+
+    @property
+    def _content_type(self) -> tuple[str, Mapping[str, str]]:
+        given = self.header("content-type") or ""
+        return _options(given) if len(given) <= _SHORT else parse_options_header(given)
 
     @property
     def version(self) -> str:
         """The version of RDF that the Content-Type tells; empty where it tells none."""
-        return parse_options_header(self.header("content-type") or "")[1].get("version", "")
+        return self._content_type[1].get("version", "")
 
     def parameters(self) -> Parameters:
         """The query string's names and values in order, repeats too. Raises Problem 400."""
@@ -76,7 +78,7 @@ class Request:
 
     def text(self) -> str:
         """The body as UTF-8 text. Raises Problem 400 (not UTF-8) or 415 (another charset)."""
-        charset = parse_options_header(self.header("content-type") or "")[1].get("charset", "utf-8")
+        charset = self._content_type[1].get("charset", "utf-8")
         if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
             raise Problem(415, "SPARQL is sent as UTF-8", f"charset {charset} is not supported")
         return utf8(self.body)
@@ -125,8 +127,8 @@ def _parameters(text: str) -> Parameters:
 
 
 @lru_cache(256)
-def _media_type(text: str) -> str:
-    return parse_options_header(text)[0].lower()
+def _options(text: str) -> tuple[str, Mapping[str, str]]:
+    return parse_options_header(text)
 
 
 def values(parameters: Iterable[tuple[str, str]], name: str) -> list[str]:

@@ -19,8 +19,9 @@ from oxiseq.live.api.routes import ROUTES
 from oxiseq.live.api.table import Route
 from oxiseq.rights import Grant, Token, digest_of, grant_of, line_of, table
 from oxiseq.server import ServerSettings, Tokens, create_app
+from oxiseq.server.access import Access
 from oxiseq.server.app import OPEN
-from oxiseq.sparql import SparqlEndpoint
+from oxiseq.sparql import Problem, SparqlEndpoint
 
 EX = "http://example.org/"
 A, B, C = (f"{EX}{name}" for name in "abc")
@@ -326,3 +327,20 @@ def test_named_tokens_by_the_environment_close_the_rest() -> None:
     asked = [client.get("/query?query=ASK{}", headers=h) for h in ({}, {"Authorization": "Bearer s"})]
     assert [answer.status_code for answer in asked] == [401, 200]
     assert digest_of("s").hex() not in repr(Tokens(lines=lines))
+
+
+def test_behind_a_proxy_a_client_is_who_the_proxy_says_last() -> None:
+    access = Access(ServerSettings(tokens=Tokens(write="w"), behind_proxy=True))
+
+    def status(told: str, token: str = "wrong") -> int:
+        headers = {"authorization": f"Bearer {token}", "x-forwarded-for": told}
+        try:
+            access.check(headers, "127.0.0.1", writing=True)
+        except Problem as problem:
+            return problem.status
+        return 200
+
+    assert [status(f"10.0.0.{i}, 192.0.2.1") for i in range(11)] == [401] * 10 + [429]
+    assert status("192.0.2.1, 192.0.2.2", "w") == 200
+    assert status("192.0.2.1", "w") == 429
+    assert status("", "w") == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import json
 import socket
 import threading
@@ -325,3 +326,19 @@ def test_the_server_ends_beside_a_client_that_takes_nothing(tmp_path: Path) -> N
         assert b"200 OK" in client.until(b"\r\n\r\n")
         begun = time.monotonic()
     assert time.monotonic() - begun < 15
+
+
+@pytest.mark.parametrize("target", [PATH, "/query"])
+def test_a_name_that_looks_like_the_proxys_header_is_not_believed(tmp_path: Path, target: str) -> None:
+    settings = ServerSettings(port=0, threads=2, live=8, tokens=Tokens(read="r", write="w"), behind_proxy=True)
+    found = []
+    with live(tmp_path, settings) as ((host, port), _):
+        connection = http.client.HTTPConnection(host, port, timeout=10)
+        for number in range(11):
+            told = {"X-Forwarded-For": "192.0.2.1", "X_Forwarded_For": f"198.51.100.{number}"}
+            connection.request("POST", target, b"", {"Authorization": "Bearer wrong", **told})
+            answer = connection.getresponse()
+            answer.read()
+            found.append(answer.status)
+        connection.close()
+    assert found == [401] * 10 + [429]
