@@ -23,7 +23,7 @@ from a2wsgi.wsgi import build_environ
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import HTTPException
 
-from oxiseq.live.api.routes import LiveRoutes, is_push
+from oxiseq.live.api.routes import is_push
 from oxiseq.live.intake import is_small
 from oxiseq.live.subscriptions import Subscription
 from oxiseq.server.app import Doors
@@ -69,7 +69,7 @@ class Edge:
         connection = self._connections.of(scope["client"])
         if connection is None:
             return
-        connection.begin()
+        number = connection.begin()
         try:
             await self._answer(scope, receive, send, connection)
         except GoneError:
@@ -79,7 +79,7 @@ class Edge:
             await send({"type": "http.response.start", "status": 413, "headers": close})
             await send({"type": "http.response.body"})
         finally:
-            connection.end()
+            connection.end(number)
 
     def close(self) -> None:
         """No thread begins anything more."""
@@ -109,35 +109,33 @@ class Edge:
         """A request that is answered here: `answer` gets it when it may come in and its body has come."""
         environ = cast("dict[str, Any]", build_environ(scope, _NO_BODY))  # type: ignore[arg-type]  # of its own types
         request = werkzeug.Request(environ, populate_request=False)
-        asked = _head(scope)
+        asked, limit = _head(scope), self._settings.body
+        body: Body | None = None
         try:
             self._doors.hosts.check(environ.get("HTTP_HOST"))
             rights = live.admit(request)
-            body = await Body.read(receive, self._settings.body)
+            body = await Body.read(receive, limit)
             connection.work()
-            try:
-                coding = environ.get("HTTP_CONTENT_ENCODING", "")
-                content = await self._run(
-                    is_small(body.size) and not coding, lambda: unpacked(body.content(), coding, self._settings.body)
-                )
-            finally:
-                body.close()
-            origin = f"{request.scheme}://{request.host}"
-            known = replace(asked, body=content, origin=origin, gone=lambda: connection.gone, rights=rights)
-            response = await answer(live, known)
-        except Problem as problem:
+            coding = environ.get("HTTP_CONTENT_ENCODING", "")
+            small = is_small(body.size) and not coding
+            async with nullcontext() if small else self._large:
+                content = await self._run(small, lambda: unpacked(body.content(), coding, limit))
+                origin = f"{request.scheme}://{request.host}"
+                known = replace(asked, body=content, origin=origin, gone=lambda: connection.gone, rights=rights)
+                response = await answer(live, known)
+        except (Problem, HTTPException) as error:
+            problem = error if isinstance(error, Problem) else as_problem(error)
             response = problem_response(problem, asked)
-        except HTTPException as error:
-            response = problem_response(as_problem(error), asked)
+        finally:
+            if body is not None:
+                body.close()
+        if body is None:
+            response = await _refused(response, environ, receive, limit)
         await self._send(response, request, connection, send)
 
     async def _push(self, live: LiveApplication, asked: Request) -> Response:
         """Stored with what else comes at the time."""
-        small = is_small(len(asked.body))
-        async with nullcontext() if small else self._large:
-            return await self._pushed(live.routes, asked, small)
-
-    async def _pushed(self, routes: LiveRoutes, asked: Request, small: bool) -> Response:
+        routes, small = live.routes, is_small(len(asked.body))
         pushing = await self._run(small, lambda: routes.begin_push(asked))
         if isinstance(pushing, Response):
             return pushing
@@ -169,12 +167,22 @@ class Edge:
             await send({"type": "http.response.body", "body": body})
 
 
+async def _refused(response: Response, environ: dict[str, Any], receive: Receive, limit: int) -> Response:
+    """The answer to a request whose body has not been read. A client that sends it without asking first would not see
+    the answer if the connection were closed meanwhile. Raises GoneError, TooLargeError."""
+    if "HTTP_EXPECT" in environ:  # whether it is sent nobody knows: what comes next may be of this body or not
+        return replace(response, headers=(*response.headers, ("connection", "close")))
+    (await Body.read(receive, limit, keep=False)).close()
+    return response
+
+
 def _told_of_the_edge(rest: WSGIApplication) -> WSGIApplication:
     """The WSGI application, told what its environment otherwise lacks."""
 
     def application(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         scope = environ["asgi.scope"]
         environ["REQUEST_URI"], environ[GONE] = _address(scope), scope[GONE]
+        environ["wsgi.input_terminated"] = True  # else a body in chunks, which tells no length, is taken for none
         return rest(environ, start_response)
 
     return application
