@@ -21,6 +21,7 @@
     machine.py    processor and versions
     sharing.py    a hundred queries over one window, over one: `python -m benchmarks.sharing`
     standing.py   a thousand queries over the store, from an update to a subscriber: `python -m benchmarks.standing`
+    upstream.py   in front of Oxigraph's server with a million triples: `python -m benchmarks.upstream`
     batches.py    CEQL over tables in batches of few rows; partitions.py, PARTITION BY; filters.py, string functions;
                   texts.py, events as Turtle and JSON-LD; start.py, a new process: `python -m benchmarks.batches`...
     spectra/      graph patterns over windows, incrementally and asked again

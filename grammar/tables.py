@@ -19,6 +19,8 @@ import lark
 from lark import Lark
 
 _GRAMMARS: Final = Path(__file__).with_name("parsing")
+_STARTS: Final = {"store": ["query", "update"]}
+"""Of grammars of several kinds of texts."""
 
 
 def lalr(grammar: str) -> Lark:
@@ -38,7 +40,7 @@ def build(grammar: str) -> Lark:
     """The same without the tables on disk."""
     return Lark.open(
         str(_GRAMMARS / f"{grammar}.lark"), parser="lalr", lexer="contextual", propagate_positions=True,
-        maybe_placeholders=False,
+        maybe_placeholders=False, start=_STARTS.get(grammar, "start"),
     )  # fmt: skip
 
 

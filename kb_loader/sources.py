@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import lzma
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
@@ -102,30 +102,32 @@ class Source:
         return cast(IO[bytes], _OPENERS[self.packing](raw)) if self.packing else raw
 
 
-def find_sources(given: Iterable[str | Path], apart: Iterable[Path] = ()) -> list[Source]:
+def find_sources(
+    given: Iterable[str | Path], apart: Iterable[Path] = (), also: Collection[str] = ()
+) -> list[Source]:
     """Files, folders (all of known endings below them) and globs (`**` too), sorted, each file once.
 
     `apart`: folders that will be written to; what folders and globs hold of them is left out, and what folders hold
-    of other loads' parts, which are all there already.
+    of other loads' parts, which are all there already. `also`: further endings that are known.
     Raises KbError for what does not exist, is empty of sources, has an unknown ending, or is a file apart.
     """
     found: dict[Path, Source] = {}
     written = [folder.resolve() for folder in apart]
     for text in given:
-        for path in _paths(text, written):
-            found.setdefault(path.resolve(), source_of(path))
+        for path in _paths(text, written, also):
+            found.setdefault(path.resolve(), source_of(path, also))
     if not found:
         raise KbError("nothing to load")
     return list(found.values())
 
 
-def is_known(path: Path) -> bool:
-    """Whether the file's name says RDF or a table."""
+def is_known(path: Path, also: Collection[str] = ()) -> bool:
+    """Whether the file's name says RDF, a table, or what is known `also`."""
     ending, _ = _endings(path)
-    return ending in RDF_ENDINGS or ending in TABLE_ENDINGS
+    return ending in RDF_ENDINGS or ending in TABLE_ENDINGS or ending in also
 
 
-def _paths(text: str | Path, apart: list[Path]) -> list[Path]:
+def _paths(text: str | Path, apart: list[Path], also: Collection[str]) -> list[Path]:
     path = Path(text)
     if (folder := _within(path, apart)) is not None and path.exists():
         raise KbError(f"{text}: is in {folder}, which will be written to: give another folder for that")
@@ -137,7 +139,7 @@ def _paths(text: str | Path, apart: list[Path]) -> list[Path]:
         every = [p for p in path.rglob("*") if not is_hidden(p, path)]
         _refuse_lakes([*path.parents, path, *every])
         left_out = [*apart, *(p.parent.resolve() for p in every if p.name == PARTS)]
-        inside = sorted(p for p in every if is_known(p) and p.is_file() and _within(p, left_out) is None)
+        inside = sorted(p for p in every if is_known(p, also) and p.is_file() and _within(p, left_out) is None)
         if not inside:
             reason = "the folder holds no RDF file and no table; names that begin with _ or . are not read"
             raise KbError(f"{text}: {reason}")
@@ -179,13 +181,13 @@ def _endings(path: Path) -> tuple[str, str]:
     return packing, ""
 
 
-def source_of(path: Path) -> Source:
-    """The source that a file is by its ending. Raises KbError if that is unknown."""
+def source_of(path: Path, also: Collection[str] = ()) -> Source:
+    """The source that a file is by its ending. Raises KbError if that is unknown, also to `also`."""
     if path.is_dir():
         return Source(path, RdfFormat.N_QUADS, ".nq", CODED)
     ending, packing = _endings(path)
-    if ending not in RDF_ENDINGS and ending not in TABLE_ENDINGS:
-        known = ", ".join([*RDF_ENDINGS, *TABLE_ENDINGS])
+    if not is_known(path, also):
+        known = ", ".join([*RDF_ENDINGS, *also, *TABLE_ENDINGS])
         packings = ", ".join(_OPENERS)
         raise KbError(f"{path}: unknown ending {ending or '(none)'}; known: {known}, also with {packings}")
     return Source(path, RDF_ENDINGS.get(ending), ending, packing, partitions(path))

@@ -25,6 +25,7 @@ from pyoxigraph import Literal, NamedNode, Quad, QueryTriples, Triple
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError, syntax_reason
+from oxiseq.grammar.over_sparql import refusal
 from oxiseq.kb_loader.quarantine import Fault, cut_off
 from oxiseq.kb_loader.rows import Rows, column_names, table_rows
 from oxiseq.kb_loader.sources import BROKEN, Source
@@ -73,7 +74,7 @@ class Mapping:
         try:
             answer = RdfStore().query(text)
         except SyntaxError as error:
-            raise KbError(f"{name}: {syntax_reason(error)}") from error
+            raise KbError(f"{name}: {refusal(text, error, 'query')}") from error
         if not isinstance(answer, QueryTriples):
             raise KbError(f"{name}: a CONSTRUCT query expected")
         self.needs = _needs(text)

@@ -43,11 +43,16 @@ _FORMATS: Final = {
 Term: TypeAlias = NamedNode | BlankNode | Literal
 
 
-def suite(name: str) -> Path | None:
-    """A suite's folder, or None when it is not there."""
+def shared_suite(name: str) -> Path | None:
+    """The folder of that name, or None when it is not there."""
     given = os.environ.get("OXISEQ_W3C")
     roots = [Path(given)] if given else [parent / "shared" / "w3c" for parent in Path(__file__).resolve().parents]
-    return next((root / "sparql11" / name for root in roots if (root / "sparql11" / name).is_dir()), None)
+    return next((root / name for root in roots if (root / name).is_dir()), None)
+
+
+def suite(name: str) -> Path | None:
+    """A suite's folder of SPARQL 1.1, or None when it is not there."""
+    return shared_suite(f"sparql11/{name}")
 
 
 def absent(name: str) -> str:

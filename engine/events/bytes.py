@@ -6,7 +6,9 @@ the first one reads and matches. Plain files are read as they are asked for: tha
 
 from __future__ import annotations
 
+import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Full, Queue
@@ -18,6 +20,8 @@ from oxiseq.engine.events.gzip_members import inflated
 
 _AHEAD: Final = 3
 """Pieces that may wait."""
+DAMAGED: Final = (gzip.BadGzipFile, EOFError, zlib.error)
+"""What is raised for gzip data that is damaged."""
 _GZIP: Final = b"\x1f\x8b"
 
 Piece: TypeAlias = tuple[bytes, int]

@@ -1,6 +1,8 @@
 """Files of events by their names: the one door for the command line and the Python API.
 
     .nq .nquads   .trig          N-Quads, TriG; .gz after them, or gzip found by its first bytes
+    .nt .ttl .ndjsonld           RDF Messages in N-Triples, Turtle, NDJSON-LD; .gz likewise. N-Quads and TriG that begin
+                                 with VERSION "1.2-messages" are such, too
     .jelly                       Jelly, with the extra oxiseq[jelly]; .gz likewise
     .arrow .feather .ipc         coded event table, Arrow IPC
     .parquet .pq                 coded event table, Parquet
@@ -12,25 +14,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.quads import GENERATED_AT, read_quads
+from oxiseq.engine.events.bytes import DAMAGED, ByteSource
+from oxiseq.engine.events.messages.announced import HEAD, RDF_FORMATS, VERSION, MessageFormat, announces
+from oxiseq.engine.events.messages.reading import read_message_file
+from oxiseq.engine.events.messages.writing import write_messages
+from oxiseq.engine.events.quads import GENERATED_AT, QuadFormat, read_quads
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.tables import read_table, write_table
 from oxiseq.engine.events.write import write_quads
 from oxiseq.engine.folders import is_hidden, lake_log
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-EventFormat: TypeAlias = Literal["nquads", "trig", "jelly", "arrow", "parquet"]
+EventFormat: TypeAlias = Literal["nquads", "trig", "jelly", "arrow", "parquet"] | MessageFormat
 
 ENDINGS: Final[dict[str, EventFormat]] = {
     ".nq": "nquads",
     ".nquads": "nquads",
     ".trig": "trig",
+    ".nt": "messages-ntriples",
+    ".ttl": "messages-turtle",
+    ".ndjsonld": "messages-ndjsonld",
     ".jelly": "jelly",
     ".arrow": "arrow",
     ".feather": "arrow",
@@ -38,7 +47,9 @@ ENDINGS: Final[dict[str, EventFormat]] = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-_GRAPHLESS: Final = (".nt", ".ttl", ".rdf", ".n3", ".owl")
+_GRAPHLESS: Final = (".rdf", ".n3", ".owl")
+_ANNOUNCING: Final[dict[EventFormat, MessageFormat]] = {"nquads": "messages-nquads", "trig": "messages-trig"}
+"""Formats that are logs of messages where the text says so."""
 
 
 class EventReader:
@@ -63,7 +74,7 @@ def event_format(path: str | Path) -> EventFormat:
     known = ENDINGS.get(ending)
     if known is None or (zipped and known in ("arrow", "parquet")):
         given = ending + ".gz" * zipped or "(none)"
-        reason = f"unknown ending {given}; known: {', '.join(ENDINGS)}, .nq.gz, .trig.gz, .jelly.gz"
+        reason = f"unknown ending {given}; known: {', '.join(ENDINGS)}; .gz may follow those of text and Jelly"
         if ending in _GRAPHLESS:
             reason = f"{ending} files have no named graphs, hence no events; use N-Quads (.nq) or TriG"
         raise EventError(str(path), None, reason)
@@ -80,8 +91,8 @@ def open_events(
     """The events of a file, in batches of at most 8192.
 
     `format` overrides the file's name. `on_error="skip"` leaves out malformed lines and events of N-Quads and
-    TriG and counts them in the reader's `report`; damage of a table is always an error. An empty file has no
-    events. Raises EventError at once for a file that does not exist, cannot be opened or has an unknown
+    TriG, and RDF messages, and counts them in the reader's `report`; damage of a table is always an error. An empty
+    file has no events. Raises EventError at once for a file that does not exist, cannot be opened or has an unknown
     ending, and while reading for malformed content. A folder's event tables, as `oxiseq events` writes them, are read
     one after the other, in order of their names.
     """
@@ -104,11 +115,35 @@ def open_events(
     elif chosen == "jelly":
         read = _jelly(path).read_jelly
         batches = read(file, terms, report, time_predicate=time_predicate, on_error=on_error)
+    elif (messages := _messages(file, chosen, named=format is None)) is not None:
+        batches = read_message_file(
+            file, terms, report, format=messages, time_predicate=time_predicate, on_error=on_error
+        )
     else:
         batches = read_quads(
-            file, terms, report, format=chosen, time_predicate=time_predicate, on_error=on_error
+            file, terms, report, format=cast(QuadFormat, chosen), time_predicate=time_predicate, on_error=on_error
         )
     return EventReader(batches, report)
+
+
+def _messages(file: Path, chosen: EventFormat, *, named: bool) -> MessageFormat | None:
+    """The format of messages that the file is in, if it is. `named`: its name alone tells the format. Raises EventError
+    for a file without named graphs that does not announce messages."""
+    if chosen == "messages-ndjsonld" or (chosen in RDF_FORMATS and not named):
+        return chosen
+    with ByteSource(file) as source:
+        try:
+            announced = announces(source.read(HEAD) or b"")
+        except DAMAGED:
+            announced = False  # who reads it is told
+    if chosen in _ANNOUNCING:
+        return _ANNOUNCING[chosen] if announced else None
+    if not announced:
+        ending = "".join(file.suffixes[-2:] if file.suffix.lower() == ".gz" else file.suffixes[-1:])
+        raise EventError(str(file), None, f"{ending} files have no named graphs, hence no events, unless they are RDF "
+                         f'Messages: begin it with VERSION "{VERSION}" and end each event with MESSAGE, or use N-Quads '
+                         "(.nq) or TriG")  # fmt: skip
+    return cast(MessageFormat, chosen)
 
 
 def _open_folder(folder: Path, terms: TermDictionary) -> EventReader:
@@ -155,7 +190,9 @@ def write_events(
         return write_table(batches, terms, file, format=chosen)
     if chosen == "jelly":
         return int(_jelly(path).write_jelly(batches, terms, file, time_predicate=time_predicate))
-    return write_quads(batches, terms, file, format=chosen, time_predicate=time_predicate)
+    if chosen == "nquads" or chosen == "trig":
+        return write_quads(batches, terms, file, format=chosen, time_predicate=time_predicate)
+    return write_messages(batches, terms, file, format=chosen, time_predicate=time_predicate)
 
 
 def _jelly(path: str | Path) -> Any:

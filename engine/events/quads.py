@@ -8,8 +8,6 @@ malformed statement costs that statement only (engine/turtle).
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -20,7 +18,7 @@ from pyoxigraph import NamedNode, Quad, RdfFormat
 from oxiseq.engine.errors import syntax_reason
 from oxiseq.engine.events.assembler import BATCH_EVENTS, Block, EventAssembler
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.bytes import ByteSource
+from oxiseq.engine.events.bytes import DAMAGED, ByteSource
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.kernels.memory.scan import PADDING
 from oxiseq.engine.rdf import parse
@@ -33,7 +31,6 @@ GENERATED_AT: Final = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
 BLOCK_BYTES: Final = 1 << 18
 _BLOCK_QUADS: Final = 4096
 _BOM: Final = b"\xef\xbb\xbf"
-_DAMAGED: Final = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 def read_quads(
@@ -110,7 +107,7 @@ def _line_blocks(source: ByteSource, report: ReadReport, on_error: OnError) -> I
             text = text + bytearray(len(text))  # a line that is longer than a block
         try:
             count = source.readinto(memoryview(text)[filled : len(text) - PADDING])
-        except _DAMAGED as error:
+        except DAMAGED as error:
             _damaged(report, error, on_error)
             count = 0
         report.bytes_read = source.position
@@ -148,7 +145,7 @@ def _read_trig(
             going_on = len(quads) == _BLOCK_QUADS
         except SyntaxError as error:
             report.fault(error.lineno, syntax_reason(error), "stop")  # who skips faults gets none of these
-        except _DAMAGED as error:
+        except DAMAGED as error:
             _damaged(report, error, on_error)
             going_on = False
         report.bytes_read = source.position

@@ -1,4 +1,4 @@
-"""Event batches → N-Quads or TriG text, plain or gzip.
+"""Event batches → N-Quads, TriG or N-Triples text, plain or gzip.
 
 Event number n of a file is named `<urn:oxiseq:event:n>`; its time stands before its graph, in the default
 graph, or inside its own graph when that is empty (assembler.py). Blank nodes are labelled by their ids.
@@ -50,7 +50,20 @@ def quads_text(
     time_predicate: NamedNode = GENERATED_AT,
 ) -> Iterator[str]:
     """The text of one event after the other."""
-    render = _nquads if format == "nquads" else _trig
+    return _texts(batches, terms, time_predicate, _nquads if format == "nquads" else _trig)
+
+
+def triples_text(
+    batches: Iterable[EventBatch], terms: TermDictionary, *, time_predicate: NamedNode = GENERATED_AT
+) -> Iterator[str]:
+    """The text of one event after the other in N-Triples: the time of a node of that name, then the graph."""
+    return _texts(batches, terms, time_predicate, _ntriples)
+
+
+def _texts(
+    batches: Iterable[EventBatch], terms: TermDictionary, time_predicate: NamedNode,
+    render: Callable[[str, str, list[str]], str],
+) -> Iterator[str]:  # fmt: skip
     texts = _Texts(terms)
     number = 0
     for batch in batches:
@@ -70,6 +83,10 @@ def _nquads(name: str, stamp: str, triples: list[str]) -> str:
     if not triples:
         return f"{stamp} {name} .\n"
     return f"{stamp} .\n" + "".join(f"{triple} {name} .\n" for triple in triples)
+
+
+def _ntriples(name: str, stamp: str, triples: list[str]) -> str:
+    return f"{stamp} .\n" + "".join(f"{triple} .\n" for triple in triples)
 
 
 def _trig(name: str, stamp: str, triples: list[str]) -> str:

@@ -22,10 +22,11 @@ from oxiseq.engine.standing.asking import (
 from oxiseq.engine.standing.leaves import Leaf, Leaves
 from oxiseq.engine.standing.plan import StorePlan, compile_over_store, sources_of
 from oxiseq.engine.standing.run import Limits, Told
-from oxiseq.engine.standing.standing import Asking, Outcome, Standing, Upheld
+from oxiseq.engine.standing.standing import ELSEWHERE, Asking, Outcome, Standing, Upheld
 from oxiseq.engine.standing.terms import StoreTerms
 
 __all__ = [
+    "ELSEWHERE",
     "Asker",
     "Asking",
     "Leaf",

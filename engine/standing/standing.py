@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from pyoxigraph import Quad, Store
@@ -32,6 +32,8 @@ from oxiseq.engine.standing.terms import StoreTerms
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.rsp_algebra import RspQuery
 
+ELSEWHERE: Final = "the knowledge base is elsewhere: asked there, again at each refresh"
+"""Why a query is not followed."""
 State: TypeAlias = Literal["followed", "asked", "failed"]
 
 
@@ -47,6 +49,8 @@ class Upheld:
         self.plan: StorePlan
         self.state: State = "followed"
         self.reason = ""
+        self.elsewhere = False
+        """Whether there is no store here."""
         self.error: Exception | None = None
         """Why it has failed."""
         self.wanted = self.asked = 0
@@ -86,10 +90,11 @@ class Asking:
 
 
 class Standing:
-    """store: the store of now. `add` and `anew` begin with what it holds when they call `pinned`: until then nobody may
+    """store: the store of now; None where it is elsewhere: queries are asked then, when they are added and at `anew`.
+    `add` and `anew` begin with what it holds when they call `pinned`: until then nobody may
     change it, and all changes so far have been taken in."""
 
-    def __init__(self, store: Callable[[], Store]) -> None:
+    def __init__(self, store: Callable[[], Store] | None) -> None:
         self._store = store
         self.terms = StoreTerms()
         self.terms.dictionary.register(self)
@@ -116,7 +121,8 @@ class Standing:
     def planned(self, query: RspQuery, text: str, limits: Limits) -> Upheld:
         """A query that `add` takes. Raises QueryError."""
         upheld = Upheld(query, text, limits)
-        upheld.plan = compile_over_store(query, self._size)
+        upheld.plan = compile_over_store(query, None if self._store is None else self._size)
+        upheld.elsewhere = self._store is None
         upheld.answer = Answer(upheld.width)
         return upheld
 
@@ -137,6 +143,8 @@ class Standing:
 
     def _pin(self, upheld: Upheld) -> None:
         """It begins with what the store holds now."""
+        if self._store is None:
+            return
         try:
             upheld.run = StoreRun(upheld.plan, self._leaves, self.terms, upheld.limits)
             upheld.run.pin(self._store())
@@ -148,7 +156,9 @@ class Standing:
         """Follow it, after `_pin`: its answer. None where that would hold too much: it is to be asked. Raises
         LimitError, also for a join of too many rows."""
         run = upheld.run
-        assert run is not None
+        if run is None:
+            self._ask_from_now(upheld, ELSEWHERE)
+            return None
         try:
             for leaf in run.leaves:
                 self._enough.pop(leaf, None)
@@ -172,8 +182,9 @@ class Standing:
     def _ask_from_now(self, upheld: Upheld, reason: str) -> None:
         """It is asked from now on, and now."""
         upheld.state, upheld.reason, upheld.error = "asked", reason, None
-        upheld.watched = tuple(map(self._leaves.get, sources_of(upheld.plan)))
-        self._read(upheld, upheld.watched)
+        if not upheld.elsewhere:
+            upheld.watched = tuple(map(self._leaves.get, sources_of(upheld.plan)))
+            self._read(upheld, upheld.watched)
         self._want(upheld)
 
     def _want(self, upheld: Upheld) -> None:
@@ -223,6 +234,7 @@ class Standing:
             upheld.run = None
 
     def _size(self, form: p.Quads) -> int:
+        assert self._store is not None
         return self._leaves.known(form).size(self._store())
 
     def _next(self, ticks: int) -> int:

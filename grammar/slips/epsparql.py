@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from oxiseq.grammar.slips import sparql
+from oxiseq.grammar.slips.foreign import foreign
 from oxiseq.grammar.slips.slip import Rule, Said, Slip, bare_iri, broken_iri, misspelt, not_closed, unclosed_string
 
 _OPERATORS = ["SEQ", "EQUALS", "OPTIONALSEQ", "EQUALSOPTIONAL", "UNION", "OPTIONAL", "MINUS"]
@@ -79,7 +80,9 @@ def _too_many(s: Slip) -> Said | None:
 
 EP_RULES: tuple[Rule, ...] = (
     unclosed_string,
+    sparql.triple_term,
     broken_iri,
+    foreign,
     bare_iri,
     _missing_close,
     _too_many,

@@ -6,6 +6,7 @@ import re
 from difflib import get_close_matches
 
 from oxiseq.grammar.slips import sparql
+from oxiseq.grammar.slips.foreign import foreign
 from oxiseq.grammar.slips.slip import (
     UNITS,
     Rule,
@@ -141,7 +142,9 @@ def _misspelt(s: Slip) -> Said | None:
 
 RSP_RULES: tuple[Rule, ...] = (
     unclosed_string,
+    sparql.triple_term,
     broken_iri,
+    foreign,
     bare_iri,
     _windows,
     _streams,

@@ -52,6 +52,15 @@ def literal(s: Slip) -> Said | None:
     return None
 
 
+def triple_term(s: Slip) -> Said | None:
+    """RDF 1.2 in a pattern of ours: terms are matched, but not looked into."""
+    if s.found == "<" and s.text.startswith("<<", s.at) and "_TERM_BEGIN" not in s.accepts:
+        return Said("put a variable in its place, which is bound to the whole term", "a triple term in a pattern")
+    if s.kind == "mark" and re.match(r"\{\||~", s.text[s.at :]) and "_TILDE" not in s.accepts:
+        return Said("ask for it by rdf:reifies: ?r rdf:reifies ?t . ?r ?p ?o", "an annotation in a pattern")
+    return None
+
+
 def triple(s: Slip) -> Said | None:
     if "DOT" in s.accepts and "SEMICOLON" in s.accepts and s.kind in ("variable", "iri", "name"):
         return Said("put . between two triples, ; before another predicate, , before another object")

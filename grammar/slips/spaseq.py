@@ -6,6 +6,7 @@ import re
 from difflib import get_close_matches
 
 from oxiseq.grammar.slips import sparql
+from oxiseq.grammar.slips.foreign import foreign
 from oxiseq.grammar.slips.slip import (
     IRI,
     OPEN_CLOSE,
@@ -265,7 +266,9 @@ def _open_bracket(s: Slip) -> Said | None:
 
 RULES: tuple[Rule, ...] = (
     unclosed_string,
+    sparql.triple_term,
     broken_iri,
+    foreign,
     bare_iri,
     sparql.braces,
     _seq_operand,

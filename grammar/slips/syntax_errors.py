@@ -98,6 +98,14 @@ _MARKS = {
     "CONSUMPTION": "UNRESTRICTED, CHRONOLOGICAL or RECENT",
     "A": "`a`",
     "UNDEF": "UNDEF",
+    "_TERM_BEGIN": "",
+    "_REIFIED_BEGIN": "",
+    "_ANNOTATION_BEGIN": "",
+    "_TILDE": "",
+    "_TERM_END": "`)>>`",
+    "_REIFIED_END": "`>>`",
+    "_ANNOTATION_END": "`|}`",
+    "_VERSION": "",
 }
 
 

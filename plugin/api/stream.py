@@ -53,9 +53,9 @@ class Stream:
             self.push_batch(encode_events((pair,), self._terms))
 
     def extend(self, events: Events, on_error: OnError = "stop") -> int:
-        """Push the events of a file (N-Quads, TriG, Jelly, an event table), or (time, graph) pairs of a list or a
-        generator, in their order; how many. Some thousand at a time: those of a part all or, if one cannot be read,
-        none. `on_error="skip"` leaves out malformed events of files. Raises EventError."""
+        """Push the events of a file (N-Quads, TriG, RDF Messages, Jelly, an event table), or (time, graph) pairs of a
+        list or a generator, in their order; how many. Some thousand at a time: those of a part all or, if one cannot be
+        read, none. `on_error="skip"` leaves out malformed events of files. Raises EventError."""
         count = 0
         with self._feed.lock:
             for batch in batches_of(events, self._terms, on_error):

@@ -10,7 +10,8 @@ import click
 from oxiseq.cli.options import flag, quiet_option
 from oxiseq.warmup.importing import loading
 
-FORMATS = ("nquads", "trig", "jelly", "arrow", "parquet")
+MESSAGES = ("messages-nquads", "messages-trig", "messages-ntriples", "messages-turtle", "messages-ndjsonld")
+FORMATS = ("nquads", "trig", "jelly", "arrow", "parquet", *MESSAGES)
 
 
 @click.command("convert", short_help="Write events in another format.")
@@ -22,7 +23,10 @@ FORMATS = ("nquads", "trig", "jelly", "arrow", "parquet")
 @flag("on_error", usual=True)
 @quiet_option
 def convert_command(**given: Any) -> None:
-    """Events from one format to another: N-Quads, TriG (.gz too), Arrow and Parquet event tables.
+    """Events from one format to another: N-Quads, TriG, RDF Messages (.gz too), Arrow and Parquet event tables.
+
+    RDF Messages are what .nt, .ttl and .ndjsonld hold, and N-Quads and TriG that announce them: written with --to
+    messages-nquads or messages-trig.
 
     Event tables load without parsing: convert a file once that is read often.
 

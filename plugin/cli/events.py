@@ -33,9 +33,9 @@ from oxiseq.warmup.importing import loading
 def events_command(**given: Any) -> None:
     """Raw logs as coded event tables in order of time, a file for each hour, which `run --stream S=DIR` reads.
 
-    SOURCE is a file, a folder or a glob of N-Quads, TriG and event tables, and with a mapping of CSV, TSV, Parquet and
-    JSON Lines whose rows are events. Bad rows, and those that come too late for a file that is there, go to a
-    quarantine folder beside the output.
+    SOURCE is a file, a folder or a glob of N-Quads, TriG, RDF Messages and event tables, and with a mapping of CSV,
+    TSV, Parquet and JSON Lines whose rows are events. Bad rows, and those that come too late for a file that is there,
+    go to a quarantine folder beside the output.
 
     \b
     oxiseq events logs/*.csv --mapping quote.rq --output quotes

@@ -23,9 +23,10 @@ from oxiseq.warmup.importing import loading
 @click.option("--json", "form", flag_value="json", help="All of it as JSON.")
 @click.option("--svg", metavar="FILE", type=click.File("w", encoding="utf-8", lazy=True),
               help="The picture into a file; - is standard output.")  # fmt: skip
+@click.option("--upstream", is_flag=True, help="What a server in front of an endpoint sends there, as text or --json.")
 def explain_command(
     query: QuerySource, language: str | None, kbs: tuple[str, ...], rules: tuple[QuerySource, ...],
-    form: Literal["dot", "json"] | None, svg: IO[str] | None,
+    form: Literal["dot", "json"] | None, svg: IO[str] | None, upstream: bool,
 ) -> None:  # fmt: skip
     """What a query is compiled to: its automaton, how each graph pattern is answered, what is remembered, and by which
     key its events could be dealt out to several runs, as on Spark.
@@ -39,9 +40,20 @@ def explain_command(
     oxiseq explain rises.spaseq --kb companies.ttl
     oxiseq explain rises.spaseq --svg rises.svg
     oxiseq explain rises.spaseq --dot | dot -Tpng > rises.png
+    oxiseq explain joined.rq --upstream
     """
+    source = replace(query, chosen=language)
+    if upstream:
+        if form == "dot" or svg is not None or kbs:
+            raise click.UsageError("--upstream goes with --json only")
+        with loading():
+            from oxiseq.cli.sent import sent  # noqa: PLC0415  as below
+
+        told = sent(source, rules)
+        click.echo(told.json() if form == "json" else str(told), nl=False)
+        return
     with loading():
         from oxiseq.cli.explaining import explained, written  # noqa: PLC0415  loads the engine: see __init__.py
 
-    explanation = explained(replace(query, chosen=language), kbs, rules)
+    explanation = explained(source, kbs, rules)
     click.echo(written(explanation, form or "text", svg), nl=False)

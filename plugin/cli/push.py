@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 def push_command(
     server: Wire, stream: str, files: tuple[Path, ...], create: bool, on_error: str, time_predicate: str, quiet: bool
 ) -> None:
-    """Push the events of files to the stream of this IRI, in the order given: N-Quads, TriG, Jelly, event tables.
+    """Push the events of files to the stream of this IRI, in the order given: N-Quads, TriG, RDF Messages, Jelly,
+    event tables.
 
     Done is what the server has on its disk. A batch without an answer, or that comes too early for it, is sent again
     for a minute: the server takes it once. The same command again, after it broke off, also stores no event twice

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
+from oxiseq.cli.convert import MESSAGES
 from oxiseq.cli.options import QueryFile, QuerySource, flags, given_options, language_option, quiet_option
 from oxiseq.cli.request import RunRequest
 from oxiseq.options import QUERY, SOURCES
 from oxiseq.warmup.importing import loading
 
-FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
+FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads", *MESSAGES)
 
 
 @click.command("run", short_help="Answer a query over files of events.")
@@ -21,7 +22,8 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
 @click.option(
     "--stream", "-s", "streams", metavar="NAME=FILE", multiple=True, required=True,
     help="Events of a stream, by the query's name for it or its IRI; FILE alone if the query has one stream. "
-    "N-Quads, TriG (.gz too), Arrow or Parquet event tables; for CEQL also tables of tuples: CSV, Arrow, Parquet.",
+    "N-Quads, TriG, RDF Messages (.gz too), Arrow or Parquet event tables; for CEQL also tables of tuples: CSV, Arrow, "
+    "Parquet.",
 )  # fmt: skip
 @language_option
 @click.option(
@@ -43,7 +45,8 @@ def run_command(
 
     QUERY is a file, or - for stdin. Matches go to stdout in order of end time, a summary to stderr.
     CSV, TSV and JSON are the W3C's results formats, which have no column for the time: select
-    (ENDTIME() AS ?time) to have it. nquads writes the graphs of a CONSTRUCT query as events.
+    (ENDTIME() AS ?time) to have it. nquads writes the graphs of a CONSTRUCT query as events, messages-... as RDF
+    messages.
     A CEQL query gives time, start, end and positions, then the positions that each variable holds. Queries over
     windows (.rspql, .spectra, .rsepql) give rows in order of the instants at which they are told. EP-SPARQL rows in a
     table begin with start and end; a query that names no stream reads all that are given.

@@ -12,7 +12,7 @@ from oxiseq.warmup.importing import loading
 
 
 @click.command("serve", short_help="Serve a store, streams and queries over HTTP.", context_settings=ENVIRONMENT)
-@config_options("read_token", "write_token", "token_lines")
+@config_options("read_token", "write_token", "token_lines", "upstream_token")
 @setting_flags
 @click.pass_context
 def serve_command(ctx: click.Context, /, **options: Any) -> None:

@@ -36,7 +36,6 @@ try:
     from oxiseq.server.tls import tls_context
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.asking import InProcesses
-    from oxiseq.sparql.evaluation import Evaluations
     from oxiseq.sparql.processes import Processes
     from oxiseq.sparql.settings import Limits, SparqlSettings
     from oxiseq.sparql.snapshots import Snapshots, Unchanging, in_memory, on_disk
@@ -111,11 +110,10 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack) -> LiveR
         refresh=seconds(request.upstream_refresh), union=request.union_default_graph, asking=seconds(request.timeout),
     )  # fmt: skip
     service = opened.enter_context(LiveService(knowledge, folder, settings, durability))
-    if isinstance(endpoint, SparqlEndpoint):
-        routes = LiveRoutes(service, endpoint.evaluations)
-        endpoint.offer(routes.services)
-        return routes
-    return LiveRoutes(service, Evaluations(limits_of(request)))
+    assert isinstance(endpoint, SparqlEndpoint | Upstream)
+    routes = LiveRoutes(service, endpoint.evaluations)
+    endpoint.offer(routes.services)
+    return routes
 
 
 def store_of(endpoint: Answers) -> Store | None:
@@ -138,7 +136,7 @@ def endpoint_of(request: ServeSettings, opened: ExitStack) -> Answers:
         request.read_only, request.union_default_graph, request.allow_service, request.allow_load, limits_of(request)
     )
     if request.upstream is not None:
-        return Upstream(request.upstream, settings)
+        return Upstream(request.upstream, settings, token=request.upstream_token)
     folder = None if request.read_only else request.location
     store = Store(inner=_store(request), folder=folder)
     processes = _processes(request, store, opened)

@@ -83,6 +83,7 @@ class ServeSettings:
         None, "Pass SPARQL requests on to another server's /query, /update and /store instead of a store; queries of "
         "streams ask it, and the folder holds the journal only.", "URL",
     )  # fmt: skip
+    upstream_token: str | None = _setting(None, "Send this token there.", "TOKEN")
     upstream_refresh: int = _setting(
         "10m", "After how long what they ask there is asked again; 0s is never.", "DURATION", type=_WAIT
     )

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,8 @@ from oxiseq.engine.errors import EventError, OxiseqError
 from oxiseq.engine.events.assembler import BATCH_EVENTS, REMEMBERED, Block, EventAssembler
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.messages.announced import HEAD, MessageFormat, announces, is_label
+from oxiseq.engine.events.messages.reading import read_messages
 from oxiseq.engine.events.open import EventFormat, open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import ReadReport
@@ -47,6 +50,15 @@ GRAPHS: Final[Mapping[str, RdfFormat]] = {
     "application/rdf+xml": RdfFormat.RDF_XML,
 }
 """Media types of one event's graph, whose time is given beside it."""
+MESSAGES: Final[Mapping[str, MessageFormat]] = {
+    "application/n-quads": "messages-nquads",
+    "text/x-nquads": "messages-nquads",
+    "application/trig": "messages-trig",
+    "application/n-triples": "messages-ntriples",
+    "text/turtle": "messages-turtle",
+    "application/x-ld+ndjson": "messages-ndjsonld",
+}
+"""Media types of logs of RDF messages, where the version says so, or the text."""
 _BLOCK: Final = 1 << 18
 _ENDINGS: Final = {"jelly": ".jelly", "arrow": ".arrow", "parquet": ".parquet"}
 MOST: Final = 16 << 20
@@ -93,12 +105,31 @@ def read_batch(body: bytes, format: EventFormat) -> Reading:
     return read_with_tables(body, format)
 
 
+def message_format(body: bytes, media_type: str, version: str) -> MessageFormat | None:
+    """That of a body that is a log of RDF messages, by its Content-Type's version or its own text; else None."""
+    format = MESSAGES.get(media_type)
+    if format == "messages-ndjsonld" or format is None:
+        return format
+    return format if is_label(version) or announces(body[:HEAD]) else None
+
+
+def read_log(body: bytes, format: MessageFormat, time: int | None) -> Reading:
+    """The events of a log of RDF messages; `time` (µs) is that of messages that tell none. Raises RejectedError."""
+    return _packed(
+        lambda terms, report: read_messages(BytesIO(body), terms, report, "skip", format, GENERATED_AT, time)
+    )
+
+
 def read_with_tables(body: bytes, format: EventFormat) -> Reading:
     """`read_batch` for a body of any size and kind."""
+    return _packed(lambda terms, report: _batches(body, format, terms, report))
+
+
+def _packed(read: Callable[[TermDictionary, ReadReport], Iterator[EventBatch]]) -> Reading:
     report = ReadReport("")
     with _SHARED.borrowed() as terms:
         try:
-            batches = list(_batches(body, format, terms, report))
+            batches = list(read(terms, report))
         except EventError as error:
             raise RejectedError(error.reason, 1, (Reason(error.reason, error.line),)) from error
         batch = EventBatch.concat(batches) if len(batches) != 1 else batches[0]

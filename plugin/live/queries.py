@@ -198,6 +198,13 @@ class Queries:
         """What all queries, paused ones too, ask the knowledge base."""
         return {text for facts in tuple(self._known.values()) for text in facts.asks}
 
+    def sends(self, name: str) -> tuple[str, ...]:
+        """What a query asks the knowledge base, each time that it is asked. Raises UnknownError."""
+        if self._stands(name):
+            standing = self._standing.query(name)
+            return () if standing is None else (standing.asks,)
+        return self._known[name].asks if name in self._known else ()
+
     def pause(self, name: str) -> QueryStatus:
         """It sees nothing until it is resumed; then it sees what has come meanwhile. Raises UnknownError."""
         if self._stands(name):

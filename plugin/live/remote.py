@@ -3,6 +3,8 @@
     query registered ─▶ P_D asked of the endpoint ─▶ answer, in the journal ─▶ engine
     schedule, POST /kb/refresh ─▶ all asked again ─▶ if anything is new: a change of the KB (changes.py)
 
+Queries that stand over it (elsewhere.py) are asked again then, too, each by itself.
+
 So the endpoint may be slow or away while queries work, and a restart goes on with the answers of before. To ask is done
 without locks; putting all new answers in place is one change of the KB, between two entries of the log.
 """
@@ -14,12 +16,14 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.kb import Solution, Versioned
 from oxiseq.journal.answers import KbAnswer, KbAnswers
 from oxiseq.journal.journal import microseconds
+from oxiseq.live.elsewhere import StandingElsewhere
 from oxiseq.sparql.answers import read_answer
 
 LOG = logging.getLogger("oxiseq.live")
@@ -40,8 +44,9 @@ class Endpoint(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """How answers are: of how many patterns; when they were last asked for with success (µs since 1970, 0: never); how
-    often answers have changed, and asking has failed, since the start; the last failure, if nothing followed it."""
+    """How answers are: of how many questions; when they were last asked for with success (µs since 1970, 0: never); how
+    often those of patterns have changed, and a refresh has failed, since the start; the last failure, if nothing
+    followed it."""
 
     answers: int = 0
     asked: int = 0
@@ -65,6 +70,7 @@ class RemoteKnowledge:
         self._answers: dict[str, KbAnswer] = {}
         self._given: set[str] = set()
         """What has been answered since the start: also what queries ask that do not tell it ahead."""
+        self.standing = StandingElsewhere(self)
         self._asking = threading.Lock()
         self._told = Refreshed()
 
@@ -93,25 +99,45 @@ class RemoteKnowledge:
 
     def refresh(self, texts: Iterable[str]) -> Refreshed:
         """Ask all of `texts` again; when something is new, answers to others are let go of. When one fails, all stay.
+        Then what queries stand over, each by itself.
 
-        Raises KbError; ChangeRefusedError, FullError.
+        Raises KbError; ChangeRefusedError, FullError: the first failure, after all has been asked.
         """
         with self._asking:
-            wanted = set(texts) | self._given
-            unused = self._answers.keys() - wanted
-            try:
-                bodies = self._ask(wanted)
-                known = {text: answer.body for text, answer in self._answers.items()}
-                new = {text: body for text, body in bodies.items() if known.get(text) != body}
-                if new:
-                    self._change(new, unused)
-                with self.lock:
-                    self._told = replace(self._told, asked=microseconds(), error="")
-            except OxiseqError as error:
-                with self.lock:
-                    self._told = replace(self._told, failures=self._told.failures + 1, error=str(error))
-                raise
+            errors: list[OxiseqError] = []
+            for part in (partial(self._refresh_patterns, texts), self.standing.refresh):
+                try:
+                    part()
+                except OxiseqError as error:
+                    errors.append(error)
+            with self.lock:
+                if errors:
+                    self._told = replace(self._told, failures=self._told.failures + 1, error=str(errors[0]))
+                    raise errors[0]
+                self._told = replace(self._told, asked=microseconds(), error="")
             return self._told
+
+    def _refresh_patterns(self, texts: Iterable[str]) -> None:
+        wanted = set(texts) | self._given
+        unused = self._answers.keys() - wanted - self.standing.texts
+        bodies = self._ask(wanted)
+        new = {text: body for text, body in bodies.items() if self.kept(text) != body}
+        if new:
+            self._change(new, unused)
+
+    def kept(self, text: str) -> bytes | None:
+        """The answer that is kept."""
+        answer = self._answers.get(text)
+        return None if answer is None else answer.body
+
+    def renew(self, text: str) -> tuple[bytes, bool]:
+        """Ask, and keep the answer; whether it is another one. Raises KbError, FullError."""
+        body = self.endpoint.body(text)
+        with self.lock:
+            is_new = self.kept(text) != body
+            if is_new:
+                self._keep({text: body})
+        return body, is_new
 
     def _ask(self, texts: Iterable[str]) -> dict[str, bytes]:
         return {text: self.endpoint.body(text) for text in texts}

@@ -53,8 +53,8 @@ class LiveService:
         self.topics = Topics(self.settings.recent)
         self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)
         self.streams = Streams(self.journal, self.worker, self.settings, self.metrics)
-        kb = store if isinstance(store, Store) else None
-        self.standing = StandingQueries(self.journal, kb, self.topics, self.settings, self.metrics)
+        over = store if isinstance(store, Store) else store.standing
+        self.standing = StandingQueries(self.journal, over, self.topics, self.settings, self.metrics)
         self.queries = Queries(
             self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings,
             self.metrics, self.standing, store.learn if isinstance(store, RemoteKnowledge) else None,
@@ -80,6 +80,8 @@ class LiveService:
         LOG.debug("the log is read from entry %s of %s", position, head)
         self.worker.start(position, head)
         self.standing.start()
+        if isinstance(self.store, RemoteKnowledge):
+            self.store.standing.restored()
         for thread in self._threads:
             thread.start()
 

@@ -54,6 +54,7 @@ from oxiseq.live.answers import (
     size_of,
     told_rows,
 )
+from oxiseq.live.elsewhere import StandingElsewhere
 from oxiseq.live.errors import BoundError
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.reading import reason_of
@@ -106,7 +107,7 @@ class _Step:
 class StandingQueries:
     """Register, pause, resume, delete, look at. Safe for many threads."""
 
-    def __init__(self, journal: Journal, store: Store | None, topics: Topics, settings: LiveSettings,
+    def __init__(self, journal: Journal, store: Store | StandingElsewhere, topics: Topics, settings: LiveSettings,
                  metrics: Metrics) -> None:  # fmt: skip
         self._journal, self._store, self._topics = journal, store, topics
         self._settings, self._metrics = settings, metrics
@@ -287,16 +288,17 @@ class StandingQueries:
 
     def _followed(self, text: str) -> StandingQuery:
         """A standing query of the store. Raises QueryError, LimitError, KbError, OxiseqError."""
-        if self._store is None:
-            raise OxiseqError("the knowledge base is elsewhere: only what is here can be followed")
         if self._settings.union:
             raise OxiseqError("with --union-default-graph no query stands over the store: what it answers is of the "
                               "default graph alone")  # fmt: skip
         seconds = self._settings.asking
+        name, most_rows = f"live {secrets.token_hex(8)}", self._settings.answer
+        most_asking = None if seconds is None else timedelta(seconds=seconds)
+        if isinstance(self._store, StandingElsewhere):
+            return self._store.register(text, name=name, keep=_KEPT, most_rows=most_rows, most_asking=most_asking)
         return self._store.register(
-            text, language=STANDING, name=f"live {secrets.token_hex(8)}", keep=_KEPT,
-            most_triples=self._settings.held, most_rows=self._settings.answer,
-            most_asking=None if seconds is None else timedelta(seconds=seconds),
+            text, language=STANDING, name=name, keep=_KEPT, most_triples=self._settings.held, most_rows=most_rows,
+            most_asking=most_asking,
         )  # fmt: skip
 
     # --- what they answer -----------------------------------------------------------------------------

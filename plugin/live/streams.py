@@ -11,9 +11,10 @@ from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.events.messages.announced import MessageFormat
+from oxiseq.engine.events.messages.writing import events_text, head
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import (
@@ -151,7 +152,9 @@ class Streams:
         EventError outside of the years 1 to 9999, UnknownError."""
         return self._journal.log.advance(iri, to_microseconds(time))
 
-    def text(self, iri: str, since: int | None, limit: int, format: QuadFormat) -> tuple[bytes, int]:
+    def text(
+        self, iri: str, since: int | None, limit: int, format: QuadFormat | MessageFormat
+    ) -> tuple[bytes, int]:
         """The kept events with offsets from `since` on, at most `limit`, as RDF; and the offset that comes next. What
         can be read ends before a damaged batch.
 
@@ -160,10 +163,10 @@ class Streams:
         record = self._journal.streams.get(iri)
         first = record.first if since is None else since
         terms = TermDictionary()
-        pieces: list[str] = []
+        pieces = [head(format)]
         try:
             for logged in self._journal.log.read(iri, terms, since=first, until=first + limit):
-                pieces += quads_text([logged.batch], terms, format=format)
+                pieces += events_text([logged.batch], terms, format=format)
         except DamagedBatchError as error:
             if error.first <= first:
                 raise

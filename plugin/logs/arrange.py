@@ -26,7 +26,7 @@ from oxiseq.kb_loader.java import SparkMissing, spark_missing
 from oxiseq.kb_loader.quarantine import Fault, Quarantine
 from oxiseq.kb_loader.sources import Source, find_sources
 from oxiseq.kb_loader.tables import check_columns
-from oxiseq.logs.reading import Meaning, read_source
+from oxiseq.logs.reading import MESSAGES, Meaning, read_source
 from oxiseq.options.durations import Duration, duration
 
 Engine: TypeAlias = Literal["plain", "spark"]
@@ -75,11 +75,11 @@ def arrange(
 ) -> Arranged:
     """Write the events of a log as coded tables in order of time, a file for each `every` (aligned to 1970).
 
-    `sources`: files, folders or globs of N-Quads, TriG and coded Parquet, and of CSV, TSV, Parquet or JSON Lines whose
-    rows are events (`meaning.mapping`). Files of the folder `output` are named by the time their range begins, so
-    `oxiseq.run` reads the folder in order. If it holds files already, the log goes on behind them, and events of their
-    ranges or before are late. Bad and late rows go to the folder `output` with ".quarantine" behind it. `watch` is told
-    what is done next.
+    `sources`: files, folders or globs of N-Quads, TriG, RDF Messages and coded Parquet, and of CSV, TSV, Parquet or
+    JSON Lines whose rows are events (`meaning.mapping`). Files of the folder `output` are named by the time their range
+    begins, so `oxiseq.run` reads the folder in order. If it holds files already, the log goes on behind them, and
+    events of their ranges or before are late. Bad and late rows go to the folder `output` with ".quarantine" behind it.
+    `watch` is told what is done next.
 
     Raises KbError for sources that are not there, EventError, and SparkMissing.
     """
@@ -88,7 +88,7 @@ def arrange(
     bad = folder.with_name(folder.name + ".quarantine")
     step = duration(every, "every", least=1)
     loaded("pyarrow")  # for the tables: better said now than when all is read
-    found = find_sources(given, [folder, bad])
+    found = find_sources(given, [folder, bad], (MESSAGES,))
     if meaning is not None and meaning.mapping is not None:
         check_columns(meaning.mapping, found)
     spool = folder / _SPOOL

@@ -24,6 +24,8 @@ from oxiseq.kb_loader.rows import Rows, table_rows
 from oxiseq.kb_loader.sources import BROKEN, Source
 from oxiseq.kb_loader.tables import Mapping
 
+MESSAGES: Final = ".ndjsonld"
+"""An ending of events that no knowledge base has."""
 _INTEGER: Final = re.compile(r"-?[0-9]{1,40}")
 _DATE_TIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 
@@ -44,7 +46,7 @@ def read_source(
     source: Source, meaning: Meaning, terms: TermDictionary, tell: Callable[[Fault], None]
 ) -> Iterator[EventBatch]:
     """The events, as they come; what is bad goes to `tell`."""
-    if source.format is not None or (source.ending == ".parquet" and not is_tuple_file(source.path)):
+    if _is_events(source):
         try:
             reader = open_events(source.path, terms, meaning.time_predicate, "skip")
             reader.report.told = lambda error: tell(Fault(error.line, error.line, error.reason))
@@ -55,6 +57,12 @@ def read_source(
     if meaning.mapping is None:
         raise EventError(str(source.path), None, "a table needs a mapping: a file with a SPARQL CONSTRUCT query")
     yield from _table(source, meaning, terms, tell)
+
+
+def _is_events(source: Source) -> bool:
+    if source.format is not None or source.ending == MESSAGES:
+        return True
+    return source.ending == ".parquet" and not is_tuple_file(source.path)
 
 
 def _table(

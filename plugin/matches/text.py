@@ -1,4 +1,5 @@
-"""Blocks of matches as text: SPARQL JSON, CSV, TSV, a plain table for people, events in N-Quads.
+"""Blocks of matches as text: SPARQL JSON, CSV, TSV, a plain table for people, events in N-Quads or as RDF
+messages.
 
 Where it stands: blocks → **pieces of text**, block by block, each distinct term once, so that they can be written while
 the query runs; a table needs all matches in one block, because widths depend on them.
@@ -20,9 +21,9 @@ from pyoxigraph import Literal as RdfLiteral
 
 from oxiseq.engine import kinds
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.events.quads import GENERATED_AT
+from oxiseq.engine.events.messages.announced import RDF_FORMATS, MessageFormat
+from oxiseq.engine.events.messages.writing import events_text, head
 from oxiseq.engine.events.time import to_text
-from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
@@ -30,7 +31,9 @@ from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.matches.match import Match
 from oxiseq.matches.shape import Block, Shape
 
-TextFormat: TypeAlias = Literal["table", "json", "csv", "tsv", "nquads"]
+TextFormat: TypeAlias = Literal["table", "json", "csv", "tsv", "nquads"] | MessageFormat
+EventText: TypeAlias = Literal["nquads"] | MessageFormat
+"""Those that hold graphs."""
 Blocks: TypeAlias = Iterable[Block]
 _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
 _ROWS: Final = 16_384
@@ -51,6 +54,8 @@ def text_of(shape: Shape, blocks: Blocks, format: TextFormat) -> Iterator[str]:
     """The matches as pieces of text."""
     if shape.form == "ASK":
         yield _boolean(blocks, format)
+    elif format == "nquads" or format in RDF_FORMATS:
+        yield from _events(blocks, format)
     else:
         yield from _WRITERS[format](shape, blocks)
 
@@ -221,7 +226,7 @@ def _visible(text: str) -> str:
 # --- events ---------------------------------------------------------------------------------------
 
 
-def _nquads(_: Shape, blocks: Blocks) -> Iterator[str]:
+def _events(blocks: Blocks, format: EventText) -> Iterator[str]:
     """Each match's graph as an event, readable again by `oxiseq run` and `convert`."""
     terms = TermDictionary()
     pieces = (
@@ -229,7 +234,8 @@ def _nquads(_: Shape, blocks: Blocks) -> Iterator[str]:
         for block in blocks
         for part in _parts([block.match(i) for i in range(len(block))])
     )
-    yield from quads_text(pieces, terms, time_predicate=GENERATED_AT)
+    yield head(format)
+    yield from events_text(pieces, terms, format=format)
 
 
 def _parts(matches: list[Match]) -> Iterator[list[Match]]:
@@ -241,5 +247,4 @@ _WRITERS: Final[dict[TextFormat, Callable[[Shape, Blocks], Iterator[str]]]] = {
     "json": _json,
     "csv": _csv,
     "tsv": _tsv,
-    "nquads": _nquads,
 }

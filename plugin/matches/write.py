@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TypeAlias, cast
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.messages.announced import RDF_FORMATS
 from oxiseq.engine.events.write import replacing
 from oxiseq.engine.extras import needed
 from oxiseq.matches.arrow import arrow_table
@@ -39,8 +40,11 @@ ENDINGS: Final[dict[str, ResultFormat]] = {
     ".pq": "parquet",
     ".nq": "nquads",
     ".nquads": "nquads",
+    ".nt": "messages-ntriples",
+    ".ttl": "messages-turtle",
+    ".ndjsonld": "messages-ndjsonld",
 }
-FORMATS: Final = tuple(dict.fromkeys(ENDINGS.values()))
+FORMATS: Final = tuple(dict.fromkeys([*ENDINGS.values(), *RDF_FORMATS]))
 BINARY: Final = frozenset(["arrow", "parquet"])
 """Formats that are not for a terminal."""
 _WHOLE: Final = BINARY | {"table"}
@@ -60,8 +64,9 @@ def check_format(shape: Shape, format: str) -> ResultFormat:
     """The format. Raises OxiseqError if the query's matches cannot be written so, or there is no such format."""
     if format not in FORMATS:
         raise OxiseqError(f"format={format!r} is not known; known: {', '.join(FORMATS)}")
-    if format == "nquads" and shape.form != "CONSTRUCT":
-        raise OxiseqError("nquads needs a CONSTRUCT query, other matches are no triples: use json, csv, tsv or arrow")
+    if (format == "nquads" or format in RDF_FORMATS) and shape.form != "CONSTRUCT":
+        others = "other matches are no triples: use json, csv, tsv or arrow"
+        raise OxiseqError(f"{format} needs a CONSTRUCT query, {others}")
     return format
 
 

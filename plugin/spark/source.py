@@ -6,10 +6,11 @@
 
 Both work with `spark.read` too. The one column, `events`, holds packed events, many in a row, for `oxiseq.spark.match`.
 
-Files: N-Quads, TriG, Jelly, plain or gzip, and coded event tables, by their endings; names that begin with "." or "_"
-and other endings are not seen. A file must appear whole (written elsewhere on the same disk, then renamed) and stay as
-it is. Offsets are the names of the files read so far, so each is read once whenever it appears, and a folder should
-hold some ten thousand at the most. `maxFilesPerTrigger` files, in order of their names, make a micro-batch.
+Files: N-Quads, TriG, NDJSON-LD, Jelly, plain or gzip, and coded event tables, by their endings; names that begin with
+"." or "_" and other endings are not seen. A file must appear whole (written elsewhere on the same disk, then renamed)
+and stay as it is. Offsets are the names of the files read so far, so each is read once whenever it appears, and a
+folder should hold some ten thousand at the most. `maxFilesPerTrigger` files, in order of their names, make a
+micro-batch.
 
 A server's stream: offsets are the stream's own durable ones. `startingOffset` is "earliest" (what is kept), "latest" or
 a number; `maxEventsPerTrigger` events make a micro-batch. What retention has deleted before it was read is an error.
@@ -42,8 +43,10 @@ from pyspark.sql.streaming.datasource import (
 from oxiseq.engine.folders import lake_log
 from oxiseq.grammar.errors import OxiseqError
 
-_ENDINGS: Final = (".nq", ".nquads", ".trig", ".jelly", ".arrow", ".feather", ".ipc", ".parquet", ".pq")
-"""Of event files (engine/events/open.py)."""
+_ENDINGS: Final = (
+    ".nq", ".nquads", ".trig", ".ndjsonld", ".jelly", ".arrow", ".feather", ".ipc", ".parquet", ".pq",
+)  # fmt: skip
+"""Of event files (engine/events/open.py); .nt and .ttl beside them may as well be no events."""
 _PAGE: Final = 10_000
 _PATIENCE: Final = 60.0
 """Seconds to wait for the server."""

@@ -217,7 +217,7 @@ def _outcome(work: Callable[[], _Result]) -> _Result | Problem:
 def as_problem(error: Exception) -> Problem:
     """Any failure of work as a fresh Problem, without a traceback."""
     if isinstance(error, Problem):
-        return Problem(error.status, error.title, error.detail, error.place, error.headers, error.more)
+        return Problem(error.status, error.title, error.detail, error.place, error.headers, error.more, error.shown)
     if isinstance(error, DeniedError):
         return denied(error)
     if isinstance(error, SyntaxError):

@@ -18,7 +18,7 @@ from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes.tokens import depth
 from oxiseq.sparql.loading import NOTHING, Loading, loadings, replaced
-from oxiseq.sparql.problems import Problem, syntax_problem
+from oxiseq.sparql.problems import Problem, sparql_problem
 from oxiseq.sparql.settings import SparqlSettings
 
 _APART = "send each LOAD as an update of its own, or write blanks around each < that stands for less-than"
@@ -45,7 +45,7 @@ def check_syntax(text: str, base: str, *, update: bool = False) -> None:
     lower = text.lower()
     calls = "service" in lower or (update and "load" in lower)
     if not calls and (failed := _failure(text, base, update=update)) is not None:
-        raise syntax_problem("malformed SPARQL", failed) from None
+        raise sparql_problem(text, failed, update=update) from None
 
 
 def check_update(text: str, settings: SparqlSettings, base: str) -> None:
@@ -97,7 +97,8 @@ def _refuse(
         return
     used = [word for word in words if re.search(word, text, re.IGNORECASE | re.ASCII)]
     if not used or not _could_be_complete(text, base, update=update):
-        raise syntax_problem("malformed SPARQL", _failure(text + _END, base, update=update) or failed) from None
+        failed = _failure(text + _END, base, update=update) or failed
+        raise sparql_problem(text, failed, update=update) from None
     if allowed:
         used = [word for word in used if word != "load"]
     if not used:

@@ -5,13 +5,14 @@ Quality values and wildcards are werkzeug's business; here are the names, all th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TypeVar
 
 from pyoxigraph import QueryResultsFormat, RdfFormat
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import dump_options_header, parse_accept_header, parse_options_header
 
+from oxiseq.engine.events.messages.announced import VERSION, is_label
 from oxiseq.sparql.problems import Problem
 
 _Format = TypeVar("_Format")
@@ -67,7 +68,7 @@ def wanted(accept: str | None, offers: Mapping[str, _Format]) -> _Format:
 def _best(accept: str | None, offers: Mapping[str, _Format]) -> _Format | None:
     if accept is None or not accept.strip():
         return next(iter(offers.values()))
-    items = [(_plain(item), quality) for item, quality in parse_accept_header(accept, MIMEAccept)]
+    items = [(_plain(item, offers), quality) for item, quality in parse_accept_header(accept, MIMEAccept)]
     best = MIMEAccept(items).best_match(offers)
     return offers[best] if best is not None else None
 
@@ -78,12 +79,20 @@ def wants_json_problem(accept: str | None) -> bool:
     return True if found is None else found
 
 
-def _plain(item: str) -> str:
-    """Without a charset, for everything is UTF-8; JSON-LD's profile is kept."""
+def _plain(item: str, offers: Container[str] = ()) -> str:
+    """Without a charset, for everything is UTF-8; JSON-LD's profile is kept, and the version of RDF Messages where they
+    are offered."""
     name, options = parse_options_header(item)
+    if is_label(options.get("version", "")) and (messages := with_messages(name)) in offers:
+        return messages
     if options.get("profile") == "http://www.w3.org/ns/json-ld#streaming":
         return dump_options_header(name, {"profile": options["profile"]})
     return name
+
+
+def with_messages(media_type: str) -> str:
+    """The media type of RDF Messages in a format."""
+    return dump_options_header(media_type, {"version": VERSION})
 
 
 def content_type(format_: QueryResultsFormat | RdfFormat) -> str:

@@ -60,6 +60,11 @@ class Request:
         given = self.header("content-type")
         return parse_options_header(given)[0].lower() if given else None
 
+    @property
+    def version(self) -> str:
+        """The version of RDF that the Content-Type tells; empty where it tells none."""
+        return parse_options_header(self.header("content-type") or "")[1].get("version", "")
+
     def parameters(self) -> Parameters:
         """The query string's names and values in order, repeats too. Raises Problem 400."""
         return form(self.query_string)

@@ -8,15 +8,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from oxiseq.grammar.over_sparql import refusal
 from oxiseq.rights import DeniedError
 
+MALFORMED: Final = "malformed SPARQL"
 TOKEN_NEEDED: Final = "a token is needed"
-_PLACE = re.compile(r"error at (\d+):(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class Place:
 class Problem(Exception):
     """A request that is not answered: status, short title, the store's message, its place in the text.
 
-    `more`: further members of the problem details.
+    `more`: further members of the problem details. `shown`: the detail for people, where there is more room.
     """
 
     def __init__(
         self, status: int, title: str, detail: str = "", place: Place | None = None,
-        headers: tuple[tuple[str, str], ...] = (), more: Mapping[str, object] | None = None,
+        headers: tuple[tuple[str, str], ...] = (), more: Mapping[str, object] | None = None, shown: str = "",
     ) -> None:  # fmt: skip
         super().__init__(status, title, detail)
         self.status = status
@@ -44,6 +44,7 @@ class Problem(Exception):
         self.place = place
         self.headers = headers
         self.more = dict(more or {})
+        self.shown = shown or detail
 
     def as_json(self) -> bytes:
         """`application/problem+json` (RFC 9457)."""
@@ -57,7 +58,7 @@ class Problem(Exception):
 
     def as_text(self) -> bytes:
         """For people: `title: detail`."""
-        text = f"{self.title}: {self.detail}\n" if self.detail else f"{self.title}\n"
+        text = f"{self.title}: {self.shown}\n" if self.shown else f"{self.title}\n"
         return text.encode(errors="backslashreplace")
 
 
@@ -78,13 +79,20 @@ def denied(error: DeniedError) -> Problem:
 
 
 def syntax_problem(title: str, error: SyntaxError) -> Problem:
-    """pyoxigraph's syntax error; SPARQL's has its place in the message only."""
-    place = None
-    if error.lineno is not None:
-        place = Place(error.lineno, error.offset or 1)
-    elif found := _PLACE.search(str(error)):
-        place = Place(int(found[1]), int(found[2]))
+    """pyoxigraph's error of RDF."""
+    place = None if error.lineno is None else Place(error.lineno, error.offset or 1)
     return Problem(400, title, str(error.msg or error), place)
+
+
+def sparql_problem(text: str, error: SyntaxError, *, update: bool) -> Problem:
+    """The store's refusal of a SPARQL text, told as that of a query of our own languages."""
+    told = refusal(text, error, "update" if update else "query")
+    detail = told.message
+    for name, words in (("expected", told.expected), ("hint", told.hint)):
+        detail += f"; {name}: {words}" if words else ""
+    value = told.to_json()
+    more = {name: value[name] for name in ("code", "message", "expected", "hint", "start", "end")}
+    return Problem(400, MALFORMED, detail, Place(told.line, told.column), more=more, shown=str(told))
 
 
 def store_problem(error: Exception) -> Problem:

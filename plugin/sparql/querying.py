@@ -17,7 +17,7 @@ from oxiseq.sparql.media import GRAPHS, RESULTS, content_type, wanted
 from oxiseq.sparql.messages import Request, Response
 from oxiseq.sparql.operations import Operation, query_of, update_of
 from oxiseq.sparql.plainness import is_plain
-from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.problems import Problem, sparql_problem
 from oxiseq.sparql.processes import Processes
 from oxiseq.sparql.services import EMPTY, Services, asked, blocks, inner_text, with_values
 from oxiseq.sparql.settings import SparqlSettings
@@ -46,7 +46,7 @@ class Querying:
         elif streams or not is_plain(operation.text):
             lane = self.evaluations.unended
 
-        def work(sink: Sink) -> None:
+        def answer(sink: Sink) -> None:
             text = self._checked_query(operation.text, request.url, sink.check)
             given = operation.default_graphs or operation.named_graphs
             union = operation.union or (self.settings.union_default_graph and not given)
@@ -55,6 +55,12 @@ class Querying:
                 write_results(self._results(checked, request.url), accept, sink)
             else:
                 processes.answer(checked, request.url, accept, sink)
+
+        def work(sink: Sink) -> None:
+            try:
+                answer(sink)
+            except SyntaxError as error:
+                raise sparql_problem(operation.text, error, update=False) from None
 
         return self.evaluations.answer(work, request.gone, lane)
 
@@ -83,10 +89,13 @@ class Querying:
         self._asks_streams(text, request)
 
         def work() -> None:
-            checked = self._checked_update(text, request.url)
-            if self.settings.allow_load:
-                checked = loaded(checked, request.url, self.settings.limits)
-            self.store.update(checked, base_iri=request.url)
+            try:
+                checked = self._checked_update(text, request.url)
+                if self.settings.allow_load:
+                    checked = loaded(checked, request.url, self.settings.limits)
+                self.store.update(checked, base_iri=request.url)
+            except SyntaxError as error:
+                raise sparql_problem(text, error, update=True) from None
 
         self.evaluations.call(work)
         return Response(204)

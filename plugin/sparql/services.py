@@ -128,11 +128,37 @@ def inner_text(text: str, block: Block) -> str:
     return "".join(made)
 
 
-def with_values(text: str, found: Sequence[Block], tables: Sequence[str]) -> str:
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A block's solutions as SPARQL writes them. names: with `?`; rows: `(term term)`, UNDEF for an unbound one."""
+
+    names: tuple[str, ...]
+    rows: list[str]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the rows, about."""
+        return sum(map(len, self.rows))
+
+    def parts(self, most: int) -> Iterator[Table]:
+        """The table cut into ones of at most `most` bytes; a row that is longer is one by itself."""
+        first = size = 0
+        for place, row in enumerate(self.rows):
+            if size and size + len(row) > most:
+                yield Table(self.names, self.rows[first:place])
+                first, size = place, 0
+            size += len(row)
+        yield Table(self.names, self.rows[first:])
+
+    def __str__(self) -> str:
+        return f"VALUES({' '.join(self.names)}){{{' '.join(self.rows)}}}"
+
+
+def with_values(text: str, found: Sequence[Block], tables: Sequence[Table | str]) -> str:
     """The text with a VALUES table, of one line, in place of each block; what follows in other lines stays there."""
     parts: list[str] = []
     done = 0
-    for block, table in zip(found, tables, strict=True):
+    for block, table in zip(found, map(str, tables), strict=True):
         replaced = text[block.start : block.end]
         lines, _, last = replaced.rpartition("\n")
         width = len(last) - (0 if lines else len(table))
@@ -143,8 +169,8 @@ def with_values(text: str, found: Sequence[Block], tables: Sequence[str]) -> str
 
 def asked(
     text: str, found: Sequence[Block], services: Services, base: str, check: Callable[[], None]
-) -> Iterator[str]:
-    """Each block's solutions as a VALUES table. The blocks of one source are asked together."""
+) -> Iterator[Table]:
+    """Each block's solutions. The blocks of one source are asked together."""
     answers: dict[Block, QuerySolutions] = {}
     for iri in dict.fromkeys(block.iri for block in found):
         own = [block for block in found if block.iri == iri]
@@ -172,14 +198,13 @@ class _Buffer:
         """Files have it."""
 
 
-def _table(solutions: QuerySolutions, check: Callable[[], None]) -> str:
-    names = [str(variable) for variable in solutions.variables]
+def _table(solutions: QuerySolutions, check: Callable[[], None]) -> Table:
+    names = tuple(str(variable) for variable in solutions.variables)
     buffer = _Buffer(check, io.BytesIO())
     solutions.serialize(cast("IO[bytes]", buffer), format=QueryResultsFormat.TSV)
     lines = buffer.data.getvalue().decode().split("\n")[1:-1]
     check()
-    rows = " ".join(_row(line) for line in lines) if names else "() " * len(lines)
-    return f"VALUES({' '.join(names)}){{{rows}}}"
+    return Table(names, [_row(line) for line in lines] if names else ["()"] * len(lines))
 
 
 def _row(line: str) -> str:

@@ -1,26 +1,38 @@
 """In front of another SPARQL endpoint: requests pass on, answers pass back as they come.
 
     Request ─▶ Upstream.answer ─▶ the endpoint one already has ─▶ Response (streamed)
+                 │ SERVICE <stream> {...}
+                 └─▶ answered here ─▶ VALUES in its place: one request, or several (in_parts.py)
 
 `RemoteKb` is the engine's KB protocol over the same endpoint.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from time import monotonic
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import httpx
 
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.kb import Solution, Versioned
-from oxiseq.sparql.answers import read_answer
+from oxiseq.sparql.answers import check_answer, read_answer
 from oxiseq.sparql.endpoint import QUERY, STORE, UPDATE, answered, demand_right, is_writing
-from oxiseq.sparql.messages import Request, Response
-from oxiseq.sparql.problems import Interrupted, Problem
+from oxiseq.sparql.evaluation import Evaluations, Sink
+from oxiseq.sparql.guards import check_query, check_size, check_syntax
+from oxiseq.sparql.in_parts import LATE, UNREACHED, answer_in_parts
+from oxiseq.sparql.media import RESULTS, wanted
+from oxiseq.sparql.messages import Parameters, Request, Response, form
+from oxiseq.sparql.operations import FORM, query_of, update_of
+from oxiseq.sparql.problems import Interrupted, Problem, sparql_problem
+from oxiseq.sparql.services import EMPTY, Block, Services, Table, asked, blocks, inner_text, with_values
 from oxiseq.sparql.settings import SparqlSettings
+from oxiseq.sparql.splitting import obstacle
 
 _HOP_BY_HOP: Final = frozenset(
     ["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
@@ -29,6 +41,14 @@ _HOP_BY_HOP: Final = frozenset(
 # ours are for us: the body was unpacked, tokens and cookies are not to be shown to another server
 _OURS: Final = frozenset(["host", "content-length", "content-encoding", "authorization", "cookie"])
 _CONNECT_SECONDS: Final = 10.0
+_CALLED: Final = re.compile(rb"service|%", re.IGNORECASE)
+"""What a request has that may name a stream in SERVICE: the word, or letters that are percent-encoded."""
+_MOST: Final = 256 << 20
+"""Bytes of an answer that is kept."""
+PART: Final = 1 << 20
+"""Characters of a request when a query is asked in parts."""
+WHOLE: Final = 16 << 20
+"""Characters that SERVICE blocks may put into a text that is sent as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +74,30 @@ def addresses(url: str) -> Addresses:
 
 
 class Upstream:
-    """Answers SPARQL requests by asking another endpoint. It may be called from many threads."""
+    """Answers SPARQL requests by asking another endpoint. It may be called from many threads.
+
+    `token`: sent there as `Authorization: Bearer`; a name and a password may stand in the URL. `part`, `whole`: see
+    `PART` and `WHOLE`.
+    """
 
     def __init__(
-        self, url: str, settings: SparqlSettings | None = None, transport: httpx.BaseTransport | None = None
-    ) -> None:
+        self, url: str, settings: SparqlSettings | None = None, transport: httpx.BaseTransport | None = None, *,
+        token: str | None = None, part: int = PART, whole: int = WHOLE,
+    ) -> None:  # fmt: skip
         self.settings = settings if settings is not None else SparqlSettings()
         self.addresses = addresses(url)
+        self.evaluations = Evaluations(self.settings.limits)
         timeout = httpx.Timeout(self.settings.limits.seconds, connect=_CONNECT_SECONDS)
-        self._client = httpx.Client(timeout=timeout, transport=transport, trust_env=False)
+        headers = {"accept-encoding": "identity"}  # where the client takes no packed answer either
+        if token is not None:
+            headers["authorization"] = f"Bearer {token}"
+        self._client = httpx.Client(timeout=timeout, transport=transport, trust_env=False, headers=headers)
+        self._services: Services | None = None
+        self._part, self._whole = part, whole
+
+    def offer(self, services: Services) -> None:
+        """Let queries and updates name these sources in SERVICE."""
+        self._services = services
 
     def close(self) -> None:
         """Close its connections."""
@@ -70,7 +105,7 @@ class Upstream:
 
     def answer(self, request: Request) -> Response:
         """The other endpoint's response; 502 when it cannot be reached, 504 when it takes too long."""
-        return answered(request, self._passed)
+        return answered(request, self._respond)
 
     def ready(self) -> bool:
         """Whether the other endpoint answers."""
@@ -80,24 +115,109 @@ class Upstream:
             return False
         return asked.is_success
 
-    def _passed(self, request: Request) -> Response:
+    def _respond(self, request: Request) -> Response:
         demand_right(request)
         if self.settings.read_only and is_writing(request):
             raise Problem(403, "the server is read-only")
+        called = self._called(request)
+        return self._passed(request) if called is None else self._joined(request, called)
+
+    def _passed(self, request: Request) -> Response:
+        response = self._sent(request)
+        headers = tuple((name.lower(), value) for name, value in response.headers.multi_items())
+        dropped = _hop_by_hop(headers)
+        kept = tuple((name, value) for name, value in headers if name not in dropped)
+        return Response(response.status_code, kept, _Passed(response))
+
+    def _sent(self, request: Request) -> httpx.Response:
+        """The response, its body not read yet. Raises Problem."""
         sent = self._client.build_request(
             request.method, self._address(request), content=request.body or None,
             headers=[(n, v) for n, v in request.headers if n not in _OURS and n not in _hop_by_hop(request.headers)],
         )  # fmt: skip
         try:
-            response = self._client.send(sent, stream=True)
+            return self._client.send(sent, stream=True)
         except httpx.TimeoutException as error:
-            raise Problem(504, "the endpoint behind takes too long", str(error)) from None
+            raise Problem(504, LATE, str(error)) from None
         except httpx.HTTPError as error:
-            raise Problem(502, "the endpoint behind cannot be reached", str(error)) from None
-        headers = tuple((name.lower(), value) for name, value in response.headers.multi_items())
-        dropped = _hop_by_hop(headers)
-        kept = tuple((name, value) for name, value in headers if name not in dropped)
-        return Response(response.status_code, kept, _Passed(response))
+            raise Problem(502, UNREACHED, str(error)) from None
+
+    # --- SERVICE <stream> -------------------------------------------------------------------------------
+
+    def _called(self, request: Request) -> _Called | None:
+        """The blocks of a query or an update that are answered here; None where there are none, or it is malformed: the
+        other endpoint says so. Raises DeniedError."""
+        path = request.path.rstrip("/")
+        if self._services is None or path not in (QUERY, UPDATE):
+            return None
+        if not _CALLED.search(request.body) and not _CALLED.search(request.query_string.encode()):
+            return None
+        try:
+            text = (query_of if path == QUERY else update_of)(request).text
+        except Problem:
+            return None
+        if len(text) > self.settings.limits.query:  # it is data
+            return None
+        found = blocks(text, self._services, request.url)
+        request.rights.demand_reading((block.iri for block in found), kb=False)
+        return _Called(text, found, path == UPDATE) if found else None
+
+    def _joined(self, request: Request, called: _Called) -> Response:
+        """The answer to a text whose blocks are answered here. Raises Problem."""
+        check_size(called.text, self.settings)
+        for block in called.blocks:
+            check_query(inner_text(called.text, block), self.settings, request.url)
+        tables = self._tables(request, called)
+        size = len(called.text) + sum(table.size for table in tables)
+        if size > self._part and not called.updates:
+            blocking = obstacle(called.text, called.blocks)
+            if blocking is None:
+                return self._in_parts(request, called, tables)
+            if size > self._whole:
+                raise Problem(403, "too many results", f"the SERVICE blocks have solutions of {size:,} characters, one "
+                              f"request has at most {self._whole:,}, and the query is not asked in parts: "
+                              f"{blocking.reason}. Filter or aggregate in the block", blocking.place)  # fmt: skip
+        elif size > self.settings.limits.body:
+            raise Problem(403, "too many results", f"the SERVICE blocks have solutions of {size:,} characters, and an "
+                          f"update has at most {self.settings.limits.body:,}: filter in the block")  # fmt: skip
+        response = self._passed(called.request(request, tables))
+        if response.status == 400:  # columns have moved: tell them as they were
+            try:
+                skeleton = with_values(called.text, called.blocks, [EMPTY] * len(called.blocks))
+                check_syntax(skeleton, request.url, update=called.updates)
+            except Problem:
+                response.content()
+                raise
+        return response
+
+    def _tables(self, request: Request, called: _Called) -> list[Table]:
+        """The blocks' solutions, within the limits of an answer. Raises Problem."""
+        services, found = self._services, list[Table]()
+        assert services is not None
+
+        def work(sink: Sink) -> None:
+            try:
+                found.extend(asked(called.text, called.blocks, services, request.url, sink.check))
+            except SyntaxError as error:
+                raise sparql_problem(called.text, error, update=called.updates) from None
+
+        self.evaluations.answer(work, request.gone, self.evaluations.unended)
+        return found
+
+    def _in_parts(self, request: Request, called: _Called, tables: Sequence[Table]) -> Response:
+        """One answer of many: each combination of the tables' parts is asked for itself."""
+        format_ = wanted(request.header("accept"), RESULTS)
+        share = max(1, (self._part - len(called.text)) // len(tables))
+        json_ = (("accept", "application/sparql-results+json"),)
+
+        def ask(text: str) -> httpx.Response:
+            return self._sent(called.sent(request, text, json_))
+
+        def work(sink: Sink) -> None:
+            texts = (with_values(called.text, called.blocks, cut) for cut in product(*(t.parts(share) for t in tables)))
+            answer_in_parts(texts, ask, format_, sink)
+
+        return self.evaluations.answer(work, request.gone, self.evaluations.ready)
 
     def _address(self, request: Request) -> str:
         path = request.path.rstrip("/")
@@ -111,6 +231,28 @@ class Upstream:
         if base is None:
             raise Problem(501, "not supported", "the endpoint behind takes queries only")
         return f"{base}?{request.query_string}" if request.query_string else base
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """A query, or an update, with SERVICE blocks that are answered here."""
+
+    text: str
+    blocks: list[Block]
+    updates: bool
+
+    def request(self, given: Request, tables: Sequence[Table]) -> Request:
+        """What is sent instead: the blocks' solutions in their places."""
+        kept = tuple((n, v) for n, v in given.headers if n.lower() != "content-type")
+        return self.sent(given, with_values(self.text, self.blocks, tables), kept)
+
+    def sent(self, given: Request, text: str, headers: Parameters) -> Request:
+        """A request with another text: by POST, for it may be long; all else that was asked for stays."""
+        in_body = form(given.body) if given.media_type == FORM else ()
+        others = [(n, v) for n, v in (*given.parameters(), *in_body) if n not in ("query", "update")]
+        kind = "application/sparql-update" if self.updates else "application/sparql-query"
+        return replace(given, method="POST", query_string=urlencode(others), body=text.encode(),
+                       headers=(*headers, ("content-type", kind)))  # fmt: skip
 
 
 def _hop_by_hop(headers: tuple[tuple[str, str], ...]) -> frozenset[str]:
@@ -159,15 +301,16 @@ class RemoteKb(Versioned):
         return read_answer(query_text, self.body(query_text))
 
     def body(self, query_text: str) -> bytes:
-        """The same in JSON, well-formed to its end. Raises UpstreamError."""
+        """The same in JSON, or whether an ASK is true, well-formed to its end. Raises UpstreamError."""
         asked = Request(
             "POST", QUERY, body=query_text.encode(),
-            headers=(("content-type", "application/sparql-query"), ("accept", "application/sparql-results+json"),
-                     ("accept-encoding", "identity")),
+            headers=(("content-type", "application/sparql-query"), ("accept", "application/sparql-results+json")),
         )  # fmt: skip
+        seconds = self._upstream.settings.limits.seconds
+        deadline = None if seconds is None else monotonic() + seconds
         response = self._upstream.answer(asked)
         try:
-            content = response.content()
+            content = _whole(response, deadline)
         except Interrupted as error:
             raise UpstreamError(f"the knowledge base fails: {error}") from error
         if response.status != 200:
@@ -175,10 +318,28 @@ class RemoteKb(Versioned):
             status = response.status if response.status == 504 else 502
             raise UpstreamError(f"the knowledge base refuses a query: {said}", status)
         try:
-            for _ in read_answer(query_text, content):
-                pass
+            check_answer(query_text, content)
         except KbError as error:
             raise UpstreamError(str(error)) from error
         except (SyntaxError, ValueError, OSError) as error:
             raise UpstreamError(f"the knowledge base fails: {error}") from error
         return content
+
+
+def _whole(response: Response, deadline: float | None) -> bytes:
+    """A body of bounded size, by a moment of the monotonic clock. Raises UpstreamError, Interrupted."""
+    if isinstance(response.body, bytes):
+        return response.body
+    parts: list[bytes] = []
+    size = 0
+    try:
+        for part in response.body:
+            parts.append(part)
+            size += len(part)
+            if size > _MOST:
+                raise UpstreamError(f"the knowledge base's answer has more than {_MOST >> 20} MB, which is the most")
+            if deadline is not None and monotonic() > deadline:
+                raise UpstreamError("the knowledge base takes too long to answer", 504)
+    finally:
+        response.body.close()
+    return b"".join(parts)

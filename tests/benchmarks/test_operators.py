@@ -53,5 +53,5 @@ def test_what_is_not_as_asked_is_said() -> None:
         "BIND, 10,000 triples: 80 us a push of one event",
         "UNION: 4.5 times more per event at the largest window",
         "MATCH, 100 triples: 50,000 events/s",
-        "CONSUME, 100 triples: 4.0 times the cost without",
+        "SEQ, CONSUME, 100 triples: 4.0 times the cost without",
     ]

@@ -112,5 +112,8 @@ def test_the_server_is_told_durations_and_waits_for_ever_or_without_limit_where_
 def test_a_setting_is_declared_once() -> None:
     names = {each.name for each in fields(ServeSettings)}
     assert {param.name for param in serve_command.params} - {"config", "print_config"} == names
-    without_default = {"location", "upstream", "read_token", "write_token", "tokens", "tls_cert", "tls_key", "max_rows"}
+    without_default = {
+        "location", "upstream", "upstream_token", "read_token", "write_token", "tokens", "tls_cert", "tls_key",
+        "max_rows",
+    }  # fmt: skip
     assert set(settings()) | without_default == names

@@ -186,3 +186,31 @@ def test_sparql_over_the_store_is_explained(folder: Path) -> None:
     assert "rows: 1" in text
     wrong = oxiseq("explain", write(folder, "wrong.rq", "SELECT ?n { ?x }"))
     assert (wrong.exit_code, "wrong.rq: " in wrong.stderr) == (1, True)
+
+
+JOINED = """PREFIX : <http://e/>
+SELECT ?c ?s {
+  SERVICE :trades { GRAPH ?e { ?t :of ?c } }
+  ?c :sector ?s
+}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("q.rq", JOINED, ["  VALUES (...) { ... }", "answered here: <http://e/trades>", "in parts where it is long"]),
+        ("q.rq", JOINED + " ORDER BY ?s", ["in one request, of at most 16 MB: ORDER BY is of all solutions together"]),
+        ("q.rq", "SELECT ?s { ?s <http://e/p> ?o }", ["when it is registered", "<http://e/p>"]),
+        ("q.spaseq", RICH, ["when it is registered", "<http://example.org/kb>"]),
+        ("q.spaseq", "SELECT * FROM STREAM S <u:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?a <u:b> ?c } }",
+         ["sent to the endpoint: nothing"]),
+    ],
+)  # fmt: skip
+def test_what_is_sent_to_an_endpoint(folder: Path, name: str, text: str, expected: list[str]) -> None:
+    file = write(folder, name, text)
+    told = oxiseq("explain", file, "--upstream")
+    assert told.exit_code == 0, told.output
+    assert all(each in told.output for each in expected), told.output
+    values = json.loads(oxiseq("explain", file, "--upstream", "--json").output)
+    assert all(line.strip() in told.output for each in values["texts"] for line in each.splitlines())
+    assert oxiseq("explain", file, "--upstream", "--dot").exit_code == 2

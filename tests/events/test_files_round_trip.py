@@ -151,7 +151,7 @@ def test_a_failed_conversion_leaves_no_file(tmp_path: Path) -> None:
         ("events.txt", "unknown ending .txt; known: .nq"),
         ("events", "unknown ending (none)"),
         ("events.arrow.gz", "unknown ending .arrow.gz"),
-        ("events.ttl", "no named graphs"),
+        ("events.rdf", "no named graphs"),
     ],
 )
 def test_files_that_cannot_be_opened(tmp_path: Path, name: str, reason: str) -> None:

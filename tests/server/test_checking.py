@@ -41,7 +41,7 @@ def test_a_sequence_query_is_checked_as_on_the_command_line(address: str) -> Non
     ("media_type", "text", "place"),
     [
         (SPARQL, "SELECT * { ?s ?p ?o }", None),
-        (SPARQL, "SELECT *\n{ ?s ?p }", (2, 10)),
+        (SPARQL, "SELECT *\n{ ?s ?p }", (2, 9)),
         (SPARQL, "SELECT * { SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }", None),
         (UPDATE, "INSERT DATA { <urn:a> <urn:b> 1 }", None),
         (UPDATE, "INSERT DATA { <urn:a> <urn:b> }", (1, 31)),

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, QueryResultsFormat, Variable, parse_query_results
 from pyoxigraph import Store as RdfStore
+from trades import EX, OWNERS, PREFIXES, QUOTES, TRADES, path, table, trade
 
 from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
@@ -21,25 +22,7 @@ from oxiseq.live.api import LiveRoutes
 from oxiseq.sparql import Limits, Request, Response, SparqlEndpoint, SparqlSettings
 from oxiseq.sparql.services import blocks, inner_text, with_values
 
-EX = "http://example.org/"
-TRADES, QUOTES = f"{EX}trades", f"{EX}quotes"
-PREFIXES = f"PREFIX : <{EX}> PREFIX prov: <http://www.w3.org/ns/prov#> "
 PRICES = f"{PREFIXES} SELECT ?p {{ SERVICE :trades {{ GRAPH ?e {{ ?t :price ?p }} }} }}"
-OWNERS = f"""
-INSERT DATA {{
-  <{EX}acme> <{EX}sector> <{EX}steel> . <{EX}bolt> <{EX}sector> <{EX}tools> . <{EX}idle> <{EX}sector> <{EX}tools> .
-  GRAPH <{EX}board> {{ <{EX}acme> <{EX}chair> "Ann" }}
-}}"""
-
-
-def trade(number: int, company: str, price: int, more: str = "") -> str:
-    graph = f"<{EX}t{number}>"
-    integer = f'"{price}"^^<http://www.w3.org/2001/XMLSchema#integer>'
-    time = f'"2024-05-01T10:00:{number:02}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
-    return (
-        f"{graph} <http://www.w3.org/ns/prov#generatedAtTime> {time} .\n"
-        f"_:t <{EX}of> <{EX}{company}> {graph} .\n_:t <{EX}price> {integer} {graph} .\n{more}"
-    )
 
 
 class Server:
@@ -61,10 +44,6 @@ class Server:
         assert answer.status == 200, answer.content()
 
 
-def path(stream: str) -> str:
-    return f"/streams/{quote(stream, safe='')}"
-
-
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     made = Server(tmp_path)
@@ -80,12 +59,6 @@ def traded(server: Server) -> Server:
     server.push(trade(1, "acme", 10) + trade(2, "bolt", 7))
     server.push(trade(3, "acme", 30))
     return server
-
-
-def table(response: Response) -> list[dict[str, str]]:
-    assert response.status == 200, response.content()
-    found = json.loads(response.content())["results"]["bindings"]
-    return [{name: value["value"] for name, value in row.items()} for row in found]
 
 
 def details(response: Response) -> dict[str, Any]:

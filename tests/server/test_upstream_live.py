@@ -117,6 +117,9 @@ def test_queries_ask_once_and_again_on_request(behind: str, tmp_path: Path) -> N
             ("ann", "Ann", "10"), ("bob", "", "20"), ("ann", "Ann", "30"), ("ann", "Anna", "40"), ("bob", "Bob", "50"),
         ]  # fmt: skip
         assert told(ask(address, "POST", "/kb/refresh"))["changes"] == 1  # nothing new
+        for name in ("named", "maybe"):
+            sends = told(ask(address, "GET", f"/queries/{name}/explanation"))["sends"]
+            assert [text for text in sends if f"<{EX}people>" in text and f"<{EX}name>" in text] == sends != []
         once = ask(address, "POST", "/query", [SPASEQ, ("Accept", "text/csv")], NAMED.encode())
         assert once.body.count(b"Anna") == 3  # asked of the endpoint, as it is now
 
@@ -202,6 +205,26 @@ def test_an_answer_that_is_none_is_a_failure(body: bytes) -> None:
     with pytest.raises(UpstreamError) as error:
         RemoteKb(upstream).body("SELECT * {}")
     assert error.value.status == 502
+    upstream.close()
+
+
+@pytest.mark.parametrize(("most", "seconds", "status"), [(100, 5.0, 502), (1 << 20, 0.2, 504)])
+def test_an_answer_without_end_is_left(
+    most: int, seconds: float, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr("oxiseq.sparql.upstream._MOST", most)
+
+    class Drops(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            while True:
+                yield b" "
+                time.sleep(0.001)
+
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=Drops()))
+    upstream = Upstream("http://e", SparqlSettings(limits=Limits(seconds=seconds)), transport)
+    with pytest.raises(UpstreamError) as error:
+        RemoteKb(upstream).body("SELECT * {}")
+    assert error.value.status == status
     upstream.close()
 
 

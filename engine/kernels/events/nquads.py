@@ -93,7 +93,7 @@ _BACKSLASHES: Final = every(ord("\\"))
 
 
 @inner
-def _after_blanks(at: int) -> int:
+def after_blanks(at: int) -> int:
     c = byte(at)
     while c == _SPACE or c == _TAB:
         at += 1
@@ -177,9 +177,9 @@ def _after_triple_term(at: int, end: int) -> int:
 
 
 @inner
-def _ends_line(at: int, end: int) -> bool:
+def ends_line(at: int, end: int) -> bool:
     """Whether nothing but blanks, and a carriage return, stands before the line break."""
-    at = _after_blanks(at)
+    at = after_blanks(at)
     return at == end or (byte(at) == _RETURN and at + 1 == end)
 
 
@@ -225,33 +225,33 @@ def _read_line(S: int, D: int, at: int, end: int) -> int:
     trusted = get(S, TRUSTED)
     if get(S, ANSWER) == REFUSED and not trusted:
         return WHOLE_LINE
-    s0 = _after_blanks(at)
+    s0 = after_blanks(at)
     c = byte(s0)
     if c == _HASH:
         return OK if find_byte(s0, end, _RETURNS) >= end - 1 else WHOLE_LINE
     if c != _LESS and c != _UNDERSCORE:
-        return OK if _ends_line(s0, end) else WHOLE_LINE
+        return OK if ends_line(s0, end) else WHOLE_LINE
     s1 = after_token(s0, end, trusted)
     if s1 == 0:
         return WHOLE_LINE
-    p0 = _after_blanks(s1)
+    p0 = after_blanks(s1)
     if p0 == s1 or byte(p0) != _LESS:
         return WHOLE_LINE
     p1 = after_token(p0, end, trusted)
     if p1 == 0:
         return WHOLE_LINE
-    o0 = _after_blanks(p1)
+    o0 = after_blanks(p1)
     o1 = after_token(o0, end, trusted)
     if o0 == p1 or o1 == 0:
         return WHOLE_LINE
-    g0 = _after_blanks(o1)
+    g0 = after_blanks(o1)
     g1 = g0
     if byte(g0) == _LESS or byte(g0) == _UNDERSCORE:
         g1 = after_token(g0, end, trusted)
         if g0 == o1 or g1 == 0:
             return WHOLE_LINE
-    dot = _after_blanks(g1)
-    if byte(dot) != _DOT or not _ends_line(dot + 1, end):
+    dot = after_blanks(g1)
+    if byte(dot) != _DOT or not ends_line(dot + 1, end):
         return WHOLE_LINE
     if g1 == g0:
         status = _default_triple(S, D, s0, s1, p0, p1, o0, o1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from oxiseq.engine.flow.explain import Step, steps
-from oxiseq.engine.standing import Upheld
+from oxiseq.engine.standing import ELSEWHERE, Upheld
 from oxiseq.languages.explanation import Explanation, operator_lines
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
@@ -19,7 +19,7 @@ _UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less"))
 @dataclass(frozen=True, slots=True)
 class StandingExplanation(Explanation):
     """All of it. evaluation: how it is answered, and why; rows: of its answer; kept: rows that its operators keep for
-    it alone; shared: quads that they read in memory, with other queries."""
+    it alone; shared: quads that they read in memory, with other queries; asks: what is asked of a store, if it is."""
 
     form: str
     columns: tuple[str, ...]
@@ -29,6 +29,7 @@ class StandingExplanation(Explanation):
     rows: int
     kept: int
     shared: int
+    asks: str = ""
 
     def __str__(self) -> str:
         return "\n".join(_lines(self)) + "\n"
@@ -63,27 +64,33 @@ class StandingExplanation(Explanation):
             name = f"o{step.number}"
             yield from (Arrow(each, name) for each in before)
             ahead.append([name])
-        yield from (Arrow(name, "answer") for name in ahead[-1])
+        yield from (Arrow(name, "answer") for name in (ahead[-1] if ahead else ["store"]))
 
 
 def explain_standing(upheld: Upheld) -> StandingExplanation:
     """The explanation of a query at work."""
     plan = upheld.plan
-    operators = steps(plan.flow, plan.names, dict(plan.query.prefixes))
+    operators = () if upheld.elsewhere else steps(plan.flow, plan.names, dict(plan.query.prefixes))
     evaluation = _FOLLOWED
-    if upheld.state == "asked":
+    if upheld.elsewhere and upheld.state != "failed":
+        evaluation = upheld.reason or ELSEWHERE
+    elif upheld.state == "asked":
         evaluation = f"asked of the store, again when a quad of one of its patterns has changed: {upheld.reason}"
     elif upheld.state == "failed":
         evaluation = f"failed: {upheld.reason}"
     run = upheld.run
     kept, shared = (0, 0) if run is None else (run.records, sum(leaf.records for leaf in run.leaves))
     return StandingExplanation(
-        plan.query.form, plan.columns, upheld.state, evaluation, operators, upheld.answer.size, kept, shared
-    )
+        plan.query.form, plan.columns, upheld.state, evaluation, operators, upheld.answer.size, kept, shared,
+        "" if upheld.state == "followed" else plan.asks,
+    )  # fmt: skip
 
 
 def _lines(e: StandingExplanation) -> Iterator[str]:
     yield f"{e.form} {', '.join(f'?{c}' for c in e.columns)}".rstrip()
     yield f"evaluation: {e.evaluation}"
     yield f"rows: {e.rows:,}; kept for it: {e.kept:,} rows; read with others: {e.shared:,} quads"
-    yield from ["", "operators", *operator_lines(e.operators)]
+    if e.asks:
+        yield from ["", "asked", *(f"  {line}" for line in e.asks.strip().splitlines())]
+    if e.operators:
+        yield from ["", "operators", *operator_lines(e.operators)]

@@ -15,7 +15,7 @@ from oxiseq.api.standing.change import Form, Snapshot, StoreChange, Weighed
 from oxiseq.api.standing.explain import explain_standing
 from oxiseq.api.standing.graphs import Constructed, Solution
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.standing import Told, Upheld
+from oxiseq.engine.standing import ELSEWHERE, Told, Upheld
 from oxiseq.grammar.arguments import internal, public
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.over_store import check_over_store
@@ -245,6 +245,19 @@ class StandingQuery:
         self._standings.remove(self)
 
     # --- the standings' side --------------------------------------------------------------------------
+
+    @property
+    @internal
+    def asks(self) -> str:
+        """What the store is asked where it is not followed."""
+        return self._upheld.plan.asks
+
+    @internal
+    def asked_in_vain(self, error: str) -> None:
+        """A store elsewhere could not be asked again (empty: it could), and the answer stays."""
+        if self.state != "asked":
+            return
+        self._upheld.reason = f"{ELSEWHERE}; the last time that failed: {error}" if error else ELSEWHERE
 
     @property
     @internal

@@ -41,14 +41,19 @@ KEEP: Final = 10_000
 
 
 class Standings:
-    """store: the store of now; store_lock: held while it changes."""
+    """store: the store of now, None where it is elsewhere; store_lock: held while it changes; asker: how one elsewhere
+    is asked."""
 
     def __init__(
-        self, store: Callable[[], RdfStore], store_lock: threading.RLock, listeners: Listeners
-    ) -> None:
-        self._store, self._store_lock, self._listeners = store, store_lock, listeners
+        self, store: Callable[[], RdfStore] | None, store_lock: threading.RLock, listeners: Listeners,
+        asker: Asker | None = None,
+    ) -> None:  # fmt: skip
+        self._store_lock, self._listeners = store_lock, listeners
         self._engine = Standing(store)
-        self._questions = Questions(in_process(store))
+        self._elsewhere = store is None
+        self._asker = in_process(store) if store is not None else asker
+        assert self._asker is not None
+        self._questions = Questions(self._asker)
         self._queries: dict[str, StandingQuery | None] = {}
         """None: its first answer is not there yet."""
         self._of: dict[object, StandingQuery] = {}
@@ -76,8 +81,8 @@ class Standings:
 
     def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
         """Have the store asked in another way than in this process, which `way` is given; None: in this process."""
-        here = in_process(self._store)
-        self._questions.asker = here if way is None else way(here)
+        assert self._asker is not None
+        self._questions.asker = self._asker if way is None else way(self._asker)
 
     def register(
         self, text: str, name: str | None = None, keep: int = KEEP, limits: Limits | None = None
@@ -231,7 +236,7 @@ class Standings:
             asking = self._engine.next_question() if len(self._asked_at) < AT_ONCE else None
             if asking is None:
                 return None
-            self._asked_at[asking] = self._at
+            self._asked_at[asking] = _now() if self._elsewhere else self._at
             return asking, self._engine.question(asking)
 
     def answered(self, asking: Asking, found: Solutions | Exception) -> None:

@@ -28,8 +28,7 @@ def _read(kind: Any, value: Any) -> Any:
         return None
     if isinstance(kind, type) and is_dataclass(kind):
         types = get_type_hints(kind, _NAMES)
-        told = [each.name for each in fields(kind) if each.compare]  # its wording is not told
-        return kind(**{name: _read(types[name], value[name]) for name in told})
+        return kind(**{each.name: _read(types[each.name], value[each.name]) for each in fields(kind)})
     if get_origin(kind) is tuple:
         return tuple(_read(get_args(kind)[0], each) for each in value)
     if isinstance(origin := get_origin(kind), type) and issubclass(origin, Mapping):

@@ -36,9 +36,13 @@ def _sparql(text: str, base: str, *, update: bool) -> list[dict[str, Any]]:
         check_syntax(text, base, update=update)
     except Problem as problem:
         line, column = (1, 1) if problem.place is None else (problem.place.line, problem.place.column)
+        told = {"message": problem.detail or problem.title, "hint": "", "expected": "", "start": 0, "end": 0}
+        told |= {name: value for name, value in problem.more.items() if name in told}
+        end = text[: int(str(told["end"]))]
+        end_line, end_column = (end.count("\n") + 1, len(end) - end.rfind("\n")) if told["end"] else (line, column)
         return [{
-            "severity": "error", "code": "sparql", "message": problem.detail or problem.title, "hint": "",
-            "line": line, "column": column, "end_line": line, "end_column": column,
+            "severity": "error", "code": "sparql", **told, "line": line, "column": column,
+            "end_line": end_line, "end_column": end_column,
         }]  # fmt: skip
     return []
 

@@ -104,7 +104,7 @@ SCHEMAS: Final[dict[str, Any]] = {
     "Explained": _object(
         ("language", "explanation", "text", "picture"), language=_LANGUAGE, explanation={"type": "object"}, text=_TEXT,
         picture=_TEXT,
-        waiting={"type": ["array", "null"], "items": _COUNT},
+        waiting={"type": ["array", "null"], "items": _COUNT}, sends={"type": ["array", "null"], "items": _TEXT},
     ),
     "Why": _object(
         ("gpms", "stages", "stopped", "reasons", "found", "more", "late", "matches", "language", "at", "notes",

@@ -20,6 +20,7 @@ from oxiseq.live.api.problems import as_problem, findings, query_problem
 from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response, unsupported
 from oxiseq.live.options import DOORS, options_of
 from oxiseq.live.queries import QueryStatus, random_name
+from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.options import OPTIONS, options_for
 from oxiseq.sources.knowledge import knowledge_of
 from oxiseq.sparql.messages import Response
@@ -92,16 +93,18 @@ def explanation(call: Call) -> Response:
     """GET /queries/{query}/explanation."""
     name = call.parts["query"]
     record = call.service.queries.get(name).record
+    elsewhere = isinstance(call.service.store, RemoteKnowledge)
+    sends = list(call.service.queries.sends(name)) if elsewhere else None
     if record.language == STANDING:
         told = call.service.standing.explain(name)
         return json_response({
-            "language": STANDING, "waiting": None, "explanation": told.json(), "text": str(told),
+            "language": STANDING, "waiting": None, "sends": sends, "explanation": told.json(), "text": str(told),
             "picture": told.svg(),
         })  # fmt: skip
     waiting = call.service.queries.waiting(name)
     rules = tuple(record.options.get("rules", ()))
     return json_response({
-        "language": record.language, "waiting": None if waiting is None else list(waiting),
+        "language": record.language, "waiting": None if waiting is None else list(waiting), "sends": sends,
         **_explained(record.text, record.language, rules),
     })  # fmt: skip
 
@@ -254,7 +257,8 @@ ROUTES: Final = (
         "GET", "/queries/{query}/explanation", explanation, "explainQuery",
         "What the query is compiled to, as `oxiseq explain` says it. `waiting`: of each edge of a SPAseq query's "
         "automaton, how many groups of partial matches wait there now (some may be dead); null where it does not run. "
-        "`picture`: an SVG.", Need("read", "query"),
+        "`picture`: an SVG. `sends`: with --upstream, the texts that the endpoint is asked at each refresh; else null.",
+        Need("read", "query"),
         (NAME,), answers={200: Answer("It.", schema="Explained")},
     ),
     Route(

@@ -8,20 +8,30 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.messages.announced import MessageFormat
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.journal import Appended, Appends, Retention, StreamRecord
 from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response, unsupported
-from oxiseq.live.intake import EVENTS, GRAPHS, Reading, read_batch, read_graph
+from oxiseq.live.intake import EVENTS, GRAPHS, MESSAGES, Reading, message_format, read_batch, read_graph, read_log
 from oxiseq.live.streams import Pushed
 from oxiseq.options.durations import data_duration, duration_text
 from oxiseq.options.kinds import TIME
-from oxiseq.sparql.media import wanted
+from oxiseq.sparql.media import wanted, with_messages
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.operations import checked_iri
 from oxiseq.sparql.problems import Problem
 
-_RDF: Final[Mapping[str, QuadFormat]] = {"application/n-quads": "nquads", "application/trig": "trig"}
+_RDF: Final[Mapping[str, QuadFormat | MessageFormat]] = {
+    "application/n-quads": "nquads",
+    "application/trig": "trig",
+    "application/x-ld+ndjson": "messages-ndjsonld",
+    **{with_messages(name): MESSAGES[name] for name in (
+        "application/n-quads", "application/trig", "application/n-triples", "text/turtle"
+    )},
+}  # fmt: skip
+_TYPES: Final = {format: name for name, format in _RDF.items()}
+_BODIES: Final = (*EVENTS, *GRAPHS, "application/x-ld+ndjson")
 ON_ARRIVAL: Final = "arrival"
 """As ?time=: the server stamps the event."""
 STREAM: Final = Parameter("stream", "The stream's IRI, percent-encoded.", where="path", example="http://example.org/s")
@@ -108,8 +118,7 @@ def events(call: Call) -> Response:
     most = call.service.settings.page
     limit = min(call.number("limit") or most, most)
     body, following = call.service.streams.text(_iri(call), call.number("since"), limit, format)
-    media_type = "application/n-quads" if format == "nquads" else "application/trig"
-    return Response(200, (("content-type", media_type), ("oxiseq-next-offset", str(following))), body)
+    return Response(200, (("content-type", _TYPES[format]), ("oxiseq-next-offset", str(following))), body)
 
 
 def stream_value(call: Call, record: StreamRecord) -> dict[str, Any]:
@@ -160,16 +169,26 @@ def _iri(call: Call) -> str:
 
 
 def _reading(call: Call, time: int | None) -> Reading:
-    media_type = call.request.media_type or ""
+    media_type, body = call.request.media_type or "", call.request.body
+    if (log := message_format(body, media_type, call.request.version)) is not None:
+        return _log(read_log(body, log, time), stamped=call.one("time") == ON_ARRIVAL)
     if media_type in EVENTS:
         if time is not None:
             raise Problem(400, "time is given twice", f"events of {media_type} bring their own times")
-        return read_batch(call.request.body, EVENTS[media_type])
+        return read_batch(body, EVENTS[media_type])
     if media_type in GRAPHS:
         if time is None:
             raise Problem(400, "no time", f"a graph as {media_type} is one event: ?time= says when")
-        return read_graph(call.request.body, GRAPHS[media_type], time)
-    raise unsupported(call.request, (*EVENTS, *GRAPHS))
+        return read_graph(body, GRAPHS[media_type], time)
+    raise unsupported(call.request, _BODIES)
+
+
+def _log(reading: Reading, *, stamped: bool) -> Reading:
+    """Raises Problem 400 where several events would be stamped as one."""
+    if stamped and len(reading.time) != 1:
+        raise Problem(400, "one event is stamped at a time", f"time={ON_ARRIVAL} is for a log of one message, not of "
+                      f"{len(reading.time)}: push them one by one, or give them times")  # fmt: skip
+    return reading
 
 
 def _time(call: Call, name: str) -> int | None:
@@ -227,18 +246,20 @@ ROUTES: Final = (
     Route(
         "POST", "/streams/{stream}", push, "push",
         "Push events, in order of arrival: a batch in which each event is a named graph with its time "
-        "(prov:generatedAtTime) in the default graph, an event table, or one graph with ?time=. Answered when it is "
-        "durable.", Need("push", "stream"),
+        "(prov:generatedAtTime) in the default graph, an event table, a log of RDF messages (version=1.2-messages in "
+        "the Content-Type, or announced in the text), or one graph with ?time=. Answered when it is durable.",
+        Need("push", "stream"),
         (
             STREAM,
-            Parameter("time", "The time of the one event, xsd:dateTime or integer microseconds; `arrival`: the server "
-                      "stamps it when it is stored, later than all before, and its instant is complete at once.",
+            Parameter("time", "The time of the one event, or of messages that tell none, xsd:dateTime or integer "
+                      "microseconds; `arrival`: the server stamps it when it is stored, later than all before, and its "
+                      "instant is complete at once.",
                       example="2024-05-01T10:00:00Z"),
             Parameter("advance", "Also, or without a body only: no event before this time will come any more."),
             Parameter("Idempotency-Key", "The batch's id: the same again stores nothing and answers the same offsets.",
                       where="header"),
         ),
-        (*EVENTS, *GRAPHS),
+        _BODIES,
         answers={
             200: Answer("What became of it.", schema="Pushed"),
             409: Answer("The batch id is known with another body.", ()),

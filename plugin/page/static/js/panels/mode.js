@@ -22,7 +22,7 @@ function said({ live, read_only, upstream }) {
   const where = upstream ? "Queries are passed on to another endpoint" : "Queries are answered";
   if (read_only) return `Read-only: ${where.toLowerCase()}; updates are refused, and there are no streams and no continuous queries.`;
   if (live === false) return `${where}; this server has no streams and no continuous queries.`;
-  if (upstream) return "SPARQL is passed on to another endpoint, where SERVICE cannot name streams. Continuous queries go by what it answered last:";
+  if (upstream) return "SPARQL is passed on to another endpoint. Continuous queries go by what it answered last:";
   return null;
 }
 

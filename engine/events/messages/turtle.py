@@ -1,0 +1,150 @@
+"""Logs of messages in Turtle and TriG → the quads of each message.
+
+Where it stands: bytes → **messages** → N-Quads for columns.py. Where a statement ends engine/turtle tells; pyoxigraph
+parses each message by itself, with the prefixes and the base that hold there.
+
+In a message that cannot be parsed a delimiter in a line of its own behind the error ends it, whatever bracket or quote
+may be open. What was read too far is read again, which takes from a stock of patience that read text fills; without it
+each such line ends a message. This bounds the time for text that is all faults.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO, Final, NamedTuple
+
+from pyoxigraph import Quad, RdfFormat, parse
+
+from oxiseq.engine.errors import syntax_reason
+from oxiseq.engine.rdf import as_syntax_error
+from oxiseq.engine.turtle.scan import Kind, line_ends, next_unit, prefixes_in
+
+_BLOCK: Final = 1 << 18
+_BOM: Final = b"\xef\xbb\xbf"
+_SPACE: Final = re.compile(rb"(?:[ \t\r\n]++|#[^\r\n]*+)*+")
+_DELIMITER: Final = re.compile(
+    rb"MESSAGE(?![\w:.%\-\x80-\xff])|@message(?![\w-])(?:[ \t\r\n]++|#[^\r\n]*+)*+(\.)?", re.IGNORECASE
+)
+_PATIENCE: Final = 1 << 24
+"""Bytes of bad messages that may be read again, at most in stock."""
+_FILL: Final = 16
+"""Bytes of patience for each byte that has been dealt with."""
+_LONGEST_WORD: Final = 1 << 10
+"""Bytes within which `@message` has its dot."""
+_OWN_LINE: Final = re.compile(
+    rb"^[ \t]*(?:MESSAGE|@message[ \t]*\.)[ \t]*(?:#[^\r\n]*)?\r?$", re.IGNORECASE | re.MULTILINE
+)
+_IN_BRACES: Final = 'a message ends within the braces of a graph: "}" expected before it'
+_NO_DOT: Final = '@message needs a "." behind it: @message . or MESSAGE'
+
+
+class Parsed(NamedTuple):
+    """A message: its quads and the line where it begins or, with the line of the fault, why it is left out."""
+
+    quads: list[Quad]
+    line: int
+    fault: str | None = None
+
+
+def turtle_messages(content: IO[bytes], format: RdfFormat) -> Iterator[Parsed]:
+    """The messages. Raises what reading `content` raises."""
+    return _Log(content, trig=format == RdfFormat.TRIG).messages()
+
+
+class _Log:
+    """The text from where reading stands on, and what was declared before."""
+
+    def __init__(self, content: IO[bytes], *, trig: bool) -> None:
+        self._content, self._trig = content, trig
+        self._format = RdfFormat.TRIG if trig else RdfFormat.TURTLE
+        self._text, self._begin, self._line = content.read(_BLOCK).removeprefix(_BOM), 0, 1
+        self._ended = not self._text
+        self._prefixes: dict[str, str] = {}
+        self._base: str | None = None
+        self._patience = _PATIENCE
+
+    def messages(self) -> Iterator[Parsed]:
+        """All of them."""
+        while (cut := self._cut()) is not None:
+            end, behind, fault = cut
+            text = self._text[self._begin : end]
+            parsed = self._parsed(text)
+            if fault is not None:
+                parsed = Parsed([], self._line + line_ends(self._text, self._begin, end), fault)
+            elif parsed.fault is not None:
+                found = _OWN_LINE.search(text, _line_start(text, parsed.line - self._line))
+                if found is not None:  # it was swallowed by what is wrong before
+                    self._patience -= end - self._begin
+                    end, behind = self._begin + found.start(), self._begin + found.end()
+            if behind < 0:  # the text has ended
+                if parsed.quads or parsed.fault is not None:
+                    yield parsed
+                return
+            yield parsed
+            self._line += line_ends(self._text, self._begin, behind)
+            self._patience = min(_PATIENCE, self._patience + _FILL * (behind - self._begin))
+            self._begin = behind
+
+    def _cut(self) -> tuple[int, int, str | None] | None:
+        """Where the message ends and its delimiter does (-1: the text does), and what is wrong with that. None: nothing
+        is left."""
+        at, depth = self._begin, 0
+        while True:
+            space = _SPACE.match(self._text, at)
+            assert space is not None
+            at = space.end()
+            if (len(self._text) - at < _LONGEST_WORD and not self._ended) or at == len(self._text):
+                if self._ended:
+                    return (at, -1, None) if self._text else None
+                at -= self._more()
+                continue
+            if self._patience < 0 and (found := _OWN_LINE.search(self._text, at)) is not None:
+                return found.start(), found.end(), None
+            if found := _DELIMITER.match(self._text, at):
+                dotless = self._text[at : at + 1] == b"@" and not found[1]
+                return at, found.end(), _NO_DOT if dotless else _IN_BRACES if depth else None
+            unit = next_unit(self._text, at, None, ended=self._ended, trig=self._trig)
+            if unit is None:
+                at -= self._more()
+                continue
+            depth += (unit.kind is Kind.OPEN) - (unit.kind is Kind.CLOSE)
+            at = unit.end
+
+    def _more(self) -> int:
+        """Read on; by how many bytes all places have moved."""
+        moved = self._begin
+        piece = self._content.read(max(_BLOCK, len(self._text) - moved))
+        self._ended = not piece
+        self._text, self._begin = self._text[moved:] + piece, 0
+        return moved
+
+    def _parsed(self, text: bytes) -> Parsed:
+        known = [(p, iri) for p in prefixes_in(text) if (iri := self._prefixes.get(p.decode("utf-8", "replace")))]
+        head = b"".join(b"@prefix %b: <%b> . " % (prefix, iri.encode()) for prefix, iri in sorted(known))
+        quads: list[Quad] = []
+        parser = parse(head + text, format=self._format, base_iri=self._base)
+        try:
+            quads.extend(parser)
+            return Parsed(quads, self._line)
+        except (SyntaxError, MemoryError) as error:
+            told = as_syntax_error(error) if isinstance(error, MemoryError) else error
+            if not isinstance(told, SyntaxError):
+                raise
+            lines = line_ends(text, 0, len(text))
+            line = min((told.lineno or 1) - 1, lines)
+            return Parsed([], self._line + line, syntax_reason(told))
+        finally:  # what was declared in a bad message holds behind it, too
+            self._prefixes.update(parser.prefixes)
+            self._base = parser.base_iri
+
+
+def _line_start(text: bytes, line: int) -> int:
+    """Where the line number `line` (from 0) of the text begins."""
+    at = 0
+    for _ in range(line):
+        found = text.find(b"\n", at)
+        if found < 0:
+            break
+        at = found + 1
+    return at

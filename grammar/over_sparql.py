@@ -1,0 +1,102 @@
+"""Why a store has refused a SPARQL query or update, in the words of our own languages' errors.
+
+    a text that the store has refused ─▶ our grammar (parsing/store.lark) ─▶ QueryError
+
+The store is asked first: nothing is refused here. Our grammar takes all that the store does, so that the first token it
+cannot go on with is one that the store cannot either. Where it takes the text, and all prefixes are declared and all
+functions known, the store's own text is told, with its place.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final, Literal
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput
+
+from oxiseq.grammar.errors import QueryError, span_at
+from oxiseq.grammar.finding_tools import close_name
+from oxiseq.grammar.functions import AGGREGATES, BUILTINS
+from oxiseq.grammar.slips.spaseq import COMMENT
+from oxiseq.grammar.slips.store import STORE_RULES
+from oxiseq.grammar.slips.syntax_errors import explain
+from oxiseq.grammar.tables import lalr
+from oxiseq.grammar.terms import TermBuilder, span_of
+
+Kind = Literal["query", "update"]
+_PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
+_LONGEST: Final = 1 << 14
+"""Characters of a text that is explained: half a second of work. Of a longer one the store's words are told."""
+_BEYOND: Final = frozenset(
+    ["ADJUST", "HASLANG", "HASLANGDIR", "ISTRIPLE", "LANGDIR", "OBJECT", "PREDICATE", "STRLANGDIR", "SUBJECT", "TRIPLE"]
+)
+"""Functions of RDF 1.2, and of Oxigraph's own."""
+_SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][\w*?]*(?: [\w*?<>.]+){2,})")
+"""What the store says in words, among the tokens that it expected."""
+
+
+def refusal(text: str, error: SyntaxError, kind: Kind) -> QueryError:
+    """The store's refusal of a text, explained."""
+    told = _told_by_store(text, error)
+    if len(text) > _LONGEST:
+        return told
+    try:
+        tree = store_parser().parse(text, start=kind)
+    except UnexpectedInput as unexpected:
+        ours = explain(unexpected, text, STORE_RULES, COMMENT)
+        return ours if ours.span.start <= told.span.start else told
+    except RecursionError:
+        return told
+    try:
+        _Names(text).check(tree)
+    except QueryError as found:
+        return found
+    return told
+
+
+@cache
+def store_parser() -> Lark:
+    """The parser of what a store is asked and told, made once per process."""
+    return lalr("store")
+
+
+def _told_by_store(text: str, error: SyntaxError) -> QueryError:
+    """The store's own words, where it says so."""
+    said = str(error.msg or error)
+    place = _PLACE.search(said)
+    line, column = (int(place[1]), int(place[2])) if place else (error.lineno or 1, error.offset or 1)
+    lines = text.split("\n")
+    start = sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
+    end = len(text.rstrip())
+    start = min(start, end)
+    sentence = _SENTENCE.search(said)
+    rest = said[place.end() :] if place else said
+    message = sentence[1] if sentence else f"the store does not take this: {rest}"
+    return QueryError(message, span_at(text, start, start + 1), text)
+
+
+class _Names(TermBuilder):
+    """Whether prefixes are declared and functions known."""
+
+    def check(self, tree: Tree[Token]) -> None:
+        """Raises QueryError."""
+        for node in tree.children:
+            if isinstance(node, Token):
+                self._check_token(node)
+            elif str(node.data).endswith("prefix_decl"):
+                name, iri = node.children
+                assert isinstance(name, Token)
+                self.prefixes[name.partition(":")[0]] = str(iri)[1:-1]
+            else:
+                self.check(node)
+
+    def _check_token(self, token: Token) -> None:
+        kind = token.type.replace("sparql__", "")
+        if kind == "PNAME":
+            self.iri_text(token)
+        elif kind == "FNAME" and (name := token.upper()) not in BUILTINS.keys() | AGGREGATES | _BEYOND:
+            known = [*BUILTINS, *AGGREGATES, *_BEYOND]
+            hint = close_name(name, known, "a function of one's own is called by its IRI")
+            raise self.error(f"there is no function {token}", span_of(token), hint=hint, code="function")

@@ -1,0 +1,104 @@
+"""The usual slips in what a store is asked and told, SPARQL queries and updates; see `slip`."""
+
+from __future__ import annotations
+
+import re
+
+from oxiseq.grammar.slips import sparql
+from oxiseq.grammar.slips.foreign import foreign
+from oxiseq.grammar.slips.slip import (
+    OPEN_CLOSE,
+    Rule,
+    Said,
+    Slip,
+    bare_iri,
+    broken_iri,
+    misspelt,
+    not_closed,
+    unclosed_string,
+)
+
+_QUERIES = ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE")
+_UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH")
+_KEYWORDS = [
+    *_QUERIES, *_UPDATES, "PREFIX", "BASE", "FROM", "NAMED", "WHERE", "FILTER", "OPTIONAL", "UNION", "MINUS", "GRAPH",
+    "SERVICE", "BIND", "VALUES", "EXISTS", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "OFFSET", "DISTINCT", "REDUCED",
+    "DATA", "USING", "INTO", "TO", "DEFAULT", "ALL", "SILENT", "AS", "ASC", "DESC", "UNDEF",
+]  # fmt: skip
+_AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
+
+
+def _other_kind(s: Slip) -> Said | None:
+    """An update where a query is asked for, and the other way round."""
+    if s.word in _UPDATES and "_ASK" in s.accepts:
+        return Said("this is an update: send it to /update, or call store.update(...)", "an update is no query")
+    if s.word in _QUERIES and "_INSERT" in s.accepts:
+        return Said("this is a query: send it to /query, or call store.query(...)", "a query is no update")
+    return None
+
+
+def _missing_close(s: Slip) -> Said | None:
+    """The text ends, or a clause of its end begins, inside brackets; or another bracket is closed."""
+    opened = s.unclosed()
+    if opened is None:
+        return None
+    wrong = s.found in (")", "}", "]") and OPEN_CLOSE[opened[1]] != s.found
+    over = s.kind == "end" or (s.word in _AFTER[:-1] and opened[1] == "{" and "_FILTER" in s.accepts)
+    return not_closed(s, opened) if over or (wrong and {"RPAR", "RBRACE", "RSQB"} & s.accepts) else None
+
+
+def _order(s: Slip) -> Said | None:
+    if s.word in _AFTER and s.last_mark != "{" and "VAR" not in s.accepts and "$END" in s.accepts:
+        return Said("behind WHERE stand GROUP BY, HAVING, ORDER BY, LIMIT or OFFSET, VALUES, in this order")
+    if s.last_word in ("LIMIT", "OFFSET") and s.accepts == {"NUMBER"}:
+        return Said(f"write {s.last_word} 10")
+    if s.last_word in ("GROUP", "ORDER") and s.accepts == {"_BY"}:
+        return Said(f"write {s.last_word} BY")
+    return None
+
+
+def _updates(s: Slip) -> Said | None:
+    if s.last_word in ("INSERT", "DELETE") and s.found != "{" and {"_DATA", "LBRACE"} <= s.accepts:
+        forms = f"{s.last_word} DATA {{ ... }} or {s.last_word} {{ ... }} WHERE {{ ... }}"
+        return misspelt(s, _KEYWORDS) or Said(f"write {forms}")
+    if s.kind == "end" and "_WHERE" in s.accepts and re.search(r"(?i)\b(INSERT|DELETE)\s*\{", s.before):
+        return Said("INSERT and DELETE of patterns need WHERE { ... }; of data write INSERT DATA or DELETE DATA")
+    if "SEMICOLON" in s.accepts and s.word in _UPDATES:
+        return Said("put ; between two operations of an update")
+    if s.last_word in ("CLEAR", "DROP") and "_ALL" in s.accepts:
+        return Said(f"write {s.last_word} GRAPH <...>, {s.last_word} DEFAULT, {s.last_word} NAMED or {s.last_word} ALL")
+    return None
+
+
+def _end(s: Slip) -> Said | None:
+    if s.found == "}" and "$END" in s.accepts:
+        return Said("one } too many")
+    if s.found == ";" and "_LIMIT" in s.accepts:
+        return Said("a query has no ; at its end")
+    if s.kind == "end" and "_ASK" in s.accepts:
+        return Said("a query looks like SELECT * WHERE { ?s ?p ?o }")
+    return None
+
+
+def _misspelt(s: Slip) -> Said | None:
+    return misspelt(s, _KEYWORDS)
+
+
+STORE_RULES: tuple[Rule, ...] = (
+    unclosed_string,
+    broken_iri,
+    foreign,
+    bare_iri,
+    _other_kind,
+    sparql.braces,
+    _missing_close,
+    _updates,
+    _order,
+    _misspelt,
+    sparql.literal,
+    sparql.condition,
+    sparql.expression,
+    sparql.columns,
+    sparql.triple,
+    _end,
+)
