@@ -26,6 +26,7 @@ from werkzeug.exceptions import HTTPException
 from oxiseq.live.api.routes import is_push
 from oxiseq.live.intake import is_small
 from oxiseq.live.subscriptions import Subscription
+from oxiseq.rights import NOTHING
 from oxiseq.server.app import Doors
 from oxiseq.server.bodies import Body, GoneError, Receive, TooLargeError
 from oxiseq.server.connections import Connection, Connections
@@ -111,6 +112,7 @@ class Edge:
         request = werkzeug.Request(environ, populate_request=False)
         asked, limit = _head(scope), self._settings.body
         body: Body | None = None
+        rights = NOTHING
         try:
             self._doors.hosts.check(environ.get("HTTP_HOST"))
             rights = live.admit(request)
@@ -131,7 +133,7 @@ class Edge:
                 body.close()
         if body is None:
             response = await _refused(response, environ, receive, limit)
-        await self._send(response, request, connection, send)
+        await self._send(response, request, connection, send, lambda: live.still(request, rights))
 
     async def _push(self, live: LiveApplication, asked: Request) -> Response:
         """Stored with what else comes at the time."""
@@ -152,7 +154,9 @@ class Edge:
         """Here, or where it may take longer by a thread."""
         return work() if small else await self._loop.run_in_executor(self._threads, work)
 
-    async def _send(self, response: Response, request: werkzeug.Request, connection: Connection, send: Send) -> None:
+    async def _send(
+        self, response: Response, request: werkzeug.Request, connection: Connection, send: Send, may: Callable[[], bool]
+    ) -> None:  # fmt: skip
         headers = Headers(headers_of(response))
         if self._settings.cors:
             allow_origin(request, headers, self._settings.cors)
@@ -162,7 +166,7 @@ class Edge:
         told = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         await send({"type": "http.response.start", "status": response.status, "headers": told})
         if isinstance(response.body, Subscription):
-            await self._readers.serve(response.body, connection, send)
+            await self._readers.serve(response.body, connection, send, may)
         else:
             await send({"type": "http.response.body", "body": body})
 

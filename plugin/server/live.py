@@ -49,6 +49,13 @@ class LiveApplication:
         """The rights of who asks. Raises Problem."""
         return self._access.check(request, writing=changes(request.method, request.path))
 
+    def still(self, request: werkzeug.Request, rights: Rights) -> bool:
+        """Whether who asked has the same rights now. Raises nothing."""
+        try:
+            return self.admit(request) == rights
+        except Problem as problem:
+            return problem.status == 429  # its token is not looked at for now, because of others
+
     def _answer(self, request: werkzeug.Request) -> flask.Response:
         if self._settings.cors and request.method == "OPTIONS":
             return preflight(request, self._settings.cors)

@@ -21,6 +21,7 @@ from servers import served
 from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
+from oxiseq.rights import Grant, Token, digest_of, line_of
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlEndpoint
 
@@ -262,6 +263,28 @@ def test_a_live_reader_is_told_of_pushes_and_of_silence(tmp_path: Path) -> None:
         for number in range(50):
             assert b"id: %d\n" % (number + 1) in reader.until(b"event: match\n")
         reader.until(b": still here\n\n")
+
+
+def test_a_live_reader_whose_token_is_revoked_is_told_no_more(tmp_path: Path) -> None:
+    def write(*names: str) -> None:
+        lines = [line_of(Token(name, digest_of(name), (Grant("read"), Grant("push")))) for name in names]
+        file.write_text("\n".join(lines))
+
+    file = tmp_path / "tokens"
+    write("one", "two", "pusher")
+    settings = ServerSettings(port=0, threads=2, live=8, tokens=Tokens(file=file))
+    target = f"{PATH}?time=arrival"
+    with live(tmp_path, settings, 0.2) as (place, _), Client(place) as one, Client(place) as two, Client(place) as too:
+        for name, reader in (("one", one), ("two", two)):
+            headers = ("Accept: text/event-stream", f"Authorization: Bearer {name}")
+            reader.socket.sendall(request(b"", "/queries/each/matches", *headers, method="GET"))
+            reader.until(b": listening\n\n")
+        write("two", "pusher")
+        assert b"event: end" not in one.until(b"\r\n0\r\n\r\n")
+        assert too.ask(request(event(7), target, "Authorization: Bearer pusher"))[0] == 200
+        two.until(b"event: match\n")
+        headers = ("Accept: text/event-stream", "Authorization: Bearer one")
+        assert one.ask(request(b"", "/queries/each/matches", *headers, method="GET"))[0] == 401
 
 
 def test_readers_that_leave_make_room_at_once(tmp_path: Path) -> None:
