@@ -189,6 +189,16 @@ def test_the_answer_to_a_refused_push_is_seen_however_large_it_is(tmp_path: Path
             assert client.ask(request(b"", "/health", method="GET"))[0] == 200
 
 
+@pytest.mark.parametrize("target", [PATH, "/update"])
+def test_a_client_cannot_say_what_its_proxy_says(tmp_path: Path, target: str) -> None:
+    settings = ServerSettings(port=0, threads=2, live=2, tokens=Tokens("read", "write"), behind_proxy=True)
+    with live(tmp_path, settings) as (place, _), Client(place) as client:
+        for number in range(11):
+            told = ("Authorization: Bearer other", "X-Forwarded-For: 192.0.2.1", f"X_Forwarded_For: 192.0.2.{number}")
+            status, _ = client.ask(request(event(number), target, *told))
+        assert status == 429
+
+
 def test_a_body_in_chunks_is_taken_wherever_one_is(tmp_path: Path) -> None:
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (event(1)[:9], event(1)[9:], b""))
     triples = b"SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
