@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.run.equal import why_unequal
 from oxiseq.engine.run.finder import of_all
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.run.query import QueryRun
@@ -21,6 +22,9 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 def why_alone(plan: QueryPlan) -> str | None:
     """Why a query finds its matches by itself, whatever others there are; None: together with those that are alike."""
+    unequal = why_unequal(plan)
+    if unequal is not None:
+        return unequal
     if plan.asked_again:
         return "a stateful filter asks its event's graph again"
     if plan.ranking is not None:

@@ -164,7 +164,7 @@ class SharedRuns:
         before = run.finder, run.teller, run.clock, run.clock.instants, run.clock.passed
         run.forget(at)
         self._passes.pop(self._group(run).kind, None)  # it may have another finder
-        if self._forgotten is not None and self._forgotten[0] == before and self._forgotten[1] in self._number:
+        if self._forgotten is not None and self._forgotten[0] == before and self._forgotten[1].clock is run.clock:
             run.share(self._forgotten[1].finder, self._forgotten[1].teller)
         self._forgotten = before, run
 

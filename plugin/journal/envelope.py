@@ -46,14 +46,19 @@ class Summary:
 
 def seal(kind: bytes, times: NDArray[np.int64], body: bytes) -> bytes:
     """The blob of a body that holds things of these times."""
+    low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
+    return seal_with(kind, Summary(len(times), low, high), body)
+
+
+def seal_with(kind: bytes, head: Summary, body: bytes) -> bytes:
+    """The blob of a body that holds what `head` says."""
     size, packed = len(body), 0
     if size >= _COMPRESS_FROM:
         small = compress(body)
         if len(small) < size:
             body, packed = small, 1
-    low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
     begin = _HEAD.pack(kind, VERSION, packed)
-    rest = _REST.pack(len(times), size, low, high)
+    rest = _REST.pack(head.count, size, head.min_time, head.max_time)
     return begin + _CHECK.pack(_checksum(begin, rest + body)) + rest + body
 
 

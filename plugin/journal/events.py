@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal.envelope import Cutter, Summary, seal, summary, unseal
+from oxiseq.journal.envelope import Cutter, Summary, seal, seal_with, summary, unseal
 from oxiseq.journal.errors import DamagedError
 
 KIND: Final = b"oE"
@@ -73,7 +73,8 @@ def stamped(blob: bytes, time: int) -> bytes:
     if count != 1:
         raise ValueError(f"one event can be stamped, not {count}")
     at = _FIELDS.size
-    return seal(KIND, np.array([time]), b"".join([body[:at], struct.pack("<q", time), body[at + 8 :]]))
+    body = b"".join([body[:at], struct.pack("<q", time), body[at + 8 :]])
+    return seal_with(KIND, Summary(1, time, time), body)
 
 
 def _numbered(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

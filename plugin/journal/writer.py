@@ -206,9 +206,9 @@ class Writer:
         """The thread: commit what is there, again and again, until the end."""
         begun = gap = 0.0
         while True:
-            self._submitted.wait(_LONGEST_GAP if self._closed else None)  # another one may lead the last group
             if (rest := begun + gap - time.monotonic()) > 0:
-                time.sleep(rest)
+                time.sleep(rest)  # first, for who submits meanwhile has nobody to wake
+            self._submitted.wait(_LONGEST_GAP if self._closed else None)  # another one may lead the last group
             self._submitted.clear()
             begun = time.monotonic()
             if self._take_the_lead():

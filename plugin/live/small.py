@@ -10,13 +10,12 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-import numpy as np
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.journal.envelope import seal
+from oxiseq.journal.envelope import Summary, seal_with
 from oxiseq.journal.events import KIND
 
 LARGEST: Final = 4096
@@ -99,4 +98,4 @@ def _packed(graph: list[Triple], time: int) -> bytes:
         struct.pack(f"<{len(texts)}i", *map(len, texts)),
         text,
     ])  # fmt: skip
-    return seal(KIND, np.array([time]), body)
+    return seal_with(KIND, Summary(1, time, time), body)

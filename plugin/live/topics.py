@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final, TypeAlias
 
 from oxiseq.journal import Found, StoredMatches, unpack_matches
@@ -81,7 +82,8 @@ class Topic:
                 return cursor, []
             if not self._told or self._told[0].first > cursor + 1:
                 return None
-            told = [each for each in self._told if each.last > cursor and each.first <= cursor + MOST]
+            behind = list(takewhile(lambda each: each.last > cursor, reversed(self._told)))  # few of many, as a rule
+        told = [each for each in reversed(behind) if each.first <= cursor + MOST]
         return told[-1].last, [event for each in told for event in each.after(cursor)]
 
     def at_hand(self, cursor: int) -> int | None:

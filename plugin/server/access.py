@@ -14,11 +14,11 @@ from math import ceil
 from typing import Final
 from urllib.parse import urlsplit
 
-import werkzeug
+from werkzeug.datastructures import Authorization
 
 from oxiseq.rights import EVERYTHING, NOTHING, Rights, Token, TokenFile, TokenTable, digest_of, tokens_of
 from oxiseq.rights.grants import READING
-from oxiseq.server.cors import named
+from oxiseq.server.cors import Named, named
 from oxiseq.server.hosts import client_group
 from oxiseq.server.settings import ServerSettings, Tokens
 from oxiseq.sparql import Problem
@@ -43,25 +43,25 @@ class Access:
         self._guarded = settings.tokens != Tokens()
         self.wrong = WrongTokens()
 
-    def check(self, request: werkzeug.Request, *, writing: bool) -> Rights:
-        """The rights that a request comes with. Raises Problem: 403 (a page from elsewhere that writes), and as
-        `rights_of`."""
+    def check(self, headers: Named, address: str | None, *, writing: bool) -> Rights:
+        """The rights that a request of these headers, from this address, comes with. Raises Problem: 403 (a page from
+        elsewhere that writes), and as `rights_of`."""
         if writing:
-            check_origin(request, self._cors)
-        given = request.authorization
+            check_origin(headers, self._cors)
+        if not self._guarded:
+            return EVERYTHING
+        given = Authorization.from_header(headers.get("authorization"))
         token = given.token if given is not None and given.type == "bearer" and given.token else None
-        return self.rights_of(token, self._client(request))
+        return self.rights_of(token, self._client(headers) or address)
 
-    def _client(self, request: werkzeug.Request) -> str | None:
-        """Its address. Of X-Forwarded-For the last one is the proxy's own word; the others anybody may have sent."""
-        told = request.headers.get("X-Forwarded-For", "") if self._behind_proxy else ""
-        return told.rpartition(",")[2].strip() or request.remote_addr
+    def _client(self, headers: Named) -> str:
+        """Its address by the proxy's own word: of X-Forwarded-For the last one; the others anybody may have sent."""
+        told = headers.get("x-forwarded-for") if self._behind_proxy else None
+        return (told or "").rpartition(",")[2].strip()
 
     def rights_of(self, token: str | None, address: str | None) -> Rights:
         """What a token may do, None: who brings none. `address` is that of the client. Raises Problem: 401 (a wrong
         one, or none where nothing may be done without), 429 (too many wrong ones)."""
-        if not self._guarded:
-            return EVERYTHING
         if self._file is not None and self._file.changed():
             self._table = _table(self._tokens, self._file)
         if token is None:
@@ -91,14 +91,14 @@ def _table(tokens: Tokens, file: TokenFile | None) -> TokenTable:
     return TokenTable([*simple, *named], anonymous)
 
 
-def check_origin(request: werkzeug.Request, allowed: tuple[str, ...]) -> None:
+def check_origin(headers: Named, allowed: tuple[str, ...]) -> None:
     """Raises Problem 403 where a page of another origin writes."""
-    origin = request.headers.get("Origin")
+    origin = headers.get("origin")
     if origin is None:
-        if request.headers.get("Sec-Fetch-Site") not in ("cross-site", "same-site"):
+        if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
             return
         origin = "another origin"
-    elif urlsplit(origin).netloc.lower() == request.headers.get("Host", "").lower() or named(origin, allowed):
+    elif urlsplit(origin).netloc.lower() == (headers.get("host") or "").lower() or named(origin, allowed):
         return
     raise Problem(403, "a page from elsewhere may not write", f"the request comes from {origin}; the server was "
                   f"started without --cors {origin if '://' in origin else 'ORIGIN'}")  # fmt: skip

@@ -71,7 +71,7 @@ def create_app(
         try:
             asked = request_of(flask.request, chosen.body, flask.g.rights)
             if is_writing(asked):  # of the path as it was sent
-                check_origin(flask.request, chosen.cors)
+                check_origin(flask.request.headers, chosen.cors)
         except Problem as problem:
             return refusal(problem, flask.request)
         taken = live is not None and live.takes(asked)
@@ -128,7 +128,7 @@ def _add_checks(app: flask.Flask, settings: ServerSettings, access: Access) -> N
             return None
         writing = _writes(request)
         try:
-            flask.g.rights = access.check(request, writing=writing)
+            flask.g.rights = access.check(request.headers, request.remote_addr, writing=writing)
             if not _is_sparql(request):  # that asks for its rights itself
                 flask.g.rights.demand("update" if writing else "read", "server")
         except DeniedError as error:
@@ -140,7 +140,7 @@ def _add_checks(app: flask.Flask, settings: ServerSettings, access: Access) -> N
     @app.after_request
     def finish(response: flask.Response) -> flask.Response:
         if settings.cors:
-            allow_origin(flask.request, response.headers, settings.cors)
+            allow_origin(flask.request.headers, response.headers, settings.cors)
         return response
 
 

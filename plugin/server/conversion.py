@@ -18,6 +18,7 @@ from oxiseq.sparql import Interrupted, Problem, Request, Response
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _LEAST_TO_ZIP: Final = 1024
+CONTENT_LENGTH: Final = "Content-Length"
 GONE: Final = "oxiseq.client_gone"
 """Key in the WSGI environment of what tells whether the client has left."""
 MOST_MEMBERS: Final = 10_000
@@ -93,7 +94,7 @@ def response_to(response: Response, request: werkzeug.Request) -> flask.Response
         body = _Sent(response, request.environ.get(GONE, _never))
     headers = headers_of(response)
     if response.header("content-encoding") is None and not _live(response) and _worth(body, request):
-        headers = [(name, value) for name, value in headers if name != "Content-Length"]  # that of an upstream's
+        headers = [(name, value) for name, value in headers if name != CONTENT_LENGTH]  # that of an upstream's
         headers.append(("Content-Encoding", "gzip"))
         body = _packed(body) if isinstance(body, bytes) else _PackedSent(body)
     made = flask.Response(body, response.status, headers, direct_passthrough=True)

@@ -5,13 +5,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 import flask
 import werkzeug
 from werkzeug.datastructures import Headers
 
 ANY: Final = "*"
+
+
+class Named(Protocol):
+    """Headers of a request: a framework's, or a dictionary with names in lower case."""
+
+    def get(self, name: str, /) -> str | None:
+        """The value of the one of this name in lower case."""
 
 
 def named(origin: str, origins: tuple[str, ...]) -> bool:
@@ -22,7 +29,7 @@ def named(origin: str, origins: tuple[str, ...]) -> bool:
 def preflight(request: werkzeug.Request, origins: tuple[str, ...]) -> flask.Response:
     """The answer to OPTIONS: what was asked for is allowed to pages that may ask."""
     response = flask.Response(status=204)
-    if not _may_ask(request, origins):
+    if not _may_ask(request.headers, origins):
         return response
     for asked, allowed in (("Method", "Methods"), ("Headers", "Headers")):
         value = request.headers.get(f"Access-Control-Request-{asked}")
@@ -32,16 +39,17 @@ def preflight(request: werkzeug.Request, origins: tuple[str, ...]) -> flask.Resp
     return response
 
 
-def allow_origin(request: werkzeug.Request, headers: Headers, origins: tuple[str, ...]) -> None:
+def allow_origin(asked: Named, headers: Headers, origins: tuple[str, ...]) -> None:
     """The page may read the response with these headers. Tokens are sent by the page itself, never by the browser."""
     if ANY not in origins:
         headers.add("Vary", "Origin")
-    if "Origin" in request.headers and _may_ask(request, origins):
-        headers["Access-Control-Allow-Origin"] = ANY if ANY in origins else request.headers["Origin"]
+    origin = asked.get("origin")
+    if origin is not None and _may_ask(asked, origins):
+        headers["Access-Control-Allow-Origin"] = ANY if ANY in origins else origin
         headers["Access-Control-Expose-Headers"] = (
             "Link, Location, Oxiseq-Last-Id, Oxiseq-Next-Offset, Retry-After, WWW-Authenticate"
         )
 
 
-def _may_ask(request: werkzeug.Request, origins: tuple[str, ...]) -> bool:
-    return ANY in origins or named(request.headers.get("Origin", ""), origins)
+def _may_ask(asked: Named, origins: tuple[str, ...]) -> bool:
+    return ANY in origins or named(asked.get("origin") or "", origins)

@@ -10,18 +10,15 @@ Bodies are read here, before a thread is taken for them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import werkzeug
 from a2wsgi import WSGIMiddleware
-from a2wsgi.wsgi import build_environ
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import HTTPException
+from werkzeug.sansio.utils import get_host
 
 from oxiseq.live.api.routes import is_push
 from oxiseq.live.intake import is_small
@@ -30,11 +27,10 @@ from oxiseq.rights import NOTHING
 from oxiseq.server.app import Doors
 from oxiseq.server.bodies import Body, GoneError, Receive, TooLargeError
 from oxiseq.server.connections import Connection, Connections
-from oxiseq.server.conversion import GONE, headers_of, unpacked
+from oxiseq.server.conversion import CONTENT_LENGTH, GONE, headers_of, unpacked
 from oxiseq.server.cors import allow_origin
-from oxiseq.server.live import LiveApplication
+from oxiseq.server.live import LiveApplication, same_rights
 from oxiseq.server.readers import FromThreads, Readers, Send
-from oxiseq.server.refusals import as_problem
 from oxiseq.sparql import Problem, Request, Response
 from oxiseq.sparql.endpoint import problem_response
 
@@ -45,8 +41,6 @@ Scope = dict[str, Any]
 """ASGI's."""
 T = TypeVar("T")
 _LIVE: Final = b"text/event-stream"
-_NO_BODY: Final[Any] = None
-"""In the place of a body that the loop reads."""
 
 
 class Edge:
@@ -94,7 +88,7 @@ class Edge:
         live = self._doors.live
         if live is not None and is_push(scope["method"], scope["raw_path"].decode("latin-1")):
             await self._native(self._push, live, scope, receive, send, connection)
-        elif live is not None and _asks_for_events(scope) and live.routes.takes(_head(scope)):
+        elif live is not None and _asks_for_events(scope) and live.routes.takes(_request(scope)()):
             await self._native(self._open, live, scope, receive, send, connection)
         else:
             body = await Body.read(receive, self._settings.body)
@@ -110,32 +104,34 @@ class Edge:
         receive: Receive, send: Send, connection: Connection,
     ) -> None:  # fmt: skip
         """A request that is answered here: `answer` gets it when it may come in and its body has come."""
-        environ = cast("dict[str, Any]", build_environ(scope, _NO_BODY))  # type: ignore[arg-type]  # of its own types
-        request = werkzeug.Request(environ, populate_request=False)
-        asked, limit = _head(scope), self._settings.body
+        asked, headers, scheme = _request(scope), _headers(scope), scope["scheme"]
+        client = scope["client"][0] if scope["client"] else None
+        admitted = partial(live.admit, scope["method"], scope["path"], headers, client)
+        limit, rights = self._settings.body, NOTHING
         body: Body | None = None
-        rights = NOTHING
         try:
-            self._doors.hosts.check(environ.get("HTTP_HOST"))
-            rights = live.admit(request)
+            host = headers.get("host")
+            self._doors.hosts.check(host)
+            rights = admitted()
             body = await Body.read(receive, limit)
             connection.work()
-            coding = environ.get("HTTP_CONTENT_ENCODING", "")
-            small = is_small(body.size) and not coding
-            async with nullcontext() if small else self._large:
-                content = await self._run(small, lambda: unpacked(body.content(), coding, limit))
-                origin = f"{request.scheme}://{request.host}"
-                known = replace(asked, body=content, origin=origin, gone=lambda: connection.gone, rights=rights)
-                response = await answer(live, known)
-        except (Problem, HTTPException) as error:
-            problem = error if isinstance(error, Problem) else as_problem(error)
-            response = problem_response(problem, asked)
+            origin = f"{scheme}://{get_host(scheme, host, scope['server'])}"
+            known = partial(asked, origin=origin, gone=lambda: connection.gone, rights=rights)
+            coding = headers.get("content-encoding", "")
+            if is_small(body.size) and not coding:
+                response = await answer(live, known(body=unpacked(body.content(), coding, limit)))
+            else:
+                async with self._large:
+                    content = await self._run(False, partial(_content, body, coding, limit))
+                    response = await answer(live, known(body=content))
+        except Problem as problem:
+            response = problem_response(problem, asked())
         finally:
             if body is not None:
                 body.close()
         if body is None:
-            response = await _refused(response, environ, receive, limit)
-        await self._send(response, request, connection, send, lambda: live.still(request, rights))
+            response = await _refused(response, headers, receive, limit)
+        await self._send(response, headers, connection, send, lambda: same_rights(admitted, rights))
 
     async def _push(self, live: LiveApplication, asked: Request) -> Response:
         """Stored with what else comes at the time."""
@@ -157,14 +153,16 @@ class Edge:
         return work() if small else await self._loop.run_in_executor(self._threads, work)
 
     async def _send(
-        self, response: Response, request: werkzeug.Request, connection: Connection, send: Send, may: Callable[[], bool]
+        self, response: Response, asked: Mapping[str, str], connection: Connection, send: Send, may: Callable[[], bool]
     ) -> None:  # fmt: skip
-        headers = Headers(headers_of(response))
-        if self._settings.cors:
-            allow_origin(request, headers, self._settings.cors)
+        headers = [each for each in headers_of(response) if each[0] != CONTENT_LENGTH]
         body = response.body if isinstance(response.body, bytes) else b""
         if body or not isinstance(response.body, Subscription):
-            headers["Content-Length"] = str(len(body))
+            headers.append((CONTENT_LENGTH, str(len(body))))
+        if self._settings.cors:
+            shared = Headers(headers)
+            allow_origin(asked, shared, self._settings.cors)
+            headers = list(shared)
         told = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         await send({"type": "http.response.start", "status": response.status, "headers": told})
         if isinstance(response.body, Subscription):
@@ -173,10 +171,14 @@ class Edge:
             await send({"type": "http.response.body", "body": body})
 
 
-async def _refused(response: Response, environ: dict[str, Any], receive: Receive, limit: int) -> Response:
+def _content(body: Body, coding: str, limit: int) -> bytes:
+    return unpacked(body.content(), coding, limit)
+
+
+async def _refused(response: Response, headers: Mapping[str, str], receive: Receive, limit: int) -> Response:
     """The answer to a request whose body has not been read. A client that sends it without asking first would not see
     the answer if the connection were closed meanwhile. Raises GoneError, TooLargeError."""
-    if "HTTP_EXPECT" in environ:  # whether it is sent nobody knows: what comes next may be of this body or not
+    if "expect" in headers:  # whether it is sent nobody knows: what comes next may be of this body or not
         return replace(response, headers=(*response.headers, ("connection", "close")))
     (await Body.read(receive, limit, keep=False)).close()
     return response
@@ -200,11 +202,20 @@ def _address(scope: Scope) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _head(scope: Scope) -> Request:
-    """A request before its body."""
+def _request(scope: Scope) -> partial[Request]:
+    """The request but for its body, and what is known when that has come."""
     headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]])
     path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-    return Request(scope["method"], path, query, headers)
+    return partial(Request, scope["method"], path, query, headers)
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """By their names in lower case; of several of a name all, with commas."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key, text = name.decode("latin-1"), value.decode("latin-1")
+        found[key] = f"{found[key]},{text}" if key in found else text
+    return found
 
 
 def _asks_for_events(scope: Scope) -> bool:

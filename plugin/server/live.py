@@ -7,7 +7,7 @@ routes use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import flask
@@ -19,7 +19,7 @@ from oxiseq.live.api.routes import FIRST, changes
 from oxiseq.rights import Rights
 from oxiseq.server.access import Access
 from oxiseq.server.conversion import request_of, response_to
-from oxiseq.server.cors import allow_origin, preflight
+from oxiseq.server.cors import Named, allow_origin, preflight
 from oxiseq.server.refusals import as_problem, refusal
 from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Problem
@@ -42,27 +42,29 @@ class LiveApplication:
         request = werkzeug.Request(environ)
         response = self._answer(request)
         if self._settings.cors:
-            allow_origin(request, response.headers, self._settings.cors)
+            allow_origin(request.headers, response.headers, self._settings.cors)
         return response(environ, start_response)
 
-    def admit(self, request: werkzeug.Request) -> Rights:
-        """The rights of who asks. Raises Problem."""
-        return self._access.check(request, writing=changes(request.method, request.path))
-
-    def still(self, request: werkzeug.Request, rights: Rights) -> bool:
-        """Whether who asked has the same rights now. Raises nothing."""
-        try:
-            return self.admit(request) == rights
-        except Problem as problem:
-            return problem.status == 429  # its token is not looked at for now, because of others
+    def admit(self, method: str, path: str, headers: Named, address: str | None) -> Rights:
+        """The rights of who asks, from this address; the path is decoded. Raises Problem."""
+        return self._access.check(headers, address, writing=changes(method, path))
 
     def _answer(self, request: werkzeug.Request) -> flask.Response:
         if self._settings.cors and request.method == "OPTIONS":
             return preflight(request, self._settings.cors)
         try:
-            asked = request_of(request, self._settings.body, self.admit(request))
+            rights = self.admit(request.method, request.path, request.headers, request.remote_addr)
+            asked = request_of(request, self._settings.body, rights)
         except Problem as problem:
             return refusal(problem, request)
         except HTTPException as error:
             return refusal(as_problem(error), request)
         return response_to(self.routes.answer(asked), request)
+
+
+def same_rights(admitted: Callable[[], Rights], rights: Rights) -> bool:
+    """Whether who asked would have the same rights now; `admitted` says them, or raises Problem."""
+    try:
+        return admitted() == rights
+    except Problem as problem:
+        return problem.status == 429  # its token is not looked at for now, because of others

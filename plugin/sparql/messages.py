@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from functools import lru_cache
+from typing import Final, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
 from werkzeug.http import parse_options_header
@@ -16,6 +17,8 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 Parameters: TypeAlias = tuple[tuple[str, str], ...]
 
 MOST_PARAMETERS = 10_000
+_SHORT: Final = 256
+"""Characters of texts that are remembered when they have been read: a client sends the same again and again."""
 
 
 class Chunks(Protocol):
@@ -58,7 +61,9 @@ class Request:
     def media_type(self) -> str | None:
         """The Content-Type without parameters, in lower case."""
         given = self.header("content-type")
-        return parse_options_header(given)[0].lower() if given else None
+        if not given:
+            return None
+        return _media_type(given) if len(given) <= _SHORT else _media_type.__wrapped__(given)
 
     @property
     def version(self) -> str:
@@ -109,11 +114,19 @@ def form(encoded: str | bytes) -> Parameters:
     """Names and values of `application/x-www-form-urlencoded`. Raises Problem 400."""
     text = utf8(encoded) if isinstance(encoded, bytes) else encoded
     try:
-        return tuple(
-            parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS)
-        )
+        return _parameters(text) if len(text) <= _SHORT else _parameters.__wrapped__(text)
     except ValueError as error:
         raise Problem(400, "malformed parameters", str(error)) from None
+
+
+@lru_cache(256)
+def _parameters(text: str) -> Parameters:
+    return tuple(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS))
+
+
+@lru_cache(256)
+def _media_type(text: str) -> str:
+    return parse_options_header(text)[0].lower()
 
 
 def values(parameters: Iterable[tuple[str, str]], name: str) -> list[str]:

@@ -170,13 +170,13 @@ class Pair:
         assert given_late == ([] if late is None else late.time.tolist())
         for name in ("events", "late", "instants", "matches", "open"):
             assert getattr(self.shared, name) == getattr(self.alone, name), (name, self.text)
+        self.longer = self.window != self.shared.plan.window or (self.longer and self.shared.finder.endless)
         if not looks:
             return
         if self.shared.finder.endless:  # rows go when they are collected
             self.shared.collect()
             self.alone.collect()
         kept, needed = self.shared.state["rows"], self.alone.state["rows"]
-        self.longer = self.window != self.shared.plan.window or (self.longer and self.shared.finder.endless)
         if self.longer:  # an endless state forgets what a longer window held when its partitions go on
             assert kept >= needed, self.text
         elif self.shared.clock.completed > self.alone.clock.completed:  # others had seen more when it joined them
@@ -268,8 +268,8 @@ class Drill:
                 found = pair.alone.advance()
             pair.compare(outcomes.get(pair.shared), None, found, looks=looks)
 
-    def settle(self) -> None:
-        pair = self.dice.choice(self.pairs)
+    def settle(self, pair: Pair | None = None) -> None:
+        pair = pair or self.dice.choice(self.pairs)
         outcomes = {outcome.run: outcome for outcome in self.runs.settle(pair.shared)}
         assert set(outcomes) <= {pair.shared}
         pair.alone.settle()
@@ -292,12 +292,15 @@ class Drill:
         self.kb.touch()
 
     def forget(self) -> None:
-        """One query gives up what it has seen, or all that find what it finds."""
+        """One query gives up what it has seen, or all that find what it finds; some go on by themselves in between."""
         pair = self.dice.choice(self.pairs)
         alike = [each for each in self.pairs if each.shared.finder is pair.shared.finder]
-        for each in self.dice.choice([[pair], alike]):
+        chosen, settles = self.dice.choice([[pair], alike]), self.dice.random() < 0.3
+        for each in chosen:
             self.runs.forget(each.shared, 0)
             each.alone.forget(0)
+            if settles and self.dice.random() < 0.5:
+                self.settle(each)
 
     def save(self) -> None:
         """All queries go on in runs that have been restored."""
@@ -550,6 +553,37 @@ def test_equal_queries_of_the_same_bounds_are_one_and_forget_as_one() -> None:
         drill.runs.forget(run, 0)
     assert [run.others for run in equal] == [2, 2, 2, 0]
     assert len({run.teller for run in equal}) == 2
+
+
+def test_a_query_that_forgets_after_an_equal_one_has_gone_on_by_itself_does_not_go_on_as_that() -> None:
+    drill = Drill(1)
+    for _ in range(3):
+        drill.register_one(query("A; B", WINDOWS[2], A=KEYED, B=KEYED))
+    first, second, third = (pair.shared for pair in drill.pairs)
+    for time, kind in ((1, "a"), (2, "a")):
+        drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(time, kind)]))
+    drill.runs.forget(first, 0)
+    drill.runs.settle(first)  # it has seen the second instant, for which the others wait
+    drill.runs.forget(second, 0)
+    assert first.finder is not second.finder
+    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(3, "b"), Reading(4, "b")]))
+    assert [run.matches for run in (first, second, third)] == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("select", "pattern"),
+    [("SELECT ?a (RAND() AS ?by_chance)", KEYED), ("SELECT (STRUUID() AS ?id)", KEYED),
+     ("SELECT ?a", f"{KEYED} FILTER(RAND() < 0.5)")],
+)  # fmt: skip
+def test_equal_queries_that_draw_values_by_chance_draw_their_own(select: str, pattern: str) -> None:
+    drill = Drill(1)
+    for _ in range(2):
+        drill.register_one(query("A; B", "", select, A=pattern, B=KEYED))
+    for reading in [*(Reading(time, "a") for time in range(60)), Reading(60, "b"), Reading(61, "x")]:
+        told = drill.runs.push(STREAM, readings_batch(drill.terms, [reading]))
+    assert [pair.shared.others for pair in drill.pairs] == [0, 0]
+    one, other = (rows(outcome.matches) for outcome in told)
+    assert one != other
 
 
 def test_a_query_without_rows_has_no_memory_for_partial_matches() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -49,7 +49,7 @@ class LiveRoutes:
         begun: list[Pushing] = []
 
         def begin(request: Request) -> Response:
-            stream = unquote(request.path[len(_PUSHED) :].rstrip("/"), errors="replace")
+            stream = _decoded(request.path[len(_PUSHED) :].rstrip("/"))
             try:
                 _PUSH.check(request.rights, {"stream": stream})
                 begun.append(streams.begin_push(Call(self.service, request, {"stream": stream}, self._evaluations)))
@@ -111,6 +111,11 @@ def _parts(pattern: Sequence[str], given: Sequence[str]) -> dict[str, str] | Non
         elif expected != value:
             return None
     return parts
+
+
+@lru_cache(256)
+def _decoded(part: str) -> str:
+    return unquote(part, errors="replace")
 
 
 def _metrics(call: Call) -> Response:
