@@ -12,6 +12,7 @@ for all of them, and at each statement other threads may take their turn.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
@@ -28,6 +29,7 @@ from oxiseq.journal.errors import FullError, JournalError, journal_error
 from oxiseq.journal.recent import Recent
 from oxiseq.journal.schema import Writing
 
+LOG: Final = logging.getLogger("oxiseq.journal")
 T = TypeVar("T")
 Work = Callable[[Writing], T]
 """Reads and writes within a transaction. When it raises, what it wrote is taken back."""
@@ -210,7 +212,12 @@ class Writer:
             self._submitted.clear()
             begun = time.monotonic()
             if self._take_the_lead():
-                gap = _LONGEST_GAP if self._lead() > 1 or self._list else gap / 2 if gap > _SHORTEST_GAP else 0.0
+                try:
+                    many = self._lead() > 1
+                except Exception:  # who comes later shall not wait for ever
+                    LOG.exception("%s: a group of writes has failed", self._path)
+                    many = True
+                gap = _LONGEST_GAP if many or self._list else gap / 2 if gap > _SHORTEST_GAP else 0.0
             with self._lock:
                 if self._closed and not self._list:
                     return
@@ -250,15 +257,8 @@ class Writer:
             for ticket in group:
                 ticket.fail(self._is_closed())
             return
-        for need in (Need.GROWING, Need.PROGRESS):
-            lacking = self._lacking(need)
-            if not lacking:
-                break  # what needs less finds room, too: the disk is asked once a commit
-            for ticket in group:
-                if ticket.need is need:
-                    ticket.fail(FullError(f"{self._path}: no room left: {lacking}"))
-            group = [ticket for ticket in group if ticket.need is not need]
         try:
+            group = self._with_room(group)
             if group:
                 self._attempt(group)
         except sqlite3.Error as error:
@@ -267,10 +267,25 @@ class Writer:
             else:  # one of them may be too large, or at fault otherwise: the others shall not suffer
                 for ticket in group:
                     self._commit([ticket])
+        except OSError as error:  # of a disk that tells nothing of itself
+            for ticket in group:
+                ticket.fail(JournalError(f"{self._path}: {error}"))
         finally:
             for ticket in group:
                 if not ticket.done:
                     ticket.fail(JournalError(f"{self._path}: writing was interrupted: it may be stored or not"))
+
+    def _with_room(self, group: list[Written[Any]]) -> list[Written[Any]]:
+        """Those for which there is room; the others are refused. Raises sqlite3.Error, OSError."""
+        refused: dict[Need, str] = {}
+        for need in (Need.GROWING, Need.PROGRESS):
+            if not (lacking := self._lacking(need)):
+                break  # what needs less finds room, too: the disk is asked once a commit
+            refused[need] = lacking
+        for ticket in group:
+            if ticket.need in refused:
+                ticket.fail(FullError(f"{self._path}: no room left: {refused[ticket.need]}"))
+        return [ticket for ticket in group if not ticket.done]
 
     def _attempt(self, group: list[Written[Any]]) -> None:
         """All works of the group in one transaction. Raises sqlite3.Error, then nothing of it is stored.

@@ -23,19 +23,21 @@ class TooLargeError(Exception):
 
 
 class Body:
-    """What has come of a body. One larger than `limit` is not kept, but read to its end where that is not far."""
+    """What has come of a body. One larger than `limit` is not kept, but read to its end where that is not far: beyond
+    `most` bytes."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self, limit: int, most: int) -> None:
+        self._limit, self._most = limit, most
         self._parts: list[bytes] = []
         self._file: IO[bytes] | None = None
         self.size = 0
         self._kept = 0
 
     @classmethod
-    async def read(cls, receive: Receive, limit: int) -> Body:
-        """All of it. Raises GoneError, TooLargeError."""
-        body, more = cls(limit), True
+    async def read(cls, receive: Receive, limit: int, *, keep: bool = True) -> Body:
+        """All of it; without `keep` it is read only so that the client, which sends it, comes to read the answer.
+        Raises GoneError, TooLargeError."""
+        body, more = cls(limit if keep else 0, 2 * limit + _SLACK), True
         try:
             while more:
                 message = await receive()
@@ -50,7 +52,7 @@ class Body:
 
     def _add(self, data: bytes) -> None:
         self.size += len(data)
-        if self.size > 2 * self._limit + _SLACK:
+        if self.size > self._most:
             raise TooLargeError
         if self._kept > self._limit:
             return  # that it is too large is known

@@ -126,6 +126,8 @@ class Connection(asyncio.Protocol):
         self.on_gone: Callable[[], None] = lambda: None
         self.waits_since = self._begun = time.monotonic()
         """When it was accepted or answered last; when its request began."""
+        self._requests = 0
+        """How many have been known."""
         self._reading = self._in_body = self._working = False
         """Whether a request has begun to come; is known, but its body has not come; has come whole."""
         self._received = self._unasked = 0
@@ -180,19 +182,23 @@ class Connection(asyncio.Protocol):
 
     # --- the application's --------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """A request is known; its body is read."""
+    def begin(self) -> int:
+        """A request is known; its body is read. Its number."""
         if not self._reading:
             self._begin_reading()
         self._in_body, self._unasked = True, 0
+        self._requests += 1
+        return self._requests
 
     def work(self) -> None:
         """Its body has come."""
         self._reading = self._in_body = False
         self._working = True
 
-    def end(self) -> None:
-        """It is answered."""
+    def end(self, request: int) -> None:
+        """A request is answered. The client may know that before we do, and have sent the next one."""
+        if request < self._requests:
+            return
         self._reading = self._in_body = self._working = False
         self._unasked = 0
         self.waits_since = time.monotonic()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -19,15 +20,16 @@ from a2wsgi import WSGIMiddleware
 from werkzeug.datastructures import Headers
 from werkzeug.sansio.utils import get_host
 
-from oxiseq.live.api.routes import LiveRoutes, is_push
+from oxiseq.live.api.routes import is_push
 from oxiseq.live.intake import is_small
 from oxiseq.live.subscriptions import Subscription
+from oxiseq.rights import NOTHING
 from oxiseq.server.app import Doors
 from oxiseq.server.bodies import Body, GoneError, Receive, TooLargeError
 from oxiseq.server.connections import Connection, Connections
 from oxiseq.server.conversion import CONTENT_LENGTH, GONE, headers_of, unpacked
 from oxiseq.server.cors import allow_origin
-from oxiseq.server.live import LiveApplication
+from oxiseq.server.live import LiveApplication, same_rights
 from oxiseq.server.readers import FromThreads, Readers, Send
 from oxiseq.sparql import Problem, Request, Response
 from oxiseq.sparql.endpoint import problem_response
@@ -62,7 +64,9 @@ class Edge:
         connection = self._connections.of(scope["client"])
         if connection is None:
             return
-        connection.begin()
+        # X_Forwarded_For would come to be one with X-Forwarded-For in WSGI, and who asks could say what its proxy says
+        scope["headers"] = [given for given in scope["headers"] if b"_" not in given[0]]
+        number = connection.begin()
         try:
             await self._answer(scope, receive, send, connection)
         except GoneError:
@@ -72,7 +76,7 @@ class Edge:
             await send({"type": "http.response.start", "status": 413, "headers": close})
             await send({"type": "http.response.body"})
         finally:
-            connection.end()
+            connection.end(number)
 
     def close(self) -> None:
         """No thread begins anything more."""
@@ -104,34 +108,36 @@ class Edge:
         """A request that is answered here: `answer` gets it when it may come in and its body has come."""
         asked, headers, scheme = _request(scope), _headers(scope), scope["scheme"]
         client = scope["client"][0] if scope["client"] else None
+        admitted = partial(live.admit, scope["method"], scope["path"], headers, client)
+        limit, rights = self._settings.body, NOTHING
+        body: Body | None = None
         try:
             host = headers.get("host")
             self._doors.hosts.check(host)
-            rights = live.admit(scope["method"], scope["path"], headers, client)
-            body = await Body.read(receive, self._settings.body)
+            rights = admitted()
+            body = await Body.read(receive, limit)
             connection.work()
-            try:
-                coding = headers.get("content-encoding", "")
-                content = await self._run(
-                    is_small(body.size) and not coding, lambda: unpacked(body.content(), coding, self._settings.body)
-                )
-            finally:
-                body.close()
             origin = f"{scheme}://{get_host(scheme, host, scope['server'])}"
-            known = asked(body=content, origin=origin, gone=lambda: connection.gone, rights=rights)
-            response = await answer(live, known)
+            known = partial(asked, origin=origin, gone=lambda: connection.gone, rights=rights)
+            coding = headers.get("content-encoding", "")
+            if is_small(body.size) and not coding:
+                response = await answer(live, known(body=unpacked(body.content(), coding, limit)))
+            else:
+                async with self._large:
+                    content = await self._run(False, partial(_content, body, coding, limit))
+                    response = await answer(live, known(body=content))
         except Problem as problem:
             response = problem_response(problem, asked())
-        await self._send(response, headers, connection, send)
+        finally:
+            if body is not None:
+                body.close()
+        if body is None:
+            response = await _refused(response, headers, receive, limit)
+        await self._send(response, headers, connection, send, lambda: same_rights(admitted, rights))
 
     async def _push(self, live: LiveApplication, asked: Request) -> Response:
         """Stored with what else comes at the time."""
-        if is_small(len(asked.body)):
-            return await self._pushed(live.routes, asked, True)
-        async with self._large:
-            return await self._pushed(live.routes, asked, False)
-
-    async def _pushed(self, routes: LiveRoutes, asked: Request, small: bool) -> Response:
+        routes, small = live.routes, is_small(len(asked.body))
         pushing = await self._run(small, lambda: routes.begin_push(asked))
         if isinstance(pushing, Response):
             return pushing
@@ -149,7 +155,7 @@ class Edge:
         return work() if small else await self._loop.run_in_executor(self._threads, work)
 
     async def _send(
-        self, response: Response, asked: Mapping[str, str], connection: Connection, send: Send
+        self, response: Response, asked: Mapping[str, str], connection: Connection, send: Send, may: Callable[[], bool]
     ) -> None:  # fmt: skip
         headers = [each for each in headers_of(response) if each[0] != CONTENT_LENGTH]
         body = response.body if isinstance(response.body, bytes) else b""
@@ -162,9 +168,22 @@ class Edge:
         told = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         await send({"type": "http.response.start", "status": response.status, "headers": told})
         if isinstance(response.body, Subscription):
-            await self._readers.serve(response.body, connection, send)
+            await self._readers.serve(response.body, connection, send, may)
         else:
             await send({"type": "http.response.body", "body": body})
+
+
+def _content(body: Body, coding: str, limit: int) -> bytes:
+    return unpacked(body.content(), coding, limit)
+
+
+async def _refused(response: Response, headers: Mapping[str, str], receive: Receive, limit: int) -> Response:
+    """The answer to a request whose body has not been read. A client that sends it without asking first would not see
+    the answer if the connection were closed meanwhile. Raises GoneError, TooLargeError."""
+    if "expect" in headers:  # whether it is sent nobody knows: what comes next may be of this body or not
+        return replace(response, headers=(*response.headers, ("connection", "close")))
+    (await Body.read(receive, limit, keep=False)).close()
+    return response
 
 
 def _told_of_the_edge(rest: WSGIApplication) -> WSGIApplication:
@@ -173,6 +192,7 @@ def _told_of_the_edge(rest: WSGIApplication) -> WSGIApplication:
     def application(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         scope = environ["asgi.scope"]
         environ["REQUEST_URI"], environ[GONE] = _address(scope), scope[GONE]
+        environ["wsgi.input_terminated"] = True  # else a body in chunks, which tells no length, is taken for none
         return rest(environ, start_response)
 
     return application

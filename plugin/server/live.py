@@ -7,7 +7,7 @@ routes use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import flask
@@ -60,3 +60,11 @@ class LiveApplication:
         except HTTPException as error:
             return refusal(as_problem(error), request)
         return response_to(self.routes.answer(asked), request)
+
+
+def same_rights(admitted: Callable[[], Rights], rights: Rights) -> bool:
+    """Whether who asked would have the same rights now; `admitted` says them, or raises Problem."""
+    try:
+        return admitted() == rights
+    except Problem as problem:
+        return problem.status == 429  # its token is not looked at for now, because of others

@@ -19,6 +19,8 @@ from oxiseq.server.connections import Connection
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 """ASGI's."""
 _THREADS: Final = 4
+_LOOK: Final = 1.0
+"""Seconds after which it is asked again whether a reader may be told."""
 
 
 class Bell:
@@ -92,15 +94,18 @@ class Readers:
         if topic in self._bells:
             self._from_threads.call(lambda: self._ring(topic))
 
-    async def serve(self, subscription: Subscription, connection: Connection, send: Send) -> None:
-        """Send what comes for a reader, until it ends or the client leaves. Raises what `step` raises."""
+    async def serve(
+        self, subscription: Subscription, connection: Connection, send: Send, may: Callable[[], bool]
+    ) -> None:  # fmt: skip
+        """Send what comes for a reader, until it ends or the client leaves, or as long as it `may` be told. Raises what
+        `step` raises."""
         bell = Bell(self._loop)
         connection.on_gone = bell.ring
         bells = self._bells.setdefault(subscription.topic, set())
         bells.add(bell)
         try:
             await send(_piece(HELLO))
-            await self._tell(subscription, connection, bell, send)
+            await self._tell(subscription, connection, bell, send, may)
         finally:
             bells.discard(bell)
             if not bells and self._bells.get(subscription.topic) is bells:
@@ -108,13 +113,20 @@ class Readers:
             subscription.close()
         await send({"type": "http.response.body", "body": b""})
 
-    async def _tell(self, subscription: Subscription, connection: Connection, bell: Bell, send: Send) -> None:
+    async def _tell(
+        self, subscription: Subscription, connection: Connection, bell: Bell, send: Send, may: Callable[[], bool]
+    ) -> None:  # fmt: skip
+        looked = self._loop.time()
         while not connection.gone:
             bell.clear()
             if subscription.quick:
                 data = subscription.step()
             else:
                 data = await self._loop.run_in_executor(self._threads, subscription.step)
+            if self._loop.time() - looked >= _LOOK:
+                looked = self._loop.time()
+                if not may():
+                    return  # it may come again, and is told then why not
             if data:
                 await send(_piece(data))  # waits while much has not been taken
             if subscription.ended:

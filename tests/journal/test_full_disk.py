@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from journal_events import STREAM, Clock, found, matches, read
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal import Checkpoint, FullError, Journal, Retention, pack_events
+from oxiseq.journal import Appends, Checkpoint, FullError, Journal, JournalError, Retention, pack_events
 
 BIG = 40_000
 
@@ -151,3 +153,25 @@ def test_a_disk_that_somebody_else_has_filled(disk: Path, clock: Clock) -> None:
         ballast.unlink()
         assert journal.log.append(STREAM, big(len(kept)), "after").first == len(kept)
         assert journal.verify() == []
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), sqlite3.OperationalError("disk I/O error")])
+def test_a_disk_that_does_not_tell_its_room_is_an_error_and_writing_goes_on_after_it(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object) -> int:
+        raise error
+
+    append, done = Appends.of(STREAM, big(1, 100)), threading.Semaphore(0)
+    with monkeypatch.context() as patch:
+        patch.setattr("oxiseq.journal.writer.disk_usage", fails)
+        under_way = [journal.log.submit(append, done.release) for _ in range(5)]
+        assert all(done.acquire(timeout=20) for _ in under_way)
+        for each in under_way:
+            with pytest.raises(JournalError, match=str(error).partition("] ")[2] or str(error)):
+                each.result()
+        with pytest.raises(JournalError):
+            journal.log.store(append)
+    after = journal.log.submit(append, done.release)
+    assert done.acquire(timeout=20)
+    assert after.result().first == 0

@@ -22,6 +22,7 @@ from servers import served
 from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
+from oxiseq.rights import Grant, Token, digest_of, line_of
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlEndpoint
 
@@ -175,6 +176,55 @@ def test_a_push_is_refused_as_any_other_request(tmp_path: Path) -> None:
         assert service.streams.get(STREAM).next == 2
 
 
+@pytest.mark.parametrize("expecting", [False, True])
+def test_the_answer_to_a_refused_push_is_seen_however_large_it_is(tmp_path: Path, expecting: bool) -> None:
+    settings = ServerSettings(port=0, threads=2, live=2, tokens=Tokens("read", "write"))
+    body, wrong = b"".join(event(number) + b"\n" for number in range(200_000)), "Authorization: Bearer other"
+    with live(tmp_path, settings) as (place, _), Client(place) as client:
+        sent = request(body, PATH, wrong, *(["Expect: 100-continue"] if expecting else []))
+        if expecting:
+            assert client.ask(sent[: -len(body)])[0] == 401
+            assert client.closed()
+        else:
+            assert client.ask(sent)[0] == 401
+            assert client.ask(request(b"", "/health", method="GET"))[0] == 200
+
+
+@pytest.mark.parametrize("target", [PATH, "/update"])
+def test_a_client_cannot_say_what_its_proxy_says(tmp_path: Path, target: str) -> None:
+    settings = ServerSettings(port=0, threads=2, live=2, tokens=Tokens("read", "write"), behind_proxy=True)
+    with live(tmp_path, settings) as (place, _), Client(place) as client:
+        for number in range(11):
+            told = ("Authorization: Bearer other", "X-Forwarded-For: 192.0.2.1", f"X_Forwarded_For: 192.0.2.{number}")
+            status, _ = client.ask(request(event(number), target, *told))
+        assert status == 429
+
+
+def test_a_body_in_chunks_is_taken_wherever_one_is(tmp_path: Path) -> None:
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (event(1)[:9], event(1)[9:], b""))
+    triples = b"SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
+    with live(tmp_path) as (place, _), Client(place) as client:
+        sent = request(chunks, "/store?default", "Transfer-Encoding: chunked")
+        client.socket.sendall(sent)
+        assert b" 204 " in client.until(b"\r\n\r\n")
+        asked = request(triples, "/query", "Content-Type: application/sparql-query", "Accept: text/csv")
+        client.socket.sendall(asked)
+        client.until(b"\r\nn\r\n")
+        assert client.until(b"\r\n") == b"1\r\n"
+
+
+def test_a_request_may_come_before_the_end_of_the_last_one_is_known(tmp_path: Path) -> None:
+    body = b"".join(event(number) + b"\n" for number in range(20_000))
+    with live(tmp_path) as (place, _), Client(place) as client:
+        sent = request(body, "/store?default")
+        client.socket.sendall(request(b"", "/health", method="GET") + sent[: -len(body)])
+        assert client.answer()[0] == 200
+        for at in range(0, len(body), 50_000):
+            time.sleep(0.02)
+            client.socket.sendall(body[at : at + 50_000])
+        assert b" 204 " in client.until(b"\r\n\r\n")
+
+
 @pytest.mark.parametrize("target", [f"{PATH}?time=arrival", "/update"])
 def test_a_body_beyond_all_bounds_is_not_read_to_its_end(tmp_path: Path, target: str) -> None:
     settings = ServerSettings(port=0, threads=2, live=2, body=1000)
@@ -224,6 +274,28 @@ def test_a_live_reader_is_told_of_pushes_and_of_silence(tmp_path: Path) -> None:
         for number in range(50):
             assert b"id: %d\n" % (number + 1) in reader.until(b"event: match\n")
         reader.until(b": still here\n\n")
+
+
+def test_a_live_reader_whose_token_is_revoked_is_told_no_more(tmp_path: Path) -> None:
+    def write(*names: str) -> None:
+        lines = [line_of(Token(name, digest_of(name), (Grant("read"), Grant("push")))) for name in names]
+        file.write_text("\n".join(lines))
+
+    file = tmp_path / "tokens"
+    write("one", "two", "pusher")
+    settings = ServerSettings(port=0, threads=2, live=8, tokens=Tokens(file=file))
+    target = f"{PATH}?time=arrival"
+    with live(tmp_path, settings, 0.2) as (place, _), Client(place) as one, Client(place) as two, Client(place) as too:
+        for name, reader in (("one", one), ("two", two)):
+            headers = ("Accept: text/event-stream", f"Authorization: Bearer {name}")
+            reader.socket.sendall(request(b"", "/queries/each/matches", *headers, method="GET"))
+            reader.until(b": listening\n\n")
+        write("two", "pusher")
+        assert b"event: end" not in one.until(b"\r\n0\r\n\r\n")
+        assert too.ask(request(event(7), target, "Authorization: Bearer pusher"))[0] == 200
+        two.until(b"event: match\n")
+        headers = ("Accept: text/event-stream", "Authorization: Bearer one")
+        assert one.ask(request(b"", "/queries/each/matches", *headers, method="GET"))[0] == 401
 
 
 def test_readers_that_leave_make_room_at_once(tmp_path: Path) -> None:
