@@ -64,8 +64,6 @@ class Edge:
         connection = self._connections.of(scope["client"])
         if connection is None:
             return
-        # X_Forwarded_For would come to be one with X-Forwarded-For in WSGI, and who asks could say what its proxy says
-        scope["headers"] = [given for given in scope["headers"] if b"_" not in given[0]]
         number = connection.begin()
         try:
             await self._answer(scope, receive, send, connection)
