@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from oxiseq.grammar.algebra import Span
-from oxiseq.grammar.errors import Finding, OxiseqError
+from oxiseq.grammar.errors import ArgumentTypeError, Finding, OxiseqError
 
 GROUP: Final = "oxiseq.languages"
 """Of entry points."""
@@ -132,6 +132,8 @@ def language_names() -> tuple[str, ...]:
 
 def syntax_named(name: str) -> Syntax[Any]:
     """Raises OxiseqError for a language that is not known, or whose plug-in cannot be used."""
+    if not isinstance(name, str):
+        raise ArgumentTypeError(f"language: the name of one, a text, not {name!r}")
     return _OURS.get(name) or _syntax(plugged(name))
 
 

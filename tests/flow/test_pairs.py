@@ -288,7 +288,7 @@ def test_each_row_of_a_tick_is_told_once(case: Case, often: int) -> None:
 def test_rows_with_a_time_are_numbered_by_ticks(come: list[tuple[int, int]], cut: list[int]) -> None:
     """Rows of the value 0 have no time."""
     source, rows = Buffer(5), sorted(come)
-    node = Consolidate(source, slots=4, once=True, numbered=True)
+    node = Consolidate(source, slots=4, once=True, numbered="TIMED")
     numbers: dict[tuple[int, int], int] = {}
     for batch in batches(cut, [(at, 1, (value,)) for at, value in rows]):
         values = np.array([value for _, _, (value,) in batch], np.int64)

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,7 +87,10 @@ def places() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "parameter"), places())
-def test_a_wrong_argument_is_told_at_the_door(name: str, parameter: str) -> None:
+def test_a_wrong_argument_is_told_at_the_door(
+    name: str, parameter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a text may be a file's name
     of, _, method = name.partition(".")
     call = getattr(things()[of], method) if method else getattr(oxiseq, of)
     for wrong in WRONG:

@@ -230,4 +230,4 @@ def test_what_cannot_be_done_is_said(spark: SparkSession) -> None:
 
 
 def test_the_data_source_knows_the_endings_of_event_files() -> None:
-    assert set(_ENDINGS) == set(ENDINGS)
+    assert set(_ENDINGS) == set(ENDINGS) - {".nt", ".ttl"}, "which are mostly no events"
