@@ -1,8 +1,8 @@
 """A hook of mkdocs: pages link to files of the repository; on the site these are pages, or names of files.
 
-A link to a page or a picture that the site has (docs/, and what pages.py takes over from examples/ and benchmarks/) leads
-there. A link to any other file of the repository becomes its text. The hook also links the packages under the names that
-Python imports below build/docs-source, where mkdocstrings reads them without importing anything.
+A link to a page or a picture that the site has (docs/, and what pages.py takes over from examples/ and benchmarks/)
+leads there. A link to any other file of the repository becomes its text. The hook also links the packages under the
+names that Python imports below build/docs-source, where mkdocstrings reads them without importing anything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = ROOT / "build" / "docs-source"
-_LINK: Final = re.compile(r"(?P<picture>!?)\[(?P<text>[^\]]*)\]\((?!https?:|#|mailto:)(?P<file>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
+_LINK: Final = re.compile(
+    r"(?P<picture>!?)\[(?P<text>[^\]]*)\]\((?!https?:|#|mailto:)(?P<file>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)"
+)
 
 
 def on_config(config: Any) -> Any:

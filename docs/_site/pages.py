@@ -1,4 +1,4 @@
-"""Pages of the site that are not files of docs/: those of examples/ and benchmarks/, and the reference, made from the code.
+"""Pages of the site that are no files of docs/: those of examples/ and benchmarks/, and the reference from the code.
 
 Run by mkdocs-gen-files.
 """
@@ -12,7 +12,7 @@ import mkdocs_gen_files
 
 sys.path.append(str(Path(__file__).parent))
 
-from reference import PAGES
+from made_pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 TAKEN = [

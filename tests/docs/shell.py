@@ -1,8 +1,8 @@
 """A page's shell blocks as one script, in a folder of its own beside a copy of the examples.
 
-What differs from what a reader types: `pip install` and `apt install` are left out, /tmp is the folder, each port 78xx is a
-free one, a server (`oxiseq serve`) stands in the background and is waited for, and readers that never end (`curl -N`,
-`oxiseq watch`) are stopped after some seconds.
+What differs from what a reader types: `pip install` and `apt install` are left out, /tmp is the folder, each port 78xx
+is a free one, a server (`oxiseq serve`) runs in the background and is waited for, and readers that never end
+(`curl -N`, `oxiseq watch`) are stopped after some seconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SERVE = re.compile(r"^([A-Z_]+=\S+ )*oxiseq serve((?:[^\\\n]|\\\n)*)$", re.MULT
 _ENDLESS = re.compile(r"^(curl -N|oxiseq watch)\b", re.MULTILINE)
 _HEAD = """set -euo pipefail
 cd "$1"
-ready() { for i in $(seq 200); do command curl -sf "$1/ready" >ready.log && return 0; sleep 0.2; done; cat serve-*.log >&2; return 1; }
+ready() { for i in $(seq 200); do command curl -sf "$1/ready" >ready.log && return; sleep 0.2; done; return 1; }
 few() { timeout 4 "$@" || test $? = 124; }
 curl() { command curl --silent --show-error --fail-with-body "$@"; }
 """

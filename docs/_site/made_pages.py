@@ -33,8 +33,8 @@ def python() -> str:
 def command_line() -> str:
     """All commands with their options."""
     return (
-        "# Command line\n\nExit status: 0 all went well; 1 the query, an event, the knowledge base or a file is wrong;\n"
-        "2 the command line itself is wrong.\n\n"
+        "# Command line\n\nExit status: 0 all went well; 1 the query, an event, the knowledge base or a file is\n"
+        "wrong; 2 the command line itself is wrong.\n\n"
         "::: mkdocs-click\n    :module: oxiseq.cli\n    :command: main\n    :prog_name: oxiseq\n    :depth: 1\n"
     )
 
@@ -67,8 +67,8 @@ def _operation(operation: Mapping[str, Any]) -> str:
 def settings() -> str:
     """Each setting of `oxiseq serve`: flag, environment, key of a file."""
     text = (
-        "# Settings of the server\n\nEach is a flag of `oxiseq serve`, an environment variable, and a key of a TOML file\n"
-        "(`--config`). `oxiseq serve --print-config` shows what holds, and from where.\n\n"
+        "# Settings of the server\n\nEach is a flag of `oxiseq serve`, an environment variable, and a key of a TOML\n"
+        "file (`--config`). `oxiseq serve --print-config` shows what holds, and from where.\n\n"
     )
     return text + _table(("flag", "environment", "key", "is", "default"), map(_setting, fields(ServeSettings)))
 
@@ -89,15 +89,15 @@ def metrics() -> str:
     kinds = {line.split(" ")[2]: line.split(" ")[3] for line in lines if line.startswith("# TYPE")}
     rows = [(f"`{name}`", kinds[name], helps[name]) for name in sorted(helps) if not name.endswith("_created")]
     return (
-        "# Metrics\n\n`GET /metrics`, in Prometheus' text format. `oxiseq_kb_asked_seconds` (when the knowledge base was\n"
-        "last asked, in seconds since 1970) comes with `--upstream`.\n\n" + _table(("metric", "kind", "is"), rows)
+        "# Metrics\n\n`GET /metrics`, in Prometheus' text format. `oxiseq_kb_asked_seconds` (when the knowledge base\n"
+        "was last asked, in seconds since 1970) comes with `--upstream`.\n\n" + _table(("metric", "kind", "is"), rows)
     )
 
 
 def error_messages() -> str:
     """The exceptions, and the titles of the server's problems."""
     tree = "\n".join(line for line in (errors.__doc__ or "").splitlines() if line.startswith("    "))
-    text = f"# Errors\n\n## In Python\n\n```text\n{tree}\n```\n\nThe command line prints the message and exits with 1.\n"
+    text = f"# Errors\n\n## In Python\n\n```text\n{tree}\n```\n\nThe command line prints the message; its status is 1.\n"
     rows = [(str(status), title) for status, title in sorted(problems())]
     return text + "\n## Over HTTP\n\n`title` and `status` of the problem; `detail` says what and where.\n\n" + _table(
         ("status", "title"), rows
