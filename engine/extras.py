@@ -24,6 +24,7 @@ from oxiseq.engine.errors import ExtraError
 
 EXTRAS: Final = {
     "httpx": "client",
+    "httpcore": "client",
     "httpx_sse": "client",
     "prometheus_client": "client",
     "werkzeug": "client",
