@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +28,9 @@ class Item:
             return {name: self.facts[name] for name in ("query", "id", "at", "bindings", "events")}
         return filled(template, self.facts, self.terms)
 
-    def text(self, template: str) -> str:
-        """As `value`, as text."""
-        return filled_text(template, self.facts, self.terms)
+    def text(self, template: str, clean: Callable[[str], str] = str) -> str:
+        """As `value`, as text; what values bring goes through `clean`."""
+        return filled_text(template, self.facts, self.terms, clean)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,10 +7,13 @@ from typing import Any, Final
 
 from oxiseq.sinks.errors import SinkError
 from oxiseq.sinks.files import File
+from oxiseq.sinks.kafka import Kafka
+from oxiseq.sinks.mail import Mail
+from oxiseq.sinks.mqtt import Mqtt
 from oxiseq.sinks.settings import SinkSettings
 from oxiseq.sinks.webhook import Webhook
 
-KINDS: Final[Mapping[str, type[SinkSettings]]] = {each.kind: each for each in (Webhook, File)}
+KINDS: Final[Mapping[str, type[SinkSettings]]] = {each.kind: each for each in (Webhook, File, Mqtt, Kafka, Mail)}
 
 
 def settings_of(given: Mapping[str, Any]) -> SinkSettings:

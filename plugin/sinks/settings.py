@@ -73,6 +73,11 @@ def whole(least: int, most: int) -> Read:
     return read
 
 
+def port_number(given: Any, name: str) -> int:
+    """Of a host. Raises SinkError."""
+    return int(whole(1, 65_535)(given, name))
+
+
 def word(*known: str) -> Read:
     """One of these."""
 

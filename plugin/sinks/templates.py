@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode
@@ -60,9 +60,11 @@ def filled(template: Json, facts: Mapping[str, Any], terms: Mapping[str, str | N
     return template
 
 
-def filled_text(template: str, facts: Mapping[str, Any], terms: Mapping[str, str | None]) -> str:
-    """As text, whatever it is. Raises as `filled` does."""
-    return _PLACE.sub(lambda place: _text(_value(place, facts, terms)), template)
+def filled_text(
+    template: str, facts: Mapping[str, Any], terms: Mapping[str, str | None], clean: Callable[[str], str] = str
+) -> str:  # fmt: skip
+    """As text, whatever it is; what values bring goes through `clean`. Raises as `filled` does."""
+    return _PLACE.sub(lambda place: clean(_text(_value(place, facts, terms))), template)
 
 
 def plain(term: str | None) -> Json:
