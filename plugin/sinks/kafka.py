@@ -58,7 +58,7 @@ def _options(given: Any, name: str) -> dict[str, str]:
 
 def _shown(options: Mapping[str, str] | None) -> dict[str, str] | None:
     """Without what lets one in."""
-    return options and {key: HIDDEN if key == "sasl.password" else value for key, value in options.items()}
+    return None if options is None else {key: HIDDEN if key == "sasl.password" else value for key, value in options.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ class _Producer:
             def note(error: Any, _: Any, i: int = i) -> None:
                 outcomes[i] = error or True
 
-            headers = [("idempotency-key", item.key.encode())]
+            headers: list[tuple[str, str | bytes | None]] = [("idempotency-key", item.key.encode())]
             self._producer.produce(settings.topic, message, item.text(settings.key).encode(), headers=headers,
                                    on_delivery=note)  # fmt: skip
             self._producer.poll(0)

@@ -28,8 +28,10 @@ from oxiseq.sinks.templates import Json
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt
+    from paho.mqtt import enums
 else:
     mqtt = needed("paho.mqtt.client")
+    enums = needed("paho.mqtt.enums")
 
 _TIMEOUT: Final = 10.0
 """Seconds that the broker may take to connect, and to confirm."""
@@ -144,6 +146,6 @@ def _client(allowed: Allowed) -> Any:
             except DeliveryError as error:
                 raise ConnectionError(str(error)) from error
 
-    return Client(mqtt.CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
+    return Client(enums.CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
 
 
