@@ -348,3 +348,26 @@ def _guided(page: WebDriver) -> None:
         until(page, "document.getElementById('notice').dataset.kind === 'good'", 120)
     page.execute_script("document.querySelector('#queries [data-query=guide-v-shape]').click()")
     until(page, "document.querySelectorAll('#matches tbody tr').length")
+
+
+def test_the_automaton_shows_what_a_trailing_negation_waits_for_and_the_bounds_of_gaps(page: WebDriver) -> None:
+    text = GOOD.replace("SEQ(A; B)", "SEQ(A; B WITHIN 10 MINUTES; N! WITHIN 5 MINUTES)").replace(
+        "DEFINE GPM B", f"DEFINE GPM N ON S {{ ?house :off ?low }}\n  DEFINE GPM B"
+    )
+    write(page, text, "spaseq", "quiet")
+    click(page, "register")
+    until(page, "document.getElementById('query-name').textContent === 'quiet'")
+    until(page, "document.querySelectorAll('#automaton .state').length === 3")
+    texts = "[...document.querySelectorAll('#automaton .{}')].map(each => each.textContent)"
+    assert value(page, texts.format("end .letter")) == ["end"]
+    assert value(page, texts.format("guard")) == ["no N"]
+    assert value(page, texts.format("limit")) == ["up to 10 minutes", "up to 5 minutes"]
+    assert value(page, "document.querySelector('#automaton .end').classList.contains('final')")
+    wide = value(page, "document.querySelector('#automaton svg').getBoundingClientRect().width")
+    show(page, 390, 844)
+    narrow = until(page, "document.querySelector('#automaton svg').getBoundingClientRect().width < 600 && "
+                   "document.querySelector('#automaton svg').getBoundingClientRect().width")  # fmt: skip
+    assert narrow < wide
+    place = "document.getElementById('automaton')"
+    assert value(page, f"{place}.scrollWidth > {place}.clientWidth")  # it scrolls by itself, the page does not
+    assert value(page, "document.documentElement.scrollWidth <= 390")
