@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -22,7 +23,7 @@ from selenium.webdriver.common.keys import Keys
 from servers import ours, served
 from test_upstream_live import EX, NAMED, PAID, TURTLE, in_front, people
 
-from benchmarks.browser import browser, complaints, hosts, missing, open_page, show, until, value
+from benchmarks.browser import Scheme, browser, complaints, hosts, missing, open_page, show, until, value
 from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
@@ -352,7 +353,7 @@ def _guided(page: WebDriver) -> None:
 
 def test_the_automaton_shows_what_a_trailing_negation_waits_for_and_the_bounds_of_gaps(page: WebDriver) -> None:
     text = GOOD.replace("SEQ(A; B)", "SEQ(A; B WITHIN 10 MINUTES; N! WITHIN 5 MINUTES)").replace(
-        "DEFINE GPM B", f"DEFINE GPM N ON S {{ ?house :off ?low }}\n  DEFINE GPM B"
+        "DEFINE GPM B", "DEFINE GPM N ON S { ?house :off ?low }\n  DEFINE GPM B"
     )
     write(page, text, "spaseq", "quiet")
     click(page, "register")
@@ -371,3 +372,113 @@ def test_the_automaton_shows_what_a_trailing_negation_waits_for_and_the_bounds_o
     place = "document.getElementById('automaton')"
     assert value(page, f"{place}.scrollWidth > {place}.clientWidth")  # it scrolls by itself, the page does not
     assert value(page, "document.documentElement.scrollWidth <= 390")
+
+
+def _axe(driver: WebDriver) -> list[str]:
+    """What axe-core finds against the rules of accessibility: rule, element, why."""
+    driver.execute_script(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
+    found = driver.execute_async_script(
+        "axe.run(document, { resultTypes: ['violations'] }).then(each => arguments[0](each.violations))"
+    )
+    return [f"{rule['id']} {node['target']}: {node['failureSummary']}" for rule in found for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_axe_finds_nothing(page: WebDriver, width: int, scheme: Scheme) -> None:
+    show(page, width, 900, scheme)
+    _guided(page)
+    page.execute_script("document.querySelector('#matches tbody button').click()")
+    until(page, "document.querySelectorAll('#detail .subject').length")
+    _values(page, "pred:price")
+    click(page, "why")
+    until(page, "document.querySelector('#past .verdict')", 60)
+    assert _axe(page) == []
+    assert value(page, f"document.documentElement.scrollWidth <= {width}")
+
+
+def test_a_price_is_drawn_under_the_match_that_it_made(page: WebDriver) -> None:
+    _guided(page)
+    page.execute_script("document.querySelector('#matches tbody button').click()")
+    until(page, "document.querySelectorAll('#detail mark').length === 3")  # a price of three events was matched
+    _values(page, "pred:price")
+    until(page, "document.querySelectorAll('#series .mark').length === 3")
+    assert value(page, "document.querySelectorAll('#series .line').length") == 1  # of the company of the match
+    heights = "[...document.querySelectorAll('#series .mark')].map(each => Number(each.getAttribute('cy')))"
+    _, low, back = value(page, heights)
+    assert low > back  # downwards is less: the V
+    points = "document.querySelector('#series .line').getAttribute('points').split(' ').length"
+    assert value(page, points) == 230
+    _values(page, "none")
+    assert value(page, "document.getElementById('series').hidden")
+
+
+def test_a_stretch_of_time_is_looked_at_by_dragging_and_by_buttons(page: WebDriver) -> None:
+    _guided(page)
+    until(page, "document.querySelectorAll('#timeline .bar').length > 20")
+    until(page, "document.querySelector('#automaton .state')")  # above it: what comes later moves what is below
+    all_bars = value(page, "document.querySelectorAll('#timeline .bar').length")
+    drawing = page.find_element("css selector", "#timeline svg")
+    ActionChains(page).move_to_element_with_offset(drawing, -200, -40).click_and_hold().move_by_offset(
+        150, 0
+    ).release().perform()
+    words = until(page, "document.getElementById('drawn').textContent")
+    some = value(page, "document.querySelectorAll('#timeline .bar').length")
+    assert 0 < some < all_bars and words == f"{some} in this stretch"
+    click(page, "zoom-out")
+    until(page, f"document.querySelectorAll('#timeline .bar').length > {some}")
+    click(page, "whole")
+    until(page, f"document.querySelectorAll('#timeline .bar').length === {all_bars}")
+    assert value(page, "document.getElementById('whole').disabled")
+
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+MANY = f"""PREFIX : <http://example.org/>
+SELECT ?n WITHIN 1 HOUR SLIDING FROM STREAM S <{STREAM}/many>
+WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?house :n ?n }} }}"""
+
+
+def test_twelve_thousand_matches_are_densities_and_pages(page: WebDriver, address: str) -> None:
+    write(page, MANY, "spaseq", "many")
+    click(page, "register")
+    until(page, "document.getElementById('query-name').textContent === 'many'")
+    time_of = "<http://www.w3.org/ns/prov#generatedAtTime>"
+    lines = "".join(
+        f'<urn:h> <http://example.org/n> "{n}"^^<{XSD}integer> <urn:e{n}> .\n'
+        f'<urn:e{n}> {time_of} "2026-01-01T{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z"^^<{XSD}dateTime> .\n'
+        for n in range(12_001)
+    )
+    path = f"/streams/{quote(STREAM + '/many', safe='')}"
+    assert ask(address, "POST", path, [("content-type", "application/n-quads")], lines.encode()).status == 200
+    until(page, "document.getElementById('match-count').textContent === '12,001 so far'", 60)
+    until(page, "document.querySelectorAll('#timeline .dense').length > 100")
+    assert value(page, "document.querySelectorAll('#timeline *').length") < 2000
+    page.refresh()  # what was found before is read in parts
+    until(page, "document.querySelector('[data-query=many]')")
+    page.execute_script("document.querySelector('[data-query=many]').click()")
+    first_row = "document.querySelector('#matches tbody tr')?.dataset.id"
+    until(page, f"{first_row} === '12001'", 60)
+    click(page, "older")
+    until(page, f"{first_row} === '11901'")
+    click(page, "oldest")  # which the page does not hold
+    until(page, f"{first_row} === '100'")
+    assert value(page, "document.getElementById('oldest').disabled")
+    page.execute_script(
+        "const box = document.getElementById('go-to'); box.value = '1234'; box.dispatchEvent(new Event('change'))"
+    )
+    until(page, f"{first_row} === '1234'")
+    until(page, "document.querySelector('#matches .chosen')?.dataset.id === '1234'")
+    click(page, "newer")
+    until(page, f"{first_row} === '1334'")
+    click(page, "newest")
+    until(page, f"{first_row} === '12001'")
+
+
+def _values(driver: WebDriver, name: str) -> None:
+    """Choose what is drawn under the timeline."""
+    box = "document.getElementById('values')"
+    until(driver, f"[...{box}.options].some(each => each.text === '{name}')")
+    driver.execute_script(
+        f"const box = {box}; box.value = [...box.options].find(each => each.text === '{name}').value;"
+        "box.dispatchEvent(new Event('change'))"
+    )

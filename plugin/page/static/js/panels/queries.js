@@ -15,7 +15,7 @@ export function startQueries(editText) {
   on(["queries", "selected"], head);
 }
 
-export const choose = (name) => set({ selected: name, explanation: null, matches: [], match: null });
+export const choose = (name) => set({ selected: name, explanation: null, matches: [], match: null, page: null, view: null, provenance: null });
 
 function show() {
   const focused = document.activeElement?.dataset?.query;
