@@ -5,6 +5,7 @@ One server and one browser for all; each test opens the page anew.
 
 from __future__ import annotations
 
+import csv
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -482,3 +483,62 @@ def _values(driver: WebDriver, name: str) -> None:
         f"const box = {box}; box.value = [...box.options].find(each => each.text === '{name}').value;"
         "box.dispatchEvent(new Event('change'))"
     )
+
+
+def _run(driver: WebDriver, text: str) -> None:
+    write(driver, text, "sparql")
+    driver.execute_script("document.getElementById('result-title').textContent = ''")
+    click(driver, "run")
+    until(driver, "document.getElementById('result-title').textContent")
+
+
+def _view(driver: WebDriver, name: str) -> None:
+    driver.execute_script(
+        f"[...document.querySelectorAll('#result-views button')].find(each => each.textContent === '{name}').click()"
+    )
+
+
+def test_rows_are_sorted_paged_drawn_and_saved(page: WebDriver, tmp_path: Path) -> None:
+    values = " ".join(f"({n} {n * n % 251} 'p{n}, \"x\"' {50 + n / 1000} {8 - n / 1000})" for n in range(230))
+    _run(page, f"SELECT ?n ?square ?name ?lat ?lon {{ VALUES (?n ?square ?name ?lat ?lon) {{ {values} }} }}")
+    assert value(page, "document.getElementById('result-title').textContent") == "230 rows"
+    column = "[...document.querySelectorAll('#result tbody tr')].map(row => row.cells[{}].textContent)"
+    assert value(page, column.format(0)) == [str(n) for n in range(100)]
+    page.execute_script("document.querySelectorAll('#result .sort')[1].click()")
+    squares = sorted(n * n % 251 for n in range(230))
+    assert value(page, column.format(1)) == [str(n) for n in squares[:100]]
+    page.execute_script("document.querySelectorAll('#result .sort')[1].click()")
+    assert value(page, column.format(1)) == [str(n) for n in squares[:-101:-1]]
+    page.execute_script("[...document.querySelectorAll('#result .tools button')].at(-1).click()")
+    assert value(page, "document.querySelector('#result .tools .muted').textContent") == "rows 101 to 200"
+    _view(page, "Chart")
+    assert value(page, "document.querySelectorAll('#result .column').length") == 60
+    _view(page, "Map")
+    assert value(page, "document.querySelectorAll('#result .place').length") == 230
+    assert _axe(page) == []
+    page.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    _view(page, "CSV")
+    for _ in range(100):
+        if (tmp_path / "result.csv").exists():
+            break
+        time.sleep(0.05)
+    with (tmp_path / "result.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert len(rows) == 231 and rows[0] == ["n", "square", "name", "lat", "lon"]
+    assert rows[230][2] == 'p229, "x"'
+
+
+def test_a_graph_is_drawn(page: WebDriver) -> None:
+    _run(page, "CONSTRUCT { <urn:a> <urn:knows> <urn:b> . <urn:b> <urn:name> 'Bea' } {}")
+    assert value(page, "document.querySelector('#result pre').textContent.includes('Bea')")
+    _view(page, "Drawing")
+    until(page, "document.querySelectorAll('#result .node').length === 3")
+    assert value(page, "document.querySelectorAll('#result .arrow').length") == 2
+
+
+def test_a_result_says_what_it_is_not_drawn_from(page: WebDriver) -> None:
+    _run(page, "SELECT ?x { VALUES ?x { 'a' 'b' } }")
+    views = "[...document.querySelectorAll('#result-views button')].map(each => each.textContent)"
+    assert value(page, views) == ["CSV", "JSON"]  # neither numbers nor places
+    _run(page, "SELECT ?x { VALUES ?x { } }")
+    assert value(page, "document.getElementById('result-title').textContent") == "0 rows"

@@ -4,12 +4,13 @@ import { Problem, queryPath, select, send, sendJson } from "../api.js";
 import { byId, fill, h } from "../dom.js";
 import { makeEditor } from "../editor/editor.js";
 import { refresh } from "../poll.js";
-import { declared, isNumber, shortTerm } from "../rdf.js";
+import { declared } from "../rdf.js";
 import { on, set, state } from "../state.js";
 import { tell } from "./notices.js";
 import { choose } from "./queries.js";
+import { showResult } from "./result.js";
 
-const WAIT = 350, MOST_ROWS = 500, DRAFT = "oxiseq-draft";
+const WAIT = 350, DRAFT = "oxiseq-draft";
 const UPDATE = /^\s*(?:(?:#.*\n|PREFIX\s+\S*\s*<[^>]*>|BASE\s+<[^>]*>)\s*)*(INSERT|DELETE|LOAD|CLEAR|DROP|CREATE|ADD|MOVE|COPY|WITH)\b/i;
 const FIRST_TEXT = `# What is in the store? Ctrl+Enter runs it.
 SELECT ?type (COUNT(*) AS ?things) {
@@ -103,37 +104,11 @@ async function run() {
     const path = type.endsWith("sparql-update") ? "/update" : "/query";
     const graph = /\b(CONSTRUCT|DESCRIBE)\b/i.test(text) && language() === "sparql";
     const accept = graph ? "text/turtle, application/sparql-results+json;q=0.9" : "application/sparql-results+json, application/json;q=0.9, text/turtle;q=0.5";
-    const response = await send(path, { method: "POST", headers: { "Content-Type": type, Accept: accept }, body: text });
-    await result(response, performance.now() - began);
+    const asked = (form) => send(path, { method: "POST", headers: { "Content-Type": type, Accept: form }, body: text });
+    const response = await asked(accept);
+    const body = await response.text();
+    showResult({ body, type: response.headers.get("content-type") ?? "", took: performance.now() - began, prefixes: declared(text), again: asked });
   });
-}
-
-async function result(response, took) {
-  const place = byId("result");
-  const body = await response.text();
-  const time = `${Math.round(took).toLocaleString("en")} ms`;
-  byId("result-part").hidden = false;
-  const type = response.headers.get("content-type") ?? "";
-  if (!body) return said(place, "Done", time);
-  if (!type.includes("json")) return said(place, "Graph", time, h("pre", { tabindex: "0" }, body.slice(0, 200000)));
-  const answer = JSON.parse(body);
-  if (answer.boolean !== undefined) return said(place, answer.boolean ? "Yes" : "No", time);
-  if (!answer.head) return said(place, "Answer", time, h("pre", { tabindex: "0" }, JSON.stringify(answer, null, 2).slice(0, 200000)));
-  const rows = answer.results.bindings;
-  return said(place, `${rows.length.toLocaleString("en")} ${rows.length === 1 ? "row" : "rows"}`, time, table(answer.head.vars, rows));
-}
-
-function said(place, title, time, content = []) {
-  fill(place, content);
-  byId("result-title").textContent = title;
-  byId("result-time").textContent = time;
-}
-
-function table(names, rows) {
-  const prefixes = declared(editor.text());
-  return h("div", { class: "scroll", tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, rows.slice(0, MOST_ROWS).map((row) => h("tr", {}, names.map((name) =>
-      h("td", { title: row[name]?.value, class: isNumber(row[name]) ? "number" : null }, shortTerm(row[name], prefixes))))))));
 }
 
 /** Register what is in the editor, under its name; one of that name is replaced when the user agrees. */
