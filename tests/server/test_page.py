@@ -6,6 +6,7 @@ One server and one browser for all; each test opens the page anew.
 from __future__ import annotations
 
 import csv
+import json
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -542,3 +543,97 @@ def test_a_result_says_what_it_is_not_drawn_from(page: WebDriver) -> None:
     assert value(page, views) == ["CSV", "JSON"]  # neither numbers nor places
     _run(page, "SELECT ?x { VALUES ?x { } }")
     assert value(page, "document.getElementById('result-title').textContent") == "0 rows"
+
+
+def test_data_is_put_in_as_events_and_as_facts(page: WebDriver, address: str) -> None:
+    click(page, "put-data")
+    page.execute_script("document.getElementById('data-iri').value = 'http://example.org/typed'")
+    page.find_element("id", "data-text").send_keys("[] <http://example.org/value> 42 .")
+    click(page, "data-send")
+    until(page, "document.getElementById('notice').textContent === 'One event is accepted.'")
+    assert b"42" in ask(address, "GET", f"/streams/{quote('http://example.org/typed', safe='')}/events").body
+    click(page, "put-data")
+    page.find_element("id", "data-text").clear()
+    page.find_element("id", "data-text").send_keys("not turtle")
+    click(page, "data-send")
+    until(page, "document.getElementById('data-said').dataset.kind === 'bad'")  # and what was written is still there
+    assert value(page, "document.getElementById('data-text').value") == "not turtle"
+    assert _axe(page) == []
+    page.execute_script("document.getElementById('data').close()")
+    assert len(complaints(page)) == 1  # of the browser, about the refusal
+
+
+def test_a_file_that_is_dropped_is_a_graph_of_the_knowledge_base(page: WebDriver) -> None:
+    page.execute_script(
+        "const files = new DataTransfer(); files.items.add(new File(['<urn:dropped> <urn:is> 7 .'], 'kb.ttl'));"
+        "document.dispatchEvent(new DragEvent('drop', { dataTransfer: files, bubbles: true, cancelable: true }))"
+    )
+    until(page, "document.getElementById('data-text').value.includes('dropped')")
+    assert value(page, "document.getElementById('data-kb').checked")
+    page.execute_script("document.getElementById('data-graph').value = 'urn:g'")
+    click(page, "data-send")
+    until(page, "document.getElementById('notice').textContent === 'Added to the knowledge base, graph urn:g.'")
+    _run(page, "SELECT ?o { GRAPH <urn:g> { <urn:dropped> <urn:is> ?o } }")
+    assert value(page, "document.querySelector('#result td').textContent") == "7"
+
+
+def test_drafts_stand_in_tabs_that_outlive_a_reload(page: WebDriver, address: str) -> None:
+    write(page, "SELECT ?first {}", "sparql")
+    write(page, "SELECT ?second {}", "sparql")
+    tabs = "document.querySelectorAll('#tabs .tab [aria-pressed]').length"
+    before = value(page, tabs)
+    page.execute_script("document.querySelector('#tabs .tab [aria-pressed]').click()")
+    open_page(page, address)
+    assert value(page, tabs) == before > 1
+    page.execute_script("[...document.querySelectorAll('#tabs .tab [aria-pressed]')].at(-1).click()")
+    text = f"{EDITOR}.querySelector('.cm-content').textContent"
+    until(page, f"{text} === 'SELECT ?second {{}}'")
+    page.execute_script("[...document.querySelectorAll('#tabs [aria-label^=Close]')].at(-1).click()")
+    assert value(page, tabs) == before - 1
+
+
+def test_every_template_is_a_query_without_errors(page: WebDriver, address: str) -> None:
+    templates = page.execute_async_script(
+        "import('/ui/js/editor/templates.js').then(part => arguments[0](part.TEMPLATES))"
+    )
+    assert {"sparql", "spaseq", "ceql", "rspql", "epsparql"} == set(templates)
+    for language, texts in templates.items():
+        for name, text in texts.items():
+            kind = [("content-type", f"application/{language}-query")]
+            found = json.loads(ask(address, "POST", "/check", kind, text.encode()).body)["findings"]
+            assert [each for each in found if each["severity"] == "error"] == [], (language, name)
+    page.execute_script(
+        "const box = document.getElementById('language'); box.value = 'spaseq'; box.dispatchEvent(new Event('change'));"
+        "const list = document.getElementById('template'); list.value = list.options[1].value;"
+        "list.dispatchEvent(new Event('change'))"
+    )
+    until(page, f"{EDITOR}.querySelector('.cm-content').textContent.includes('SEQ(A; B)')")
+
+
+def test_a_query_is_registered_with_its_options_and_changed_after_a_preview(page: WebDriver, address: str) -> None:
+    write(page, GOOD, "spaseq", "versions")
+    page.execute_script(
+        "document.getElementById('option-lateness').value = '5s'; document.getElementById('option-budget').value = '7'"
+    )
+    click(page, "register")
+    until(page, "document.getElementById('query-name').textContent === 'versions'")
+    record = json.loads(ask(address, "GET", "/queries/versions").body)
+    assert (record["lateness"], record["state_bytes"]) == ("5s", 7 * 1048576)
+    write(page, GOOD.replace("?high > ?low", "?high > 2 * ?low"), "spaseq", "versions")
+    click(page, "what-if")
+    until(page, "document.getElementById('deploy').hidden === false", 60)
+    click(page, "deploy")
+    until(page, "document.getElementById('notice').textContent.startsWith('versions has the new text')")
+    record = json.loads(ask(address, "GET", "/queries/versions").body)
+    assert "2 * ?low" in record["text"] and record["lateness"] == "5s"
+    assert value(page, "document.getElementById('deploy').hidden")
+
+
+def test_the_http_api_is_a_page_that_people_read(driver: WebDriver, address: str) -> None:
+    show(driver, 390, 844)
+    open_page(driver, f"{address}/ui/api.html")
+    names = value(driver, "[...document.querySelectorAll('.path')].map(each => each.textContent)")
+    assert "/streams/{stream}" in names and len(names) > 20
+    driver.execute_script("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    assert _axe(driver) == [] and complaints(driver) == []
+    assert value(driver, "document.documentElement.scrollWidth <= 390")

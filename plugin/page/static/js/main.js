@@ -3,6 +3,7 @@
 import { startGuide } from "./guide.js";
 import { byId } from "./dom.js";
 import { startAnswer } from "./panels/answer.js";
+import { startData } from "./panels/data.js";
 import { startMatches } from "./panels/matches.js";
 import { startMode } from "./panels/mode.js";
 import { tell } from "./panels/notices.js";
@@ -26,6 +27,7 @@ startAnswer();
 startPlan();
 startPast();
 startMode();
+startData();
 startGuide();
 byId("use-token").addEventListener("click", async () => (await changeToken()) && refresh());
 on(["live"], ({ live }) => {

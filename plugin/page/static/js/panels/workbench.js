@@ -3,6 +3,7 @@
 import { Problem, queryPath, select, send, sendJson } from "../api.js";
 import { byId, fill, h } from "../dom.js";
 import { makeEditor } from "../editor/editor.js";
+import { TEMPLATES } from "../editor/templates.js";
 import { refresh } from "../poll.js";
 import { declared } from "../rdf.js";
 import { on, set, state } from "../state.js";
@@ -10,7 +11,7 @@ import { tell } from "./notices.js";
 import { choose } from "./queries.js";
 import { showResult } from "./result.js";
 
-const WAIT = 350, DRAFT = "oxiseq-draft";
+const WAIT = 350, DRAFTS = "oxiseq-drafts", MOST_TABS = 12;
 const UPDATE = /^\s*(?:(?:#.*\n|PREFIX\s+\S*\s*<[^>]*>|BASE\s+<[^>]*>)\s*)*(INSERT|DELETE|LOAD|CLEAR|DROP|CREATE|ADD|MOVE|COPY|WITH)\b/i;
 const FIRST_TEXT = `# What is in the store? Ctrl+Enter runs it.
 SELECT ?type (COUNT(*) AS ?things) {
@@ -27,18 +28,73 @@ export function startWorkbench() {
   byId("run").addEventListener("click", run);
   byId("register").addEventListener("click", register);
   byId("name").addEventListener("keydown", (event) => event.key === "Enter" && register());
+  byId("name").addEventListener("input", () => keep());
+  byId("template").addEventListener("change", useTemplate);
   offer();
-  const kept = JSON.parse(sessionStorage.getItem(DRAFT) ?? "null");
-  put(kept?.text ?? FIRST_TEXT, kept?.language ?? "sparql", kept?.name ?? "");
+  const kept = JSON.parse(sessionStorage.getItem(DRAFTS) ?? "null");
+  if (kept?.drafts?.length) Object.assign(tabs, kept);
+  showTab(tabs.here);
 }
 
-/** Another text into the editor. */
+// --- drafts: one per tab, kept as long as the browser's tab ------------------------------------------
+
+const tabs = { drafts: [{ text: FIRST_TEXT, language: "sparql", name: "" }], here: 0 };
+
+/** What is in the editor belongs to its tab. */
+function keep() {
+  tabs.drafts[tabs.here] = { text: editor.text(), language: language(), name: byId("name").value };
+  sessionStorage.setItem(DRAFTS, JSON.stringify(tabs));
+  drawTabs();
+}
+
+function showTab(number) {
+  tabs.here = Math.min(Math.max(number, 0), tabs.drafts.length - 1);
+  const { text, language: kind, name } = tabs.drafts[tabs.here];
+  fillEditor(text, kind, name);
+}
+
+function drawTabs() {
+  const word = ({ name, language: kind }, i) => name || `${known(kind)?.title ?? "SPARQL"} ${i + 1}`;
+  fill(byId("tabs"), tabs.drafts.map((draft, i) => h("span", { class: "tab", "data-here": String(i === tabs.here) },
+    h("button", { "aria-pressed": String(i === tabs.here), onclick: () => i !== tabs.here && (keep(), showTab(i)) }, word(draft, i)),
+    tabs.drafts.length > 1 ? h("button", { "aria-label": `Close ${word(draft, i)}`, onclick: () => closeTab(i) }, "×") : [])),
+  h("span", { class: "tab" }, h("button", { "aria-label": "New draft", title: "New draft", onclick: () => newTab("", language(), "") }, "+")));
+}
+
+function newTab(text, kind, name) {
+  keep();
+  if (tabs.drafts.length >= MOST_TABS) tabs.drafts.shift();
+  tabs.drafts.push({ text, language: kind, name });
+  showTab(tabs.drafts.length - 1);
+}
+
+function closeTab(number) {
+  keep();
+  tabs.drafts.splice(number, 1);
+  showTab(number < tabs.here ? tabs.here - 1 : tabs.here);
+}
+
+function useTemplate() {
+  const text = TEMPLATES[language()]?.[byId("template").value];
+  byId("template").value = "";
+  if (text) newTab(text, language(), "");
+}
+
+/** Another text into the editor: in a tab of its own unless it is there already, or nothing has been written. */
 export function put(text, kind, name) {
+  const there = tabs.drafts.findIndex((draft, i) => i !== tabs.here && draft.text === text && draft.name === name);
+  const blank = !editor.text().trim() || editor.text() === FIRST_TEXT || (name && byId("name").value === name);
+  if (there >= 0) { keep(); return showTab(there); }
+  return blank ? fillEditor(text, kind, name) : newTab(text, kind, name);
+}
+
+function fillEditor(text, kind, name) {
   if (![...byId("language").options].some((option) => option.value === kind)) byId("language").append(option(kind));
   byId("language").value = kind;
   byId("name").value = name;
   editor.replace(text);
   buttons();
+  keep();
 }
 
 function offer() {
@@ -56,10 +112,14 @@ function buttons() {
   byId("registering").hidden = sparql && state.live !== true;
   byId("run").title = sparql ? "Ctrl+Enter" : "Once, over the events that the streams keep (Ctrl+Enter)";
   byId("run").textContent = sparql ? "Run" : "Run once";
+  byId("options").hidden = sparql || state.live !== true;
+  const templates = Object.keys(TEMPLATES[language()] ?? {});
+  byId("template").closest("label").hidden = !templates.length;
+  fill(byId("template"), h("option", { value: "" }, "Templates"), templates.map((name) => h("option", { value: name }, name)));
 }
 
 function changed(text) {
-  sessionStorage.setItem(DRAFT, JSON.stringify({ text, language: language(), name: byId("name").value }));
+  if (text !== tabs.drafts[tabs.here]?.text) keep();
   clearTimeout(timer);
   timer = setTimeout(check, WAIT);
 }
@@ -118,13 +178,20 @@ export async function register() {
   if (known && !confirm(`Replace the query ${name}?`)) return;
   await busy("register", async () => {
     tell(language() === "sparql" ? "Registering …" : "Registering … the first time kernels are compiled, which takes some seconds.");
-    const value = { text: editor.text(), language: language(), ...(name ? { name } : {}) };
+    const value = { text: editor.text(), language: language(), ...(name ? { name } : {}), ...options() };
     const response = await sendJson(known ? "PUT" : "POST", known ? queryPath(name) : "/queries", value);
     const query = await response.json();
     await refresh();
     choose(query.name);
     tell(`${query.name} is registered: it ${query.language === "sparql" ? "tells when its answer changes" : "sees what is pushed from now on"}.`, "good");
   });
+}
+
+/** What the form says beside the text. */
+function options() {
+  if (language() === "sparql") return {};
+  const lateness = byId("option-lateness").value.trim(), budget = Number(byId("option-budget").value), beyond = byId("option-on-budget").value;
+  return { ...(lateness ? { lateness } : {}), ...(budget ? { state_bytes: Math.round(budget * 1048576) } : {}), ...(beyond ? { on_budget: beyond } : {}) };
 }
 
 async function busy(button, work) {
