@@ -28,7 +28,10 @@ def matched_triples(gpm: Gpm, graph: Sequence[Triple], bound: Mapping[str, Term 
     if not patterns or not graph:
         return ()
     store = Store()
-    store.extend(Quad(*triple, NamedNode(f"{_NAME}{number}")) for number, triple in enumerate(graph))
+    store.extend(
+        Quad(triple.subject, triple.predicate, triple.object, NamedNode(f"{_NAME}{number}"))
+        for number, triple in enumerate(graph)
+    )
     names = [Variable(f"oxiseq_triple_{number}") for number in range(len(patterns))]
     where = [GraphPattern(name, Group((pattern,))) for name, pattern in zip(names, patterns, strict=True)]
     given = {Variable(v): t for v, t in bound.items() if isinstance(t, NamedNode | Literal)}
