@@ -58,7 +58,9 @@ def _options(given: Any, name: str) -> dict[str, str]:
 
 def _shown(options: Mapping[str, str] | None) -> dict[str, str] | None:
     """Without what lets one in."""
-    return None if options is None else {key: HIDDEN if key == "sasl.password" else value for key, value in options.items()}
+    if options is None:
+        return None
+    return {key: HIDDEN if key == "sasl.password" else value for key, value in options.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
