@@ -20,7 +20,7 @@ Durability: TypeAlias = Literal["full", "normal"]
 """`full`: what is acknowledged is on the disk. `normal`: it outlives the process, however that dies; the last moments
 may be lost when the machine itself dies. Either way the file stays whole."""
 
-VERSION: Final = 4
+VERSION: Final = 5
 APPLICATION: Final = 0x6F78736A
 """SQLite's application_id of a journal: "oxsj"."""
 WAIT_SECONDS: Final = 5.0
@@ -151,6 +151,9 @@ UPDATE query SET options = json_remove(json_set(options,
     '$.stateBudget') WHERE json_type(options, '$.stateBudget') IS NOT NULL;
 UPDATE query SET options = json_remove(json_set(options, '$.on_budget', json_extract(options, '$.onBudget')),
     '$.onBudget') WHERE json_type(options, '$.onBudget') IS NOT NULL;
+""",
+    """
+ALTER TABLE stream ADD COLUMN mapping TEXT NOT NULL DEFAULT ''; -- what rows mean, JSON; '': rows are not taken
 """,
 )
 
