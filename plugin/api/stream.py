@@ -16,7 +16,7 @@ from oxiseq.grammar.arguments import internal, public
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
 from oxiseq.pictures.tables import html_table
-from oxiseq.sources.sources import EventLike, Events, batches_of, row_event
+from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, row_event
 
 
 @public
@@ -74,6 +74,7 @@ class Stream:
         read, none. With a mapping also rows: dicts, a DataFrame, Arrow, a file of CSV, JSON Lines or Parquet.
         `on_error="skip"` leaves out malformed events of files, and bad rows, which `rejected` counts. Raises
         EventError."""
+        check_events(events)
         count = 0
         with self._feed.lock:
             for batch in batches_of(events, self._terms, on_error, mapping=self.mapping, bad=self._left_out):

@@ -20,7 +20,7 @@ from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
 from oxiseq.pictures.tables import html_table
 from oxiseq.served.wire import Wire, in_header
-from oxiseq.sources.sources import EventLike, Events, Row, batches_of, row_event
+from oxiseq.sources.sources import EventLike, Events, Row, batches_of, check_events, row_event
 
 _N_QUADS: Final = "application/n-quads"
 _KEY: Final = 200
@@ -81,6 +81,7 @@ class ServedStream:
     def extend(self, events: Events, on_error: OnError = "stop") -> int:
         """Push the events of a file, (time, graph) pairs or rows, as `Stream.extend`; how many. Each part of some
         thousand is durable before the next is sent. Raises as `push` does."""
+        check_events(events)
         terms, count = TermDictionary(), 0
         for batch in batches_of(events, terms, on_error, mapping=self.mapping, bad=self._left_out):
             self._send(batch, terms, None)

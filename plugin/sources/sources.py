@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.errors import EventError, OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, EventError, OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, encode_events
 from oxiseq.engine.events.open import open_events
@@ -70,6 +70,12 @@ def batches_of(
     if report is not None:
         report(reader.report)
     return iter(reader)
+
+
+def check_events(events: object) -> None:
+    """Raise ArgumentTypeError for what is no source of events."""
+    if not isinstance(events, str | Path | Iterable | ArrowStream):
+        raise ArgumentTypeError(f"events: a file, (time, graph) pairs or rows are expected, not {events!r}"[:200])
 
 
 def row_event(row: Row, mapping: StreamMapping | None, time: Time | None, terms: TermDictionary) -> EventBatch:
