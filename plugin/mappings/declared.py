@@ -124,8 +124,8 @@ def _value(given: object) -> dict[str, Any]:
     if isinstance(given, str):
         given = {"ready": given} if given in READY else {"construct": given}
     if not isinstance(given, Mapping):
-        known = ", ".join(READY)
-        raise MappingError(f"a mapping is an object, a CONSTRUCT query or one of {known}, not {given!r}"[:200])
+        ready = ", ".join(READY)
+        raise MappingError(f"a mapping is an object, a CONSTRUCT query or one of {ready}, not {given!r}"[:200])
     try:
         text = json.dumps(dict(given), allow_nan=False)
         value: dict[str, Any] = json.loads(text)
@@ -134,10 +134,10 @@ def _value(given: object) -> dict[str, Any]:
     if len(text) > _LONGEST:
         raise MappingError(f"a mapping has at most {_LONGEST:,} characters, not {len(text):,}")
     if "ready" in value:
-        ready = value.pop("ready")
-        if not isinstance(ready, str) or ready not in READY:
-            raise MappingError(f"ready: one of {', '.join(READY)} is expected, not {ready!r}"[:200])
-        value = {**READY[ready], **value}
+        name = value.pop("ready")
+        if not isinstance(name, str) or name not in READY:
+            raise MappingError(f"ready: one of {', '.join(READY)} is expected, not {name!r}"[:200])
+        value = {**READY[name], **value}
     known = (*_ABOUT_TIME, *(("construct",) if "construct" in value else FLAT))
     if unknown := [name for name in value if name not in known]:
         raise MappingError(f"unknown members: {', '.join(unknown)[:200]}; known: {', '.join(known)}")
