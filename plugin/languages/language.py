@@ -83,14 +83,14 @@ class Language(ABC, Generic[Q]):
     def replay(self, query: Q, kb: Kb, options: Options) -> Driver:
         """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""
         run, shape = self.compile(query, TermDictionary(), knowledge_of(kb), options)
-        return Driver(run, shape, self.names(query, run.plan), self.opener(options))
+        return Driver(run, shape, self.names(query, run.plan), self.opener(query, options))
 
     def names(self, query: Q, plan: Any) -> Mapping[str, str]:
         """Name in the query → IRI of the streams that it reads, in its order."""
         return {iri: iri for iri in plan.streams}
 
-    def opener(self, options: Options) -> Opener:
-        """How streams that are given whole are read."""
+    def opener(self, query: Q, options: Options) -> Opener:
+        """How streams of the query that are given whole are read."""
         return batches_of
 
     def graphs(self, query: Q) -> Iterable[tuple[NamedNode, Span]]:

@@ -55,8 +55,8 @@ class LoweredLanguage(Language[Q]):
     def names(self, query: Q, plan: Any) -> Mapping[str, str]:
         return self._into.names(self.lower(query), plan)
 
-    def opener(self, options: Options) -> Opener:
-        return self._into.opener(options)
+    def opener(self, query: Q, options: Options) -> Opener:
+        return self._into.opener(self.lower(query), options)
 
     def explain(self, query: Q, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return self._into.explain(self.lower(query), kb, rules)
