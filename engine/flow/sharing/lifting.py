@@ -193,11 +193,13 @@ class _Lifting:
         """The columns of rows that a condition wants to be a parameter's term, and of the table."""
         here = {name: place for place in range(len(columns)) for name, c in columns.items() if c == p.column(place)}
         there = {name: 1 + i for i, name in enumerate(self._parameters)}
-        return [
-            (here[each.args[0]], there[each.args[1]])
-            for whole in conditions for each in conjuncts(whole)
-            if isinstance(each, Call) and each.name == "SAMETERM" and each.args[0] in here and each.args[1] in there
-        ]  # fmt: skip
+        found = list[tuple[int, int]]()
+        for each in (each for whole in conditions for each in conjuncts(whole)):
+            if isinstance(each, Call) and each.name == "SAMETERM":
+                a, b = each.args
+                if isinstance(a, Variable) and isinstance(b, Variable) and a in here and b in there:
+                    found.append((here[a], there[b]))
+        return found
 
     def _reads(self, expression: Expression) -> bool:
         return not expression_variables(expression).isdisjoint(self._parameters)
