@@ -4,6 +4,7 @@
     client    httpx...    a store in a folder with its journal (`oxiseq.open`), a server that is elsewhere
     jelly     pyjelly     event files in Jelly
     pandas    pandas      matches as a DataFrame, a DataFrame as a stream
+    shacl     pyshacl     validation of what is loaded
     spark     pyspark     loading and streaming on Spark
 
 A module that needs one of them says so at its top, as an import that waits:
@@ -30,7 +31,9 @@ EXTRAS: Final = {
     "pyarrow": "arrow",
     "pandas": "pandas",
     "pyjelly": "jelly",
+    "pyshacl": "shacl",
     "pyspark": "spark",
+    "rdflib": "shacl",
 }
 """Package → the extra that brings it."""
 

@@ -20,6 +20,7 @@ from oxiseq.kb_loader.marker import begin, end
 from oxiseq.kb_loader.plain import load_plain
 from oxiseq.kb_loader.quarantine import Quarantine
 from oxiseq.kb_loader.report import LoadReport, Progress, Watch
+from oxiseq.kb_loader.shapes import Shapes
 from oxiseq.kb_loader.sources import PARTS, find_sources
 from oxiseq.kb_loader.staging import check_staging, remove_left
 from oxiseq.kb_loader.tables import Mapping, check_columns
@@ -42,6 +43,7 @@ def load(
     master: str | None = None,
     memory: str | None = None,
     parts: str | Path | None = None,
+    shapes: str | Path | None = None,
     watch: Watch = lambda progress: None,
 ) -> LoadReport:
     """Load files, folders and globs into a new store in the folder `location`.
@@ -56,7 +58,10 @@ def load(
     is active, which is then taken. `parts` keeps what Spark writes there: sorted N-Quads (data/, inferred/) and Parquet
     with coded terms (coded/); on a cluster all workers must see this folder and the sources.
 
-    Raises KbError, and SparkMissing if Spark is needed and cannot be used.
+    `shapes`: a file of SHACL shapes that the store, with what is inferred, is validated against; what breaks them stays
+    in it, and is told in the quarantine's folder; with `strict` the load fails.
+
+    Raises KbError, SparkMissing if Spark is needed and cannot be used, and ExtraError for shapes without pyshacl.
     """
     if reasoning not in (None, "rdfs"):
         raise KbError(f"unknown reasoning {reasoning!r}; known: rdfs")
@@ -68,6 +73,7 @@ def load(
     found = find_sources(given, [folder, bad.folder, *[staging] * used])
     if (closed := next((s for s in found if not os.access(s.path, os.R_OK)), None)) is not None:
         raise KbError(f"{closed.path}: must not be read by this user")
+    shaped = Shapes(shapes) if shapes is not None else None
     mapped = Mapping.of_file(mapping) if mapping is not None else None
     if mapped is None and (table := next((s for s in found if s.format is None), None)) is not None:
         raise KbError(f"{table.path}: a table needs a mapping: a file with a SPARQL CONSTRUCT query over its columns")
@@ -84,8 +90,11 @@ def load(
     watch(Progress("starting", 0, total, 0, choice.why))
     report = LoadReport(folder, choice.engine, len(found))
 
+    stores: list[RdfStore] = []
+
     def new_store() -> RdfStore:
         store = begin(folder, restart=restart)
+        stores.append(store)
         bad.empty()
         remove_left(_beside(folder, "parts"))
         return store
@@ -98,11 +107,15 @@ def load(
             load_on_spark(job, how, new_store, report)
         else:
             load_plain(job, new_store(), report)
+        if shaped is not None:
+            watch(Progress("validating", total, total, report.read))
+            with report.timed("validating"):
+                report.violations = shaped.judge(stores[0], bad)
         end(folder)
     except OSError as error:
         raise KbError(f"{folder}: loading failed: {error}") from error
     report.quarantined, report.faults = bad.count, bad.first
-    report.quarantine = bad.folder if bad.count else None
+    report.quarantine = bad.folder if bad.count or report.violations else None
     return report
 
 

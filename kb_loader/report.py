@@ -42,6 +42,8 @@ class LoadReport:
     quarantine: Path | None = None
     faults: list[str] = field(default_factory=list)
     """The first few, as `file:line: reason`."""
+    violations: list[str] = field(default_factory=list)
+    """What breaks SHACL shapes: it is in the store, nevertheless."""
     without: list[Path] = field(default_factory=list)
     """Sources of which no statement came: empty, all bad, or tables of whose rows the mapping makes nothing."""
     inferred: int = 0

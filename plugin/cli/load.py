@@ -30,6 +30,8 @@ from oxiseq.warmup.importing import loading
 @click.option("--memory", metavar="SIZE", help="Java memory of Spark's driver and of each executor. [default: 2g]")
 @click.option("--parts", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
               help="Keep what Spark writes: sorted N-Quads, coded Parquet; a folder that all workers see.")  # fmt: skip
+@click.option("--shapes", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+              help="Validate the store against SHACL shapes; violations are told in the quarantine.")  # fmt: skip
 @click.option("--restart", is_flag=True, help="Replace the store that is there.")
 @quiet_option
 def load_command(**given: Any) -> None:

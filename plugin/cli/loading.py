@@ -49,6 +49,9 @@ def told(report: LoadReport) -> str:
     lines.append(f"{counted(report.statistics, 'statement', 'statements')} of statistics, in <urn:oxiseq:statistics>")
     lines += nothing_of(report.without, "statement")
     lines += [f"quarantined: {fault}" for fault in report.faults]
+    lines += report.violations[:5]
+    if report.violations:
+        lines.append(f"{counted(len(report.violations), 'result', 'results')} of SHACL: {report.quarantine}")
     if report.quarantined:
         lines.append(f"all {report.quarantined:,} with their text: {report.quarantine}")
     lines.append(", ".join(f"{step} {seconds:.2f} s" for step, seconds in report.seconds.items()))
