@@ -17,6 +17,7 @@ from oxiseq.engine.errors import KbError
 from oxiseq.engine.extras import loaded, needed
 from oxiseq.kb_loader.graphs import STATISTICS
 from oxiseq.kb_loader.quarantine import Fault, Quarantine
+from oxiseq.kb_loader.report import LoadReport, Progress, Watch
 from oxiseq.kb_loader.sources import Source, source_of
 
 if TYPE_CHECKING:
@@ -46,13 +47,15 @@ class Shapes:
         except Exception as error:  # rdflib's parsers raise many kinds
             raise KbError(f"{path}: cannot be read as shapes: {error}") from error
 
-    def judge(self, store: RdfStore, quarantine: Quarantine) -> list[str]:
+    def validated(self, store: RdfStore, quarantine: Quarantine, report: LoadReport, watch: Watch) -> list[str]:
         """Validate all graphs of the store together, and write what breaks a shape to the quarantine's folder.
 
         Returns what is wrong, a line each. Raises KbError if a shape itself is wrong, and if the quarantine is strict,
         at a violation.
         """
-        faults = list(self._faults(store))
+        watch(Progress("validating", self.source.size, self.source.size, report.read))
+        with report.timed("validating"):
+            faults = list(self._faults(store))
         if faults and quarantine.strict:
             raise KbError(f"{self.source.path}: {faults[0].reason}")
         quarantine.write(self.source, faults)

@@ -90,8 +90,8 @@ def _bucket(at_work: Work, number: int, state: bytes | None) -> Bucket:
         return Bucket(at_work, number, state)
     except SnapshotError as error:
         raise CheckpointError(
-            f"the checkpoint cannot go on with this query: {error}. Go on with the query and the version of oxiseq that "
-            "it is of, or give a new checkpointLocation: the query then begins with the source's first events"
+            f"the checkpoint cannot go on with this query: {error}. Go on with the query and the version of oxiseq "
+            "that it is of, or give a new checkpointLocation: the query then begins with the source's first events"
         ) from error
 
 

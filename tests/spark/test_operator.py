@@ -199,7 +199,7 @@ def test_a_checkpoint_of_another_query_says_what_to_do() -> None:
     state = step(orders[0], 0, None, iter(()), 0, "text", False).state
     assert step(orders[0], 0, state, iter(()), 0, "text", False).frames == []
     for order, saved in ((orders[1], state), (orders[0], state[: len(state) // 2]), (orders[0], b"")):
-        with pytest.raises(CheckpointError, match="cannot go on with this query: .*give a new checkpointLocation"):
+        with pytest.raises(CheckpointError, match=r"cannot go on with this query: .*give a new checkpointLocation"):
             step(order, 0, saved, iter(()), 0, "text", False)
 
 
