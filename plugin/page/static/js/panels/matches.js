@@ -9,13 +9,15 @@ import { on, selectedQuery, set, state } from "../state.js";
 import { showDetail } from "./detail.js";
 import { tell } from "./notices.js";
 
-const KEPT = 10000, AT_ONCE = 2500, PAGE = 100, RETRY = 1500;
+const KEPT = 10000, AT_ONCE = 2500, PAGE = 100, RETRY = 1500, MANY = 1000, PAUSE = 400;
 let reading = null;
 let planned = false;
+let shownAt = 0;
 
 export function startMatches() {
   on(["selected"], follow);
-  on(["matches", "match", "explanation", "page", "view"], plan);
+  on(["matches", "match", "page", "view"], plan);
+  on(["explanation"], () => String(lanesOf()) !== drawnLanes && plan()); // it comes each second
   new ResizeObserver(plan).observe(byId("timeline"));
   for (const [id, turn] of [["newest", newest], ["newer", newer], ["older", older], ["oldest", oldest]]) {
     byId(id).addEventListener("click", () => turn().catch((problem) => tell(problem.message, "bad")));
@@ -65,10 +67,13 @@ async function begin(name, signal) {
 function add(found) {
   state.matches.push(...found);
   if (state.matches.length > KEPT + AT_ONCE) state.matches.splice(0, state.matches.length - KEPT);
-  plan();
+  if (state.matches.length < MANY) plan();
+  else setTimeout(plan, Math.max(0, shownAt + PAUSE - performance.now())); // nobody sees single ones of so many
 }
 
 export const chooseMatch = (id) => set({ match: state.match === id ? null : id });
+
+let drawnLanes = "";
 
 /** Draw once per frame, however many matches come. */
 function plan() {
@@ -88,6 +93,8 @@ export function lanesOf() {
 
 function show() {
   const { match } = state;
+  shownAt = performance.now();
+  drawnLanes = String(lanesOf());
   const held = state.page ?? state.matches;
   byId("no-matches").hidden = held.length > 0;
   byId("match-parts").hidden = held.length === 0;

@@ -17,11 +17,23 @@ export function startQueries(editText) {
 
 export const choose = (name) => set({ selected: name, explanation: null, matches: [], match: null, page: null, view: null, provenance: null });
 
+const drawn = new Map(); // name → { key, element }: of two hundred queries few change in a second
+
 function show() {
   const focused = document.activeElement?.dataset?.query;
-  fill(byId("queries"), state.queries.map(entry));
+  for (const name of drawn.keys()) if (!state.queries.some((query) => query.name === name)) drawn.delete(name);
+  const elements = state.queries.map(entryOf);
+  const place = byId("queries");
+  if (elements.some((element, i) => place.children[i] !== element) || place.children.length !== elements.length) fill(place, elements);
   if (focused) byId("queries").querySelector(`[data-query="${CSS.escape(focused)}"]`)?.focus();
   byId("no-queries").hidden = state.queries.length > 0;
+}
+
+function entryOf(query) {
+  const { name, state: working, error, language, rows, matches, rate, lag, late } = query;
+  const key = JSON.stringify([working, error, language, rows, matches, rateText(rate ?? 0), lag, late, name === state.selected]);
+  if (drawn.get(name)?.key !== key) drawn.set(name, { key, element: entry(query) });
+  return drawn.get(name).element;
 }
 
 function entry(query) {
