@@ -40,8 +40,8 @@ def check_whole(location: Path) -> None:
         if "batch" in note:
             raise KbError(
                 f"{location}: the store is half loaded: an append of batch {note['batch']!r}, begun at {since}, has "
-                "not ended (it was interrupted, or still runs); append the same sources as this batch again, or load all "
-                "with --restart"
+                "not ended (it was interrupted, or still runs); append the same sources as this batch again, or load "
+                "all with --restart"
             )
         raise KbError(
             f"{location}: the store is half loaded: a load begun at {since} has not ended (it was interrupted, or "

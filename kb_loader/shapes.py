@@ -62,11 +62,14 @@ class Shapes:
         return [fault.reason for fault in faults]
 
     def _faults(self, store: RdfStore) -> Iterator[Fault]:
-        data = rdflib.Graph(store=_view(store))
+        held = [store]
+        data = rdflib.Graph(store=_view(held))
         try:  # in place: pyshacl would copy the data; without rules, which would add to it
             _, report, text = pyshacl.validate(data, shacl_graph=self._graph, inplace=True, advanced=False)
         except Exception as error:  # of the shapes, and of SPARQL in them
             raise KbError(f"{self.source.path}: {error}") from error
+        finally:
+            held.clear()  # rdflib's objects refer to each other, and would hold the store open until they are collected
         if not isinstance(report, rdflib.Graph):
             raise KbError(f"{self.source.path}: {text}")
         results = report.subjects(rdflib.RDF.type, rdflib.URIRef(_SH + "ValidationResult"))
@@ -90,8 +93,8 @@ def _fault(report: rdflib.Graph, result: rdflib.term.Node) -> Fault:
 # --- rdflib's view of a store ---------------------------------------------------------------------
 
 
-def _view(store: RdfStore) -> Any:
-    """The statements of all graphs but the statistics, each once, for rdflib; nothing is copied."""
+def _view(held: list[RdfStore]) -> Any:
+    """The statements of all graphs of the store in `held` but the statistics, each once, for rdflib, without a copy."""
 
     class View(rdflib.store.Store):
         context_aware = graph_aware = True  # as pyshacl wants; a graph by itself is all of it
@@ -101,14 +104,14 @@ def _view(store: RdfStore) -> Any:
             if isinstance(s, Literal) or not isinstance(p, NamedNode | None):
                 return
             seen = set()
-            for quad in store.quads_for_pattern(s, p, o, None):
+            for quad in held[0].quads_for_pattern(s, p, o, None):
                 if quad.graph_name == STATISTICS or quad.triple in seen or isinstance(quad.object, Triple):
                     continue  # rdflib has no terms for triples
                 seen.add(quad.triple)
                 yield (_theirs(quad.subject), _theirs(quad.predicate), _theirs(quad.object)), iter(())
 
         def __len__(self, context: Any = None) -> int:
-            return len(store)
+            return len(held[0])
 
     return View()
 
