@@ -17,6 +17,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar import load
 from oxiseq.journal import LogSource, StoredMatches, UnknownError
+from oxiseq.journal.lines import term_of
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Provenance, Source, to_prov
 from oxiseq.languages.reasons.read import History, graph_of, in_order
@@ -24,7 +25,6 @@ from oxiseq.languages.registry import language_named
 from oxiseq.live.options import options_of
 from oxiseq.live.past import asked_once, knows
 from oxiseq.live.service import LiveService
-from oxiseq.live.texts import term_of
 from oxiseq.matches.text import json_term
 from oxiseq.rights import EVERYTHING, Rights
 
