@@ -62,6 +62,7 @@ class Mapping:
 
     def __init__(self, text: str, name: str = "mapping") -> None:
         self.name = name
+        self.text = text
         depth, groups = 0, 0
         for token in _TOKEN.finditer(text):
             if token[0] == "{":
