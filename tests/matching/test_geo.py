@@ -27,8 +27,9 @@ LANGUAGES: Final = {
     "epsparql": "SELECT ?v FROM STREAM <http://e/S> WHERE {{ {} }}",
 }
 PLACES: Final = {"a": "POINT(10.01 50)", "b": "POINT(10.5 50)", "c": "POINT(10 50.001)", "d": "POINT(oops"}
+WKT: Final = "http://www.opengis.net/ont/geosparql#wktLiteral"
 EVENTS: Final = [
-    (second * 1_000_000, f'<http://e/{name}> <http://e/at> "{wkt}"^^<http://www.opengis.net/ont/geosparql#wktLiteral> .')
+    (second * 1_000_000, f'<http://e/{name}> <http://e/at> "{wkt}"^^<{WKT}> .')
     for second, (name, wkt) in enumerate(PLACES.items())
 ]
 
