@@ -6,7 +6,9 @@
     kafka     confluent-kafka  sinks to Kafka, bridges from it
     mqtt      paho-mqtt   sinks to MQTT brokers, bridges from them
     pandas    pandas      matches as a DataFrame, a DataFrame as a stream
+    redis     redis       bridges from Redis streams
     spark     pyspark     loading and streaming on Spark
+    websockets  websockets  bridges from WebSockets
 
 A module that needs one of them says so at its top, as an import that waits:
 
@@ -36,6 +38,8 @@ EXTRAS: Final = {
     "pandas": "pandas",
     "pyjelly": "jelly",
     "pyspark": "spark",
+    "redis": "redis",
+    "websockets": "websockets",
 }
 """Package → the extra that brings it."""
 
