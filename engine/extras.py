@@ -7,6 +7,7 @@
     mqtt      paho-mqtt   sinks to MQTT brokers, bridges from them
     pandas    pandas      matches as a DataFrame, a DataFrame as a stream
     redis     redis       bridges from Redis streams
+    shacl     pyshacl     validation of what is loaded
     spark     pyspark     loading and streaming on Spark
     websockets  websockets  bridges from WebSockets
 
@@ -37,7 +38,9 @@ EXTRAS: Final = {
     "pyarrow": "arrow",
     "pandas": "pandas",
     "pyjelly": "jelly",
+    "pyshacl": "shacl",
     "pyspark": "spark",
+    "rdflib": "shacl",
     "redis": "redis",
     "websockets": "websockets",
 }

@@ -129,6 +129,7 @@ def _tasks(engine: Engine, master: str, memory: str, watch: Callable[[str], obje
     from pyspark.sql import SparkSession  # noqa: PLC0415  pyspark may not be there
 
     from oxiseq.kb_loader.session import spark_session, stop_session  # noqa: PLC0415  as above
+    from oxiseq.kb_loader.spark.watching import described  # noqa: PLC0415  as above
 
     active = SparkSession.getActiveSession()
     spark = active or spark_session(master, memory)
@@ -136,7 +137,8 @@ def _tasks(engine: Engine, master: str, memory: str, watch: Callable[[str], obje
     def run(work: Callable[[object], object], items: list[object], what: str) -> list[object]:
         watch(f"{what}: {len(items):,} tasks on Spark")
         context = spark.sparkContext
-        return context.parallelize(items, len(items)).map(work).collect() if items else []  # counts, not events
+        with described(context, "oxiseq events", f"oxiseq events: {what}"):
+            return context.parallelize(items, len(items)).map(work).collect() if items else []  # counts, not events
 
     try:
         yield run
