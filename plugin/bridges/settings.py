@@ -65,4 +65,8 @@ class BridgeSettings:
             raise BridgeError(f"the bridge {name}: a server reads no stdin")
         files = {"position": folder / f"{name}.position", "dead_letter": folder / f"{name}.dead.jsonl"}
         values: dict[str, Any] = {**files, **given}
-        return cls(**{key: Path(value) if key in files else value for key, value in values.items()})
+        for key in files:
+            if not isinstance(values[key], str | Path):
+                raise BridgeError(f"the bridge {name}: {key} is a path, not {values[key]!r}"[:200])
+            values[key] = Path(values[key])
+        return cls(**values)
