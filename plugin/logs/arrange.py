@@ -25,7 +25,7 @@ from oxiseq.journal import pack_events, unpack_events
 from oxiseq.kb_loader.java import SparkMissing, spark_missing
 from oxiseq.kb_loader.quarantine import Fault, Quarantine
 from oxiseq.kb_loader.sources import Source, find_sources
-from oxiseq.kb_loader.tables import check_columns
+from oxiseq.kb_loader.tables import Mapping, check_columns
 from oxiseq.logs.reading import MESSAGES, Meaning, read_source
 from oxiseq.options.durations import Duration, duration
 
@@ -89,7 +89,7 @@ def arrange(
     step = duration(every, "every", least=1)
     loaded("pyarrow")  # for the tables: better said now than when all is read
     found = find_sources(given, [folder, bad], (MESSAGES,))
-    if meaning is not None and meaning.mapping is not None:
+    if meaning is not None and isinstance(meaning.mapping, Mapping):
         check_columns(meaning.mapping, found)
     spool = folder / _SPOOL
     shutil.rmtree(spool, ignore_errors=True)
