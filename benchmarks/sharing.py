@@ -67,7 +67,8 @@ _REPORT = (
     "WHERE {{ WINDOW :w {{ ?o :sensor :s{n} ; :value ?v }} }} REPORT EVERY 10s"
 )
 _EVENTS = (
-    f"PREFIX : <{E}> REGISTER ISTREAM :new AS SELECT * FROM NAMED <{STREAM}> WIN [RANGE {{window}} SECONDS SLIDE 1 SECONDS] AS :w "
+    f"PREFIX : <{E}> REGISTER ISTREAM :new AS SELECT * FROM NAMED <{STREAM}> "
+    "WIN [RANGE {window} SECONDS SLIDE 1 SECONDS] AS :w "
     "EVENT ON :w {{ ?o :sensor :s{n} ; :value ?v FILTER(?v > 500) }} AS A "
     "EVENT ON :w {{ ?p :sensor :s{n} ; :value ?u FILTER(?u <= 500) }} AS B WHERE {{ MATCH {{ A SEQ B }} }}"
 )

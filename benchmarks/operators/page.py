@@ -54,7 +54,7 @@ def missed(found: Iterable[Found]) -> Iterator[str]:
 
 
 def growth(one: Found) -> float:
-    """Of the time per event in large pushes, from windows of `GROWS_FROM` triples, or the largest if all are smaller."""
+    """Of the time per event in large pushes, from a window of `GROWS_FROM` triples on; 1 if all are smaller."""
     first = min((window for window in one.rates if window >= GROWS_FROM), default=max(one.rates))
     return one.rates[first].batch / one.rates[max(one.rates)].batch
 
