@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import NamedNode
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.run import Run
@@ -24,6 +24,7 @@ from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.reasons.bounds import Bounds
+from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.matches.shape import Shape
@@ -102,12 +103,12 @@ class Language(ABC, Generic[Q]):
         None where that says nothing."""
         return None
 
-    def facts(
+    def evidence(
         self, query: Q, events: Mapping[str, tuple[int, ...]], row: Mapping[str, Term | None], history: History,
         kb: KnowledgeBase, bounds: Bounds,
-    ) -> tuple[Quad, ...] | None:  # fmt: skip
-        """Facts of the KB that a match was made of, which has this `row` and these times (µs) of events, by pattern;
-        `history` has its events and no others. None where the language cannot tell. Raises KbError."""
+    ) -> Evidence | None:  # fmt: skip
+        """What a match rests on, which has this `row` and these times (µs) of events, by pattern; `history` has its
+        events and no others. None where the language cannot say. Raises KbError."""
         return None
 
     def in_sequence(self, query: Q) -> Query | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from pyoxigraph import Quad
-
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
@@ -19,10 +17,11 @@ from oxiseq.languages.driving import Opener
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.bounds import Bounds
+from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History, read_history
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.spaseq.explain import explain
-from oxiseq.languages.spaseq.reasons.facts import facts_of
+from oxiseq.languages.spaseq.reasons.evidence import evidence_of
 from oxiseq.languages.spaseq.reasons.why import why_of
 from oxiseq.languages.spaseq.reasons.windows import same_windows
 from oxiseq.languages.spaseq.shape import spaseq_shape
@@ -56,11 +55,11 @@ class Spaseq(Language[Query]):
     def origin(self, run: Run) -> int | None:
         return same_windows(run.plan.query.window, run.window_start) if isinstance(run, QueryRun) else None
 
-    def facts(
+    def evidence(
         self, query: Query, events: Mapping[str, tuple[int, ...]], row: Mapping[str, Term | None], history: History,
         kb: KnowledgeBase, bounds: Bounds,
-    ) -> tuple[Quad, ...]:  # fmt: skip
-        return facts_of(query, events, row, history, kb, bounds)
+    ) -> Evidence:  # fmt: skip
+        return evidence_of(query, events, row, history, kb, bounds)
 
     def in_sequence(self, query: Query) -> Query:
         return query

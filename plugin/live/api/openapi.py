@@ -11,6 +11,7 @@ from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
 from oxiseq.live.options import DOORS
 from oxiseq.options import Option, options_for
 from oxiseq.options.kinds import DURATION
+from oxiseq.sinks import KINDS
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -18,6 +19,12 @@ _KEEP: Final = {
     "type": "object", "additionalProperties": False,
     "properties": {"for": DURATION.schema | {"type": ["string", "null"]},
                    "count": {"type": ["integer", "null"], "minimum": 0}},
+}  # fmt: skip
+_MAPPING: Final = {
+    "description": "What rows of JSON, JSON Lines, CSV and SenML mean: an object of the shorthand (subject, type, "
+                   "predicates, prefixes, time, unit, zone), {construct, time, unit, zone}, {ready}, a CONSTRUCT "
+                   "query, or the name of a ready mapping; null: rows are not taken.",
+    "type": ["object", "string", "null"],
 }  # fmt: skip
 _LANGUAGE: Final = {"$ref": "#/components/schemas/Language"}
 
@@ -60,21 +67,37 @@ _ASIDE: Final = _object(
 SCHEMAS: Final[dict[str, Any]] = {
     "Language": {"type": "string"},
     "Stream": _object(
-        ("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP,
+        ("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP, mapping=_MAPPING,
         restored=_object(("next", "last"), next=_COUNT, last={"type": ["string", "null"]}) | {
             "description": "Of a journal that was restored from a backup: push again from offset next on, that is what "
                            "came after the last event of the backup."},
     ),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
-    "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP),
-    "StreamSettings": _object((), keep=_KEEP),
+    "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP, mapping=_MAPPING),
+    "StreamSettings": _object((), keep=_KEEP, mapping=_MAPPING),
     "Pushed": _object(
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT), accepted=_COUNT,
         late={"type": ["integer", "null"]}, left_out={"type": ["integer", "null"]},
         rejected=_COUNT, repeated={"type": "boolean"}, advanced={"type": "boolean"},
         time=_TEXT,
-        reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]})},
+        reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]},
+                                                            column=_TEXT)},
     ),
+    "NewSink": {
+        "type": "object", "required": ["kind"],
+        "properties": {"since": _COUNT | {"description": "Begin behind the match of this id. Default: from now on; 0: "
+                                          "all that are kept."}},
+        "oneOf": [kind.schema() for kind in KINDS.values()],
+    },
+    "Sink": _object(
+        ("id", "query", "kind", "state"), id=_TEXT, query=_TEXT, kind={"enum": list(KINDS)},
+        state={"enum": ["delivering", "failing"]}, position=_COUNT | {
+            "description": "The id of the last match that is delivered, or lost."},
+        waiting=_COUNT, delivered=_COUNT, lost=_COUNT | {
+            "description": "Matches that were given up, or deleted before they were delivered."},
+        failing_since=_or_null(_TEXT), error=_or_null(_TEXT), next_try=_or_null(_TEXT), created=_TEXT, changed=_TEXT,
+    ),
+    "Sinks": _object(("sinks",), sinks={"type": "array", "items": {"$ref": "#/components/schemas/Sink"}}),
     "NewQuery": _object(
         ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, **_OPTIONS,
     ),
