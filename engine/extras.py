@@ -6,6 +6,7 @@
     kafka     confluent-kafka  sinks to Kafka, bridges from it
     mqtt      paho-mqtt   sinks to MQTT brokers, bridges from them
     pandas    pandas      matches as a DataFrame, a DataFrame as a stream
+    shacl     pyshacl     validation of what is loaded
     spark     pyspark     loading and streaming on Spark
 
 A module that needs one of them says so at its top, as an import that waits:
@@ -35,7 +36,9 @@ EXTRAS: Final = {
     "pyarrow": "arrow",
     "pandas": "pandas",
     "pyjelly": "jelly",
+    "pyshacl": "shacl",
     "pyspark": "spark",
+    "rdflib": "shacl",
 }
 """Package → the extra that brings it."""
 

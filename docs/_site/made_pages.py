@@ -97,7 +97,7 @@ def metrics() -> str:
 def error_messages() -> str:
     """The exceptions, and the titles of the server's problems."""
     tree = "\n".join(line for line in (errors.__doc__ or "").splitlines() if line.startswith("    "))
-    text = f"# Errors\n\n## In Python\n\n```text\n{tree}\n```\n\nThe command line prints the message; its status is 1.\n"
+    text = f"# Errors\n\n## In Python\n\n```text\n{tree}\n```\n\nThe command line prints the message.\n"
     rows = [(str(status), title) for status, title in sorted(problems())]
     return text + "\n## Over HTTP\n\n`title` and `status` of the problem; `detail` says what and where.\n\n" + _table(
         ("status", "title"), rows

@@ -15,6 +15,7 @@ from oxiseq.cli.demo import demo_command
 from oxiseq.cli.events import events_command
 from oxiseq.cli.explain import explain_command
 from oxiseq.cli.load import load_command
+from oxiseq.cli.mapping import mapping_command
 from oxiseq.cli.push import push_command
 from oxiseq.cli.queries import queries_command
 from oxiseq.cli.replay import replay_command
@@ -33,7 +34,7 @@ from oxiseq.grammar.errors import OxiseqError
 SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Queries": (run_command, check_command, explain_command, translate_command),
     "Why, and what if": (test_command, why_command, what_if_command),
-    "Events and knowledge": (convert_command, events_command, load_command),
+    "Events and knowledge": (convert_command, events_command, mapping_command, load_command),
     "Server": (
         serve_command, token_command, queries_command, push_command, watch_command, replay_command, backup_command,
         restore_command, verify_command,
