@@ -1,4 +1,4 @@
-"""Checks of CEQL queries with joins, which live keys run (semantics.md 3; docs/ceql.md): what they cannot say yet."""
+"""Checks of CEQL queries with joins, which live keys run (docs/languages/ceql.md): what they cannot say yet."""
 
 from __future__ import annotations
 
