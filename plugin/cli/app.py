@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from oxiseq.cli.backup import backup_command, restore_command
+from oxiseq.cli.bridge import bridge_command
 from oxiseq.cli.check import check_command
 from oxiseq.cli.completion import completion_command
 from oxiseq.cli.convert import convert_command
@@ -36,8 +37,8 @@ SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Why, and what if": (test_command, why_command, what_if_command),
     "Events and knowledge": (convert_command, events_command, mapping_command, load_command),
     "Server": (
-        serve_command, token_command, queries_command, push_command, watch_command, replay_command, backup_command,
-        restore_command, verify_command,
+        serve_command, token_command, queries_command, push_command, bridge_command, watch_command, replay_command,
+        backup_command, restore_command, verify_command,
     ),
     "This installation": (demo_command, warmup_command, completion_command),
 }
