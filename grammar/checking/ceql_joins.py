@@ -69,7 +69,7 @@ def _clauses(query: CeqlQuery) -> Iterator[Finding]:
         yield error("join", "a query with joins has no window over an attribute", query.window.span, hint)
     elif query.window is not None and query.window.size == 0:
         yield error("join", "a window of size 0 holds one event, a join has two", query.window.span)
-    hint = "SPAseq has GROUP BY, ORDER BY and SAMPLE with joins: oxiseq translate --to spaseq"
+    hint = "SPAseq has GROUP BY, ORDER BY and SAMPLE with joins: translate the query without them, then add them"
     if query.totals is not None:
         span = query.totals.columns[0].span if query.totals.columns else query.span
         yield error("join", "a query with joins tells complex events one by one", span, hint)
