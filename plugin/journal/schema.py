@@ -20,7 +20,7 @@ Durability: TypeAlias = Literal["full", "normal"]
 """`full`: what is acknowledged is on the disk. `normal`: it outlives the process, however that dies; the last moments
 may be lost when the machine itself dies. Either way the file stays whole."""
 
-VERSION: Final = 4
+VERSION: Final = 5
 APPLICATION: Final = 0x6F78736A
 """SQLite's application_id of a journal: "oxsj"."""
 WAIT_SECONDS: Final = 5.0
@@ -151,6 +151,16 @@ UPDATE query SET options = json_remove(json_set(options,
     '$.stateBudget') WHERE json_type(options, '$.stateBudget') IS NOT NULL;
 UPDATE query SET options = json_remove(json_set(options, '$.on_budget', json_extract(options, '$.onBudget')),
     '$.onBudget') WHERE json_type(options, '$.onBudget') IS NOT NULL;
+""",
+    """
+CREATE TABLE session (           -- clients that number what they push
+    stream INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    last INTEGER NOT NULL,       -- the number of the last item that is stored
+    changed INTEGER NOT NULL,
+    PRIMARY KEY (stream, name)
+) WITHOUT ROWID;
+CREATE INDEX session_changed ON session (changed);
 """,
 )
 

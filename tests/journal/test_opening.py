@@ -75,7 +75,7 @@ def test_a_newer_version_is_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as other:
         other.execute("PRAGMA user_version = 99")
     for read_only in (False, True):
-        with pytest.raises(VersionError, match=r"version 99; this program knows versions up to 4"):
+        with pytest.raises(VersionError, match=r"version 99; this program knows versions up to 5"):
             Journal(path, read_only=read_only)
 
 
