@@ -25,8 +25,8 @@ FOLDER = Path(__file__).parent / "pictures"
 _SETTLE = 0.6
 """Seconds in which the page draws itself anew."""
 _WHY = """
-document.getElementById('past-from').value = '2008-11-24T00:00';
-document.getElementById('past-to').value = '2008-12-05T00:00';
+document.getElementById('past-since').value = '2008-11-24T00:00';
+document.getElementById('past-until').value = '2008-12-05T00:00';
 document.getElementById('why').click();
 """
 _DONE = (

@@ -3,6 +3,8 @@
     arrow     pyarrow     event tables (.arrow, .parquet), CSV tables of CEQL, tables of matches, Parquet for the loader
     client    httpx...    a store in a folder with its journal (`oxiseq.open`), a server that is elsewhere
     jelly     pyjelly     event files in Jelly
+    kafka     confluent-kafka  sinks to Kafka, bridges from it
+    mqtt      paho-mqtt   sinks to MQTT brokers, bridges from them
     pandas    pandas      matches as a DataFrame, a DataFrame as a stream
     spark     pyspark     loading and streaming on Spark
 
@@ -24,9 +26,12 @@ from oxiseq.engine.errors import ExtraError
 
 EXTRAS: Final = {
     "httpx": "client",
+    "httpcore": "client",
     "httpx_sse": "client",
     "prometheus_client": "client",
     "werkzeug": "client",
+    "confluent_kafka": "kafka",
+    "paho": "mqtt",
     "pyarrow": "arrow",
     "pandas": "pandas",
     "pyjelly": "jelly",

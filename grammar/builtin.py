@@ -36,6 +36,7 @@ from oxiseq.grammar.words import CEQL, OVER_WINDOWS, SPASEQ
 
 Q = TypeVar("Q")
 _AT_INSTANTS: Final = ("report", "at", "consumption")
+_TABLES: Final = ("type_column", "time_column", "time_unit")
 
 
 def _spaseq(text: str) -> Query:
@@ -80,13 +81,13 @@ def _own_windows(query: RspQuery) -> tuple[str, Span]:
 
 declare(
     Syntax(
-        "spaseq", "SPAseq", _spaseq, check_spaseq, render_spaseq, words=SPASEQ,
+        "spaseq", "SPAseq", _spaseq, check_spaseq, render_spaseq, words=SPASEQ, options=_TABLES,
         about="SPAseq asks each event by itself and says which may come between",
         own=lambda query: ("graph patterns in a sequence", query.sequence.span),
     ),
     Syntax(
         "ceql", "CEQL", _ceql, _by(CEQL_CHECKS), render_ceql,
-        options=("stream_names", "type_column", "time_column", "time_unit"), words=CEQL,
+        options=("stream_names", *_TABLES), words=CEQL,
         about="CEQL asks events that are tuples with one type",
         own=lambda query: ("sets of tuple events", query.formula.span),
     ),

@@ -26,7 +26,7 @@ def row_graphs(batch: TupleRows, vocab: str) -> Iterator[tuple[int, tuple[Triple
         except EventError:
             continue
         if name == naming.type:
-            columns.append((_TYPE, [None if t is None else _iri(t.value, vocab) for t in terms]))
+            columns.append((_TYPE, [None if t is None else type_iri(t.value, vocab) for t in terms]))
         elif name.isidentifier():
             columns.append((NamedNode(vocab + name), terms))
     for i, time in enumerate(batch.time.tolist()):
@@ -34,8 +34,9 @@ def row_graphs(batch: TupleRows, vocab: str) -> Iterator[tuple[int, tuple[Triple
         yield time, tuple(Triple(event, p, t) for p, terms in columns if (t := terms[i]) is not None)
 
 
-def _iri(name: str, vocab: str) -> NamedNode:
-    return NamedNode(name if name.startswith(vocab) else vocab + name)
+def type_iri(name: str, vocab: str) -> NamedNode:
+    """The type that a cell names: an IRI, or a name of the vocabulary. Raises ValueError for what is neither."""
+    return NamedNode(name if ":" in name else vocab + name)
 
 
 def _terms(column: object, name: str) -> list[Literal | None]:

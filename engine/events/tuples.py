@@ -52,6 +52,8 @@ class Naming:
     time: str = "time"
     unit: TimeUnit | None = None
     """Of integer times: None is microseconds, and what seems to be another unit is refused (units.py)."""
+    typed: bool = True
+    """Whether there has to be a type."""
 
 
 USUAL_NAMES: Final = Naming()
@@ -192,6 +194,8 @@ def _from_pandas(frame: Any) -> pa.Table:
 
 def _check(schema: pa.Schema, naming: Naming, name: str) -> None:
     for what, column in (("type", naming.type), ("time", naming.time)):
+        if what == "type" and not naming.typed and column not in schema.names:
+            continue
         if schema.get_field_index(column) < 0:
             twice = schema.names.count(column) > 1
             reason = f"two columns are called {column!r}" if twice else f"no column {column!r} for the {what}"
@@ -202,7 +206,7 @@ def _cut(batches: Iterable[pa.RecordBatch], naming: Naming, name: str) -> Iterat
     unit = naming.unit
     for batch in batches:
         place = batch.schema.get_field_index(naming.time)
-        if place < 0 or batch.schema.get_field_index(naming.type) < 0:
+        if place < 0 or (naming.typed and batch.schema.get_field_index(naming.type) < 0):
             _check(batch.schema, naming, name)
         for low in range(0, batch.num_rows, BATCH_ROWS):
             part = batch if batch.num_rows <= BATCH_ROWS else batch.slice(low, BATCH_ROWS)

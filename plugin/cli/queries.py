@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import tomllib
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -34,11 +35,7 @@ def list_command(server: Wire, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
-    rows = [_row(each) for each in found]
-    heading = ("name", "language", "state", "events", "late", "matches", "")
-    widths = [max(map(len, column)) for column in zip(heading, *rows, strict=True)]
-    for row in (heading, *rows) if rows else ():
-        click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    _print_table(("name", "language", "state", "events", "late", "matches", ""), [_row(each) for each in found])
 
 
 @queries_command.command("register")
@@ -94,6 +91,76 @@ def resume_command(server: Wire, name: str) -> None:
 def delete_command(server: Wire, name: str) -> None:
     """Forget a query and its matches."""
     server.send("DELETE", "queries", name, again=False)
+
+
+@queries_command.group("sink", short_help="Where a query's matches are delivered.")
+def sink_group() -> None:
+    """Sinks of a query: webhooks, files, brokers, mail.
+
+    \b
+    oxiseq queries sink put rises chat chat.toml
+    oxiseq queries sink list rises
+    """
+
+
+@sink_group.command("put")
+@click.argument("name")
+@click.argument("sink")
+@click.argument("settings", type=click.File("rb"))
+@click.option("--since", type=click.IntRange(min=0), metavar="ID",
+              help="Begin behind the match of this id; 0 is all that are kept. [default: from now on]")
+@at_server
+def put_sink_command(server: Wire, name: str, sink: str, settings: IO[bytes], since: int | None) -> None:
+    """Deliver matches of the query NAME as the file SETTINGS says, JSON or TOML; - is stdin."""
+    given = _settings(settings)
+    more = {} if since is None else {"since": since}
+    server.send("PUT", "queries", name, "sinks", sink, json={**given, **more})
+
+
+@sink_group.command("list")
+@click.argument("name")
+@at_server
+def list_sinks_command(server: Wire, name: str) -> None:
+    """Each sink of the query NAME: its id, kind, what it is doing, matches and what is wrong."""
+    found = server.send("GET", "queries", name, "sinks", again=False).json()["sinks"]
+    rows = [(each["id"], each["kind"], each["state"], *(f"{each[key]:,}" for key in ("delivered", "waiting", "lost")),
+             each["error"] or "") for each in found]  # fmt: skip
+    _print_table(("id", "kind", "state", "delivered", "waiting", "lost", ""), rows)
+
+
+@sink_group.command("show")
+@click.argument("name")
+@click.argument("sink")
+@at_server
+def show_sink_command(server: Wire, name: str, sink: str) -> None:
+    """All that the server says of a sink, as JSON, without its secrets."""
+    found = server.send("GET", "queries", name, "sinks", sink, again=False).json()
+    click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+
+
+@sink_group.command("delete")
+@click.argument("name")
+@click.argument("sink")
+@at_server
+def delete_sink_command(server: Wire, name: str, sink: str) -> None:
+    """Deliver no more."""
+    server.send("DELETE", "queries", name, "sinks", sink, again=False)
+
+
+def _settings(file: IO[bytes]) -> dict[str, Any]:
+    """JSON, or else TOML. Raises UsageError."""
+    try:
+        text = file.read().decode("utf-8")
+        found = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # of TOML and UTF-8, too
+        raise click.UsageError(f"{file.name}: neither JSON nor TOML: {error}") from None
+    return dict(found)
+
+
+def _print_table(heading: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(heading, *rows, strict=True)]
+    for row in (heading, *rows) if rows else ():
+        click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _row(query: dict[str, Any]) -> tuple[str, ...]:

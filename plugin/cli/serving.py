@@ -34,6 +34,7 @@ try:
     from oxiseq.server.connections import raise_open_files
     from oxiseq.server.logs import log_to_stderr
     from oxiseq.server.tls import tls_context
+    from oxiseq.sinks import Allowed
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.asking import InProcesses
     from oxiseq.sparql.processes import Processes
@@ -108,6 +109,7 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack) -> LiveR
         subscribers=request.subscribers, idle=seconds(request.idle), keep=request.keep, budget=budget,
         graphs=request.event_triples, unasked=request.event_triples_for / SECOND,
         refresh=seconds(request.upstream_refresh), union=request.union_default_graph, asking=seconds(request.timeout),
+        sinks_allowed=Allowed.of(request.sink_host, request.sink_network, request.sink_folder),
     )  # fmt: skip
     service = opened.enter_context(LiveService(knowledge, folder, settings, durability))
     assert isinstance(endpoint, SparqlEndpoint | Upstream)

@@ -154,6 +154,18 @@ class ServeSettings:
     )  # fmt: skip
     allow_service: bool = _setting(False, "Queries may ask other servers (SERVICE).", is_flag=True)
     allow_load: bool = _setting(False, "Updates may fetch from the web (LOAD).", is_flag=True)
+    sink_host: tuple[str, ...] = _setting(
+        None, "Sinks may reach this host: NAME, NAME:PORT, *.DOMAIN, or * for any. May be repeated.", "HOST",
+        multiple=True,
+    )  # fmt: skip
+    sink_network: tuple[str, ...] = _setting(
+        None, "Sinks may reach addresses of this network, too, as 10.0.0.0/8 or 127.0.0.1/32: without it public ones "
+        "only. May be repeated.", "NETWORK", multiple=True,
+    )  # fmt: skip
+    sink_folder: Path | None = _setting(
+        None, "Sinks may write files below this folder. [default: no files]", "DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+    )  # fmt: skip
     log_format: Literal["text", "json"] = _setting(
         "text", "Of the log on stderr; json: an object a line.", type=click.Choice(["text", "json"])
     )

@@ -28,8 +28,9 @@ from oxiseq.journal.log import Appending, Logged
 from oxiseq.journal.matches import Found
 from oxiseq.journal.queries import QueryRecord
 from oxiseq.journal.retention import Retention
-from oxiseq.journal.rows import Heading, StoredMatches, pack_block, pack_matches, unpack_matches
+from oxiseq.journal.rows import Heading, StoredMatches, join_matches, pack_block, pack_matches, unpack_matches
 from oxiseq.journal.schema import Durability
+from oxiseq.journal.sinks import SinkRow
 from oxiseq.journal.sources import LogSource
 from oxiseq.journal.streams import StreamRecord
 
@@ -58,10 +59,12 @@ __all__ = [
     "QueryRecord",
     "Retention",
     "Session",
+    "SinkRow",
     "StoredMatches",
     "StreamRecord",
     "UnknownError",
     "VersionError",
+    "join_matches",
     "pack_block",
     "pack_events",
     "pack_matches",

@@ -25,6 +25,7 @@ from oxiseq.journal.queries import Queries
 from oxiseq.journal.reader import Reader
 from oxiseq.journal.recent import Recent
 from oxiseq.journal.schema import Durability, Writing, limit_size, lock, open_reader, open_writer
+from oxiseq.journal.sinks import SinkRows
 from oxiseq.journal.streams import Streams
 from oxiseq.journal.verify import faults
 from oxiseq.journal.wal import WalFrames, look, lost
@@ -46,7 +47,7 @@ class Journal:
     """Streams, event log, queries, matches, checkpoints, answers of a KB elsewhere: an SQLite file. Safe for threads.
 
     One process writes at a time; others may open it with `read_only` meanwhile. `streams`, `log`, `queries`, `matches`,
-    `checkpoints`, `set_aside` and `kb_answers` do the work.
+    `checkpoints`, `set_aside`, `sinks` and `kb_answers` do the work.
 
     `max_size`: bytes that the file may have (those of the WAL, some 8 MB, come on top); beyond it writes are refused
     with FullError until `retain` has made room. `keep_free`: bytes of the disk that are left for that; with less, only
@@ -89,6 +90,7 @@ class Journal:
         self.checkpoints = Checkpoints(*parts)
         self.kb_answers = KbAnswers(*parts)
         self.set_aside = SetAside(*parts)
+        self.sinks = SinkRows(*parts)
 
     def emit(self, found: Sequence[Found], events: Sequence[tuple[str, bytes]] = ()) -> None:
         """Store matches, as `matches.append` does, and packed events that they have led to (stream, blob), all or none.

@@ -128,7 +128,7 @@ class Queries:
         self._writer.run(work, Need.DELETING)
 
     def delete(self, name: str) -> None:
-        """Forget the query, its matches and its checkpoint; that ids of matches are used up is remembered.
+        """Forget the query, its matches, its sinks and its checkpoint; that ids of matches are used up is remembered.
 
         Raises UnknownError.
         """
@@ -142,6 +142,7 @@ class Queries:
             )
             connection.execute("DELETE FROM checkpoint_match WHERE query = ?", (number,))
             connection.execute("DELETE FROM set_aside WHERE query = ?", (number,))
+            connection.execute("DELETE FROM sink WHERE query = ?", (number,))
             drop(connection, name)
 
         self._writer.run(work, Need.DELETING)

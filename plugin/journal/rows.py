@@ -104,6 +104,26 @@ class StoredMatches:
         )  # fmt: skip
 
 
+def join_matches(parts: Sequence[StoredMatches]) -> StoredMatches:
+    """Matches that follow each other and have the same variables, at least one part, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    terms: list[str | None] = [None]
+    headings: list[tuple[tuple[str, str], ...]] = []
+    codes, letters, ends = [], [], [0]
+    for part in parts:
+        codes.append(np.where(part.codes > 0, part.codes + (len(terms) - 1), 0).astype(np.int32))
+        letters.append(part.event_letter + len(headings))
+        ends += (part.ends[1:] + ends[-1]).tolist()
+        terms += part.terms[1:]
+        headings += part.heading.letters
+    return StoredMatches(
+        parts[0].first, Heading(parts[0].heading.variables, tuple(headings), parts[-1].heading.more),
+        np.concatenate([part.time for part in parts]), tuple(terms), np.concatenate(codes), np.array(ends, np.int64),
+        np.concatenate(letters), np.concatenate([part.event_time for part in parts]),
+    )  # fmt: skip
+
+
 def pack_block(block: Block, scope: str = "") -> bytes:
     """The blob of matches, as `pack_matches`."""
     heading = Heading(block.shape.told, tuple(block.letters))

@@ -20,7 +20,7 @@ Durability: TypeAlias = Literal["full", "normal"]
 """`full`: what is acknowledged is on the disk. `normal`: it outlives the process, however that dies; the last moments
 may be lost when the machine itself dies. Either way the file stays whole."""
 
-VERSION: Final = 5
+VERSION: Final = 6
 APPLICATION: Final = 0x6F78736A
 """SQLite's application_id of a journal: "oxsj"."""
 WAIT_SECONDS: Final = 5.0
@@ -151,6 +151,22 @@ UPDATE query SET options = json_remove(json_set(options,
     '$.stateBudget') WHERE json_type(options, '$.stateBudget') IS NOT NULL;
 UPDATE query SET options = json_remove(json_set(options, '$.on_budget', json_extract(options, '$.onBudget')),
     '$.onBudget') WHERE json_type(options, '$.onBudget') IS NOT NULL;
+""",
+    """
+CREATE TABLE sink (              -- where matches of a query are delivered
+    query INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    config TEXT NOT NULL,        -- JSON, with its secrets
+    position INTEGER NOT NULL,   -- id of the last match that is delivered, or given up
+    place TEXT NOT NULL,         -- the receiver's own: how far a file has been written
+    delivered INTEGER NOT NULL,  -- matches, in all
+    lost INTEGER NOT NULL,       -- matches that were given up, or deleted before they were delivered
+    failing INTEGER,             -- since when it fails, NULL: it does not
+    error TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    PRIMARY KEY (query, name)
+) WITHOUT ROWID;
 """,
     """
 CREATE TABLE session (           -- clients that number what they push

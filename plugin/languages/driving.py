@@ -11,6 +11,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
+from oxiseq.engine.events.row_events import RowEvents
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -104,6 +105,8 @@ class Driver:
 
     def _keep(self, iri: str, late: LateBatch | None) -> None:
         if late is not None and len(late):
-            if isinstance(late, EventBatch):
+            if isinstance(late, RowEvents):
+                late = late.rows
+            elif isinstance(late, EventBatch):
                 self.terms.hold(*late.ids)
             self.late.append((iri, late))

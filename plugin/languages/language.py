@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import NamedNode
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.run import Run
@@ -24,6 +24,7 @@ from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.reasons.bounds import Bounds
+from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.matches.shape import Shape
@@ -83,14 +84,14 @@ class Language(ABC, Generic[Q]):
     def replay(self, query: Q, kb: Kb, options: Options) -> Driver:
         """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""
         run, shape = self.compile(query, TermDictionary(), knowledge_of(kb), options)
-        return Driver(run, shape, self.names(query, run.plan), self.opener(options))
+        return Driver(run, shape, self.names(query, run.plan), self.opener(query, options))
 
     def names(self, query: Q, plan: Any) -> Mapping[str, str]:
         """Name in the query → IRI of the streams that it reads, in its order."""
         return {iri: iri for iri in plan.streams}
 
-    def opener(self, options: Options) -> Opener:
-        """How streams that are given whole are read."""
+    def opener(self, query: Q, options: Options) -> Opener:
+        """How streams of the query that are given whole are read."""
         return batches_of
 
     def graphs(self, query: Q) -> Iterable[tuple[NamedNode, Span]]:
@@ -102,12 +103,12 @@ class Language(ABC, Generic[Q]):
         None where that says nothing."""
         return None
 
-    def facts(
+    def evidence(
         self, query: Q, events: Mapping[str, tuple[int, ...]], row: Mapping[str, Term | None], history: History,
         kb: KnowledgeBase, bounds: Bounds,
-    ) -> tuple[Quad, ...] | None:  # fmt: skip
-        """Facts of the KB that a match was made of, which has this `row` and these times (µs) of events, by pattern;
-        `history` has its events and no others. None where the language cannot tell. Raises KbError."""
+    ) -> Evidence | None:  # fmt: skip
+        """What a match rests on, which has this `row` and these times (µs) of events, by pattern; `history` has its
+        events and no others. None where the language cannot say. Raises KbError."""
         return None
 
     def in_sequence(self, query: Q) -> Query | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import NamedNode
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.run import Run
@@ -22,6 +22,7 @@ from oxiseq.languages.driving import Opener
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.bounds import Bounds
+from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.registry import language_named
@@ -55,8 +56,8 @@ class LoweredLanguage(Language[Q]):
     def names(self, query: Q, plan: Any) -> Mapping[str, str]:
         return self._into.names(self.lower(query), plan)
 
-    def opener(self, options: Options) -> Opener:
-        return self._into.opener(options)
+    def opener(self, query: Q, options: Options) -> Opener:
+        return self._into.opener(self.lower(query), options)
 
     def explain(self, query: Q, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return self._into.explain(self.lower(query), kb, rules)
@@ -70,11 +71,11 @@ class LoweredLanguage(Language[Q]):
     def origin(self, run: Run) -> int | None:
         return self._into.origin(run)
 
-    def facts(
+    def evidence(
         self, query: Q, events: Mapping[str, tuple[int, ...]], row: Mapping[str, Term | None], history: History,
         kb: KnowledgeBase, bounds: Bounds,
-    ) -> tuple[Quad, ...] | None:  # fmt: skip
-        return self._into.facts(self.lower(query), events, row, history, kb, bounds)
+    ) -> Evidence | None:  # fmt: skip
+        return self._into.evidence(self.lower(query), events, row, history, kb, bounds)
 
     def in_sequence(self, query: Q) -> Query | None:
         return self._into.in_sequence(self.lower(query))

@@ -11,8 +11,9 @@ from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, parse, parse
 from oxiseq.api.standing.change import Form
 from oxiseq.engine.events.time import to_text
 from oxiseq.journal import StoredMatches
+from oxiseq.journal.lines import json_cell
 from oxiseq.live.answers import PART, Answer, Row, signed_rows, stored_columns
-from oxiseq.live.texts import json_cell, results_of_rows
+from oxiseq.live.texts import results_of_rows
 
 _END: Final = b"\n\n"
 

@@ -17,6 +17,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar import load
 from oxiseq.journal import LogSource, StoredMatches, UnknownError
+from oxiseq.journal.lines import term_of
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Provenance, Source, to_prov
 from oxiseq.languages.reasons.read import History, graph_of, in_order
@@ -24,7 +25,6 @@ from oxiseq.languages.registry import language_named
 from oxiseq.live.options import options_of
 from oxiseq.live.past import asked_once, knows
 from oxiseq.live.service import LiveService
-from oxiseq.live.texts import term_of
 from oxiseq.matches.text import json_term
 from oxiseq.rights import EVERYTHING, Rights
 
@@ -49,7 +49,8 @@ class MadeOf:
             "bindings": {v: json_term(t) for v, t in self.match.bindings.items() if t is not None},
             "events": [
                 {"gpm": event.gpm, "stream": event.stream, "time": to_text(event.time),
-                 "triples": [[json_term(part) for part in triple] for triple in event.graph]}
+                 "triples": [[json_term(part) for part in triple] for triple in event.graph],
+                 "matched": None if event.matched is None else list(event.matched)}
                 for event in self.match.events
             ],
             "facts": [[json_term(part) for part in _parts(fact)] for fact in self.match.facts]
@@ -73,18 +74,19 @@ def made_of(
     asks = spoken.replay(query, None, options_of(spoken.name, record.options)).run.kb_texts
     rights.demand_reading((iri for _, iri, _ in places), kb=bool(asks))
     history = _moments(service, places, check)
-    events = tuple(
-        Source(gpm, iri, time, graph_of(history, iri, time))
-        for gpm, iri, time in sorted(places, key=lambda place: place[2])
-    )
     row = _bindings(match)
     times = {gpm: tuple(time for _, time in found) for gpm, found in match.events(0).items()}
-    facts = spoken.facts(
+    evidence = spoken.evidence(
         query, times, row, history, asked_once(service),
         Bounds(service.settings.past_matches, check),
     )  # fmt: skip
-    told = Provenance(int(match.time[0]), row, events, facts or ())
-    return MadeOf(name, number, told, facts is not None)
+    matched = {} if evidence is None else evidence.matched
+    events = tuple(
+        Source(gpm, iri, time, graph_of(history, iri, time), matched=matched.get((gpm, time)))
+        for gpm, iri, time in sorted(places, key=lambda place: place[2])
+    )
+    told = Provenance(int(match.time[0]), row, events, () if evidence is None else evidence.facts)
+    return MadeOf(name, number, told, evidence is not None)
 
 
 def _stored(service: LiveService, name: str, number: int) -> StoredMatches:

@@ -14,6 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 MEDIA_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
+_SINK: Final = ("query", "sink")
 _BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -40,6 +41,9 @@ class Metrics:
         self.kb_failures = self._counter("oxiseq_kb_refresh_failures", "Times that this failed: its answers stayed.")
         self.cut_off = self._counter("oxiseq_subscribers_cut_off", "Subscribers cut off because they were too slow.")
         self.turned_away = self._counter("oxiseq_subscribers_turned_away", "Subscribers beyond the cap.")
+        self.sink_delivered = self._counter("oxiseq_sink_delivered", "Matches that receivers confirmed.", *_SINK)
+        self.sink_failures = self._counter("oxiseq_sink_failures", "Deliveries that were not confirmed.", *_SINK)
+        self.sink_lost = self._counter("oxiseq_sink_lost", "Matches given up, or deleted too early.", *_SINK)
         self.push_seconds = self._histogram("oxiseq_push_seconds", "From a batch's arrival to its acknowledgement.")
         self.turn_seconds = self._histogram("oxiseq_turn_seconds", "Time that the engine works at a time.")
 

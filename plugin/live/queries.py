@@ -124,6 +124,8 @@ class Queries:
         """Has a KB elsewhere answer what a query is going to ask."""
         self._known: dict[str, _Facts] = {}
         worker.bring_back = self._bring_back
+        self.on_deleted: Callable[[str], None] = lambda name: None
+        """Is told of the name of a query that is gone."""
 
     def register(
         self, name: str | None, text: str, language: str = USUAL, options: Mapping[str, Any] | None = None, *,
@@ -246,6 +248,7 @@ class Queries:
         with self._worker.lock:
             self._worker.flush()
             self._journal.queries.delete(name)
+            self.on_deleted(name)
             if (query := self._worker.find(name)) is not None:
                 self._worker.remove(query)
             self._worker.found_again(name)

@@ -21,6 +21,7 @@ from oxiseq.live.metrics import Metrics, gauge
 from oxiseq.live.queries import Queries
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.settings import LiveSettings
+from oxiseq.live.sinks import Sinks
 from oxiseq.live.standing import StandingQueries
 from oxiseq.live.streams import Streams
 from oxiseq.live.subscriptions import Subscriptions
@@ -34,8 +35,8 @@ LOG = logging.getLogger("oxiseq.live")
 class LiveService:
     """Streams and continuous queries over a store, or a KB elsewhere, durable in a journal in `folder`.
 
-    `streams`, `queries`, `standing`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: its
-    threads end then.
+    `streams`, `queries`, `standing`, `subscriptions`, `sinks`, `graphs` and `journal.matches` do the work. `close` it:
+    its threads end then.
     Raises JournalError when the journal cannot be opened.
     """
 
@@ -59,6 +60,8 @@ class LiveService:
             self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings,
             self.metrics, self.standing, store.learn if isinstance(store, RemoteKnowledge) else None,
         )  # fmt: skip
+        self.sinks = Sinks(self.journal, self.settings, self.metrics)
+        self.worker.on_stored, self.queries.on_deleted = self.sinks.stored, self.sinks.query_gone
         self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics)
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
         self._changes = KbChanges(self.journal, self._engine, self.worker, store.lock)
@@ -80,6 +83,7 @@ class LiveService:
         LOG.debug("the log is read from entry %s of %s", position, head)
         self.worker.start(position, head)
         self.standing.start()
+        self.sinks.start()
         if isinstance(self.store, RemoteKnowledge):
             self.store.standing.restored()
         for thread in self._threads:
@@ -115,6 +119,7 @@ class LiveService:
         """End the threads, make a checkpoint, close the journal."""
         self._ending.set()
         self.end_subscriptions()
+        self.sinks.stop()
         self.standing.stop()
         self.worker.stop()
         self._changes.end()
@@ -171,6 +176,8 @@ class LiveService:
             yield gauge("kb_asked_seconds", "When the knowledge base was last asked, since 1970.", asked / 1_000_000)
         with suppress(JournalError):
             yield gauge("journal_bytes", "Size of the journal.", self.journal.size)
+        with suppress(JournalError):
+            yield from self.sinks.gauges()
         records = gauge("state_records", "Records of a query's running state.", labels=("query", "kind"))
         late = gauge("query_late_events", "Events that a query has found late since it began here.", labels=("query",))
         left_out = gauge("query_left_out_events", "Events that a query cannot read and leaves out.", labels=("query",))

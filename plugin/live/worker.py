@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from math import inf
@@ -86,6 +86,8 @@ class Worker:
         """Whether matches cannot be stored now: there is no room."""
         self.bring_back: Callable[[str], None] = lambda name: None
         """Has a query that is at work no longer begin again from its checkpoint."""
+        self.on_stored: Callable[[Iterable[str]], None] = lambda queries: None
+        """Is told of which queries matches have been stored."""
         self._lost: list[str] = []
         """Queries that are to be brought back."""
         self._asides: list[Aside] = []
@@ -358,6 +360,7 @@ class Worker:
         found = [each for emission in self._unstored for each in emission.found]
         events = [each for emission in self._unstored for each in emission.events]
         self._journal.emit(found, events)
+        self.on_stored(each.query for each in found)
         done, self._unstored = self._unstored, []
         for emission in done:
             for query in emission.failed:

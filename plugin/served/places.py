@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 import httpx
 
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.kb_loader.marker import not_opened
-from oxiseq.live import LiveService
+from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.served.here import Here
 from oxiseq.served.knowledge import ServedKnowledge
 from oxiseq.served.store import ServedStore
 from oxiseq.served.wire import UnreachableError, Wire, wire_to
+from oxiseq.sinks import Allowed
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.settings import Limits
+
+EVERYTHING: Final = Allowed.of(("*",), ("0.0.0.0/0", "::/0"), Path("/"))
+"""Who opens a folder is the operator, and may reach what this process may; files have absolute paths."""
 
 
 def here(folder: Path, patience: float) -> ServedStore:
@@ -31,7 +36,8 @@ def here(folder: Path, patience: float) -> ServedStore:
         except ValueError as error:  # no path
             raise OxiseqError(f"{str(folder)!r} is no folder: {error}") from error
         opened.callback(store.close)
-        service = opened.enter_context(LiveService(store, folder))
+        settings = LiveSettings(sinks_allowed=EVERYTHING)
+        service = opened.enter_context(LiveService(store, folder, settings))
         routes = LiveRoutes(service, Evaluations(Limits()))
         client = httpx.Client(transport=Here(routes), base_url="http://localhost")
         return ServedStore(str(folder), Wire(client, patience), store, opened.pop_all().close)

@@ -23,6 +23,7 @@ from oxiseq.matches.matches import Matches
 from oxiseq.options.durations import Duration
 from oxiseq.served.registered import AFTER_LOSS, SOON, Registered
 from oxiseq.served.rows import Decoder
+from oxiseq.served.sink import ServedSink
 from oxiseq.served.wire import UnreachableError, Wire
 
 _NDJSON: Final = "application/x-ndjson"
@@ -48,6 +49,25 @@ class ServedQuery(Registered):
     @cached_property
     def _decoder(self) -> Decoder:
         return Decoder(self.query, self.reads)
+
+    # --- where matches are delivered ------------------------------------------------------------------
+
+    def sink(self, name: str, *, since: int | None = None, **settings: Any) -> ServedSink:
+        """Have matches delivered from now on, or behind the match `since`; a sink of this name goes on where it stands,
+        with these settings (docs/sinks.md): `query.sink("chat", kind="webhook", url=..., template={"text": "{?x}"})`.
+
+        A server delivers to what its operator allows; a store in a folder to what this process may reach, and only
+        while it is open. Raises OxiseqError for settings that are not accepted.
+        """
+        given = settings if since is None else {**settings, "since": since}
+        self._wire.send("PUT", "queries", self.name, "sinks", name, json=given)
+        return ServedSink(self._wire, self.name, name)
+
+    @property
+    def sinks(self) -> tuple[ServedSink, ...]:
+        """All of them."""
+        told = self._wire.send("GET", "queries", self.name, "sinks").json()["sinks"]
+        return tuple(ServedSink(self._wire, self.name, each["id"]) for each in told)
 
     # --- facts ----------------------------------------------------------------------------------------
 

@@ -126,6 +126,7 @@ def test_what_a_match_was_made_of(address: str) -> None:
         first, last = row["events"]
         assert (first["gpm"], last["gpm"], last["time"]) == ("A", "B", "1970-01-01T00:00:05Z")
         assert [each["value"] for each in first["triples"][0]] == [f"{EX}h", f"{EX}watts", starts[first["time"]]]
+        assert [first["matched"], last["matched"]] == [[0], [0]]
         facts = {tuple(part["value"] for part in fact) for fact in row["facts"]}
         assert facts <= {(f"{EX}h", f"{EX}in", town, HOMES) for town in ("Ulm", "Bonn")} and facts
     quads = list(parse(got(address, "/queries/rises/matches/1/provenance", "application/trig").body, RdfFormat.TRIG))

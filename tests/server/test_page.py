@@ -5,12 +5,15 @@ One server and one browser for all; each test opens the page anew.
 
 from __future__ import annotations
 
+import csv
+import json
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -22,7 +25,7 @@ from selenium.webdriver.common.keys import Keys
 from servers import ours, served
 from test_upstream_live import EX, NAMED, PAID, TURTLE, in_front, people
 
-from benchmarks.browser import browser, complaints, hosts, missing, open_page, show, until, value
+from benchmarks.browser import Scheme, browser, complaints, hosts, missing, open_page, show, until, value
 from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
@@ -348,3 +351,289 @@ def _guided(page: WebDriver) -> None:
         until(page, "document.getElementById('notice').dataset.kind === 'good'", 120)
     page.execute_script("document.querySelector('#queries [data-query=guide-v-shape]').click()")
     until(page, "document.querySelectorAll('#matches tbody tr').length")
+
+
+def test_the_automaton_shows_what_a_trailing_negation_waits_for_and_the_bounds_of_gaps(page: WebDriver) -> None:
+    text = GOOD.replace("SEQ(A; B)", "SEQ(A; B WITHIN 10 MINUTES; N! WITHIN 5 MINUTES)").replace(
+        "DEFINE GPM B", "DEFINE GPM N ON S { ?house :off ?low }\n  DEFINE GPM B"
+    )
+    write(page, text, "spaseq", "quiet")
+    click(page, "register")
+    until(page, "document.getElementById('query-name').textContent === 'quiet'")
+    until(page, "document.querySelectorAll('#automaton .state').length === 3")
+    texts = "[...document.querySelectorAll('#automaton .{}')].map(each => each.textContent)"
+    assert value(page, texts.format("end .letter")) == ["end"]
+    assert value(page, texts.format("guard")) == ["no N"]
+    assert value(page, texts.format("limit")) == ["up to 10 minutes", "up to 5 minutes"]
+    assert value(page, "document.querySelector('#automaton .end').classList.contains('final')")
+    wide = value(page, "document.querySelector('#automaton svg').getBoundingClientRect().width")
+    show(page, 390, 844)
+    narrow = until(page, "document.querySelector('#automaton svg').getBoundingClientRect().width < 600 && "
+                   "document.querySelector('#automaton svg').getBoundingClientRect().width")  # fmt: skip
+    assert narrow < wide
+    place = "document.getElementById('automaton')"
+    assert value(page, f"{place}.scrollWidth > {place}.clientWidth")  # it scrolls by itself, the page does not
+    assert value(page, "document.documentElement.scrollWidth <= 390")
+
+
+def _axe(driver: WebDriver) -> list[str]:
+    """What axe-core finds against the rules of accessibility: rule, element, why."""
+    driver.execute_script(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
+    found = driver.execute_async_script(
+        "axe.run(document, { resultTypes: ['violations'] }).then(each => arguments[0](each.violations))"
+    )
+    return [f"{rule['id']} {node['target']}: {node['failureSummary']}" for rule in found for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_axe_finds_nothing(page: WebDriver, width: int, scheme: Scheme) -> None:
+    show(page, width, 900, scheme)
+    _guided(page)
+    page.execute_script("document.querySelector('#matches tbody button').click()")
+    until(page, "document.querySelectorAll('#detail .subject').length")
+    _values(page, "pred:price")
+    click(page, "why")
+    until(page, "document.querySelector('#past .verdict')", 60)
+    assert _axe(page) == []
+    assert value(page, f"document.documentElement.scrollWidth <= {width}")
+
+
+def test_a_price_is_drawn_under_the_match_that_it_made(page: WebDriver) -> None:
+    _guided(page)
+    page.execute_script("document.querySelector('#matches tbody button').click()")
+    until(page, "document.querySelectorAll('#detail mark').length === 3")  # a price of three events was matched
+    _values(page, "pred:price")
+    until(page, "document.querySelectorAll('#series .mark').length === 3")
+    assert value(page, "document.querySelectorAll('#series .line').length") == 1  # of the company of the match
+    heights = "[...document.querySelectorAll('#series .mark')].map(each => Number(each.getAttribute('cy')))"
+    _, low, back = value(page, heights)
+    assert low > back  # downwards is less: the V
+    points = "document.querySelector('#series .line').getAttribute('points').split(' ').length"
+    assert value(page, points) == 230
+    _values(page, "none")
+    assert value(page, "document.getElementById('series').hidden")
+
+
+def test_a_stretch_of_time_is_looked_at_by_dragging_and_by_buttons(page: WebDriver) -> None:
+    _guided(page)
+    until(page, "document.querySelectorAll('#timeline .bar').length > 20")
+    until(page, "document.querySelector('#automaton .state')")  # above it: what comes later moves what is below
+    all_bars = value(page, "document.querySelectorAll('#timeline .bar').length")
+    drawing = page.find_element("css selector", "#timeline svg")
+    ActionChains(page).move_to_element_with_offset(drawing, -200, -40).click_and_hold().move_by_offset(
+        150, 0
+    ).release().perform()
+    words = until(page, "document.getElementById('drawn').textContent")
+    some = value(page, "document.querySelectorAll('#timeline .bar').length")
+    assert 0 < some < all_bars and words == f"{some} in this stretch"
+    click(page, "zoom-out")
+    until(page, f"document.querySelectorAll('#timeline .bar').length > {some}")
+    click(page, "whole")
+    until(page, f"document.querySelectorAll('#timeline .bar').length === {all_bars}")
+    assert value(page, "document.getElementById('whole').disabled")
+
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+MANY = f"""PREFIX : <http://example.org/>
+SELECT ?n WITHIN 1 HOUR SLIDING FROM STREAM S <{STREAM}/many>
+WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?house :n ?n }} }}"""
+
+
+def test_twelve_thousand_matches_are_densities_and_pages(page: WebDriver, address: str) -> None:
+    write(page, MANY, "spaseq", "many")
+    click(page, "register")
+    until(page, "document.getElementById('query-name').textContent === 'many'")
+    time_of = "<http://www.w3.org/ns/prov#generatedAtTime>"
+    lines = "".join(
+        f'<urn:h> <http://example.org/n> "{n}"^^<{XSD}integer> <urn:e{n}> .\n'
+        f'<urn:e{n}> {time_of} "2026-01-01T{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z"^^<{XSD}dateTime> .\n'
+        for n in range(12_001)
+    )
+    path = f"/streams/{quote(STREAM + '/many', safe='')}"
+    assert ask(address, "POST", path, [("content-type", "application/n-quads")], lines.encode()).status == 200
+    until(page, "document.getElementById('match-count').textContent === '12,001 so far'", 60)
+    until(page, "document.querySelectorAll('#timeline .dense').length > 100")
+    assert value(page, "document.querySelectorAll('#timeline *').length") < 2000
+    page.refresh()  # what was found before is read in parts
+    until(page, "document.querySelector('[data-query=many]')")
+    page.execute_script("document.querySelector('[data-query=many]').click()")
+    first_row = "document.querySelector('#matches tbody tr')?.dataset.id"
+    until(page, f"{first_row} === '12001'", 60)
+    click(page, "older")
+    until(page, f"{first_row} === '11901'")
+    click(page, "oldest")  # which the page does not hold
+    until(page, f"{first_row} === '100'")
+    assert value(page, "document.getElementById('oldest').disabled")
+    page.execute_script(
+        "const box = document.getElementById('go-to'); box.value = '1234'; box.dispatchEvent(new Event('change'))"
+    )
+    until(page, f"{first_row} === '1234'")
+    until(page, "document.querySelector('#matches .chosen')?.dataset.id === '1234'")
+    click(page, "newer")
+    until(page, f"{first_row} === '1334'")
+    click(page, "newest")
+    until(page, f"{first_row} === '12001'")
+
+
+def _values(driver: WebDriver, name: str) -> None:
+    """Choose what is drawn under the timeline."""
+    box = "document.getElementById('values')"
+    until(driver, f"[...{box}.options].some(each => each.text === '{name}')")
+    driver.execute_script(
+        f"const box = {box}; box.value = [...box.options].find(each => each.text === '{name}').value;"
+        "box.dispatchEvent(new Event('change'))"
+    )
+
+
+def _run(driver: WebDriver, text: str) -> None:
+    write(driver, text, "sparql")
+    driver.execute_script("document.getElementById('result-title').textContent = ''")
+    click(driver, "run")
+    until(driver, "document.getElementById('result-title').textContent")
+
+
+def _view(driver: WebDriver, name: str) -> None:
+    driver.execute_script(
+        f"[...document.querySelectorAll('#result-views button')].find(each => each.textContent === '{name}').click()"
+    )
+
+
+def test_rows_are_sorted_paged_drawn_and_saved(page: WebDriver, tmp_path: Path) -> None:
+    values = " ".join(f"({n} {n * n % 251} 'p{n}, \"x\"' {50 + n / 1000} {8 - n / 1000})" for n in range(230))
+    _run(page, f"SELECT ?n ?square ?name ?lat ?lon {{ VALUES (?n ?square ?name ?lat ?lon) {{ {values} }} }}")
+    assert value(page, "document.getElementById('result-title').textContent") == "230 rows"
+    column = "[...document.querySelectorAll('#result tbody tr')].map(row => row.cells[{}].textContent)"
+    assert value(page, column.format(0)) == [str(n) for n in range(100)]
+    page.execute_script("document.querySelectorAll('#result .sort')[1].click()")
+    squares = sorted(n * n % 251 for n in range(230))
+    assert value(page, column.format(1)) == [str(n) for n in squares[:100]]
+    page.execute_script("document.querySelectorAll('#result .sort')[1].click()")
+    assert value(page, column.format(1)) == [str(n) for n in squares[:-101:-1]]
+    page.execute_script("[...document.querySelectorAll('#result .tools button')].at(-1).click()")
+    assert value(page, "document.querySelector('#result .tools .muted').textContent") == "rows 101 to 200"
+    _view(page, "Chart")
+    assert value(page, "document.querySelectorAll('#result .column').length") == 60
+    _view(page, "Map")
+    assert value(page, "document.querySelectorAll('#result .place').length") == 230
+    assert _axe(page) == []
+    page.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    _view(page, "CSV")
+    for _ in range(100):
+        if (tmp_path / "result.csv").exists():
+            break
+        time.sleep(0.05)
+    with (tmp_path / "result.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert len(rows) == 231 and rows[0] == ["n", "square", "name", "lat", "lon"]
+    assert rows[230][2] == 'p229, "x"'
+
+
+def test_a_graph_is_drawn(page: WebDriver) -> None:
+    _run(page, "CONSTRUCT { <urn:a> <urn:knows> <urn:b> . <urn:b> <urn:name> 'Bea' } {}")
+    assert value(page, "document.querySelector('#result pre').textContent.includes('Bea')")
+    _view(page, "Drawing")
+    until(page, "document.querySelectorAll('#result .node').length === 3")
+    assert value(page, "document.querySelectorAll('#result .arrow').length") == 2
+
+
+def test_a_result_says_what_it_is_not_drawn_from(page: WebDriver) -> None:
+    _run(page, "SELECT ?x { VALUES ?x { 'a' 'b' } }")
+    views = "[...document.querySelectorAll('#result-views button')].map(each => each.textContent)"
+    assert value(page, views) == ["CSV", "JSON"]  # neither numbers nor places
+    _run(page, "SELECT ?x { VALUES ?x { } }")
+    assert value(page, "document.getElementById('result-title').textContent") == "0 rows"
+
+
+def test_data_is_put_in_as_events_and_as_facts(page: WebDriver, address: str) -> None:
+    click(page, "put-data")
+    page.execute_script("document.getElementById('data-iri').value = 'http://example.org/typed'")
+    page.find_element("id", "data-text").send_keys("[] <http://example.org/value> 42 .")
+    click(page, "data-send")
+    until(page, "document.getElementById('notice').textContent === 'One event is accepted.'")
+    assert b"42" in ask(address, "GET", f"/streams/{quote('http://example.org/typed', safe='')}/events").body
+    click(page, "put-data")
+    page.find_element("id", "data-text").clear()
+    page.find_element("id", "data-text").send_keys("not turtle")
+    click(page, "data-send")
+    until(page, "document.getElementById('data-said').dataset.kind === 'bad'")  # and what was written is still there
+    assert value(page, "document.getElementById('data-text').value") == "not turtle"
+    assert _axe(page) == []
+    page.execute_script("document.getElementById('data').close()")
+    assert len(complaints(page)) == 1  # of the browser, about the refusal
+
+
+def test_a_file_that_is_dropped_is_a_graph_of_the_knowledge_base(page: WebDriver) -> None:
+    page.execute_script(
+        "const files = new DataTransfer(); files.items.add(new File(['<urn:dropped> <urn:is> 7 .'], 'kb.ttl'));"
+        "document.dispatchEvent(new DragEvent('drop', { dataTransfer: files, bubbles: true, cancelable: true }))"
+    )
+    until(page, "document.getElementById('data-text').value.includes('dropped')")
+    assert value(page, "document.getElementById('data-kb').checked")
+    page.execute_script("document.getElementById('data-graph').value = 'urn:g'")
+    click(page, "data-send")
+    until(page, "document.getElementById('notice').textContent === 'Added to the knowledge base, graph urn:g.'")
+    _run(page, "SELECT ?o { GRAPH <urn:g> { <urn:dropped> <urn:is> ?o } }")
+    assert value(page, "document.querySelector('#result td').textContent") == "7"
+
+
+def test_drafts_stand_in_tabs_that_outlive_a_reload(page: WebDriver, address: str) -> None:
+    write(page, "SELECT ?first {}", "sparql")
+    write(page, "SELECT ?second {}", "sparql")
+    tabs = "document.querySelectorAll('#tabs .tab [aria-pressed]').length"
+    before = value(page, tabs)
+    page.execute_script("document.querySelector('#tabs .tab [aria-pressed]').click()")
+    open_page(page, address)
+    assert value(page, tabs) == before > 1
+    page.execute_script("[...document.querySelectorAll('#tabs .tab [aria-pressed]')].at(-1).click()")
+    text = f"{EDITOR}.querySelector('.cm-content').textContent"
+    until(page, f"{text} === 'SELECT ?second {{}}'")
+    page.execute_script("[...document.querySelectorAll('#tabs [aria-label^=Close]')].at(-1).click()")
+    assert value(page, tabs) == before - 1
+
+
+def test_every_template_is_a_query_without_errors(page: WebDriver, address: str) -> None:
+    templates = page.execute_async_script(
+        "import('/ui/js/editor/templates.js').then(part => arguments[0](part.TEMPLATES))"
+    )
+    assert {"sparql", "spaseq", "ceql", "rspql", "epsparql"} == set(templates)
+    for language, texts in templates.items():
+        for name, text in texts.items():
+            kind = [("content-type", f"application/{language}-query")]
+            found = json.loads(ask(address, "POST", "/check", kind, text.encode()).body)["findings"]
+            assert [each for each in found if each["severity"] == "error"] == [], (language, name)
+    page.execute_script(
+        "const box = document.getElementById('language'); box.value = 'spaseq'; box.dispatchEvent(new Event('change'));"
+        "const list = document.getElementById('template'); list.value = list.options[1].value;"
+        "list.dispatchEvent(new Event('change'))"
+    )
+    until(page, f"{EDITOR}.querySelector('.cm-content').textContent.includes('SEQ(A; B)')")
+
+
+def test_a_query_is_registered_with_its_options_and_changed_after_a_preview(page: WebDriver, address: str) -> None:
+    write(page, GOOD, "spaseq", "versions")
+    page.execute_script(
+        "document.getElementById('option-lateness').value = '5s'; document.getElementById('option-budget').value = '7'"
+    )
+    click(page, "register")
+    until(page, "document.getElementById('query-name').textContent === 'versions'")
+    record = json.loads(ask(address, "GET", "/queries/versions").body)
+    assert (record["lateness"], record["state_bytes"]) == ("5s", 7 * 1048576)
+    write(page, GOOD.replace("?high > ?low", "?high > 2 * ?low"), "spaseq", "versions")
+    click(page, "what-if")
+    until(page, "document.getElementById('deploy').hidden === false", 60)
+    click(page, "deploy")
+    until(page, "document.getElementById('notice').textContent.startsWith('versions has the new text')")
+    record = json.loads(ask(address, "GET", "/queries/versions").body)
+    assert "2 * ?low" in record["text"] and record["lateness"] == "5s"
+    assert value(page, "document.getElementById('deploy').hidden")
+
+
+def test_the_http_api_is_a_page_that_people_read(driver: WebDriver, address: str) -> None:
+    show(driver, 390, 844)
+    open_page(driver, f"{address}/ui/api.html")
+    names = value(driver, "[...document.querySelectorAll('.path')].map(each => each.textContent)")
+    assert "/streams/{stream}" in names and len(names) > 20
+    driver.execute_script("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    assert _axe(driver) == [] and complaints(driver) == []
+    assert value(driver, "document.documentElement.scrollWidth <= 390")

@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
-from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.cea import advance, facts
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import Syntax, syntax_named
-from oxiseq.languages.ceql import opening
 from oxiseq.languages.ceql.explain import explain_ceql
 from oxiseq.languages.ceql.reasons.why import why_ceql
 from oxiseq.languages.ceql.shape import ceql_shape
@@ -22,15 +20,11 @@ from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.read import read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.tables import rows_opener
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb
 from oxiseq.warmup.first_run import announce
-
-
-def _naming(options: Options) -> Naming:
-    """The columns of tables that hold type and time."""
-    return Naming(options.type_column, options.time_column, options.time_unit)
 
 
 class Ceql(Language[CeqlQuery]):
@@ -52,8 +46,8 @@ class Ceql(Language[CeqlQuery]):
     def names(self, query: CeqlQuery, plan: CeaPlan) -> Mapping[str, str]:
         return dict(zip((s.name for s in query.streams), plan.streams, strict=True))
 
-    def opener(self, options: Options) -> Opener:
-        return opening.opener(_naming(options))
+    def opener(self, query: CeqlQuery, options: Options) -> Opener:
+        return rows_opener(options)
 
     def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_ceql(compile_ceql(query))
@@ -61,6 +55,6 @@ class Ceql(Language[CeqlQuery]):
     def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         plan = compile_ceql(query, options.stream_names)
         history = read_streams(
-            self.names(query, plan), streams, asked.reading, opener=self.opener(options), vocab=query.vocab or ""
+            self.names(query, plan), streams, asked.reading, opener=self.opener(query, options), vocab=query.vocab or ""
         )
         return why_ceql(plan, history, asked.provenance, asked.bounds)

@@ -51,7 +51,7 @@ class EpSparql(Language[EpQuery]):
         named = {s.iri.value: s.name for q in (query, *plan.rules) for s in q.streams if s.name}
         return {named.get(iri, iri): iri for iri in plan.streams}
 
-    def opener(self, options: Options) -> Opener:
+    def opener(self, query: EpQuery, options: Options) -> Opener:
         return open_spanned
 
     def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:

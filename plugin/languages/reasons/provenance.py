@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -19,19 +19,30 @@ _A = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 @dataclass(frozen=True, slots=True)
 class Source:
     """An event of a match: its GPM (or variables, window, pattern), stream IRI, time (µs) and graph; `number` tells it
-    from others of its time, where they are not one event."""
+    from others of its time, where they are not one event. `matched`: the numbers of the triples that the pattern
+    matched; None where the language cannot say."""
 
     gpm: str
     stream: str
     time: int
     graph: tuple[Triple, ...]
     number: int | None = None
+    matched: tuple[int, ...] | None = None
 
     @property
     def iri(self) -> NamedNode:
         """A name of its own."""
         number = "" if self.number is None else f":{self.number}"
         return NamedNode(f"urn:oxiseq:event:{quote(self.stream, safe='')}:{self.time}{number}")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a match rests on: facts of the knowledge base, and per (pattern, time in µs) of its events the numbers of
+    the triples that the pattern matched in the event's graph."""
+
+    facts: tuple[Quad, ...] = ()
+    matched: Mapping[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,9 +65,12 @@ def reading_of(options: Options, span: Span | None = None) -> Reading:
     return Reading(chosen, options.origin, options.lateness, options.on_error, predicate)
 
 
-def read_history(query: Query, streams: Mapping[str, Any], reading: Reading) -> History:
+def read_history(
+    query: Query, streams: Mapping[str, Any], reading: Reading, opener: Opener = batches_of, vocab: str = ""
+) -> History:
     """Read all that a SPAseq query reads, an event per instant. Raises EventError."""
-    return read_streams({s.name: s.iri.value for s in query.streams}, streams, reading, merged=True)
+    names = {s.name: s.iri.value for s in query.streams}
+    return read_streams(names, streams, reading, merged=True, opener=opener, vocab=vocab)
 
 
 def read_streams(

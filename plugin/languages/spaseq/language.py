@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from pyoxigraph import Quad
-
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
@@ -15,16 +13,19 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.languages import Syntax, syntax_named
+from oxiseq.languages.driving import Opener
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.bounds import Bounds
+from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History, read_history
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.spaseq.explain import explain
-from oxiseq.languages.spaseq.reasons.facts import facts_of
+from oxiseq.languages.spaseq.reasons.evidence import evidence_of
 from oxiseq.languages.spaseq.reasons.why import why_of
 from oxiseq.languages.spaseq.reasons.windows import same_windows
 from oxiseq.languages.spaseq.shape import spaseq_shape
+from oxiseq.languages.tables import graphs_opener, names_in
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
@@ -48,14 +49,17 @@ class Spaseq(Language[Query]):
     def names(self, query: Query, plan: QueryPlan) -> Mapping[str, str]:
         return {s.name: s.iri.value for s in query.streams}
 
+    def opener(self, query: Query, options: Options) -> Opener:
+        return graphs_opener(query, options)
+
     def origin(self, run: Run) -> int | None:
         return same_windows(run.plan.query.window, run.window_start) if isinstance(run, QueryRun) else None
 
-    def facts(
+    def evidence(
         self, query: Query, events: Mapping[str, tuple[int, ...]], row: Mapping[str, Term | None], history: History,
         kb: KnowledgeBase, bounds: Bounds,
-    ) -> tuple[Quad, ...]:  # fmt: skip
-        return facts_of(query, events, row, history, kb, bounds)
+    ) -> Evidence:  # fmt: skip
+        return evidence_of(query, events, row, history, kb, bounds)
 
     def in_sequence(self, query: Query) -> Query:
         return query
@@ -64,5 +68,5 @@ class Spaseq(Language[Query]):
         return explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))
 
     def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
-        history = read_history(query, streams, asked.reading)
+        history = read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
         return why_of(query, history, knowledge_of(kb), asked.provenance, asked.bounds)

@@ -27,4 +27,5 @@ def spaseq_shape(plan: QueryPlan, terms: TermDictionary) -> Shape:
         letters=tuple(tuple((gpm, streams[gpm]) for gpm in letter.letter) for letter in plan.letters),
         spans=listed,
         in_order=not any(ending.guards for ending in plan.automaton.endings),
+        vocab=dict(plan.query.prefixes).get("", ""),
     )

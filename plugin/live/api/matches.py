@@ -9,10 +9,11 @@ from pyoxigraph import QueryResultsFormat
 
 from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import DamagedBatchError, StoredMatches, UnknownError
+from oxiseq.journal.lines import match_lines
 from oxiseq.live.answers import OF_ANSWER
 from oxiseq.live.api.queries import NAME
 from oxiseq.live.api.table import Answer, Call, Need, Parameter, Route, natural
-from oxiseq.live.texts import match_lines, results
+from oxiseq.live.texts import results
 from oxiseq.sparql.media import RESULTS, content_type, wanted
 from oxiseq.sparql.messages import Response
 

@@ -11,6 +11,7 @@ from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
 from oxiseq.live.options import DOORS
 from oxiseq.options import Option, options_for
 from oxiseq.options.kinds import DURATION
+from oxiseq.sinks import KINDS
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -75,6 +76,21 @@ SCHEMAS: Final[dict[str, Any]] = {
         time=_TEXT,
         reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]})},
     ),
+    "NewSink": {
+        "type": "object", "required": ["kind"],
+        "properties": {"since": _COUNT | {"description": "Begin behind the match of this id. Default: from now on; 0: "
+                                          "all that are kept."}},
+        "oneOf": [kind.schema() for kind in KINDS.values()],
+    },
+    "Sink": _object(
+        ("id", "query", "kind", "state"), id=_TEXT, query=_TEXT, kind={"enum": list(KINDS)},
+        state={"enum": ["delivering", "failing"]}, position=_COUNT | {
+            "description": "The id of the last match that is delivered, or lost."},
+        waiting=_COUNT, delivered=_COUNT, lost=_COUNT | {
+            "description": "Matches that were given up, or deleted before they were delivered."},
+        failing_since=_or_null(_TEXT), error=_or_null(_TEXT), next_try=_or_null(_TEXT), created=_TEXT, changed=_TEXT,
+    ),
+    "Sinks": _object(("sinks",), sinks={"type": "array", "items": {"$ref": "#/components/schemas/Sink"}}),
     "NewQuery": _object(
         ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, **_OPTIONS,
     ),

@@ -35,7 +35,7 @@ def _facts(gpm: Gpm, found: Found, kb: KnowledgeBase) -> Iterator[Quad]:
     }
     for number, each in enumerate(gpm.pattern.elements):
         if isinstance(each, GraphPattern):
-            element: GraphPattern = mapped(each, _as_variable(number))
+            element: GraphPattern = mapped(each, as_variable(number))
             patterns = [e for e in element.pattern.elements if isinstance(e, TriplePattern)]
             given = Values(tuple(bound), (tuple(bound.values()),))
             text = f"SELECT * WHERE {render_group(Group((given, element) if bound else (element,)))}"
@@ -47,8 +47,8 @@ def _facts(gpm: Gpm, found: Found, kb: KnowledgeBase) -> Iterator[Quad]:
                     yield Quad(subject, predicate, object_, name)  # type: ignore[arg-type]  # terms, each at its place
 
 
-def _as_variable(number: int) -> Callable[[Any], Any]:
-    """A pattern's blank node stands for anything: what it stands for is told as well."""
+def as_variable(number: int) -> Callable[[Any], Any]:
+    """A change of terms by which a pattern's blank node becomes a variable: the answer has what it stands for."""
     names: dict[BlankNode, Variable] = {}
 
     def change(node: Any) -> Any:

@@ -40,6 +40,13 @@ export async function select(query) {
   return (await response.json()).results.bindings;
 }
 
+/** At most `limit` matches of a query with ids greater than `since`, in their order. */
+export async function matchesOf(name, since, limit, signal) {
+  const path = `${queryPath(name)}/matches?since=${since}&limit=${limit}`;
+  const text = await (await send(path, { headers: { Accept: "application/x-ndjson" }, signal })).text();
+  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+}
+
 /** Server-sent events, { id, event, data }, until the signal or the server ends them. */
 export async function* events(path, signal) {
   const response = await send(path, { headers: { Accept: "text/event-stream" }, signal });

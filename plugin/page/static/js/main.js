@@ -3,6 +3,7 @@
 import { startGuide } from "./guide.js";
 import { byId } from "./dom.js";
 import { startAnswer } from "./panels/answer.js";
+import { startData } from "./panels/data.js";
 import { startMatches } from "./panels/matches.js";
 import { startMode } from "./panels/mode.js";
 import { tell } from "./panels/notices.js";
@@ -10,6 +11,7 @@ import { startPast } from "./panels/past.js";
 import { startPlan } from "./panels/plan.js";
 import { choose, startActions, startQueries } from "./panels/queries.js";
 import { startStreams } from "./panels/streams.js";
+import { startValues } from "./panels/values.js";
 import { put, seePredicates, startWorkbench } from "./panels/workbench.js";
 import { discover, refresh } from "./poll.js";
 import { on, state } from "./state.js";
@@ -20,10 +22,12 @@ startStreams();
 startQueries((query) => put(query.text, query.language, query.name));
 startActions();
 startMatches();
+startValues();
 startAnswer();
 startPlan();
 startPast();
 startMode();
+startData();
 startGuide();
 byId("use-token").addEventListener("click", async () => (await changeToken()) && refresh());
 on(["live"], ({ live }) => {

@@ -9,7 +9,10 @@ export const state = {
   queries: [], // as GET /queries has them, with rate
   selected: null, // name of the query that is looked at
   explanation: null, // of the selected one
-  matches: [], // of the selected one, the newest last
+  matches: [], // of the selected one, the newest last; the array is added to in place
+  page: null, // older matches in the table, an array; null: the newest
+  view: null, // the stretch of time that is looked at, { from, to } in milliseconds; null: all
+  provenance: null, // of the match that is looked at: what it was made of
   match: null, // id of the one that is looked at
   predicates: [], // IRIs seen in the store and streams
 };

@@ -30,3 +30,13 @@ function label(time, step) {
   if (step >= SECOND) return text.slice(11, 19);
   return text.slice(11, 23);
 }
+
+/** At most `most` + 1 round values from `low` to `high`. */
+export function steps(low, high, most) {
+  if (!(high > low)) return [low];
+  const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+  const found = [];
+  for (let i = Math.ceil(low / step); i * step <= high; i++) found.push(Number((i * step).toPrecision(12)));
+  return found;
+}

@@ -1,45 +1,75 @@
 // The timeline of matches: a lane per GPM with a bar per match from its first event there to its last, and below them the
-// matches themselves, packed into rows. Bars are options of a list box: arrows move, Enter chooses.
+// matches themselves, packed into rows. Bars are options of a list box: arrows move, Enter chooses. Where there are too
+// many to tell apart it shows how many there are at each time instead; dragging over a stretch looks at that stretch.
 
 import { s } from "../dom.js";
 import { shortTime } from "../rdf.js";
 import { millis, scale, ticks } from "./scale.js";
 
-const LANE = 34, ROW = 11, TOP = 10, RIGHT = 18, AXIS = 30, MOST_ROWS = 10;
+const LANE = 34, ROW = 11, TOP = 10, RIGHT = 18, AXIS = 30, MOST_ROWS = 10, MOST_BARS = 150, COLUMN = 5, DENSE = 60, DRAG = 4;
 
-/** An SVG of `matches` (as the server sends them); `lanes`: names of GPMs; `chosen`: a match's id. */
-export function timeline({ matches, lanes, chosen, width, choose }) {
-  const spans = matches.map(span).filter((each) => each !== null);
-  if (!spans.length) return null;
+/** Of `matches` (as the server sends them) those within `view` (null: all): { svg, from, to, words }, or null where no
+ * match has an event. `lanes`: names of GPMs; `chosen`: a match's id; `choose` is called with an id, `look` with a view. */
+export function timeline({ matches, lanes, chosen, view, width, choose, look }) {
+  const all = matches.map(span).filter((each) => each !== null);
+  if (!all.length) return null;
+  const { from, to } = view ?? padded(all);
+  const spans = view ? all.filter((each) => each.to >= from && each.from <= to) : all;
   const left = Math.min(150, 26 + 8.2 * Math.max(7, ...lanes.map((lane) => lane.length)));
-  const from = Math.min(...spans.map((each) => each.from)), to = Math.max(...spans.map((each) => each.to));
-  const pad = (to - from || 1000) * 0.02;
-  const x = scale(from - pad, to + pad, left, width - RIGHT);
-  const rows = packed(spans, x);
+  const place = { x: scale(from, to, left, width - RIGHT), left, width, from, to };
+  const dense = spans.length > MOST_BARS;
+  const rows = dense ? 0 : packed(spans, place.x);
   const below = TOP + lanes.length * LANE + 14;
-  const height = below + rows * ROW + AXIS;
-  const drawing = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "timeline", role: "listbox",
-    "aria-label": "Matches on a timeline" });
-  drawing.append(...axis(from - pad, to + pad, x, below + rows * ROW, (width - left) / 110));
-  lanes.forEach((lane, i) => drawing.append(...laneOf(lane, i, left, width)));
-  drawing.append(s("text", { x: left - 12, y: below + Math.max(rows * ROW, ROW) / 2 + 4, class: "lane-name" }, "match"));
-  for (const each of spans) drawing.append(bars(each, lanes, x, below, chosen, choose));
+  const bottom = below + (dense ? DENSE : Math.max(rows, 1) * ROW);
+  const svg = s("svg", { viewBox: `0 0 ${width} ${bottom + AXIS}`, width, height: bottom + AXIS, class: "timeline",
+    role: dense || !spans.length ? "img" : "listbox", "aria-label": dense ? `How many of ${spans.length} matches there are at each time` : "Matches on a timeline" });
+  svg.append(...axis(from, to, place.x, bottom, (width - left) / 110));
+  lanes.forEach((lane, i) => svg.append(...laneOf(lane, i, left, width)));
+  svg.append(s("text", { x: left - 12, y: (below + bottom) / 2 + 4, class: "lane-name" }, "match"));
+  svg.append(clip(left, width, bottom));
+  const inside = s("g", { "clip-path": "url(#timeline-clip)" });
+  svg.append(inside);
+  if (dense) inside.append(...densities(spans, lanes, place, below));
+  else inside.append(...spans.map((each) => bars(each, lanes, place.x, below, chosen, choose)));
   const top = spans.find((each) => each.match.id === chosen);
-  if (top) drawing.append(path(top, lanes, x), drawing.querySelector(".bar[aria-selected=true]"));
-  else drawing.querySelector(".bar").setAttribute("tabindex", "0");
-  drawing.addEventListener("keydown", (event) => move(event, drawing));
-  return drawing;
+  if (top) inside.append(path(top, lanes, place.x));
+  if (top && !dense) inside.append(inside.querySelector(".bar[aria-selected=true]"));
+  else inside.querySelector(".bar")?.setAttribute("tabindex", "0");
+  svg.addEventListener("keydown", (event) => move(event, svg));
+  brush(svg, place, bottom, look);
+  const words = dense ? `${spans.length.toLocaleString("en")} matches: drag over a stretch to see single ones` : view ? `${spans.length.toLocaleString("en")} in this stretch` : "";
+  return { svg, from, to, words };
 }
+
+/** The time of all spans, and a little more. */
+export function padded(spans) {
+  let from = Infinity, to = -Infinity;
+  for (const each of spans) {
+    from = Math.min(from, each.from);
+    to = Math.max(to, each.to);
+  }
+  const pad = (to - from || 1000) * 0.02;
+  return { from: from - pad, to: to + pad };
+}
+
+const known = new WeakMap(); // a match → its span: ten thousand are drawn again at each new one
 
 /** Where a match's events are: { match, from, to, of: GPM → [first, last] }, or null without events. */
 function span(match) {
+  if (known.has(match)) return known.get(match);
   const of = new Map();
+  let from = Infinity, to = -Infinity;
   for (const [gpm, events] of Object.entries(match.events)) {
+    if (!events.length) continue;
     const times = events.map(({ time }) => millis(time));
-    if (times.length) of.set(gpm, [Math.min(...times), Math.max(...times)]);
+    const ends = [Math.min(...times), Math.max(...times)];
+    of.set(gpm, ends);
+    from = Math.min(from, ends[0]);
+    to = Math.max(to, ends[1]);
   }
-  const all = [...of.values()].flat();
-  return all.length ? { match, of, from: Math.min(...all), to: Math.max(...all), row: 0 } : null;
+  const found = of.size ? { match, of, from, to, row: 0 } : null;
+  known.set(match, found);
+  return found;
 }
 
 /** Rows in which matches do not overlap, as far as there are rows; returns how many are used. */
@@ -69,6 +99,9 @@ function laneOf(lane, i, left, width) {
   ];
 }
 
+const clip = (left, width, bottom) => s("clipPath", { id: "timeline-clip" },
+  s("rect", { x: left - 6, y: 0, width: width - RIGHT - left + 12, height: bottom + 4 }));
+
 function bars(each, lanes, x, below, chosen, choose) {
   const { match, from, to, row } = each;
   const here = match.id === chosen;
@@ -87,10 +120,67 @@ function bars(each, lanes, x, below, chosen, choose) {
   return group;
 }
 
+/** Per lane and for whole matches: how many begin or lie in each column of a few pixels, darker (lanes) or higher. */
+function densities(spans, lanes, { x, left, width }, below) {
+  const columns = Math.max(1, Math.ceil((width - RIGHT - left) / COLUMN));
+  const column = (time) => Math.min(columns - 1, Math.max(0, Math.floor((x(time) - left) / COLUMN)));
+  const counts = [...lanes, null].map(() => new Uint32Array(columns));
+  for (const each of spans) {
+    lanes.forEach((lane, i) => each.of.has(lane) && counts[i][column(each.of.get(lane)[0])]++);
+    counts[lanes.length][column(each.to)]++;
+  }
+  const drawn = [];
+  counts.forEach((row, i) => {
+    const most = row.reduce((a, b) => Math.max(a, b), 1);
+    row.forEach((count, j) => {
+      if (!count) return;
+      const words = `${count.toLocaleString("en")} ${count === 1 ? "match" : "matches"}`;
+      const high = i < lanes.length ? LANE - 16 : Math.max(2, (count / most) * (DENSE - 6));
+      const y = i < lanes.length ? TOP + i * LANE + 8 : below + DENSE - high;
+      drawn.push(s("rect", { x: left + j * COLUMN, y, width: COLUMN - 1, height: high, class: i < lanes.length ? `dense event gpm-${i % 8}` : "dense whole",
+        opacity: i < lanes.length ? (0.25 + 0.75 * Math.sqrt(count / most)).toFixed(2) : null }, s("title", {}, words)));
+    });
+  });
+  return drawn;
+}
+
 /** From event to event of the match that is looked at. */
 function path({ of }, lanes, x) {
   const places = lanes.flatMap((lane, i) => (of.has(lane) ? of.get(lane).map((time) => [x(time), TOP + i * LANE + LANE / 2]) : []));
   return s("polyline", { points: places.sort((a, b) => a[0] - b[0]).map((each) => each.join(",")).join(" "), class: "path" });
+}
+
+let began = null; // where a drag began, in pixels of the window; a drawing that is made meanwhile goes on with it
+window.addEventListener("pointerup", () => { began = null; });
+window.addEventListener("pointercancel", () => { began = null; });
+
+/** Whether somebody drags over a drawing: it should stay as it is. */
+export const isDragged = (place) => place.querySelector(".brush") !== null;
+
+/** Dragging marks a stretch and then looks at it. */
+function brush(svg, { x, left, width, from, to }, bottom, look) {
+  const time = (place) => from + ((place - x(from)) / (x(to) - x(from))) * (to - from);
+  const mark = s("rect", { class: "brush", y: TOP, height: bottom - TOP, width: 0 });
+  const at = (clientX) => Math.min(width - RIGHT, Math.max(left, clientX - svg.getBoundingClientRect().left));
+  svg.addEventListener("pointerdown", (event) => {
+    if (event.button === 0 && event.pointerType !== "touch") began = event.clientX; // a finger scrolls
+  });
+  svg.addEventListener("pointermove", (event) => {
+    if (began === null || Math.abs(event.clientX - began) < DRAG) return;
+    if (!mark.isConnected) {
+      svg.append(mark);
+      svg.setPointerCapture(event.pointerId);
+    }
+    mark.setAttribute("x", Math.min(at(began), at(event.clientX)));
+    mark.setAttribute("width", Math.abs(at(event.clientX) - at(began)));
+  });
+  svg.addEventListener("pointerup", (event) => {
+    if (!mark.isConnected) return;
+    const ends = [time(at(began)), time(at(event.clientX))].sort((a, b) => a - b);
+    mark.remove();
+    if (ends[1] > ends[0]) look({ from: ends[0], to: ends[1] });
+  });
+  svg.addEventListener("pointercancel", () => mark.remove());
 }
 
 function move(event, drawing) {

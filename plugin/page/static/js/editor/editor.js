@@ -31,6 +31,7 @@ export function makeEditor(parent, { label, language, changed, run }) {
       ],
     }),
   });
+  view.scrollDOM.tabIndex = 0; // it can be scrolled by keys where it is too small for its text
   return {
     text: () => view.state.doc.toString(),
     replace: (text) => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: 0 } }),

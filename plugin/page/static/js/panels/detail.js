@@ -4,7 +4,7 @@
 import { queryPath, select, send } from "../api.js";
 import { byId, fill, h } from "../dom.js";
 import { shortIri, shortTime } from "../rdf.js";
-import { selectedQuery } from "../state.js";
+import { selectedQuery, set } from "../state.js";
 import { graph } from "./graph.js";
 
 const MOST_EVENTS = 40, MOST_FACTS = 60;
@@ -16,6 +16,7 @@ export async function showDetail(match, lanes) {
   const key = match && `${selectedQuery()?.name} ${match.id}`;
   if (key === shown) return;
   shown = key;
+  set({ provenance: null });
   if (!match) return;
   byId("detail-title").textContent = `Match ${match.id}`;
   const body = byId("detail-body");
@@ -27,6 +28,7 @@ export async function showDetail(match, lanes) {
     const facts = told.facts ? used(told.facts) : await knowledge(told.events, match);
     const more = told.events.length - MOST_EVENTS;
     if (key === shown) {
+      set({ provenance: told });
       fill(body, told.events.slice(0, MOST_EVENTS).map((event) => card(event, lanes.indexOf(event.gpm))),
         more > 0 ? h("p", { class: "muted" }, `${more} more events`) : null, facts);
       fill(byId("detail-rdf"), saved(path, match));
@@ -36,11 +38,11 @@ export async function showDetail(match, lanes) {
   }
 }
 
-function card({ gpm, stream, time, triples }, lane) {
+function card({ gpm, stream, time, triples, matched }, lane) {
   return h("section", { class: "card-event" },
     h("h4", {}, h("span", { class: `tag gpm-${(lane < 0 ? 0 : lane) % 8}` }, gpm), " ", shortTime(time),
       h("span", { class: "muted", title: stream }, " ", shortIri(stream))),
-    triples.length ? graph(triples) : h("p", { class: "muted" }, "The stream keeps this event no longer."));
+    triples.length ? graph(triples, matched) : h("p", { class: "muted" }, "The stream keeps this event no longer."));
 }
 
 /** The facts that the match used: subject, predicate, object and perhaps graph. */

@@ -1,9 +1,10 @@
 // Looking back: why the chosen query matched or did not, and what the editor's text would have found instead, over the
-// events that the streams keep.
+// events that the streams keep. A change that has been previewed can be deployed.
 
-import { Problem, queryPath, send } from "../api.js";
+import { Problem, queryPath, send, sendJson } from "../api.js";
 import { byId, fill, h } from "../dom.js";
 import { declared } from "../rdf.js";
+import { refresh } from "../poll.js";
 import { on, selectedQuery, state } from "../state.js";
 import { difference } from "./difference.js";
 import { tell } from "./notices.js";
@@ -12,10 +13,12 @@ import { draft, point } from "./workbench.js";
 
 let shownFor = null;
 let asking = null;
+let previewed = null; // { name, text, language }: what the preview was of
 
 export function startPast() {
   byId("why").addEventListener("click", why);
   byId("what-if").addEventListener("click", whatIf);
+  byId("deploy").addEventListener("click", deploy);
   on(["selected", "queries"], follow);
 }
 
@@ -36,12 +39,36 @@ const whatIf = () => look("what-if", async (name, range, signal) => {
   const { text, language, type } = draft();
   if (language === "sparql") throw new Problem(0, { title: "The editor holds SPARQL. Choose the language of a query over streams there, and change its text: what it finds is compared with this query." });
   const response = await send(`${queryPath(name)}/what-if${range}`, { method: "POST", headers: { "Content-Type": type }, body: text, signal });
-  return difference(await response.json(), name, declared(text));
+  const drawn = difference(await response.json(), name, declared(text));
+  previewed = { name, text, language };
+  return drawn;
 });
+
+/** The text that was previewed takes the query's place, with the query's options. */
+async function deploy() {
+  const { name, text, language } = previewed;
+  const query = selectedQuery();
+  if (query?.name !== name) return;
+  byId("deploy").disabled = true;
+  try {
+    const { lateness, state_records, state_bytes, on_budget } = query;
+    await sendJson("PUT", queryPath(name), { text, language, lateness, state_records, state_bytes, on_budget });
+    await refresh();
+    show(null);
+    tell(`${name} has the new text: it matches what is pushed from now on.`, "good");
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    tell(problem.message, "bad");
+    point(problem);
+  } finally {
+    byId("deploy").disabled = false;
+  }
+}
 
 async function look(button, work) {
   asking?.abort();
   const mine = asking = new AbortController();
+  previewed = null;
   byId(button).disabled = true;
   show(h("p", { class: "muted" }, "Looking … the first time kernels are compiled, which takes some seconds."));
   try {
@@ -62,6 +89,8 @@ async function look(button, work) {
 function show(content) {
   const place = byId("past");
   place.hidden = content === null;
+  if (content === null) previewed = null;
+  byId("deploy").hidden = previewed === null || previewed.text === selectedQuery()?.text;
   fill(place, content ?? []);
 }
 

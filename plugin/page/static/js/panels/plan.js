@@ -9,6 +9,7 @@ let before = "";
 
 export function startPlan() {
   on(["explanation"], show);
+  new ResizeObserver(() => { before = ""; requestAnimationFrame(show); }).observe(byId("plan-part"));
 }
 
 function show() {
@@ -26,7 +27,7 @@ function show() {
       h("pre", { tabindex: "0" }, text)));
   }
   byId("plan-facts").textContent = `${explanation.sequence} · window ${explanation.window}`;
-  fill(place, automaton(explanation, waiting, lanesOf()));
+  fill(place, automaton(explanation, waiting, lanesOf(), place.clientWidth));
   fill(byId("waits"), words(explanation));
 }
 
@@ -38,7 +39,8 @@ function drawn(picture) {
 
 function words({ states, edges }) {
   const name = (number) => (number < 0 ? "start" : states.find((each) => each.number === number)?.letter ?? number);
-  return edges.flatMap(({ source, op, arms, guards, age, lasting }) => arms.map((arm) => h("li", {},
-    h("b", {}, `${name(source)} → ${name(arm.target)}`), source < 0 ? "" : ` ${op} `,
-    h("span", { class: "muted" }, [...(age ? [age] : []), ...lasting, ...arm.conditions, ...guards.map(({ letter }) => `no ${letter} between`)].join(" · ") || "any"))));
+  return edges.flatMap(({ source, op, arms, guards, age, then, lasting }) => (arms.length ? arms : [null]).map((arm) => h("li", {},
+    h("b", {}, `${name(source)} → ${arm ? name(arm.target) : "end"}`), source < 0 || !arm ? " " : ` ${op} `,
+    h("span", { class: "muted" }, [...(age ? [`${age}${then ? `, then ${then}` : ""}`] : []), ...(arm || age ? [] : ["until the window ends"]), ...lasting, ...(arm?.conditions ?? []),
+      ...guards.map(({ letter, conditions }) => `no ${letter}${arm ? " between" : ""}${conditions.length ? ` (${conditions.join(", ")})` : ""}`)].join(" · ") || "any"))));
 }

@@ -15,13 +15,25 @@ export function startQueries(editText) {
   on(["queries", "selected"], head);
 }
 
-export const choose = (name) => set({ selected: name, explanation: null, matches: [], match: null });
+export const choose = (name) => set({ selected: name, explanation: null, matches: [], match: null, page: null, view: null, provenance: null });
+
+const drawn = new Map(); // name → { key, element }: of two hundred queries few change in a second
 
 function show() {
   const focused = document.activeElement?.dataset?.query;
-  fill(byId("queries"), state.queries.map(entry));
+  for (const name of drawn.keys()) if (!state.queries.some((query) => query.name === name)) drawn.delete(name);
+  const elements = state.queries.map(entryOf);
+  const place = byId("queries");
+  if (elements.some((element, i) => place.children[i] !== element) || place.children.length !== elements.length) fill(place, elements);
   if (focused) byId("queries").querySelector(`[data-query="${CSS.escape(focused)}"]`)?.focus();
   byId("no-queries").hidden = state.queries.length > 0;
+}
+
+function entryOf(query) {
+  const { name, state: working, error, language, rows, matches, rate, lag, late } = query;
+  const key = JSON.stringify([working, error, language, rows, matches, rateText(rate ?? 0), lag, late, name === state.selected]);
+  if (drawn.get(name)?.key !== key) drawn.set(name, { key, element: entry(query) });
+  return drawn.get(name).element;
 }
 
 function entry(query) {
@@ -30,14 +42,14 @@ function entry(query) {
     onclick: () => choose(query.name) },
     h("span", { class: "name" }, h("span", { class: "dot", "data-state": query.error ? "bad" : query.state }), query.name),
     h("span", { class: "muted" }, query.language),
-    h("span", { class: "figures" }, query.language === "sparql" ? figure("rows", query.rows.toLocaleString("en")) : [
-      figure("matches", (query.matches.next - 1).toLocaleString("en")), figure("events/s", rateText(query.rate)),
-      figure("lag", query.lag === null || query.lag === undefined ? "–" : query.lag.toLocaleString("en")),
-      figure("late", query.late.toLocaleString("en"), query.late > 0)])));
+    h("span", { class: "figures" }, query.language === "sparql" ? figure(query.rows === 1 ? "row" : "rows", query.rows.toLocaleString("en")) : [
+      figure(query.matches.next === 2 ? "match" : "matches", (query.matches.next - 1).toLocaleString("en")), figure("events/s", rateText(query.rate), { title: "Events that the query reads, per second" }),
+      figure("lag", query.lag === null || query.lag === undefined ? "–" : query.lag.toLocaleString("en"), { title: "Events that are acknowledged and that the query has not read yet" }),
+      figure("late", query.late.toLocaleString("en"), { title: "Events that came after their instant was complete: they are counted and left out", warn: query.late > 0 })])));
 }
 
-const figure = (name, value, warn = false) =>
-  h("span", { class: warn ? "figure warn" : "figure" }, h("b", {}, value), " ", name);
+const figure = (name, value, { title = null, warn = false } = {}) =>
+  h("span", { class: warn ? "figure warn" : "figure", title }, h("b", {}, value), " ", name);
 
 /** The head of the part below, about the query that is chosen. */
 function head() {
@@ -45,7 +57,7 @@ function head() {
   byId("query").hidden = !query;
   if (!query) return;
   byId("query-name").textContent = query.name;
-  const said = query.language === "sparql" ? [query.state, query.evaluation, query.reason] : [query.state, `${query.events.toLocaleString("en")} events seen`, query.feeds && `feeds ${query.feeds}`];
+  const said = query.language === "sparql" ? [query.state, query.evaluation, query.reason] : [query.state, `${query.events.toLocaleString("en")} ${query.events === 1 ? "event" : "events"} read`, query.feeds && `feeds ${query.feeds}`];
   byId("query-facts").textContent = said.filter(Boolean).join(" · ");
   const error = byId("query-error");
   error.hidden = !query.error;

@@ -29,7 +29,7 @@ function show() {
 }
 
 function rowOf({ iri }) {
-  const rate = h("span", { class: "rate" }), line = h("span", { class: "spark-place" }), count = h("span", { class: "muted" });
+  const rate = h("span", { class: "rate", title: "Events per second" }), line = h("span", { class: "spark-place" }), count = h("span", { class: "muted" });
   const events = h("div", { class: "events" });
   const entry = { rate, line, count, events, seen: -1 };
   entry.row = h("details", { class: "entry", ontoggle: () => lastEvents(entry, iri) },
@@ -40,7 +40,7 @@ function rowOf({ iri }) {
 
 function update(entry, stream) {
   entry.rate.textContent = `${rateText(stream.rate)}/s`;
-  entry.count.textContent = `${(stream.next - stream.first).toLocaleString("en")} events kept`;
+  entry.count.textContent = `${(stream.next - stream.first).toLocaleString("en")} ${stream.next - stream.first === 1 ? "event" : "events"} kept`;
   fill(entry.line, spark(stream.rates));
   if (entry.row.open) lastEvents(entry, stream.iri);
 }

@@ -3,13 +3,15 @@
 import { Problem, queryPath, select, send, sendJson } from "../api.js";
 import { byId, fill, h } from "../dom.js";
 import { makeEditor } from "../editor/editor.js";
+import { TEMPLATES } from "../editor/templates.js";
 import { refresh } from "../poll.js";
-import { declared, isNumber, shortTerm } from "../rdf.js";
+import { declared } from "../rdf.js";
 import { on, set, state } from "../state.js";
 import { tell } from "./notices.js";
 import { choose } from "./queries.js";
+import { showResult } from "./result.js";
 
-const WAIT = 350, MOST_ROWS = 500, DRAFT = "oxiseq-draft";
+const WAIT = 350, DRAFTS = "oxiseq-drafts", MOST_TABS = 12;
 const UPDATE = /^\s*(?:(?:#.*\n|PREFIX\s+\S*\s*<[^>]*>|BASE\s+<[^>]*>)\s*)*(INSERT|DELETE|LOAD|CLEAR|DROP|CREATE|ADD|MOVE|COPY|WITH)\b/i;
 const FIRST_TEXT = `# What is in the store? Ctrl+Enter runs it.
 SELECT ?type (COUNT(*) AS ?things) {
@@ -26,18 +28,73 @@ export function startWorkbench() {
   byId("run").addEventListener("click", run);
   byId("register").addEventListener("click", register);
   byId("name").addEventListener("keydown", (event) => event.key === "Enter" && register());
+  byId("name").addEventListener("input", () => keep());
+  byId("template").addEventListener("change", useTemplate);
   offer();
-  const kept = JSON.parse(sessionStorage.getItem(DRAFT) ?? "null");
-  put(kept?.text ?? FIRST_TEXT, kept?.language ?? "sparql", kept?.name ?? "");
+  const kept = JSON.parse(sessionStorage.getItem(DRAFTS) ?? "null");
+  if (kept?.drafts?.length) Object.assign(tabs, kept);
+  showTab(tabs.here);
 }
 
-/** Another text into the editor. */
+// --- drafts: one per tab, kept as long as the browser's tab ------------------------------------------
+
+const tabs = { drafts: [{ text: FIRST_TEXT, language: "sparql", name: "" }], here: 0 };
+
+/** What is in the editor belongs to its tab. */
+function keep() {
+  tabs.drafts[tabs.here] = { text: editor.text(), language: language(), name: byId("name").value };
+  sessionStorage.setItem(DRAFTS, JSON.stringify(tabs));
+  drawTabs();
+}
+
+function showTab(number) {
+  tabs.here = Math.min(Math.max(number, 0), tabs.drafts.length - 1);
+  const { text, language: kind, name } = tabs.drafts[tabs.here];
+  fillEditor(text, kind, name);
+}
+
+function drawTabs() {
+  const word = ({ name, language: kind }, i) => name || `${known(kind)?.title ?? "SPARQL"} ${i + 1}`;
+  fill(byId("tabs"), tabs.drafts.map((draft, i) => h("span", { class: "tab", "data-here": String(i === tabs.here) },
+    h("button", { "aria-pressed": String(i === tabs.here), onclick: () => i !== tabs.here && (keep(), showTab(i)) }, word(draft, i)),
+    tabs.drafts.length > 1 ? h("button", { "aria-label": `Close ${word(draft, i)}`, onclick: () => closeTab(i) }, "×") : [])),
+  h("span", { class: "tab" }, h("button", { "aria-label": "New draft", title: "New draft", onclick: () => newTab("", language(), "") }, "+")));
+}
+
+function newTab(text, kind, name) {
+  keep();
+  if (tabs.drafts.length >= MOST_TABS) tabs.drafts.shift();
+  tabs.drafts.push({ text, language: kind, name });
+  showTab(tabs.drafts.length - 1);
+}
+
+function closeTab(number) {
+  keep();
+  tabs.drafts.splice(number, 1);
+  showTab(number < tabs.here ? tabs.here - 1 : tabs.here);
+}
+
+function useTemplate() {
+  const text = TEMPLATES[language()]?.[byId("template").value];
+  byId("template").value = "";
+  if (text) newTab(text, language(), "");
+}
+
+/** Another text into the editor: in a tab of its own unless it is there already, or nothing has been written. */
 export function put(text, kind, name) {
+  const there = tabs.drafts.findIndex((draft, i) => i !== tabs.here && draft.text === text && draft.name === name);
+  const blank = !editor.text().trim() || editor.text() === FIRST_TEXT || (name && byId("name").value === name);
+  if (there >= 0) { keep(); return showTab(there); }
+  return blank ? fillEditor(text, kind, name) : newTab(text, kind, name);
+}
+
+function fillEditor(text, kind, name) {
   if (![...byId("language").options].some((option) => option.value === kind)) byId("language").append(option(kind));
   byId("language").value = kind;
   byId("name").value = name;
   editor.replace(text);
   buttons();
+  keep();
 }
 
 function offer() {
@@ -55,10 +112,14 @@ function buttons() {
   byId("registering").hidden = sparql && state.live !== true;
   byId("run").title = sparql ? "Ctrl+Enter" : "Once, over the events that the streams keep (Ctrl+Enter)";
   byId("run").textContent = sparql ? "Run" : "Run once";
+  byId("options").hidden = sparql || state.live !== true;
+  const templates = Object.keys(TEMPLATES[language()] ?? {});
+  byId("template").closest("label").hidden = !templates.length;
+  fill(byId("template"), h("option", { value: "" }, "Templates"), templates.map((name) => h("option", { value: name }, name)));
 }
 
 function changed(text) {
-  sessionStorage.setItem(DRAFT, JSON.stringify({ text, language: language(), name: byId("name").value }));
+  if (text !== tabs.drafts[tabs.here]?.text) keep();
   clearTimeout(timer);
   timer = setTimeout(check, WAIT);
 }
@@ -103,37 +164,11 @@ async function run() {
     const path = type.endsWith("sparql-update") ? "/update" : "/query";
     const graph = /\b(CONSTRUCT|DESCRIBE)\b/i.test(text) && language() === "sparql";
     const accept = graph ? "text/turtle, application/sparql-results+json;q=0.9" : "application/sparql-results+json, application/json;q=0.9, text/turtle;q=0.5";
-    const response = await send(path, { method: "POST", headers: { "Content-Type": type, Accept: accept }, body: text });
-    await result(response, performance.now() - began);
+    const asked = (form) => send(path, { method: "POST", headers: { "Content-Type": type, Accept: form }, body: text });
+    const response = await asked(accept);
+    const body = await response.text();
+    showResult({ body, type: response.headers.get("content-type") ?? "", took: performance.now() - began, prefixes: declared(text), again: asked });
   });
-}
-
-async function result(response, took) {
-  const place = byId("result");
-  const body = await response.text();
-  const time = `${Math.round(took).toLocaleString("en")} ms`;
-  byId("result-part").hidden = false;
-  const type = response.headers.get("content-type") ?? "";
-  if (!body) return said(place, "Done", time);
-  if (!type.includes("json")) return said(place, "Graph", time, h("pre", { tabindex: "0" }, body.slice(0, 200000)));
-  const answer = JSON.parse(body);
-  if (answer.boolean !== undefined) return said(place, answer.boolean ? "Yes" : "No", time);
-  if (!answer.head) return said(place, "Answer", time, h("pre", { tabindex: "0" }, JSON.stringify(answer, null, 2).slice(0, 200000)));
-  const rows = answer.results.bindings;
-  return said(place, `${rows.length.toLocaleString("en")} ${rows.length === 1 ? "row" : "rows"}`, time, table(answer.head.vars, rows));
-}
-
-function said(place, title, time, content = []) {
-  fill(place, content);
-  byId("result-title").textContent = title;
-  byId("result-time").textContent = time;
-}
-
-function table(names, rows) {
-  const prefixes = declared(editor.text());
-  return h("div", { class: "scroll", tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, rows.slice(0, MOST_ROWS).map((row) => h("tr", {}, names.map((name) =>
-      h("td", { title: row[name]?.value, class: isNumber(row[name]) ? "number" : null }, shortTerm(row[name], prefixes))))))));
 }
 
 /** Register what is in the editor, under its name; one of that name is replaced when the user agrees. */
@@ -143,13 +178,20 @@ export async function register() {
   if (known && !confirm(`Replace the query ${name}?`)) return;
   await busy("register", async () => {
     tell(language() === "sparql" ? "Registering …" : "Registering … the first time kernels are compiled, which takes some seconds.");
-    const value = { text: editor.text(), language: language(), ...(name ? { name } : {}) };
+    const value = { text: editor.text(), language: language(), ...(name ? { name } : {}), ...options() };
     const response = await sendJson(known ? "PUT" : "POST", known ? queryPath(name) : "/queries", value);
     const query = await response.json();
     await refresh();
     choose(query.name);
     tell(`${query.name} is registered: it ${query.language === "sparql" ? "tells when its answer changes" : "sees what is pushed from now on"}.`, "good");
   });
+}
+
+/** What the form says beside the text. */
+function options() {
+  if (language() === "sparql") return {};
+  const lateness = byId("option-lateness").value.trim(), budget = Number(byId("option-budget").value), beyond = byId("option-on-budget").value;
+  return { ...(lateness ? { lateness } : {}), ...(budget ? { state_bytes: Math.round(budget * 1048576) } : {}), ...(beyond ? { on_budget: beyond } : {}) };
 }
 
 async function busy(button, work) {

@@ -1,0 +1,89 @@
+"""Streams that are given whole as tables: one row is one event.
+
+CEQL takes the rows as they are. The languages over graphs take each as the graph that it stands for (semantics.md 3):
+`_:e a :R ; :a v`, where `:` is the query's own empty prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from pyoxigraph import NamedNode, Variable
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.report import OnError, ReadReport
+from oxiseq.engine.events.row_events import RowEncoder
+from oxiseq.engine.events.tuples import Naming, TupleRows, is_table, is_tuple_file, open_rows, read_rows
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import PathNegated, PathRepeat, TriplePattern
+from oxiseq.grammar.parts import parts
+from oxiseq.languages.driving import Opener, Told
+from oxiseq.options import Options
+from oxiseq.sources.late import LateBatch
+from oxiseq.sources.sources import batches_of
+
+Encode = Callable[[TupleRows, TermDictionary], LateBatch]
+"""Makes of rows what a language takes."""
+
+
+class HasPrefixes(Protocol):
+    """A query over graphs."""
+
+    @property
+    def prefixes(self) -> tuple[tuple[str, str], ...]:
+        """(prefix, namespace) pairs."""
+
+
+def naming_of(options: Options, *, typed: bool) -> Naming:
+    """The columns of tables that hold type and time. `typed`: there has to be a type."""
+    return Naming(options.type_column, options.time_column, options.time_unit, typed)
+
+
+def rows_opener(options: Options) -> Opener:
+    """Tables as rows; anything else as events of graphs."""
+    return _opener(naming_of(options, typed=True), lambda rows, terms: rows)
+
+
+def graphs_opener(query: HasPrefixes, options: Options) -> Opener:
+    """Tables as graphs; anything else as events of graphs, too."""
+    vocab, asked = names_in(query), asked_predicates(query)
+
+    def encode(rows: TupleRows, terms: TermDictionary) -> LateBatch:
+        if vocab is None:
+            raise OxiseqError("the query has no PREFIX : <...>, so the columns of a table are no predicates of it")
+        return RowEncoder(terms, vocab, asked).encode(rows)
+
+    return _opener(naming_of(options, typed=False), encode)
+
+
+def names_in(query: HasPrefixes) -> str | None:
+    """The namespace of columns and types: the empty prefix; None where the query declares none."""
+    return dict(query.prefixes).get("")
+
+
+def asked_predicates(query: object) -> frozenset[str] | None:
+    """The IRIs that a query names; None if a pattern may read triples with any predicate."""
+    if any(isinstance(each.predicate, Variable) for each in parts(query, TriplePattern)):
+        return None
+    if any(parts(query, PathNegated)) or any(each.mark != "+" for each in parts(query, PathRepeat)):
+        return None  # `*` and `?` find every node that there is
+    return frozenset(each.value for each in parts(query, NamedNode))
+
+
+def _opener(naming: Naming, encode: Encode) -> Opener:
+    def of(
+        events: Any, terms: TermDictionary, on_error: OnError, time_predicate: NamedNode, told: Told
+    ) -> Iterator[LateBatch]:
+        if isinstance(events, str | Path) and is_tuple_file(events):
+            report = ReadReport(str(events))
+            if told is not None:
+                told(report)
+            return (encode(rows, terms) for rows in open_rows(events, naming, report))
+        if is_table(events):
+            read = read_rows(events, naming)
+            return (encode(rows, terms) for rows in read)
+        return batches_of(events, terms, on_error, time_predicate, told)
+
+    return of

@@ -1,0 +1,89 @@
+"""`/queries/{query}/sinks`: where matches of a query are delivered."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from oxiseq.engine.events.time import to_text
+from oxiseq.live.api.queries import NAME
+from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response
+from oxiseq.live.sinks import SinkStatus
+from oxiseq.sparql.messages import Response
+from oxiseq.sparql.problems import Problem
+
+SINK: Final = Parameter("sink", "The sink's id.", where="path", example="chat")
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
+
+
+def all_sinks(call: Call) -> Response:
+    """GET /queries/{query}/sinks."""
+    return json_response({"sinks": [sink_value(each) for each in call.service.sinks.all(call.parts["query"])]})
+
+
+def get(call: Call) -> Response:
+    """GET /queries/{query}/sinks/{sink}."""
+    return json_response(sink_value(call.service.sinks.get(call.parts["query"], call.parts["sink"])))
+
+
+def put(call: Call) -> Response:
+    """PUT /queries/{query}/sinks/{sink}."""
+    query, sink = call.parts["query"], call.parts["sink"]
+    call.request.rights.demand("read", "query", query)  # what it finds is sent elsewhere
+    if not _ID.fullmatch(sink):
+        raise Problem(400, "no id of a sink", f"{sink[:100]!r}: letters, digits and . _ ~ -, at most 100")
+    given = call.json()
+    since = given.pop("since", None)
+    if since is not None and (not isinstance(since, int) or isinstance(since, bool) or not 0 <= since < 1 << 62):
+        raise Problem(400, "malformed since", "the id of a match, behind which the sink begins, is expected")
+    variables = call.service.queries.get(query).variables
+    return json_response(sink_value(call.service.sinks.put(query, sink, given, variables, since)))
+
+
+def delete(call: Call) -> Response:
+    """DELETE /queries/{query}/sinks/{sink}."""
+    call.service.sinks.delete(call.parts["query"], call.parts["sink"])
+    return Response(204)
+
+
+def sink_value(status: SinkStatus) -> dict[str, Any]:
+    """A sink as JSON values, without its secrets."""
+    row = status.row
+    return {
+        "id": row.name, "query": row.query, **status.settings,
+        "state": "delivering" if row.failing is None else "failing",
+        "position": row.position, "waiting": status.waiting, "delivered": row.delivered, "lost": row.lost,
+        "failing_since": None if row.failing is None else to_text(row.failing),
+        "error": row.error or None,
+        "next_try": None if status.next_try is None else to_text(status.next_try),
+        "created": to_text(row.created), "changed": to_text(row.changed),
+    }  # fmt: skip
+
+
+ROUTES: Final = (
+    Route(
+        "GET", "/queries/{query}/sinks", all_sinks, "listSinks", "Where matches of the query are delivered.",
+        Need("read", "query"), (NAME,), answers={200: Answer("Them, without secrets.", schema="Sinks")},
+    ),
+    Route(
+        "GET", "/queries/{query}/sinks/{sink}", get, "getSink",
+        "One sink: its settings without secrets, how many matches are delivered and how many wait, since when it fails "
+        "and why, and when it tries again.", Need("read", "query"), (NAME, SINK),
+        answers={200: Answer("It.", schema="Sink")},
+    ),
+    Route(
+        "PUT", "/queries/{query}/sinks/{sink}", put, "putSink",
+        "Deliver matches of the query from now on, or behind the match `since`: each at least once, under an "
+        "idempotency key, and tried again until the receiver confirms. One of this id goes on where it stands, with "
+        "these settings. Hosts and files are what the server's operator allows. Needs the right to read the query as "
+        "well.",
+        Need("register", "query"), (NAME, SINK), (JSON,), "NewSink",
+        {200: Answer("The sink.", schema="Sink"), 403: Answer("There are too many.", ()),
+         409: Answer("Another sink writes to this file.", ())},
+    ),
+    Route(
+        "DELETE", "/queries/{query}/sinks/{sink}", delete, "deleteSink",
+        "Deliver no more: a delivery that is under way may still arrive.", Need("register", "query"), (NAME, SINK),
+        answers={204: Answer("Done.", ())},
+    ),
+)  # fmt: skip

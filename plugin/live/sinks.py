@@ -1,0 +1,347 @@
+"""Sinks at work: each on a thread of its own, from the journal to its receiver.
+
+    journal: matches behind the sink's position ─▶ delivery ─▶ receiver confirms ─▶ journal: the position
+
+The query knows nothing of it: a sink reads what is stored, so one that fails holds up neither the query nor another
+sink, and what it has in memory is a page of stored matches. A kill between the receiver's word and the journal's
+repeats that one delivery, under the same idempotency key.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, Final
+
+from prometheus_client.core import GaugeMetricFamily
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar.languages import STANDING
+from oxiseq.journal import (
+    ConflictError,
+    CursorError,
+    DamagedBatchError,
+    Journal,
+    JournalError,
+    SinkRow,
+    StoredMatches,
+    UnknownError,
+    join_matches,
+)
+from oxiseq.journal.journal import microseconds as microseconds_now
+from oxiseq.live.answers import OF_ANSWER
+from oxiseq.live.errors import BoundError
+from oxiseq.live.metrics import Metrics, gauge
+from oxiseq.live.reading import reason_of
+from oxiseq.live.settings import LiveSettings
+from oxiseq.sinks import Delivery, DeliveryError, Receiver, SinkError, SinkSettings, settings_of
+
+LOG: Final = logging.getLogger("oxiseq.live")
+_PAGE: Final = 1000
+"""Matches that are read at a time, where a delivery does not have more."""
+_LOOK: Final = 5.0
+"""Seconds after which a sink looks for matches that nobody has told it of."""
+_END: Final = 2.0
+"""Seconds for which the end of a sink is waited for: what it delivers meanwhile is not noted any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkStatus:
+    """A sink and how it is doing. `waiting`: matches that are not delivered yet; `next_try`: µs since 1970, None where
+    it is not waiting for one."""
+
+    row: SinkRow
+    settings: Mapping[str, Any]
+    waiting: int
+    next_try: int | None
+
+
+class Sinks:
+    """Put, list, delete, and keep at work. Safe for many threads."""
+
+    def __init__(self, journal: Journal, settings: LiveSettings, metrics: Metrics) -> None:
+        self._journal, self._settings, self._metrics = journal, settings, metrics
+        self._lock = threading.Lock()
+        """Held while sinks come and go."""
+        self._at_work: dict[tuple[str, str], _AtWork] = {}
+        self._stopping = False
+
+    def start(self) -> None:
+        """Go on with those that are stored."""
+        with self._lock:
+            for row in self._journal.sinks.all():
+                self._begin(row)
+
+    def stop(self) -> None:
+        """End all of them."""
+        with self._lock:
+            self._stopping = True
+            ended, self._at_work = list(self._at_work.values()), {}
+        for each in ended:
+            each.stop()
+        for each in ended:
+            each.join()
+
+    def put(
+        self, query: str, name: str, config: Mapping[str, Any], variables: Iterable[str], since: int | None = None
+    ) -> SinkStatus:  # fmt: skip
+        """Store and begin; one of this name goes on where it stands, with other settings. Raises SinkError,
+        UnknownError, BoundError, ConflictError."""
+        if self._journal.queries.get(query).language == STANDING:
+            raise SinkError(OF_ANSWER.format(query))
+        settings = settings_of(config)
+        settings.check(self._settings.sinks_allowed)
+        settings.check_templates(tuple(variables))
+        with self._lock:
+            others = [row for row in self._journal.sinks.all() if (row.query, row.name) != (query, name)]
+            if len(others) >= self._settings.sinks:
+                raise BoundError(f"there are {len(others)} sinks, which is the most")
+            _check_file(settings, others)
+            old = self._at_work.pop((query, name), None)
+            if old is not None:
+                old.stop()
+                old.join()
+            row = self._journal.sinks.put(query, name, config, since)
+            self._begin(row)
+        LOG.info("sink %s of query %s: %s", name, query, settings.kind, extra={"query": query})
+        return self._status(row)
+
+    def get(self, query: str, name: str) -> SinkStatus:
+        """Raises UnknownError."""
+        return self._status(self._journal.sinks.get(query, name))
+
+    def all(self, query: str) -> list[SinkStatus]:
+        """Of a query. Raises UnknownError."""
+        self._journal.queries.get(query)
+        return [self._status(row) for row in self._journal.sinks.all(query)]
+
+    def delete(self, query: str, name: str) -> None:
+        """Forget a sink. Raises UnknownError."""
+        with self._lock:
+            self._journal.sinks.delete(query, name)
+            gone = self._at_work.pop((query, name), None)
+        if gone is not None:
+            gone.stop()
+
+    def query_gone(self, query: str) -> None:
+        """A query is deleted, and with it its sinks."""
+        with self._lock:
+            gone = [self._at_work.pop(key) for key in list(self._at_work) if key[0] == query]
+        for each in gone:
+            each.stop()
+
+    def stored(self, queries: Iterable[str]) -> None:
+        """There are new matches of these queries."""
+        names = set(queries)
+        for (query, _), each in tuple(self._at_work.items()):
+            if query in names:
+                each.look()
+
+    def gauges(self) -> Iterable[GaugeMetricFamily]:
+        """How many matches wait for each sink, and whether it fails."""
+        waiting = gauge("sink_waiting", "Matches not delivered yet.", labels=("query", "sink"))
+        failing = gauge("sink_failing", "1 while the receiver does not confirm.", labels=("query", "sink"))
+        for row in self._journal.sinks.all():
+            waiting.add_metric([row.query, row.name], self._journal.matches.last(row.query) - row.position)
+            failing.add_metric([row.query, row.name], row.failing is not None)
+        yield waiting
+        yield failing
+
+    def _begin(self, row: SinkRow) -> None:
+        if not self._stopping:
+            made = self._at_work[row.query, row.name] = _AtWork(row, self._journal, self._settings, self._metrics)
+            made.start()
+
+    def _status(self, row: SinkRow) -> SinkStatus:
+        at_work = self._at_work.get((row.query, row.name))
+        try:
+            shown = settings_of(row.config).shown()
+        except SinkError as error:  # of another version
+            shown = {"kind": row.config.get("kind"), "refused": str(error)}
+        last = self._journal.matches.last(row.query)
+        return SinkStatus(row, shown, last - row.position, None if at_work is None else at_work.next_try)
+
+
+def _check_file(settings: SinkSettings, others: Iterable[SinkRow]) -> None:
+    """Raises ConflictError for a file that another sink writes to."""
+    for row in others:
+        try:
+            taken = settings_of(row.config).file
+        except SinkError:
+            continue
+        if taken is not None and settings.file == taken:
+            raise ConflictError(f"the sink {row.name!r} of the query {row.query!r} writes to {taken}")
+
+
+class _AtWork:
+    """One sink on its thread."""
+
+    def __init__(self, row: SinkRow, journal: Journal, settings: LiveSettings, metrics: Metrics) -> None:
+        self._row, self._journal, self._settings = row, journal, settings
+        self._position, self._place = row.position, row.place
+        self._failing = row.failing
+        labels = (row.query, row.name)
+        self._delivered, self._failures = metrics.sink_delivered.labels(*labels), metrics.sink_failures.labels(*labels)
+        self._lost = metrics.sink_lost.labels(*labels)
+        self._read: list[StoredMatches] = []
+        """Stored matches behind the position, about a page."""
+        self._receiver: Receiver | None = None
+        self._gathered_since: float | None = None
+        self._pause = 0.0
+        self.next_try: int | None = None
+        self._news = threading.Event()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"oxiseq-sink-{row.name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def look(self) -> None:
+        """There may be new matches."""
+        self._news.set()
+
+    def stop(self) -> None:
+        """Deliver no more."""
+        self._stopped.set()
+        self._news.set()
+
+    def join(self) -> None:
+        """Wait for the delivery under way, but not for long."""
+        self._thread.join(_END)
+
+    def _run(self) -> None:
+        try:
+            while not self._stopped.is_set():
+                try:
+                    self._turn()
+                except UnknownError:
+                    raise
+                except Exception as error:  # whatever a receiver's library raises concerns this sink alone
+                    self._fail(error)
+        except UnknownError:
+            LOG.debug("sink %s of %s is gone", self._row.name, self._row.query)
+        finally:
+            self._let_go()
+
+    def _turn(self) -> None:
+        """Deliver what there is. Raises what a receiver raises, JournalError, OxiseqError."""
+        settings = settings_of(self._row.config)
+        while not self._stopped.is_set():
+            self._news.clear()
+            matches = self._next(settings)
+            if matches is None:
+                self._news.wait(_LOOK)
+                continue
+            if self._receiver is None:
+                self._receiver = settings.open(self._settings.sinks_allowed, self._place)
+            try:
+                self._place = self._receiver.deliver(Delivery(self._row.query, matches))
+            except DeliveryError as error:
+                if error.confirmed:
+                    self._advance(matches.first + error.confirmed - 1, delivered=error.confirmed)
+                raise
+            self._advance(matches.last, delivered=len(matches))
+
+    def _next(self, settings: SinkSettings) -> StoredMatches | None:
+        """The matches of the next delivery, once there are enough or the first has waited for long enough."""
+        while settings.every and not self._stopped.is_set():
+            count, now = self._journal.matches.last(self._row.query) - self._position, time.monotonic()
+            if count <= 0:
+                self._gathered_since = None
+                return None
+            if self._gathered_since is None:
+                self._gathered_since = now
+            left = self._gathered_since + settings.every / 1e6 - now
+            if left <= 0 or count >= settings.batch:
+                break
+            self._news.wait(min(left, _LOOK))
+            self._news.clear()
+        return None if self._stopped.is_set() else self._behind(settings.batch)
+
+    def _behind(self, most: int) -> StoredMatches | None:
+        """The stored matches behind the position, at most so many, of one heading. Raises JournalError."""
+        while self._read and self._read[0].last <= self._position:
+            self._read.pop(0)
+        if not self._read or self._read[-1].last - self._position < most:
+            try:
+                read = self._journal.matches.read(self._row.query, self._position, max(most, _PAGE))
+            except CursorError as error:
+                self._skip(error.first - 1, str(error))
+                return self._behind(most)
+            except DamagedBatchError as error:
+                self._skip(error.next - 1, str(error))
+                return self._behind(most)
+            self._journal.sinks.get(self._row.query, self._row.name)  # else it has been deleted meanwhile
+            self._read = read
+        return _first(self._read, self._position, most) if self._read else None
+
+    def _advance(self, position: int, *, delivered: int = 0, lost: int = 0) -> None:
+        self._journal.sinks.advance(self._row, position, self._place, delivered=delivered, lost=lost)
+        self._position, self._pause, self.next_try, self._failing = position, 0.0, None, None
+        self._gathered_since = None
+        self._delivered.inc(delivered)
+        self._lost.inc(lost)
+
+    def _skip(self, position: int, reason: str) -> None:
+        LOG.error("sink %s of %s: matches %d to %d are lost: %s", self._row.name, self._row.query, self._position + 1,
+                  position, reason)  # fmt: skip
+        self._advance(position, lost=position - self._position)
+
+    def _fail(self, error: Exception) -> None:
+        """Note it, and wait. Raises UnknownError where the sink is gone."""
+        self._let_go()
+        if self._stopped.is_set():
+            return
+        self._failures.inc()
+        now, told = microseconds_now(), reason_of(error)
+        if self._failing is None:
+            self._failing = now
+            LOG.warning("sink %s of %s fails and is tried again: %s", self._row.name, self._row.query, told,
+                        exc_info=None if isinstance(error, OxiseqError | OSError) else error)  # fmt: skip
+        try:
+            self._journal.sinks.fails(self._row, told)
+        except JournalError as unnoted:
+            LOG.warning("sink %s of %s: %s", self._row.name, self._row.query, unnoted)
+        if self._gives_up(now) and self._read:
+            settings = settings_of(self._row.config)
+            given_up = _first(self._read, self._position, settings.batch)
+            self._skip(given_up.last, f"given up: {told}")
+            return
+        first, longest = self._settings.sink_pauses
+        self._pause = min(max(2 * self._pause, first), longest)
+        pause = self._pause * random.uniform(0.5, 1.0)
+        if isinstance(error, DeliveryError) and error.retry is not None:
+            pause = min(max(pause, error.retry), longest)
+        self.next_try = now + int(pause * 1e6)
+        self._stopped.wait(pause)
+
+    def _gives_up(self, now: int) -> bool:
+        try:
+            after = settings_of(self._row.config).give_up
+        except SinkError:
+            return False
+        return after is not None and self._failing is not None and now - self._failing >= after
+
+    def _let_go(self) -> None:
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            try:
+                receiver.close()
+            except Exception as error:
+                LOG.debug("sink %s of %s cannot be closed: %s", self._row.name, self._row.query, error)
+
+
+def _first(parts: Sequence[StoredMatches], position: int, most: int) -> StoredMatches:
+    """The first matches behind a position, as far as they have the same heading."""
+    alike = list(takewhile(lambda part: part.heading.variables == parts[0].heading.variables, parts))
+    start, joined = position + 1, []
+    for part in alike:
+        if part.first < start + most:
+            joined.append(part.slice(max(0, start - part.first), start + most - part.first))
+    return join_matches(joined)

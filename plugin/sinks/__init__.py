@@ -1,0 +1,16 @@
+"""Where matches go: receivers of other systems, and what the operator of the server lets them reach.
+
+    JSON settings ─ declared ─▶ `SinkSettings` of a kind ─ open ─▶ `Receiver`
+    stored matches ─ delivery ─▶ filled template ─▶ Receiver ─▶ webhook, file, MQTT, Kafka, mail
+
+A kind is one file. Nothing here knows of threads, positions or retries: `oxiseq.live.sinks` delivers, and the journal
+keeps how far each sink has come. Every connection goes through `allowed.Allowed`.
+"""
+
+from oxiseq.sinks.allowed import Allowed
+from oxiseq.sinks.delivery import Delivery
+from oxiseq.sinks.errors import DeliveryError, SinkError
+from oxiseq.sinks.kinds import KINDS, settings_of
+from oxiseq.sinks.settings import Receiver, SinkSettings
+
+__all__ = ["KINDS", "Allowed", "Delivery", "DeliveryError", "Receiver", "SinkError", "SinkSettings", "settings_of"]

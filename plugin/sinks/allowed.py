@@ -1,0 +1,117 @@
+"""What sinks may reach: hosts and a folder that the operator of the server names.
+
+Who may register a query must not make the server ask its own neighbours (server-side request forgery). So a host must
+be on the operator's list, its name is resolved here, each address must be a public one unless the operator allows its
+network, and the connection goes to the address that was checked: a name cannot be resolved again to another one.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from oxiseq.sinks.errors import DeliveryError, SinkError
+
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+ANY: Final = "*"
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """`hosts`: NAME, NAME:PORT, *.DOMAIN, or * for any; `networks`: addresses beside public ones; `folder`: below which
+    files may be written (None: nowhere)."""
+
+    hosts: tuple[str, ...] = ()
+    networks: tuple[Network, ...] = ()
+    folder: Path | None = None
+
+    @classmethod
+    def of(cls, hosts: Iterable[str] = (), networks: Iterable[str] = (), folder: Path | None = None) -> Allowed:
+        """From texts. Raises SinkError for what is no network."""
+        return cls(tuple(host.strip().lower() for host in hosts), tuple(map(_network, networks)),
+                   None if folder is None else folder.resolve())  # fmt: skip
+
+    def check_host(self, host: str, port: int, *, named: bool = False) -> None:
+        """Raises SinkError unless the operator's list has it; `named`: by its name, `*` will not do."""
+        name = host.lower().rstrip(".")
+        for entry in self.hosts:
+            wanted, _, its_port = entry.rpartition(":") if entry.rpartition(":")[2].isdecimal() else (entry, "", "")
+            if its_port and int(its_port) != port:
+                continue
+            if _covers(wanted.strip("[]"), name) and not (named and ANY in wanted):
+                return
+        by_name = ", by its name here" if named else ""
+        raise SinkError(f"sinks may not reach the host {host!r}, port {port}: the server's operator allows hosts by "
+                        f"--sink-host{by_name}")  # fmt: skip
+
+    def addresses(self, host: str, port: int) -> list[str]:
+        """The addresses of a host on the list, each of them checked. Raises SinkError, DeliveryError."""
+        self.check_host(host, port)
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise DeliveryError(f"{host} cannot be resolved: {error}") from error
+        texts = list(dict.fromkeys(str(each[4][0]) for each in found))
+        for text in texts:
+            self._check_address(host, ip_address(text.partition("%")[0]))
+        return texts
+
+    def connect(self, host: str, port: int, timeout: float) -> socket.socket:
+        """A connection to one of its addresses. Raises SinkError, DeliveryError."""
+        told = "it has no address"
+        for address in self.addresses(host, port):
+            try:
+                return socket.create_connection((address, port), timeout)
+            except OSError as error:
+                told = error.strerror or str(error)
+        raise DeliveryError(f"no connection to {host}, port {port}: {told}")
+
+    def file(self, path: str) -> Path:
+        """Where a file of this path, relative to the folder or below it, is. Raises SinkError."""
+        if self.folder is None:
+            raise SinkError("files are written only below a folder that the server's operator names: --sink-folder")
+        if "\0" in path or not path.strip() or len(path) > 1000:
+            raise SinkError(f"{path[:60]!r} is no path of a file")
+        target = self.folder / path
+        if ".." in target.parts or not target.resolve().is_relative_to(self.folder) or target == self.folder:
+            raise SinkError(f"{path[:200]!r} is not below the folder that the server's operator allows")
+        return target
+
+    def _check_address(self, host: str, address: Address) -> None:
+        real = _behind(address)
+        if any(real.version == network.version and real in network for network in self.networks):
+            return
+        if not real.is_global or real.is_multicast or real.is_reserved:
+            raise SinkError(f"{host} has the address {real}, which is not public: the server's operator allows "
+                            "networks by --sink-network")  # fmt: skip
+
+
+def _behind(address: Address) -> Address:
+    """The IPv4 address that an IPv6 one stands for, where it does."""
+    if isinstance(address, IPv6Address):
+        if address in _NAT64:
+            return IPv4Address(int(address) & 0xFFFFFFFF)
+        teredo = address.teredo
+        return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else None) or address
+    return address
+
+
+def _covers(wanted: str, name: str) -> bool:
+    if wanted == ANY:
+        return True
+    if wanted.startswith("*."):
+        return name.endswith(wanted[1:])
+    return name == wanted
+
+
+def _network(text: str) -> Network:
+    try:
+        return ip_network(text.strip())
+    except ValueError as error:
+        raise SinkError(f"{text!r} is no network: write ADDRESS/BITS, as 10.0.0.0/8") from error

@@ -1,0 +1,139 @@
+"""Matches to a Kafka topic: a message each, by an idempotent producer, confirmed by all replicas in sync."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from oxiseq.engine.extras import loaded, needed
+from oxiseq.sinks.allowed import Allowed
+from oxiseq.sinks.delivery import Delivery
+from oxiseq.sinks.errors import DeliveryError, SinkError
+from oxiseq.sinks.settings import HIDDEN, Receiver, SinkSettings, any_json, secret_text, setting, text, texts, word
+from oxiseq.sinks.templates import Json
+
+if TYPE_CHECKING:
+    import confluent_kafka
+else:
+    confluent_kafka = needed("confluent_kafka")
+
+_TIMEOUT: Final = 20.0
+"""Seconds that a delivery may take."""
+_PORT: Final = 9092
+_TAKEN: Final = frozenset((
+    "security.protocol", "sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password", "compression.type",
+    "client.id", "message.max.bytes",
+))  # fmt: skip
+"""Settings of librdkafka that may be given: none of them reads or runs a file..."""
+_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""...as GSSAPI does."""
+
+
+def _brokers(given: Any, name: str) -> tuple[str, ...]:
+    found = texts(given, name)
+    for each in found:
+        _host_and_port(each)
+    return found
+
+
+def _host_and_port(broker: str) -> tuple[str, int]:
+    """Raises SinkError."""
+    host, _, number = broker.rpartition(":") if broker.rpartition(":")[2].isdecimal() else (broker, "", str(_PORT))
+    if not host or "," in broker or "/" in broker or not 0 < int(number) < 65_536:
+        raise SinkError(f"{broker[:100]!r} is no broker: write HOST or HOST:PORT")
+    return host.strip("[]"), int(number)
+
+
+def _options(given: Any, name: str) -> dict[str, str]:
+    if not isinstance(given, dict):
+        raise SinkError(f"{name} is an object of librdkafka's settings")
+    if unknown := set(given) - _TAKEN:
+        raise SinkError(f"{name} may have {', '.join(sorted(_TAKEN))}, not {', '.join(sorted(unknown))}")
+    for key in {"sasl.mechanism", "sasl.mechanisms"} & set(given):
+        word(*_MECHANISMS)(given[key], f"{name}: {key}")
+    return {key: secret_text(value, f"{name}: {key}") for key, value in given.items()}
+
+
+def _shown(options: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Without what lets one in."""
+    if options is None:
+        return None
+    return {key: HIDDEN if key == "sasl.password" else value for key, value in options.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kafka(SinkSettings):
+    """By default up to 500 messages are confirmed together."""
+
+    kind: ClassVar[str] = "kafka"
+    templates: ClassVar[tuple[str, ...]] = ("template", "key")
+
+    brokers: tuple[str, ...] = setting(
+        _brokers, "HOST:PORT, one or more. The operator allows each by its name: the cluster may send the client on to "
+        "other brokers of its own.", schema={"type": "array", "items": {"type": "string"}}, write=list,
+    )  # fmt: skip
+    topic: str = setting(text, "Where to.")
+    key: str = setting(text, "The message's key, with places for the match: it chooses the partition.", "{key}")
+    template: Json = setting(
+        any_json, "The message: a JSON value with places for the match, see webhook.", None, schema={}
+    )
+    options: Mapping[str, str] | None = setting(
+        _options, "Of librdkafka: " + ", ".join(sorted(_TAKEN)) + ".", None, schema={"type": "object"}, write=_shown,
+    )  # fmt: skip
+
+    @classmethod
+    def of(cls, given: Any) -> Kafka:
+        """See the class."""
+        return super(Kafka, cls).of({"batch": 500, **given})
+
+    def check(self, allowed: Allowed) -> None:
+        loaded("confluent_kafka")
+        for broker in self.brokers:
+            allowed.check_host(*_host_and_port(broker), named=True)
+
+    def open(self, allowed: Allowed, place: str) -> Receiver:
+        self.check(allowed)
+        for broker in self.brokers:
+            allowed.addresses(*_host_and_port(broker))
+        return _Producer(self)
+
+
+class _Producer:
+    """librdkafka's, with its threads."""
+
+    def __init__(self, settings: Kafka) -> None:
+        self._settings = settings
+        self._errors: list[str] = []
+        self._producer = confluent_kafka.Producer({
+            **(settings.options or {}), "bootstrap.servers": ",".join(settings.brokers), "enable.idempotence": True,
+            "delivery.timeout.ms": int(_TIMEOUT * 1000), "linger.ms": 5, "log_level": 0,
+            "error_cb": lambda error: self._errors.append(str(error)),
+        })  # fmt: skip
+
+    def deliver(self, delivery: Delivery) -> str:
+        """Those that are confirmed, up to the first that is not, count."""
+        settings = self._settings
+        outcomes: list[Any] = [None] * len(delivery)
+        for i, item in enumerate(delivery.items()):
+            message = json.dumps(item.value(settings.template), ensure_ascii=False).encode()
+
+            def note(error: Any, _: Any, i: int = i) -> None:
+                outcomes[i] = error or True
+
+            headers: list[tuple[str, str | bytes | None]] = [("idempotency-key", item.key.encode())]
+            self._producer.produce(settings.topic, message, item.text(settings.key).encode(), headers=headers,
+                                   on_delivery=note)  # fmt: skip
+            self._producer.poll(0)
+        self._producer.flush(_TIMEOUT)
+        for confirmed, outcome in enumerate(outcomes):
+            if outcome is not True:
+                told = str(outcome) if outcome is not None else "; ".join(self._errors[-1:]) or "no answer in time"
+                raise DeliveryError(f"Kafka: {told}", confirmed)
+        self._errors.clear()
+        return ""
+
+    def close(self) -> None:
+        self._producer.purge()
+        self._producer.flush(1)

@@ -1,0 +1,195 @@
+"""Settings of a sink, as JSON values: each declared once, as a field of its kind.
+
+    declaration → what PUT takes, what GET shows (without secrets), the schema in OpenAPI → **settings** → `open`
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar, Final, Protocol, Self
+
+from oxiseq.options.durations import UNITS, data_duration, duration_text
+from oxiseq.sinks.allowed import Allowed
+from oxiseq.sinks.delivery import Delivery
+from oxiseq.sinks.errors import SinkError
+from oxiseq.sinks.templates import Json, checked
+
+Read = Callable[[Any, str], Any]
+HIDDEN: Final = "***"
+"""What is shown of a secret."""
+_LONGEST: Final = 2000
+"""Characters of a text."""
+
+
+class Receiver(Protocol):
+    """An open way to where matches go. Used by one thread."""
+
+    def deliver(self, delivery: Delivery) -> str:
+        """Returns when the receiver has confirmed all of them, with a note of how far it has come, which it is given
+        when it is opened again. Raises DeliveryError, SinkError, OSError."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+def setting(
+    read: Read, help: str, default: Any = MISSING, *, schema: Mapping[str, Any] | None = None, secret: bool = False,
+    write: Callable[[Any], Any] = lambda value: value,
+) -> Any:  # fmt: skip
+    """A field that `read` makes of the JSON value given; `write` shows it again."""
+    told = {"read": read, "help": help, "schema": dict(schema or {"type": "string"}), "secret": secret, "write": write}
+    return field(default=default, metadata=told) if default is not MISSING else field(metadata=told)
+
+
+def text(given: Any, name: str) -> str:
+    """A text of one line that is not empty. Raises SinkError."""
+    if not isinstance(given, str) or not given.strip() or len(given) > _LONGEST:
+        raise SinkError(f"{name} is a text of 1 to {_LONGEST} characters")
+    if not given.isprintable():
+        raise SinkError(f"{name} has characters that cannot be printed, or more than one line")
+    return given
+
+
+def secret_text(given: Any, name: str) -> str:
+    """A text that is not shown again, hence not what is shown in its place. Raises SinkError."""
+    found = text(given, name)
+    if HIDDEN in found:
+        raise SinkError(f"{name}: {HIDDEN} is what is shown in place of a secret: give the secret itself")
+    return found
+
+
+def whole(least: int, most: int) -> Read:
+    """A whole number in this range."""
+
+    def read(given: Any, name: str) -> int:
+        if isinstance(given, int) and not isinstance(given, bool) and least <= given <= most:
+            return given
+        raise SinkError(f"{name} is a whole number from {least} to {most}, not {str(given)[:40]!r}")
+
+    return read
+
+
+def port_number(given: Any, name: str) -> int:
+    """Of a host. Raises SinkError."""
+    return int(whole(1, 65_535)(given, name))
+
+
+def word(*known: str) -> Read:
+    """One of these."""
+
+    def read(given: Any, name: str) -> str:
+        if given in known:
+            return str(given)
+        raise SinkError(f"{name} is one of {', '.join(known)}, not {str(given)[:40]!r}")
+
+    return read
+
+
+def truth(given: Any, name: str) -> bool:
+    """true or false. Raises SinkError."""
+    if isinstance(given, bool):
+        return given
+    raise SinkError(f"{name} is true or false, not {str(given)[:40]!r}")
+
+
+def texts(given: Any, name: str) -> tuple[str, ...]:
+    """A list of 1 to 50 texts, or one. Raises SinkError."""
+    listed = [given] if isinstance(given, str) else given
+    if not isinstance(listed, list) or not 1 <= len(listed) <= 50:
+        raise SinkError(f"{name} is a list of 1 to 50 texts")
+    return tuple(text(each, name) for each in listed)
+
+
+def time(least: int = 0, most: int = 30 * UNITS["d"]) -> Read:
+    """A duration in µs."""
+    return lambda given, name: data_duration(given, name, least=least, most=most)
+
+
+def any_json(given: Any, name: str) -> Json:
+    """Any JSON value; its places are checked with the query at hand."""
+    return given
+
+
+def _shown_time(value: int | None) -> str | None:
+    return None if value is None else duration_text(value)
+
+
+_DURATION: Final = {"type": "string", "examples": ["10s", "5m"]}
+BATCH: Final = {"type": "integer", "minimum": 1}
+MOST: Final = 10_000
+"""Matches of a delivery."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkSettings(ABC):
+    """What all kinds have."""
+
+    kind: ClassVar[str]
+    templates: ClassVar[tuple[str, ...]] = ("template",)
+    """Fields whose places are checked against the query's variables."""
+
+    batch: int = setting(whole(1, MOST), "How many matches are delivered together at most.", 1, schema=BATCH)
+    every: int = setting(
+        time(), "For how long matches are gathered before fewer than that are delivered.", 0, schema=_DURATION,
+        write=_shown_time,
+    )  # fmt: skip
+    give_up: int | None = setting(
+        time(1), "After failing for so long at the same matches they are given up and counted as lost; without it they "
+        "are tried for ever.", None, schema=_DURATION, write=_shown_time,
+    )  # fmt: skip
+
+    @abstractmethod
+    def check(self, allowed: Allowed) -> None:
+        """Whether the operator allows it. Raises SinkError."""
+
+    @abstractmethod
+    def open(self, allowed: Allowed, place: str) -> Receiver:
+        """Ready to deliver; `place`: what `deliver` has answered last. Raises SinkError, DeliveryError, OSError."""
+
+    @property
+    def file(self) -> str | None:
+        """The file or folder that no other sink may write to."""
+        return None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """From JSON values. Raises SinkError."""
+        known = {each.name: each for each in fields(cls)}
+        if unknown := set(given) - set(known):
+            raise SinkError(f"a sink of kind {cls.kind} has no {', '.join(sorted(unknown))}; it has {', '.join(known)}")
+        missing = [name for name, each in known.items() if each.default is MISSING and given.get(name) is None]
+        if missing:
+            raise SinkError(f"a sink of kind {cls.kind} needs {', '.join(missing)}")
+        values = {name: known[name].metadata["read"](value, name) for name, value in given.items() if value is not None}
+        return cls(**values)
+
+    def check_templates(self, variables: Collection[str]) -> None:
+        """Whether a query with these variables can fill them. Raises SinkError."""
+        for name in self.templates:
+            checked(getattr(self, name), variables, name)
+
+    def shown(self) -> dict[str, Any]:
+        """As JSON values, without secrets."""
+        found = {"kind": self.kind}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            hide = each.metadata["secret"] and value is not None
+            found[each.name] = HIDDEN if hide else each.metadata["write"](value)
+        return found
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """Its JSON Schema."""
+        properties = {each.name: _described(each) for each in fields(cls)}
+        required = ["kind", *(each.name for each in fields(cls) if each.default is MISSING)]
+        return {"type": "object", "title": cls.kind, "required": required,
+                "properties": {"kind": {"type": "string", "enum": [cls.kind]}, **properties}}  # fmt: skip
+
+
+def _described(each: Field[Any]) -> dict[str, Any]:
+    return {**each.metadata["schema"], "description": each.metadata["help"],
+            **({"writeOnly": True} if each.metadata["secret"] else {})}  # fmt: skip

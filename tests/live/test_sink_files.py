@@ -1,0 +1,132 @@
+"""Files: each match once, below the operator's folder and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hot_service import Doors, hot
+from live_services import eventually
+
+from oxiseq.sinks import Allowed
+
+
+def lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def written(doors: Doors, sink: str, count: int) -> None:
+    eventually(lambda: doors.sink(sink)["delivered"] >= count)
+
+
+def test_lines_are_what_readers_are_sent_or_a_template(tmp_path: Path) -> None:
+    with hot(tmp_path, Allowed(folder=tmp_path / "out")) as doors:
+        doors.put("plain", {"kind": "file", "path": "a/plain.jsonl"})
+        doors.put("short", {"kind": "file", "path": "short.jsonl", "template": ["{id}", "{?note}"]})
+        doors.push(2, note='a "line"\nand é')
+        written(doors, "plain", 2)
+        written(doors, "short", 2)
+    plain = lines(tmp_path / "out/a/plain.jsonl")
+    assert [each["id"] for each in plain] == [1, 2] and set(plain[0]) == {"query", "id", "at", "bindings", "events"}
+    assert lines(tmp_path / "out/short.jsonl") == [[1, 'a "line"\nand é'], [2, 'a "line"\nand é']]
+
+
+def test_what_a_kill_left_behind_is_cut_off(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    sink = {"kind": "file", "path": "a.jsonl", "template": "{id}"}
+    with hot(tmp_path, Allowed(folder=tmp_path)) as doors:
+        doors.put("s", sink)
+        doors.push(3)
+        written(doors, "s", 3)
+    with file.open("a") as left:
+        left.write('4\n5\n{"ha')
+    with hot(tmp_path, Allowed(folder=tmp_path)) as doors:
+        doors.push(3)
+        written(doors, "s", 6)
+    assert lines(file) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_file_that_is_moved_away_is_begun_anew(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    with hot(tmp_path, Allowed(folder=tmp_path)) as doors:
+        doors.put("s", {"kind": "file", "path": "a.jsonl", "template": "{id}"})
+        doors.push()
+        written(doors, "s", 1)
+        file.rename(tmp_path / "old.jsonl")
+        doors.push()
+        written(doors, "s", 2)
+    assert (lines(tmp_path / "old.jsonl"), lines(file)) == ([1], [2])
+
+
+def test_parquet_is_a_folder_of_files_with_the_same_columns(tmp_path: Path) -> None:
+    with hot(tmp_path, Allowed(folder=tmp_path)) as doors:
+        doors.put("s", {"kind": "file", "path": "parts", "format": "parquet", "batch": 5, "every": "20s"})
+        for _ in range(6):
+            doors.push(2)
+        written(doors, "s", 10)
+        assert doors.sink("s")["waiting"] <= 2
+        doors.put("s", {"kind": "file", "path": "parts", "format": "parquet", "batch": 5, "every": "10ms"})
+        written(doors, "s", 12)
+    names = sorted(each.name for each in (tmp_path / "parts").iterdir())
+    assert names == [f"matches-{first:016d}.parquet" for first in (1, 6, 11)]
+    table = pq.read_table(tmp_path / "parts")
+    assert table["id"].to_pylist() == list(range(1, 13))
+    assert table["heat"].to_pylist() == [str(i) for i in range(1, 13)]
+    assert table["machine"][0].as_py() == "http://example.org/m1" and table["note"].null_count == 12
+    assert str(table.schema.field("at").type) == "timestamp[us, tz=UTC]"
+
+
+@pytest.mark.parametrize("path", ["../a", "a/../../b", "/etc/passwd", "/a", "", ".", "a\0b", "x" * 1500, "link/a"])
+def test_there_is_no_way_out_of_the_folder(tmp_path: Path, path: str) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    out.mkdir()
+    elsewhere.mkdir()
+    (out / "link").symlink_to(elsewhere)
+    with hot(tmp_path, Allowed(folder=out)) as doors:
+        status, problem = doors.ask("PUT", "/queries/hot/sinks/s", {"kind": "file", "path": path})
+        assert status == 400, problem
+    assert not list(elsewhere.iterdir()) and not list(out.glob("*.jsonl"))
+
+
+def test_a_link_that_is_laid_later_is_not_followed(tmp_path: Path) -> None:
+    out, victim = tmp_path / "out", tmp_path / "victim"
+    out.mkdir()
+    victim.write_text("whole")
+    with hot(tmp_path, Allowed(folder=out)) as doors:
+        doors.put("s", {"kind": "file", "path": "a.jsonl"})
+        (out / "a.jsonl").symlink_to(victim)
+        doors.push()
+        eventually(lambda: doors.sink("s")["error"] is not None)
+    assert victim.read_text() == "whole"
+
+
+def test_a_pipe_is_no_file_and_nobody_waits_for_its_reader(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with hot(tmp_path, Allowed(folder=tmp_path)) as doors:
+        doors.put("s", {"kind": "file", "path": "pipe"})
+        doors.push()
+        eventually(lambda: "no plain file" in (doors.sink("s")["error"] or ""))
+
+
+@pytest.mark.parametrize(("settings", "status", "told"), [
+    ({"path": "./x/../a.jsonl"}, 400, "not below"),
+    ({"path": "./a.jsonl"}, 409, "writes to a.jsonl"),
+    ({"path": "b", "format": "csv"}, 400, "format is one of"),
+    ({"path": "b", "format": "parquet", "template": 1}, 400, "takes no template"),
+    ({}, 400, "needs path"),
+])  # fmt: skip
+def test_what_is_refused(tmp_path: Path, settings: dict[str, Any], status: int, told: str) -> None:
+    with hot(tmp_path, Allowed(folder=tmp_path)) as doors:
+        doors.put("first", {"kind": "file", "path": "a.jsonl"})
+        found, problem = doors.ask("PUT", "/queries/hot/sinks/s", {"kind": "file", **settings})
+        assert found == status and told in problem["detail"]
+
+
+def test_without_a_folder_no_file_is_written(tmp_path: Path) -> None:
+    with hot(tmp_path) as doors:
+        status, problem = doors.ask("PUT", "/queries/hot/sinks/s", {"kind": "file", "path": "a"})
+        assert status == 400 and "--sink-folder" in problem["detail"]
