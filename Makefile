@@ -1,16 +1,26 @@
-.PHONY: page check lint test nightly bench soak
+.PHONY: page check lint quick test nightly docs bench soak release
 
-check: lint test
+check: lint docs test
 
 lint:
 	ruff check .
 	lint-imports
+	mypy -p oxiseq
+
+# what answers at once, under a minute of CPU time
+quick:
+	python -m pytest -n 0 -m "not slow" --ignore-glob='*/server/*' \
+	    tests/grammar tests/languages tests/terms tests/plugin tests/test_corpus.py tests/test_rsp_corpus.py \
+	    tests/test_packages.py tests/test_readme_links.py
 
 test:
 	python -m pytest -n auto
 
 nightly:
 	OXISEQ_PROFILE=nightly python -m pytest -n auto
+
+docs:
+	DISABLE_MKDOCS_2_WARNING=true NO_MKDOCS_2_WARNING=1 mkdocs build --strict
 
 bench:
 	python -m benchmarks
@@ -21,3 +31,7 @@ soak:
 # the editor's bundle, only when its packages change: see plugin/page/README.md
 page:
 	cd plugin/page/editor && npm ci --ignore-scripts && npm run build
+
+# build, check and tag: make release VERSION=1.0.0
+release:
+	bash .ci/release $(VERSION)

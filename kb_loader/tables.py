@@ -90,7 +90,7 @@ class Mapping:
 
     def triples(self, rows: Rows) -> Iterator[Triple]:
         """What the query makes of the rows. Raises KbError, for columns that it cannot take."""
-        names = [_variable(name) for name in rows.names]
+        names = [variable_name(name) for name in rows.names]
         if twice := [name for name, variable in zip(rows.names, names, strict=True) if names.count(variable) > 1]:
             told = ", ".join(map(repr, twice))
             raise KbError(f"{self.name}: columns {told} have the same name as variables")
@@ -130,7 +130,7 @@ def check_columns(mapping: Mapping, sources: Iterable[Source]) -> None:
         content, raw = source.open()
         with raw, content, suppress(*BROKEN):  # reading it tells what is wrong there
             for names in column_names(source, content):
-                seen.update(dict.fromkeys(map(_variable, names)))
+                seen.update(dict.fromkeys(map(variable_name, names)))
                 missing.difference_update(seen)
                 if not missing:
                     break
@@ -164,7 +164,7 @@ def _mapped(
         raise KbError(f"{source.path}: {error}") from error
 
 
-def _variable(name: str) -> str:
+def variable_name(name: str) -> str:
     return _NO_VARIABLE.sub("_", name)
 
 

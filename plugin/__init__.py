@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from oxiseq.languages.graphs import MissingGraphWarning
     from oxiseq.languages.reasons.report import Why
+    from oxiseq.mappings.declared import StreamMapping
     from oxiseq.matches.match import Match, Positions
     from oxiseq.matches.matches import Matches
     from oxiseq.served.opening import open
@@ -57,7 +58,8 @@ _HOMES = {
     "Matches": "matches.matches", "MissingGraphWarning": "languages.graphs", "OxiseqError": "engine.errors",
     "Positions": "matches.match", "Snapshot": "api.standing", "StandingQuery": "api.standing",
     "StoreChange": "api.standing", "Query": "api.query", "QueryError": "engine.errors", "Store": "api.store",
-    "Stream": "api.stream", "Why": "languages.reasons.report", "open": "served.opening", "run": "api.query",
+    "Stream": "api.stream", "StreamMapping": "mappings.declared",
+    "Why": "languages.reasons.report", "open": "served.opening", "run": "api.query",
 }  # fmt: skip
 
 
@@ -96,6 +98,7 @@ __all__ = [
     "Store",
     "StoreChange",
     "Stream",
+    "StreamMapping",
     "Why",
     "open",
     "run",

@@ -1,4 +1,4 @@
-"""What README points at is there: its own sections, files of this repository."""
+"""What pages point at is there: their own sections, files of this repository. README stays short."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("examples/**/README.md")), *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("examples/**/README.md")),
+    *sorted(ROOT.glob("docs/**/*.md")),
+    *sorted(ROOT.glob("*.md")),
+]
 _LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 
 
@@ -27,9 +31,13 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), anchor
 
 
-def test_files_that_readme_names_in_commands_are_there() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"examples/[\w./-]*\w", text))
+def test_files_that_pages_name_in_commands_are_there() -> None:
+    pages = [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+    named = {path for page in pages for path in re.findall(r"examples/[\w./-]*\w", page.read_text(encoding="utf-8"))}
     assert len(named) > 8
     for path in named:
         assert (ROOT / path).exists(), path
+
+
+def test_readme_is_short() -> None:
+    assert (ROOT / "README.md").stat().st_size <= 8_000

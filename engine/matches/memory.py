@@ -14,7 +14,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.sequence import records as sequence
 
-FOR_WORK: Final = tuple(name for name in k.MatchMemory._fields if name not in ("scalars", "nodes", "weights"))
+FOR_WORK: Final = tuple(name for name in k.MatchMemory._fields if name not in ("scalars", "nodes", "weights", "spans"))
 """Arrays that are empty between batches."""
 EMPTY_BETWEEN_BATCHES: Final = (k.FINALS, k.STACK, k.OUT_ROWS, k.OUT_MATCHES)
 """Scalars that say so."""
@@ -25,14 +25,18 @@ M = TypeVar("M", cea.Memory, sequence.Memory)
 """The memories of runners, which begin with `MatchMemory`."""
 
 
-def match_arrays(scalars: int, nodes: int, finals: int, stack: int, out: int, limbs: int = 0) -> dict[str, Array]:
-    """Empty arrays of `MatchMemory`, with room for so many records of each; `limbs`: of the counts, 0 for none."""
+def match_arrays(
+    scalars: int, nodes: int, finals: int, stack: int, out: int, limbs: int = 0, *, family: bool = False
+) -> dict[str, Array]:
+    """Empty arrays of `MatchMemory`, with room for so many records of each; `limbs`: of the counts, 0 for none;
+    `family`: whether nodes have spans."""
     return k.MatchMemory(
         scalars=np.zeros(scalars, np.int64),
         nodes=np.zeros(nodes, k.NODE),
         weights=np.zeros((nodes, limbs), np.uint64),
+        spans=np.zeros((nodes if family else 0, 2), np.int32),
         finals=np.zeros((finals, 2), np.int64),
-        stack=np.zeros((stack, 2), np.int64),
+        stack=np.zeros((stack, 4 if family else 2), np.int64),
         path=np.zeros(stack, np.int64),
         out_rows=np.zeros(out, np.int64),
         out_ends=np.zeros(out, np.int64),
@@ -91,5 +95,7 @@ def put_finals(S: M, picked: Array) -> M:
 def with_room_for_nodes(S: M, again: bool, least: int = 0) -> M:
     """After a collection: twice the room if more than half is still in use, or if it did not help before (`again`)."""
     if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes) or len(S.nodes) < least:
-        return S._replace(nodes=longer(S.nodes, 2 * len(S.nodes)), weights=longer(S.weights, 2 * len(S.nodes)))
+        size = 2 * len(S.nodes)
+        spans = longer(S.spans, size) if len(S.spans) else S.spans
+        return S._replace(nodes=longer(S.nodes, size), weights=longer(S.weights, size), spans=spans)
     return S

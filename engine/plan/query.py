@@ -18,6 +18,7 @@ from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
 from oxiseq.engine.plan.counting import carried, listed_because
+from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.folding import Folding, folding_of
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking, ranking_of, variables_of
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
@@ -117,6 +118,8 @@ class QueryPlan:
     """Why the matches of a summary are listed or folded; None: they are counted as they are found."""
     folding: Folding | None = None
     """How groups are made of the sets of matches that end at one instant, where that needs no listing."""
+    family: Family | None = None
+    """It finds the matches of all these queries; its own is the most lenient one."""
 
     @property
     def window(self) -> Window | None:
@@ -130,13 +133,14 @@ class QueryPlan:
 
 
 def compile_query(
-    query: Query, terms: TermDictionary, *, listing: bool = False, wanted: frozenset[Variable] = frozenset()
+    query: Query, terms: TermDictionary, *, listing: bool = False, wanted: frozenset[Variable] = frozenset(),
+    family: Family | None = None,
 ) -> QueryPlan:
     """Compile a checked query; constants are interned in `terms`. `listing`: groups are made of listed matches, also
     where these could be counted, and the best, or a sample, are chosen among listed matches. `wanted`: rows keep these
-    variables for other answers, too."""
+    variables for other answers, too. `family`: of listed matches, of which this is the most lenient query."""
     seen = overview(query)
-    plan = _compile(seen, terms, None, wanted)
+    plan = _compile(seen, terms, None, wanted, family=family)
     if listing:
         return plan
     if plan.ranking is not None:
@@ -188,7 +192,7 @@ def _ranked_by_listing(plan: QueryPlan, ranking: Ranking | None) -> str | None:
 
 def _compile(
     seen: Overview, terms: TermDictionary, told_apart: frozenset[Variable] | None, also: frozenset[Variable], *,
-    picking: bool = False, folding: bool = False,
+    picking: bool = False, folding: bool = False, family: Family | None = None,
 ) -> QueryPlan:
     """`told_apart`: matches are counted, apart by the values of these variables. `picking`: those that ORDER BY or
     SAMPLE ask for are found on the compact set. `folding`: so are totals, and one match of an instant is told."""
@@ -212,10 +216,13 @@ def _compile(
         clauses = replace(clauses, limit=1, picks=True)
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned)
-    sequence = build_tables(graph, builder.scopes, query.window, terms, clauses)
+    ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}
+    sequence = build_tables(graph, builder.scopes, query.window, terms, clauses, ranked)
     positive = {letter for position in automaton.positions for letter in position.letters}
     summary = summary_of(seen, answer)
     compared = _compared(sequence, parts, by)
+    for letter, variable in ranked.items():
+        compared[letter[0]].add(variable)
     streams = tuple(dict.fromkeys(s.iri.value for s in query.streams))
     index = {s.name: streams.index(s.iri.value) for s in query.streams}
     gpms: dict[str, GpmPlan] = {}
@@ -238,7 +245,7 @@ def _compile(
                      automaton, sequence, _stored(gpms.values(), answer, bool(by) and told_by_partition),
                      answer, limit, members, deferred, summary,
                      answer if summary is None else written_answer(summary, answer), ranking,
-                     None if told_apart is not None or summary is None else "it was asked for")
+                     None if told_apart is not None or summary is None else "it was asked for", family=family)
 
 
 def _members(

@@ -2,7 +2,7 @@
 
 Queries are *alike* if they differ only in what they tell: columns, aggregates, HAVING, ORDER BY, DISTINCT, a LIMIT of
 rows of groups. Their sequence, windows, clauses and patterns are the same; but sliding windows may differ in length
-where the longest finds all (narrowed.py).
+where the longest finds all (narrowed.py), and so may thresholds where the most lenient do (plan/thresholds.py).
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
+from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.plan.thresholds import chains, family_of, member_of, strictness, thresholds, without_thresholds
 from oxiseq.engine.run.equal import why_unequal
 from oxiseq.engine.run.finder import of_all
-from oxiseq.engine.run.narrowed import why_not_narrowed
+from oxiseq.engine.run.narrowed import why_not_cut, why_not_narrowed
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.teller import Teller
+from oxiseq.engine.sequence.positions import START
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -34,14 +37,31 @@ def why_alone(plan: QueryPlan) -> str | None:
     return None
 
 
+def why_no_family(plan: QueryPlan) -> str | None:
+    """Why a query cannot take its matches from what is found for one with more lenient thresholds; None: it can."""
+    cut, graph = why_not_cut(plan), plan.sequence.graph
+    if cut is not None:
+        return cut
+    if any(edge.bounded for edge in graph.edges):
+        return "gaps have bounds"
+    if any(edge.guards for edge in graph.edges if edge.source == START):
+        return "it begins with a negation"
+    if not thresholds(plan):
+        return "no FILTER of an event's own pattern compares its variable with a whole or decimal number"
+    return None
+
+
 def found_by(plan: QueryPlan, *, narrowed: bool) -> Hashable:
     """What is the same in the plans of queries that are alike and may share. narrowed: also those of longer or shorter
-    windows."""
+    windows, and other thresholds."""
     query, summary, window = plan.query, plan.summary, plan.window
+    gpms: Hashable = query.gpms
+    if narrowed and why_no_family(plan) is None:
+        gpms = without_thresholds(plan)
     if narrowed and window is not None and why_not_narrowed(plan) is None:
         window = replace(window, size=0)
     return (
-        plan.streams, query.streams, query.sequence, query.gpms, window, query.partition, query.selection,
+        plan.streams, query.streams, query.sequence, gpms, window, query.partition, query.selection,
         query.consumption, plan.sequence.clauses, plan.sequence.keys, plan.sequence.counted, plan.deferred,
         plan.folding, PARTITION in plan.stored, plan.sequence.counted and summary is not None and summary.by_window,
     )  # fmt: skip
@@ -64,19 +84,31 @@ def share(runs: Sequence[QueryRun], bounds: Mapping[QueryRun, Hashable], terms: 
             alike.setdefault((id(run.clock), found, run.lineage, equal), []).append(run)
     for first, *others in alike.values():
         if not first.lineage and others:
-            _make_one([first, *others], terms)
+            _make_families([first, *others], terms)
         for run in others if first.lineage else ():
             run.share(first.finder, first.teller)
 
 
-def _make_one(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
+def _make_families(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
+    """Have runs find together that may differ in their thresholds, if they have some."""
+    if any(why_no_family(run.plan) is not None for run in runs):
+        _make_one(runs, None, terms)
+        return
+    for chain in chains([run.plan for run in runs]):
+        if len(chain) > 1:
+            _make_one([runs[i] for i in chain], family_of([runs[i].plan for i in chain]), terms)
+
+
+def _make_one(runs: Sequence[QueryRun], family: Family | None, terms: TermDictionary) -> None:
+    """`family`: where they have one, in order of strictness."""
     plan = _widest(runs).plan
-    if any(run.plan.stored != plan.stored for run in runs):
+    if family is not None or any(run.plan.stored != plan.stored for run in runs):
         wanted = frozenset(variable for run in runs for variable in run.plan.answer.wanted)
-        plan = compile_query(plan.query, terms, wanted=wanted)
+        lenient = replace(plan.query, gpms=runs[0].plan.query.gpms)
+        plan = compile_query(lenient, terms, wanted=wanted, family=family)
     finder, tellers = _widest(runs).finder.another(plan), dict[Hashable, Teller]()
     for run in runs:
-        key = told_by(run.plan)
+        key = told_by(run.plan), None if family is None else member_of(run.plan, family)
         if key not in tellers:
             tellers[key] = Teller(of_all(finder, run.plan), terms)
         run.share(finder, tellers[key])
@@ -84,10 +116,16 @@ def _make_one(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
 
 def narrow(runs: Sequence[QueryRun]) -> None:
     """Those that share a finder are these from now on: it keeps no more than twice as long as they look back. So it is
-    copied a few times, however many leave."""
+    copied a few times, however many leave. The last of a family are none."""
     if not runs:
         return
     finder, longest = runs[0].finder, _widest(runs).plan.window
+    if finder.plan.family is not None and len({strictness(run.plan) for run in runs}) == 1:
+        finder.forget_due()
+        alone = finder.of_member(_widest(runs).plan)
+        for run in runs:
+            run.share(alone, run.teller)
+        return
     if longest is not None and finder.plan.window is not None and 2 * longest.size <= finder.plan.window.size:
         finder.forget_due()
         shorter = finder.copy(longest)

@@ -2,8 +2,8 @@
 
     complete instants ─ graph patterns ─ rows of letters ─ sequence run ─ **matches**, and counts of them
 
-Queries that differ only in what they tell of matches, or in the length of a sliding window, may have one finder: it
-works on each part of the instants once, whoever asks first (shared.py).
+Queries that differ only in what they tell of matches, in the length of a sliding window, or in constants of
+thresholds (a family), may have one finder: it works on each part of the instants once, whoever asks first (shared.py).
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ from oxiseq.engine.output.folding import Folded, MatchFolder
 from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows
+from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.plan.thresholds import member_of
 from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.clock import Instants
 from oxiseq.engine.run.letters import LetterRows, Source
-from oxiseq.engine.run.narrowed import Lasting
+from oxiseq.engine.run.narrowed import Cuts
 from oxiseq.engine.run.partitions import Partitions, Split
+from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.memory import Capacities
@@ -75,14 +78,17 @@ class Finder:
         self.capacities = capacities
         self._terms, self._kb = terms, kb
         self._letters = LetterRows(plan, terms, self.answers.exists)
+        self._ranks = None if plan.family is None else Ranks(plan, plan.family, terms)
         requests = [request for request in plan.requests if request is not None]
         self._partly_native = not all(request.all_native for request in requests)
         self.asks_every_event = any(request.asks_every_event for request in requests)
         self._part: Part | None = None
         self._findings: Findings | Exception | None = None
-        self._lasting: Lasting | None = None
-        self._narrowed: dict[int, Findings] = {}
-        """By the length of a window, of the part that was worked on last."""
+        self._cuts: Cuts | None = None
+        self._members: dict[int, tuple[QueryPlan, int]] = {}
+        """By the identity of a plan, which stays alive by that."""
+        self._narrowed: dict[tuple[int, int], Findings] = {}
+        """By member of a family and length of a window, of the part that was worked on last."""
         self.begin()
         terms.register(self)
         window = plan.window
@@ -120,13 +126,22 @@ class Finder:
         return Finder(plan, self._terms, self._kb, self.start, self.capacities)
 
     def copy(self, window: Window | None) -> Finder:
-        """Another one in the same state, of a query with this window; not where the knowledge base is asked."""
+        """Another one in the same state, of queries with this window; not where the knowledge base is asked."""
         plan = self.plan
         if window is not None and window != plan.window:
             wanted = frozenset(variable for variable in plan.stored if variable != PARTITION)
-            plan = compile_query(replace(plan.query, window=window), self._terms, wanted=wanted)
+            plan = compile_query(replace(plan.query, window=window), self._terms, wanted=wanted, family=plan.family)
         other = self.another(plan)
         other.restore(self.save(SavedTerms(self._terms), self.plan), [], SameTerms(self._terms))
+        return other
+
+    def of_member(self, plan: QueryPlan) -> Finder:
+        """As `copy`, of the family's query that has this plan."""
+        query = replace(self.plan.query, window=plan.window, gpms=plan.query.gpms)
+        wanted = frozenset(variable for variable in self.plan.stored if variable != PARTITION)
+        alone = compile_query(query, self._terms, wanted=wanted)
+        other = self.another(alone)
+        other.restore(self.save(SavedTerms(self._terms), alone), [], SameTerms(self._terms))
         return other
 
     def held_ids(self) -> Iterator[AnyIds]:
@@ -139,8 +154,12 @@ class Finder:
     # --- saved and restored -------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms, plan: QueryPlan) -> State:
-        """Its state between batches, with the stored columns of `plan`, of a query whose finder it is."""
-        sequence = self.sequence.save(terms)
+        """Its state between batches, with the stored columns of `plan`, of a query whose finder it is; of a family's,
+        what concerns that query."""
+        run = self.sequence
+        if self.plan.family is not None and plan.family is None:
+            run = run.of_member(member_of(plan, self.plan.family), plan.sequence)
+        sequence = run.save(terms)
         if self.endless:
             self._forget_unnamed()
         columns = [self.plan.stored.index(variable) for variable in plan.stored]
@@ -203,17 +222,27 @@ class Finder:
         assert isinstance(self._findings, Findings)
         return self._findings
 
-    def within(self, findings: Findings, window: Window | None) -> Findings:
-        """What it has found last, as far as it lies in a query's window; the same for everyone with that window."""
-        found = findings.found
-        if window is None or self.plan.window is None or window.size == self.plan.window.size or not found:
+    def of(self, findings: Findings, plan: QueryPlan) -> Findings:
+        """What it has found last, as far as a query with the thresholds and the window of `plan` finds it; the same for
+        everyone with these."""
+        found, family = findings.found, self.plan.family
+        size = 0 if plan.window is None else plan.window.size
+        longest = 0 if self.plan.window is None else self.plan.window.size
+        if not found or (family is None and size == longest):
             return findings
-        if self._lasting is None:
-            self._lasting = Lasting(found, self.rows)
-        if window.size not in self._narrowed:
-            fits = self._lasting.within(window.size)
-            self._narrowed[window.size] = Findings(fits, (), (), findings.until, findings.start, findings.error)
-        return self._narrowed[window.size]
+        if self._cuts is None:
+            self._cuts = Cuts(found, self.rows)
+        key = 0 if family is None else self._member(plan, family), size
+        if key not in self._narrowed:
+            cut = self._cuts.of(None if family is None else key[0], None if size == longest else size)
+            self._narrowed[key] = replace(findings, found=cut)
+        return self._narrowed[key]
+
+    def _member(self, plan: QueryPlan, family: Family) -> int:
+        """Which query of the family has this plan."""
+        if id(plan) not in self._members:
+            self._members[id(plan)] = plan, member_of(plan, family)
+        return self._members[id(plan)][1]
 
     def _work(self, part: Part, found: Sequence[list[Rows]] | None, answers: dict[str, KbAnswer] | None) -> Findings:
         if answers is None:
@@ -274,10 +303,11 @@ class Finder:
             settings[lr.EPOCH] = self.rows.epoch(answers)
         if self.plan.window is not None:
             settings[lr.WINDOW_START] = self.window_start
+        self._letters.write(sources, times if split is None else times[split.instant], self.rows)
+        if self._ranks is not None:
+            self._ranks.put(self._letters.buffer)
         if split is None:
-            self._letters.write(sources, times, self.rows)
             return
-        self._letters.write(sources, times[split.instant], self.rows)
         buffer = self._letters.buffer
         rows, k = buffer.arrays, buffer.instants
         at = rows.instant[:k].copy()
@@ -372,7 +402,7 @@ class Finder:
         part = self._part
         if part is not None and len(part.instants.time):
             self.forget(int(part.instants.time[-1]), part.number + len(part.instants.time) - 1)
-        self._part = self._findings = self._lasting = None
+        self._part = self._findings = self._cuts = None
         self._narrowed.clear()
 
     def forget(self, time: int, number: int) -> None:

@@ -24,6 +24,7 @@ from oxiseq.engine.patterns.joined_exists import ExistsMatcher
 from oxiseq.engine.patterns.matcher import Rows, address
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
 from oxiseq.engine.sequence.rows import RowBuffer
+from oxiseq.engine.sequence.states import RANK
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Ids = NDArray[np.uint32]
@@ -123,14 +124,15 @@ class LetterRows:
         self._gpms = plan.gpms
         self._letters = plan.letters
         self._plain = [None if plan.members else _plain_gpm(letter, plan) for letter in plan.letters]
+        compared = [_brought(letter, plan) for letter in plan.letters]
         self._variables = [
-            tuple(dict.fromkeys((*letter.columns, *plan.stored))) if gpm is None else gpm.keep
-            for letter, gpm in zip(plan.letters, self._plain, strict=True)
+            tuple(dict.fromkeys((*columns, *plan.stored))) if gpm is None else gpm.keep
+            for columns, gpm in zip(compared, self._plain, strict=True)
         ]
         self._kept: list[object] = []
         self.settings = np.zeros(lr.SETTINGS, np.int64)
         self._columns = Pointers(lr.LetterColumns(
-            _places([letter.columns for letter in plan.letters], self._variables),
+            _places(compared, self._variables),
             _places([plan.stored if letter.positive else () for letter in plan.letters], self._variables),
             self.settings,
         ))  # fmt: skip
@@ -190,6 +192,12 @@ class LetterRows:
             self._columns.address, self.buffer.pointers.address, rows.pointers.address,
             np.array(sources, np.int64), address(times), len(times),
         )
+
+
+def _brought(letter: LetterPlan, plan: QueryPlan) -> tuple[Variable, ...]:
+    """What its rows bring to the kernel; where they are to have a rank, the value that it is found by."""
+    ranked = {each.letter: each.variable for each in (plan.family.ranked if plan.family is not None else ())}
+    return tuple(ranked[letter.letter] if variable == RANK else variable for variable in letter.columns)
 
 
 def _plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:

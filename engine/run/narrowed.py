@@ -1,4 +1,4 @@
-"""What queries find whose sliding windows differ in length alone: the longest finds all, each takes what fits.
+"""What queries find whose sliding windows differ in length: the longest finds all, each takes what fits.
 
     what the longest window finds ─ how long each match lasts ─ **what a shorter one finds**
 
@@ -19,9 +19,14 @@ from oxiseq.engine.sequence.run import Found
 
 def why_not_narrowed(plan: QueryPlan) -> str | None:
     """Why a query cannot take its matches from those of a longer window; None: it can."""
-    clauses, graph = plan.sequence.clauses, plan.sequence.graph
     if plan.window is None or not plan.window.sliding:
         return "its window does not slide"
+    return why_not_cut(plan)
+
+
+def why_not_cut(plan: QueryPlan) -> str | None:
+    """Why a query's matches cannot be some of what is found for others, too; None: they can."""
+    clauses, graph = plan.sequence.clauses, plan.sequence.graph
     if plan.sequence.counted or plan.folding is not None:
         return "its matches are not listed"
     if clauses.strategy is not None or clauses.consumes != NOTHING:
@@ -33,15 +38,19 @@ def why_not_narrowed(plan: QueryPlan) -> str | None:
     return None
 
 
-class Lasting:
-    """Matches, and how long each lasts in the window's unit."""
+class Cuts:
+    """Matches found for several queries, how long each lasts in the window's unit, and whose they are."""
 
     def __init__(self, found: Found, rows: RowStore) -> None:
         self._found = found
         first, last = (found.rows[at] >> PLACE_BITS for at in (found.ends[:-1], found.ends[1:] - 1))
-        self._spans = rows.clocks(last) - rows.clocks(first)
+        self._lengths = rows.clocks(last) - rows.clocks(first)
 
-    def within(self, size: int) -> Found:
-        """Those that last no longer than `size`, in their order."""
-        fits = self._spans <= size
+    def of(self, member: int | None, size: int | None) -> Found:
+        """Those of a query of the family that last no longer than `size`, in their order; None: of all, however
+        long."""
+        fits = np.ones(len(self._found), np.bool_) if size is None else self._lengths <= size
+        if member is not None:
+            assert self._found.spans is not None
+            fits &= (self._found.spans[:, 0] <= member) & (member < self._found.spans[:, 1])
         return self._found if fits.all() else self._found.take(np.flatnonzero(fits))

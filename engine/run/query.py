@@ -180,7 +180,8 @@ class QueryRun(Run):
         """Go on by itself."""
         if self.others:
             self._forget()
-            finder = self.finder.copy(self.plan.window)
+            family = self.finder.plan.family
+            finder = self.finder.copy(self.plan.window) if family is None else self.finder.of_member(self.plan)
             self.share(finder, self.teller.copy(finder.rows))
             self._forget()
 
@@ -241,7 +242,7 @@ class QueryRun(Run):
     ) -> list[MatchBatch]:
         self.origin = None
         part = Part(instants, instants.first - self._joined.instants, last)
-        findings = self.finder.within(self.finder.find(part, found, answers), self.plan.window)
+        findings = self.finder.of(self.finder.find(part, found, answers), self.plan)
         batches = self.teller.tell(part, findings, self.finder.rows)
         if findings.error is not None:
             self._too_much = self._too_much or findings.error

@@ -50,7 +50,8 @@ class Capacities:
 def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     """Empty memory for one run of a compiled sequence."""
     width, probes = int(compiled.tables.sizes[k.WIDTH]), int(compiled.tables.sizes[k.PROBES])
-    arrays = match_arrays(k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted))
+    arrays = match_arrays(k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted),
+                          family=compiled.shared)
     scalars = arrays["scalars"]
     scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE]] = -1
     scalars[k.DUE] = k.NEVER_CLOSES

@@ -6,7 +6,7 @@ and makes the decisions that need exact arithmetic or string functions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matches.choice import Chooser
 from oxiseq.engine.matches.memory import begin_choice, more_out
 from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
+from oxiseq.engine.sequence.members import member_memory
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
@@ -53,6 +54,8 @@ class Found:
 
     rows: NDArray[np.int64]
     ends: NDArray[np.int64]
+    spans: NDArray[np.int64] | None = None
+    """i64[n, 2]: of a family, the queries whose match it is, from the first to before the last."""
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -62,7 +65,7 @@ class Found:
         low, count = self.ends[order], self.ends[order + 1] - self.ends[order]
         ends = np.concatenate([[0], np.cumsum(count)])
         places = np.arange(ends[-1]) + np.repeat(low - ends[:-1], count)
-        return Found(self.rows[places], ends)
+        return Found(self.rows[places], ends, None if self.spans is None else self.spans[order])
 
 
 class Picker(Protocol):
@@ -175,6 +178,8 @@ class SequenceRun:
                 memory = self._memory
                 self._memory = grow(self._point(tables), self._point(memory), memory, need, self._compiled, opened)
         self._drain(parts, waves)
+        if self._compiled.shared and parts:
+            return replace(_joined(parts), spans=np.concatenate(waves))
         found = _joined(parts)
         return _by_end(found, np.concatenate(waves), positions) if parts and self._defers else found
 
@@ -238,6 +243,17 @@ class SequenceRun:
     def partitions_in_use(self, count: int) -> NDArray[np.bool_]:
         """Of which of the `count` partitions something is remembered."""
         return partitions_in_use(self._memory, self._compiled, count)
+
+    def of_member(self, member: int, compiled: SequenceTables) -> SequenceRun:
+        """A run of one query of the family, whose tables these are, in the state in which it would be alone."""
+        other = SequenceRun(compiled, self._terms, self._capacities)
+        if self._allocated is not None:
+            self.collect()
+            other._memory = member_memory(
+                self._allocated, self._compiled, compiled, member, self._terms.columns, self._capacities
+            )
+        other.oldest_row = self.oldest_row
+        return other
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches, without what is dead."""

@@ -33,6 +33,7 @@ def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> Sta
     s, probes = S.scalars, int(compiled.tables.sizes[k.PROBES])
     used = {
         "nodes": s[NODE_TOP], "weights": s[NODE_TOP],
+        "spans": s[NODE_TOP] if compiled.shared else 0,
         "groups": s[k.GROUP_TOP], "keys": s[k.GROUP_TOP], "links": s[k.GROUP_TOP] * probes,
         "buckets": s[k.BUCKET_TOP], "bucket_keys": s[k.BUCKET_TOP], "entries": s[k.ENTRY_TOP],
         "entry_keys": s[k.ENTRY_TOP], "closings": s[k.CLOSINGS], "lead_keys": s[k.LEADS], "aged": s[k.AGED_TOP],

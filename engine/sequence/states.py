@@ -24,6 +24,8 @@ from oxiseq.grammar.scope import GpmParts, exists_in, expression_variables, prev
 MAX_STATES = 4_000
 PARTITION = Variable("__partition")
 """Stands for what PARTITION BY tells apart: every GPM's rows bind it, to the number of their partition."""
+RANK = Variable("__rank")
+"""Stands for how many queries of a family take a row (engine/plan/families.py)."""
 
 
 class ValueKind(Enum):
@@ -34,13 +36,14 @@ class ValueKind(Enum):
     START = "start"
     NEGATED = "negated"
     SPAN = "span"
+    FLOOR = "floor"
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """Something a run carries in a state: a variable's value in a scope (level 0 is outside all repeats), its
-    value in the previous iteration, the clock of the run's start, the last clock of a leading negation, or the time
-    (µs) at which the LASTING of number `level` began."""
+    value in the previous iteration, the clock of the run's start, the last clock of a leading negation, the time
+    (µs) at which the LASTING of number `level` began, or, in a family, the first query for which it still waits."""
 
     kind: ValueKind
     level: int = 0
@@ -49,6 +52,7 @@ class Value:
 
 RUN_START = Value(ValueKind.START)
 LAST_NEGATED = Value(ValueKind.NEGATED)
+FLOOR = Value(ValueKind.FLOOR)
 
 
 @dataclass(frozen=True, slots=True)

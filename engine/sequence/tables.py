@@ -6,7 +6,7 @@ of one edge: an arm that fires them or a guard that kills them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,8 +21,10 @@ from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, live_keys
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import (
+    FLOOR,
     LAST_NEGATED,
     PARTITION,
+    RANK,
     Arm,
     Check,
     Column,
@@ -45,6 +47,9 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression, Op, Strategy, Window
 from oxiseq.grammar.scope import expression_variables, holds_exists
 
+_EVERYBODY: Final = k.FOR_EVERYBODY, k.FOR_EVERYBODY
+_OF_ROWS: Final = (k.FROM_CLOCK, k.FROM_NEGATED, k.FROM_TIME)
+"""Specials that depend on where a run came from no more."""
 _PARTITION_VALUE: Final = Value(ValueKind.BOUND, 0, PARTITION)
 _OPS = {Op.STRICT: k.STRICT, Op.NEXT: k.NEXT, Op.ANY: k.ANY}
 _INDEX_NAMES = {k.DIRECT: "key", k.LIST: "list", k.HEAP: "heap", k.STAMP: "stamp", k.CHAINED: "chain",
@@ -109,6 +114,8 @@ class SequenceTables:
     """Length of the value vector."""
     measure_count: int
     clauses: Clauses
+    shared: bool
+    """Whether it finds the matches of a family of queries, whose rows have ranks."""
 
     @property
     def counted(self) -> bool:
@@ -122,10 +129,19 @@ def build_tables(
     window: Window | None,
     terms: TermDictionary,
     clauses: Clauses = NO_CLAUSES,
+    ranked: Collection[Letter] = (),
 ) -> SequenceTables:
-    """Tables of a state graph; constants of filters are interned in `terms`."""
-    sliding = window is not None and window.sliding
-    return _TableBuilder(graph, live_keys(graph, sliding), scopes, window, terms, clauses).build()
+    """Tables of a state graph; constants of filters are interned in `terms`. `ranked`: the letters whose rows not all
+    queries of a family take; such a row brings its rank."""
+    keys = live_keys(graph, window is not None and window.sliding)
+    if ranked:
+        keys = tuple((*key, FLOOR) if _has_floor(edge) else key for key, edge in zip(keys, graph.edges, strict=True))
+    return _TableBuilder(graph, keys, scopes, window, terms, clauses, ranked).build()
+
+
+def _has_floor(edge: Edge) -> bool:
+    """Whether runs may go on waiting there for some queries of a family only."""
+    return edge.op is Op.NEXT and edge.source != START
 
 
 def _record(dtype: np.dtype[np.void], rows: list[dict[str, int]]) -> Array:
@@ -148,6 +164,7 @@ class _TableBuilder:
     window: Window | None
     terms: TermDictionary
     clauses: Clauses
+    ranked: Collection[Letter]
     letters: list[Letter] = field(default_factory=list)
     columns: list[dict[Variable, int]] = field(default_factory=list)
     edges: list[dict[str, int]] = field(default_factory=list)
@@ -211,7 +228,7 @@ class _TableBuilder:
             tables, tuple(self.letters), tuple(tuple(c) for c in self.columns), tuple(self.measures),
             tuple(self.compiled), self.graph, self.keys, indexes, tuple(self.places),
             1 + max(self.wide, 1) + max(self.width, 1) + self.eithers, len(self.measures),
-            self.clauses,
+            self.clauses, bool(self.ranked),
         )
 
     def _csr(self, items: Iterable[int], letter_of: Mapping[int, int]) -> tuple[Array, Array]:
@@ -236,6 +253,8 @@ class _TableBuilder:
                         shared = self._shared(arm.letter, guard.letter)
                         self._want(guard.letter, shared)
                         self._want(arm.letter, shared)
+        for letter in self.ranked:
+            self._want(letter, (RANK,))
 
     def _letter(self, letter: Letter) -> int:
         if letter not in self.letters:
@@ -254,7 +273,7 @@ class _TableBuilder:
         for following, edge in enumerate(self.graph.edges):
             if edge.source == arm.target:
                 for value in self.keys[following]:
-                    source = fill[value]
+                    source = None if value == FLOOR else fill[value]
                     if isinstance(source, Column | Either):
                         yield source.variable
 
@@ -286,6 +305,7 @@ class _TableBuilder:
             "limit": k.NO_AGE if edge.limit is None else edge.limit, "then": -1 if edge.then is None else edge.then,
             "least": edge.least, "most": k.NEVER_CLOSES if edge.most is None else edge.most,
             "lasting0": len(self.lasting), "lasting1": len(self.lasting) + len(edge.lasting),
+            "floor": slots.get(FLOOR, -1),
         })
         self.chain += common
         self.lasting += [(slots[value], span) for value, span in edge.lasting]
@@ -304,7 +324,7 @@ class _TableBuilder:
             "equal0": len(self.equal), "equal1": len(self.equal) + len(pairs),
             "compatible0": len(self.compatible), "compatible1": len(self.compatible) + len(check.compatible),
             "filter0": len(self.filters), "filter1": len(self.filters) + len(check.filters),
-            "either0": len(self.either), "negated": k.NO_SLOT,
+            "either0": len(self.either), "negated": k.NO_SLOT, "rank": columns.get(RANK, -1),
         }
         self.equal += pairs
         self.compatible += [(slots[value], columns[variable]) for variable, value in check.compatible]
@@ -393,7 +413,7 @@ class _TableBuilder:
         columns = self.columns[probe["letter"]]
         state = self.graph.states[arm.target]
         probe["place"] = self._place_of(state.position, edge.again)
-        rowonly = True
+        rowonly = FLOOR not in slots  # each group of a family has its own span
         probe |= {"final": int(state.final), "next0": len(self.next)}
         if state.negated and ends_here(self.graph, leaving, arm.target):
             source = fill[LAST_NEGATED]
@@ -402,8 +422,8 @@ class _TableBuilder:
         for following in leaving.get(arm.target, ()):
             self.next.append((following, len(self.fill)))
             for value in self.keys[following]:
-                pair = _fill_pair(fill[value], columns, slots)
-                rowonly = rowonly and (pair[1] < 0 or pair[0] in (k.FROM_CLOCK, k.FROM_NEGATED, k.FROM_TIME))
+                pair = _EVERYBODY if value == FLOOR else _fill_pair(fill[value], columns, slots)
+                rowonly = rowonly and (pair[1] < 0 or pair[0] in _OF_ROWS)
                 self.fill.append(pair)
         probe |= {"next1": len(self.next), "rowonly": int(rowonly), "lead0": len(self.leads)}
         if edge.source == START:

@@ -38,6 +38,7 @@ from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.language import Language
 from oxiseq.languages.registry import language_named
+from oxiseq.mappings.declared import StreamMapping
 from oxiseq.matches.match import result_event
 from oxiseq.options import QUERY, said
 from oxiseq.options.durations import Duration, duration
@@ -238,12 +239,17 @@ class Store:
 
     # --- streams and queries ------------------------------------------------------------------------
 
-    def stream(self, iri: str) -> Stream:
-        """The stream of this name; the same object for the same name."""
+    def stream(self, iri: str, *, mapping: StreamMapping | Mapping[str, Any] | str | None = None) -> Stream:
+        """The stream of this name; the same object for the same name. `mapping`: what rows that are pushed to it mean
+        from now on, see `StreamMapping`. Raises MappingError."""
+        compiled = None if mapping is None else StreamMapping(mapping)
         with self._lock:
             if iri not in self._streams:
                 self._streams[iri] = Stream(iri, self._terms, self._feed)
-            return self._streams[iri]
+            stream = self._streams[iri]
+            if compiled is not None:
+                stream.mapping = compiled
+            return stream
 
     @property
     def streams(self) -> tuple[Stream, ...]:

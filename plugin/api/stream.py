@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from oxiseq.api.feed import Feed
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import GraphLike, encode_events
+from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.flow.epsparql.stamps import with_start
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import internal, public
+from oxiseq.mappings.declared import StreamMapping
+from oxiseq.mappings.rows import BadRow
 from oxiseq.pictures.tables import html_table
-from oxiseq.sources.sources import Events, batches_of
+from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, row_event
 
 
 @public
@@ -37,31 +41,49 @@ class Stream:
         self.iri = iri
         self.events = 0
         """How many events were pushed."""
+        self.rejected = 0
+        """How many rows were left out (`extend` with `on_error="skip"`)."""
+        self.mapping: StreamMapping | None = None
+        """What rows that are pushed mean; None: they are not taken."""
         self._terms = terms
         self._feed = feed
 
-    def push(self, graph: GraphLike, time: Time, start: Time | None = None) -> None:
+    def push(self, graph: EventLike, time: Time | None = None, start: Time | None = None) -> None:
         """Push one event: an rdflib.Graph, pyoxigraph triples, or RDF text; `time` as datetime, ISO 8601 text or
-        int µs. `start`: since when it lasted, for EP-SPARQL queries.
+        int µs. `start`: since when it lasted, for EP-SPARQL queries. Or a row (a dict), if the stream has a mapping,
+        which says where its time stands.
 
         An instant is complete when a later event, `advance` or `close` has passed it; until then a second
         graph of the same time is merged. An event older than the watermark is late: counted by each query
         (`query.late`) and handed out by `query.late_events()`. Raises EventError for what is not RDF.
         """
         with self._feed.lock:
+            if isinstance(graph, Mapping):
+                if start is not None:
+                    raise ArgumentTypeError("a row has no start: push its graph")
+                self.push_batch(row_event(graph, self.mapping, time, self._terms))
+                return
+            if time is None:
+                raise ArgumentTypeError("time: when the event happened is to be said")
             pair = time, graph if start is None else with_start(graph, start)
             self.push_batch(encode_events((pair,), self._terms))
 
     def extend(self, events: Events, on_error: OnError = "stop") -> int:
         """Push the events of a file (N-Quads, TriG, RDF Messages, Jelly, an event table), or (time, graph) pairs of a
         list or a generator, in their order; how many. Some thousand at a time: those of a part all or, if one cannot be
-        read, none. `on_error="skip"` leaves out malformed events of files. Raises EventError."""
+        read, none. With a mapping also rows: dicts, a DataFrame, Arrow, a file of CSV, JSON Lines or Parquet.
+        `on_error="skip"` leaves out malformed events of files, and bad rows, which `rejected` counts. Raises
+        EventError."""
+        check_events(events)
         count = 0
         with self._feed.lock:
-            for batch in batches_of(events, self._terms, on_error):
+            for batch in batches_of(events, self._terms, on_error, mapping=self.mapping, bad=self._left_out):
                 self.push_batch(batch)
                 count += len(batch)
         return count
+
+    def _left_out(self, row: BadRow) -> None:
+        self.rejected += 1
 
     @internal
     def push_batch(self, batch: EventBatch) -> None:

@@ -13,18 +13,20 @@ from oxiseq.journal.retention import Retention
 from oxiseq.journal.schema import Writing
 from oxiseq.journal.writer import Need, Writer
 
-_COLUMNS = "iri, first, next, keep_time, keep_count, created"
+_COLUMNS = "iri, first, next, keep_time, keep_count, created, mapping"
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
-    """A stream: offsets `first` to `next` - 1 are kept; `created` in µs since 1970."""
+    """A stream: offsets `first` to `next` - 1 are kept; `created` in µs since 1970; `mapping`: what rows that
+    are pushed to it mean, as JSON text; empty: it takes none."""
 
     iri: str
     first: int
     next: int
     keep: Retention
     created: int
+    mapping: str = ""
 
 
 class Streams:
@@ -35,9 +37,9 @@ class Streams:
         self._reader = reader
         self._clock = clock
 
-    def create(self, iri: str, keep: Retention | None = None) -> StreamRecord:
-        """The stream of this name, made if there is none; `keep` (default: of a new one everything) replaces what was
-        set before."""
+    def create(self, iri: str, keep: Retention | None = None, mapping: str | None = None) -> StreamRecord:
+        """The stream of this name, made if there is none; `keep` (default: of a new one everything) and `mapping`
+        replace what was set before."""
 
         def work(connection: sqlite3.Connection) -> StreamRecord:
             chosen = keep or Retention()
@@ -50,6 +52,8 @@ class Streams:
                 connection.execute(
                     "UPDATE stream SET keep_time = ?, keep_count = ? WHERE iri = ?", (keep.time, keep.count, iri)
                 )
+            if mapping is not None:
+                connection.execute("UPDATE stream SET mapping = ? WHERE iri = ?", (mapping, iri))
             return _record(connection.execute(f"SELECT {_COLUMNS} FROM stream WHERE iri = ?", (iri,)).fetchone())
 
         return self._writer.run(work, Need.DELETING)  # retention must be settable on a full disk
@@ -84,5 +88,5 @@ class Streams:
 
 
 def _record(row: Row) -> StreamRecord:
-    iri, first, following, keep_time, keep_count, created = row
-    return StreamRecord(iri, first, following, Retention(keep_time, keep_count), created)
+    iri, first, following, keep_time, keep_count, created, mapping = row
+    return StreamRecord(iri, first, following, Retention(keep_time, keep_count), created, mapping)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events
 from oxiseq.live.small import LARGEST, pack_one, read_one
+from oxiseq.mappings.declared import StreamMapping
+from oxiseq.mappings.events import mapped
+from oxiseq.mappings.rows import read_table
 
 EVENTS: Final[Mapping[str, EventFormat]] = {
     "application/n-quads": "nquads",
@@ -60,6 +63,8 @@ MESSAGES: Final[Mapping[str, MessageFormat]] = {
 }
 """Media types of logs of RDF messages, where the version says so, or the text."""
 _BLOCK: Final = 1 << 18
+_TOLD: Final = 1_000
+"""Rows of which it is told why they are left out; all are counted."""
 _ENDINGS: Final = {"jelly": ".jelly", "arrow": ".arrow", "parquet": ".parquet"}
 MOST: Final = 16 << 20
 """Bytes beyond which the dictionary of readings begins anew: a term may be long."""
@@ -77,10 +82,17 @@ class RejectedError(OxiseqError):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something was left out; `line` of the body, counted from 1, where it is known."""
+    """Why something was left out; `line` of the body (or the number of a row of JSON), counted from 1, and `column`,
+    where they are known."""
 
     reason: str
     line: int | None = None
+    column: str | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """As JSON values."""
+        value: dict[str, Any] = {"reason": self.reason, "line": self.line}
+        return value if self.column is None else {**value, "column": self.column}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,6 +167,25 @@ def read_graph(body: bytes, format: RdfFormat, time: int) -> Reading:
         raise RejectedError(str(error), 1, (Reason(str(error)),)) from error
 
 
+def read_rows(
+    body: bytes, media_type: str, mapping: StreamMapping, time: int | None = None, now: float | None = None
+) -> Reading:  # fmt: skip
+    """The events of rows, by a stream's mapping; `media_type`: one of ROWS. `time` (µs): of rows of a mapping without a
+    time; `now`: seconds since 1970, for SenML's relative times. Bad rows are left out, one by one. Raises RejectedError
+    when there are rows, but none that is right."""
+    try:
+        with SHARED_TERMS.borrowed() as terms:
+            parts = list(mapped(read_table(body, media_type, mapping.key, now), mapping, terms, time))
+            batch = EventBatch.concat([part.batch for part in parts])
+            bad = sorted((bad for part in parts for bad in part.bad), key=lambda each: each.place or 0)
+            reasons = tuple(Reason(each.reason, each.place, each.column) for each in bad[:_TOLD])
+            if bad and not len(batch):
+                raise RejectedError("the body holds no row that can be taken", len(bad), reasons)
+            return Reading(pack_events(batch, terms), batch.time, len(bad), reasons)
+    except EventError as error:
+        raise RejectedError(error.reason, 1, (Reason(error.reason, error.line),)) from error
+
+
 def read_triples(
     events: list[tuple[int, list[Triple]]], rejected: int = 0, reasons: tuple[Reason, ...] = ()
 ) -> Reading:  # fmt: skip
@@ -176,9 +207,7 @@ def read_triples(
         return Reading(pack_events(batch, terms), batch.time, rejected, reasons)
 
 
-def quad_batches(
-    body: bytes, terms: TermDictionary, fault: Fault
-) -> list[EventBatch]:  # fmt: skip
+def quad_batches(body: bytes, terms: TermDictionary, fault: Fault) -> list[EventBatch]:
     """The events of a body of N-Quads; `fault` is told of what is left out."""
     return list(_quad_batches(body, terms, fault)) if body else []
 

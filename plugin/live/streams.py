@@ -80,15 +80,16 @@ class Streams:
         counters = (metrics.events, metrics.late, metrics.rejected)
         self._counters = lru_cache(1024)(lambda iri: tuple(counter.labels(iri) for counter in counters))
 
-    def create(self, iri: str, keep: Retention | None = None) -> StreamRecord:
-        """The stream, made if there is none; `keep` replaces what was set. Raises BoundError."""
+    def create(self, iri: str, keep: Retention | None = None, mapping: str | None = None) -> StreamRecord:
+        """The stream, made if there is none; `keep` and `mapping` (as JSON text; empty: none) replace what was set.
+        Raises BoundError."""
         try:
             known = self._journal.streams.get(iri)
         except UnknownError:
             if len(self._journal.streams.all()) >= self._settings.streams:
                 raise BoundError(f"there are {self._settings.streams} streams, which is the most") from None
-            return self._journal.streams.create(iri, keep or Retention(self._settings.keep))
-        return known if keep is None else self._journal.streams.create(iri, keep)
+            return self._journal.streams.create(iri, keep or Retention(self._settings.keep), mapping)
+        return known if keep is None and mapping is None else self._journal.streams.create(iri, keep, mapping)
 
     def get(self, iri: str) -> StreamRecord:
         """Raises UnknownError."""

@@ -13,6 +13,7 @@ from oxiseq.engine.events.time import Time
 from oxiseq.grammar.arguments import faced, offered
 from oxiseq.grammar.languages import STANDING
 from oxiseq.journal import ConflictError
+from oxiseq.mappings.declared import StreamMapping
 from oxiseq.options import QUERY, as_data, options_for, said
 from oxiseq.options.keywords import QueryKeywords, documented
 from oxiseq.options.query_text import QueryLike, query_text
@@ -61,13 +62,15 @@ class ServedStore:
 
     # --- streams and queries ------------------------------------------------------------------------
 
-    def stream(self, iri: str) -> ServedStream:
-        """The stream of this name, made if there is none."""
+    def stream(self, iri: str, *, mapping: StreamMapping | Mapping[str, Any] | str | None = None) -> ServedStream:
+        """The stream of this name, made if there is none. `mapping`: what rows that are pushed to it mean from now on,
+        whoever pushes them, see `StreamMapping`; it is kept with the stream. Raises MappingError."""
+        value = None if mapping is None else StreamMapping(mapping).as_data()
         with self._lock:
             known = self._streams.get(iri)
-        if known is not None:
+        if known is not None and value is None:
             return known
-        self._wire.send("PUT", "streams", iri)
+        self._wire.send("PUT", "streams", iri, json=None if value is None else {"mapping": value})
         with self._lock:
             return self._streams.setdefault(iri, ServedStream(iri, self._wire))
 

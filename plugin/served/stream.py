@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Mapping
 from typing import Final
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import GraphLike, encode_events
+from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import Time, to_microseconds, to_text
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.flow.epsparql.stamps import with_start
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import faced
+from oxiseq.mappings.declared import StreamMapping
+from oxiseq.mappings.rows import BadRow
 from oxiseq.pictures.tables import html_table
 from oxiseq.served.wire import Wire, in_header
-from oxiseq.sources.sources import Events, batches_of
+from oxiseq.sources.sources import EventLike, Events, Row, batches_of, check_events, row_event
 
 _N_QUADS: Final = "application/n-quads"
 _KEY: Final = 200
@@ -31,6 +34,8 @@ class ServedStream:
     def __init__(self, iri: str, wire: Wire) -> None:
         self.iri = iri
         self._wire = wire
+        self.rejected = 0
+        """How many rows this program had left out (`extend` with `on_error="skip"`)."""
 
     @property
     def events(self) -> int:
@@ -38,32 +43,54 @@ class ServedStream:
         return int(self._wire.send("GET", "streams", self.iri).json()["next"])
 
     def push(
-        self, graph: GraphLike, time: Time, start: Time | None = None, *, key: str | None = None
+        self, graph: EventLike, time: Time | None = None, start: Time | None = None, *, key: str | None = None
     ) -> None:  # fmt: skip
         """Push one event, as `Stream.push`. `key`: the event's own name, at most 200 ASCII characters: another push
         under it changes nothing, so that a program that was killed may push again what it had no answer for. Raises
         EventError, ConflictError for another event under the same key, BusyError, FullError, UnreachableError."""
         if key is not None and not (isinstance(key, str) and 0 < len(key) <= _KEY and in_header(key)):
             raise OxiseqError(f"key={key!r}: a key has 1 to {_KEY} visible ASCII characters"[:200])
+        if isinstance(graph, Mapping):
+            if start is not None:
+                raise ArgumentTypeError("a row has no start: push its graph")
+            self._push_row(graph, time, key)
+            return
+        if time is None:
+            raise ArgumentTypeError("time: when the event happened is to be said")
         terms = TermDictionary()
         pair = time, graph if start is None else with_start(graph, start)
         self._send(encode_events((pair,), terms), terms, key)
 
     async def push_async(
-        self, graph: GraphLike, time: Time, start: Time | None = None, *, key: str | None = None
+        self, graph: EventLike, time: Time | None = None, start: Time | None = None, *, key: str | None = None
     ) -> None:  # fmt: skip
         """`push`, while other tasks go on."""
         await asyncio.to_thread(self.push, graph, time, start, key=key)
 
+    def _push_row(self, row: Row, time: Time | None, key: str | None) -> None:
+        """By the mapping that the stream has now. Raises EventError."""
+        terms = TermDictionary()
+        self._send(row_event(row, self.mapping, time, terms), terms, key)
+
+    @property
+    def mapping(self) -> StreamMapping | None:
+        """What rows that are pushed mean, as the stream has it now; None: they are not taken."""
+        given = self._wire.send("GET", "streams", self.iri).json().get("mapping")
+        return None if given is None else StreamMapping(given)
+
     def extend(self, events: Events, on_error: OnError = "stop") -> int:
-        """Push the events of a file or (time, graph) pairs, as `Stream.extend`; how many. Each part of some thousand is
-        durable before the next is sent. Raises as `push` does."""
+        """Push the events of a file, (time, graph) pairs or rows, as `Stream.extend`; how many. Each part of some
+        thousand is durable before the next is sent. Raises as `push` does."""
+        check_events(events)
         terms, count = TermDictionary(), 0
-        for batch in batches_of(events, terms, on_error):
+        for batch in batches_of(events, terms, on_error, mapping=self.mapping, bad=self._left_out):
             self._send(batch, terms, None)
             count += len(batch)
             terms.collect_if_due()
         return count
+
+    def _left_out(self, row: BadRow) -> None:
+        self.rejected += 1
 
     def _send(self, batch: EventBatch, terms: TermDictionary, key: str | None) -> None:
         """Store it. Raises OxiseqError for an event that the server cannot take."""

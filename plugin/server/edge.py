@@ -21,6 +21,7 @@ from werkzeug.sansio.utils import get_host
 from oxiseq.live.api.routes import is_push, long_pushed
 from oxiseq.live.intake import is_small
 from oxiseq.live.subscriptions import Subscription
+from oxiseq.mappings.rows import ROWS
 from oxiseq.rights import NOTHING
 from oxiseq.server.app import Doors
 from oxiseq.server.bodies import Body, GoneError, Receive, TooLargeError, refused
@@ -148,7 +149,8 @@ class Edge:
 
     async def _push(self, live: LiveApplication, asked: Request) -> Response:
         """Stored with what else comes at the time."""
-        routes, small = live.routes, is_small(len(asked.body))
+        routes = live.routes
+        small = is_small(len(asked.body)) and asked.media_type not in ROWS  # a mapping may take longer
         pushing = await self._run(small, lambda: routes.begin_push(asked))
         if isinstance(pushing, Response):
             return pushing

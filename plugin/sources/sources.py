@@ -5,25 +5,42 @@ Where it stands: a source → **batches** → replays, streams of a store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.errors import EventError, OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, EventError, OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, encode_events
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
-from oxiseq.engine.events.time import Time
+from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.mappings.declared import StreamMapping
+from oxiseq.mappings.events import mapped
+from oxiseq.mappings.rows import BadRow, Table, object_table
+from oxiseq.mappings.sources import begun, dict_tables, row_tables
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """A table of Arrow, pandas, Polars or DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's PyCapsule protocol."""
+
 
 Pairs: TypeAlias = Iterable[tuple[Time, GraphLike]]
-Events: TypeAlias = str | Path | Pairs
-"""A file of events, or (time, graph) pairs in order of arrival."""
+EventLike: TypeAlias = "GraphLike | Row"
+"""One event: its graph, or for a stream that has a mapping a row."""
+Row: TypeAlias = Mapping[str, Any]
+"""A row, for a stream that has a mapping."""
+Events: TypeAlias = str | Path | Pairs | Iterable[Row] | ArrowStream
+"""A file of events, or (time, graph) pairs in order of arrival; with a mapping rows in any form."""
 Source: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
 """Gives batches that are coded in the dictionary."""
 _PAIRS: Final = 4096
@@ -32,16 +49,61 @@ _PAIRS: Final = 4096
 
 def batches_of(
     events: Any, terms: TermDictionary, on_error: OnError = "stop", time_predicate: NamedNode = GENERATED_AT,
-    report: Callable[[ReadReport], object] | None = None,
+    report: Callable[[ReadReport], object] | None = None, mapping: StreamMapping | None = None,
+    bad: Callable[[BadRow], object] = lambda row: None,
 ) -> Iterator[EventBatch]:  # fmt: skip
-    """The events of a source, coded in `terms`. `report` is handed the running report of a file. Raises EventError,
-    OxiseqError for what is no source; while reading EventError, TypeError."""
+    """The events of a source, coded in `terms`. `report` is handed the running report of a file. With a `mapping` the
+    source may hold rows; `bad` is told of those that are left out (`on_error="skip"`). Raises EventError, OxiseqError
+    for what is no source; while reading EventError, TypeError."""
+    if mapping is not None and (tables := row_tables(events, mapping.key)) is not None:
+        return _mapped(tables, mapping, terms, on_error, bad)
     if not isinstance(events, str | Path):
-        return events(terms) if callable(events) else _pairs(_iterated(events), terms)
+        if callable(events):
+            return events(terms)  # type: ignore[no-any-return]
+        rows, source = begun(_iterated(events))
+        if rows and mapping is None:
+            raise EventError(None, None, "an event is (time, graph): for rows the stream needs a mapping")
+        if rows and mapping is not None:
+            return _mapped(dict_tables(source, mapping.key), mapping, terms, on_error, bad)
+        return _pairs(source, terms)
     reader = open_events(events, terms, time_predicate, on_error)
     if report is not None:
         report(reader.report)
     return iter(reader)
+
+
+def check_events(events: object) -> None:
+    """Raise ArgumentTypeError for what is no source of events."""
+    if not isinstance(events, str | Path | Iterable | ArrowStream):
+        raise ArgumentTypeError(f"events: a file, (time, graph) pairs or rows are expected, not {events!r}"[:200])
+
+
+def row_event(row: Row, mapping: StreamMapping | None, time: Time | None, terms: TermDictionary) -> EventBatch:
+    """The one event that a row is. Raises EventError for a row that cannot be taken, or without a mapping."""
+    if mapping is None:
+        raise EventError(None, None, "the stream has no mapping: store.stream(iri, mapping=) says what a row means")
+    if mapping.time and time is not None:
+        raise EventError(None, None, "time is given twice: the stream's mapping says which columns tell it")
+    at = None if time is None else to_microseconds(time)
+    parts = list(mapped(object_table([row], mapping.key), mapping, terms, at))
+    for part in parts:
+        for bad in part.bad:
+            raise EventError(None, None, str(bad))
+    return EventBatch.concat([part.batch for part in parts])
+
+
+def _mapped(
+    tables: Iterator[Table], mapping: StreamMapping, terms: TermDictionary, on_error: OnError,
+    bad: Callable[[BadRow], object],
+) -> Iterator[EventBatch]:  # fmt: skip
+    for table in tables:
+        for part in mapped(table, mapping, terms):
+            for row in part.bad:
+                if on_error == "stop":
+                    raise EventError(None, row.place, str(row))
+                bad(row)
+            if len(part.batch):
+                yield part.batch
 
 
 def _pairs(events: Pairs, terms: TermDictionary) -> Iterator[EventBatch]:

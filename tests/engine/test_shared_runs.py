@@ -26,9 +26,11 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run import dozing, shared
+from oxiseq.engine.run.alike import why_no_family
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
+from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Window
@@ -119,6 +121,37 @@ def of_windows(dice: random.Random) -> list[str]:
     return texts
 
 
+def of_thresholds(dice: random.Random) -> list[str]:
+    """Queries that differ in what they compare a variable with, and may differ in their sliding window's length and in
+    what they tell."""
+    sequence = dice.choice(["A", "A; B", "A: B+", "A; B;+; C", "A; N!; B", "A; (B: C)+", "A; B?, C", "(A | B); C",
+                            "A, B", "A; (B; C)+", "A; B:+; C", "A: B, C", "A; B;{1,3}; C", "A;+; B"])  # fmt: skip
+    by = dice.choice(["", "", "PARTITION BY ?k"])
+    keyed = KEYED if by or dice.random() < 0.5 else ""
+    base = {name: keyed for name in "ABCN" if name in sequence}
+    if dice.random() < 0.5 and keyed and "B" in base and "|" not in sequence and sequence != "A; B?, C":
+        base["B"] += " FILTER(?bv > ?av)"
+    compared = [name for name in "ABC" if name in base and dice.random() < 0.7] or ["A"]
+    how = {name: dice.choice(["?{0}v > {1}", "{1} <= ?{0}v", "?{0}v < {1}", "{1}.5 > ?{0}v"]) for name in compared}
+    window = dice.choice(WINDOWS[:3] if by else WINDOWS)
+    sliding = window == WINDOWS[2] and dice.random() < 0.5
+    shown = ["*", "?a", "(STARTTIME() AS ?from) ?a"]
+    if "A; B?" in sequence:
+        shown.append("?b (GROUP_CONCAT(?av) AS ?all)")
+    texts = []
+    for _ in range(dice.choice([2, 3, 5, 9])):
+        gpms = dict(base)
+        same = dice.randint(1, 20)
+        for name in compared:
+            bound = same if dice.random() < 0.7 else dice.randint(1, 20)
+            gpms[name] += f" FILTER({how[name].format(name.lower(), bound)})"
+        size = f"WITHIN PT0.0000{dice.choice([3, 9, 20]):02}S SLIDING" if sliding else window
+        chosen = dice.choice(shown)
+        texts.append(query(sequence, f"{size} {by}", f"SELECT {chosen}", **gpms)
+                     + (" GROUP BY ?b" if "GROUP" in chosen else ""))
+    return texts
+
+
 Row = tuple[int, tuple[int, ...], tuple[tuple[int, int], ...]]
 
 
@@ -151,6 +184,8 @@ class Pair:
     bounds: str | None
     longer: bool = False
     """Whether its state may be that of a longer window."""
+    of_family: bool = False
+    """Whether it may still hold rows that more lenient queries wanted."""
 
     @property
     def window(self) -> Window | None:
@@ -164,20 +199,21 @@ class Pair:
         given_late = [] if outcome is None or outcome.late is None else outcome.late.time.tolist()
         assert outcome is None or outcome.error is None, self.text
         mine, its = rows([] if outcome is None else outcome.matches), rows(found)
-        if why_not_narrowed(self.shared.plan) is None:  # those of one end have no order
+        if None in (why_not_narrowed(self.shared.plan), why_no_family(self.shared.plan)):  # ends have no order
             mine, its = (sorted(each, key=lambda row: (ends_of(each).index(row[0]), row)) for each in (mine, its))
         assert mine == its, self.text
         assert given_late == ([] if late is None else late.time.tolist())
         for name in ("events", "late", "instants", "matches", "open"):
             assert getattr(self.shared, name) == getattr(self.alone, name), (name, self.text)
         self.longer = self.window != self.shared.plan.window or (self.longer and self.shared.finder.endless)
-        if not looks:
-            return
+        self.of_family = self.of_family or self.shared.finder.plan.family is not None
+        if not looks or (self.of_family and self.shared.finder.endless):
+            return  # who leaves a family forgets what a negation has killed
         if self.shared.finder.endless:  # rows go when they are collected
             self.shared.collect()
             self.alone.collect()
         kept, needed = self.shared.state["rows"], self.alone.state["rows"]
-        if self.longer:  # an endless state forgets what a longer window held when its partitions go on
+        if self.longer or self.of_family:  # an endless state forgets that of a longer window when partitions go on
             assert kept >= needed, self.text
         elif self.shared.clock.completed > self.alone.clock.completed:  # others had seen more when it joined them
             assert kept <= needed, self.text
@@ -219,14 +255,22 @@ class Drill:
         for text in of_windows(self.dice):
             self.register_one(text, lateness, start)
 
+    def register_thresholds(self) -> None:
+        lateness, start = self.dice.choice([0, 0, 0, 4]), self.a_start()
+        capacities = self.dice.choice([None, Capacities.smallest()])
+        for text in of_thresholds(self.dice):
+            self.register_one(text, lateness, start, capacities=capacities)
+
     def a_start(self) -> int | None:
         return self.dice.choice([None, None, None, self.now + 3])
 
     def register_one(
-        self, text: str, lateness: int = 0, start: int | None = None, bounds: str | None = None
+        self, text: str, lateness: int = 0, start: int | None = None, bounds: str | None = None,
+        capacities: Capacities | None = None,
     ) -> None:
         shared, alone = (
-            QueryRun(compile_query(load(text), self.terms), self.terms, self.kb, start, lateness) for _ in range(2)
+            QueryRun(compile_query(load(text), self.terms), self.terms, self.kb, start, lateness, capacities)
+            for _ in range(2)
         )
         self.runs.add(shared, start, bounds=bounds)
         self.pairs.append(Pair(text, shared, alone, start, bounds))
@@ -316,7 +360,7 @@ class Drill:
         if len(self.pairs) < 2:
             return self.register()
         step = self.dice.choice(
-            [self.register, self.register_alike, self.register_windows, self.register_equal,
+            [self.register, self.register_alike, self.register_windows, self.register_thresholds, self.register_equal,
              *[self.push] * 5, self.punctuate, self.settle, self.close, self.change_kb, self.forget, self.save]
         )  # fmt: skip
         return step()
@@ -407,6 +451,22 @@ def test_queries_of_longer_and_shorter_windows_find_what_they_find_alone(seed: i
     drill = Drill(seed)
     for _ in range(2):
         drill.register_windows()
+    for _ in range(8):
+        for _ in range(5):
+            drill.push()
+        if drill.pairs:
+            drill.dice.choice([drill.settle, drill.close, drill.forget, drill.save, drill.punctuate])()
+    while drill.pairs:
+        drill.close()
+
+
+@drawn(60)
+@given(st.integers(0, 2**62))
+def test_queries_of_other_thresholds_find_what_they_find_alone(seed: int) -> None:
+    drill = Drill(seed)
+    drill.kinds = "abcn"
+    for _ in range(2):
+        drill.register_thresholds()
     for _ in range(8):
         for _ in range(5):
             drill.push()

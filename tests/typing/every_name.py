@@ -25,6 +25,7 @@ from oxiseq import (
     Store,
     StoreChange,
     Stream,
+    StreamMapping,
     Why,
 )
 
@@ -59,6 +60,8 @@ def live(text: str) -> None:
     store: Store = oxiseq.open()
     query: ContinuousQuery = store.register(text, lateness="1s")
     stream: Stream = store.stream("http://example.org/payments")
+    mapping: StreamMapping = StreamMapping({"predicates": {"http://example.org/paid": "amount"}, "time": "ts"})
+    store.stream("http://example.org/payments", mapping=mapping).push({"amount": 5, "ts": 1_000_000})
     stream.push("<urn:a> <urn:b> 1 .", 1_000_000)
     print(stream.extend([(datetime(2026, 1, 1), "<urn:a> <urn:b> 1 .")]))
     query.subscribe(lambda match: print(match.at)).close()

@@ -116,6 +116,7 @@ class Memory(NamedTuple):
     scalars: Array
     nodes: Array
     weights: Array
+    spans: Array
     finals: Array
     stack: Array
     path: Array

@@ -46,7 +46,7 @@ def reach(S: Any, marks: Any, floors: Any) -> None:
 @inner
 def slide(S: Any, marks: Any) -> int:
     """Move held nodes together; `marks` becomes the old → new index. The smallest row id still referred to."""
-    scalars, nodes, weights = v.scalars(S), v.nodes(S), v.weights(S)
+    scalars, nodes, weights, spans = v.scalars(S), v.nodes(S), v.weights(S), v.spans(S)
     oldest = np.int64(1) << np.int64(62)
     to = np.int64(0)
     for i in range(scalars[NODE_TOP]):
@@ -66,6 +66,8 @@ def slide(S: Any, marks: Any) -> int:
             oldest = node.pos >> PLACE_BITS
         for limb in range(weights.shape[1]):
             weights[to, limb] = weights[i, limb]
+        if spans.shape[0]:
+            spans[to, 0], spans[to, 1] = spans[i, 0], spans[i, 1]
         marks[i] = to
         to += 1
     scalars[NODE_TOP] = to

@@ -14,6 +14,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
+from oxiseq.engine.kernels.matches.families import span_unions
 from oxiseq.engine.kernels.matches.nodes import meld, output
 from oxiseq.engine.kernels.matches.records import CARRIED, NODE_TOP, SATURATES
 
@@ -40,7 +41,10 @@ def unite(S: Any, a: int, b: int, tau: int) -> int:
     """The union of two sets of prefixes (-1: none) without what starts before `tau`."""
     nodes = v.nodes(S)
     if v.weights(S).shape[1] == 0:
-        return meld(nodes, v.scalars(S), v.spine(S), a, b, tau)
+        before = v.scalars(S)[NODE_TOP]
+        node = meld(nodes, v.scalars(S), v.spine(S), a, b, tau)
+        span_unions(S, before)
+        return node
     if a >= 0 and nodes[a].maxs < tau:
         a = -1
     if b < 0 or nodes[b].maxs < tau:

@@ -61,12 +61,13 @@ class MatchMemory(NamedTuple):
     scalars: Array
     nodes: Array
     weights: Array  # u64[nodes, limbs]: matches below a node (counting.py); no columns: nothing is counted
+    spans: Array  # i32[nodes, 2]: for which queries of a family a node holds (families.py); no rows: there is none
     finals: Array  # i64[n, 2]: node, cut-off
-    stack: Array  # i64[n, 2]: node, depth
+    stack: Array  # i64[n, 2]: node, depth; of a family i64[n, 4]: and a span
     path: Array
     out_rows: Array
     out_ends: Array
-    out_marks: Array  # i64[n, 2]: the runner's mark of the instant, and the cut-off of the match's final
+    out_marks: Array  # i64[n, 2]: the runner's mark of the instant, and the cut-off of the match's final; or its span
     spine: Array  # i64: right spine of a meld
 
 

@@ -12,6 +12,7 @@ from oxiseq.engine.kernels.memory.pointers import view_of
 scalars: Any = view_of(k.MatchMemory, "scalars", np.int64)
 nodes: Any = view_of(k.MatchMemory, "nodes", k.NODE)
 weights: Any = view_of(k.MatchMemory, "weights", np.uint64, 2)
+spans: Any = view_of(k.MatchMemory, "spans", np.int32, 2)
 finals: Any = view_of(k.MatchMemory, "finals", np.int64, 2)
 stack: Any = view_of(k.MatchMemory, "stack", np.int64, 2)
 path: Any = view_of(k.MatchMemory, "path", np.int64)

@@ -18,6 +18,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.emit import emit
+from oxiseq.engine.kernels.matches.families import emit_spans
 from oxiseq.engine.kernels.matches.records import (
     CARRIED,
     CHOSEN,
@@ -133,7 +134,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
         if scalars[FINALS] > 0:
             if v.sizes(T)[CHOICE] and not scalars[CHOSEN]:
                 return NEED_CHOICE
-            need = emit(S, v.sizes(T)[LIMIT], scalars[WAVE])
+            need = emit_spans(S) if v.spans(S).shape[0] else emit(S, v.sizes(T)[LIMIT], scalars[WAVE])
             if need != DONE:
                 return need
             scalars[FINALS] = 0

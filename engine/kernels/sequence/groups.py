@@ -145,12 +145,15 @@ def expire(T: Any, S: Any, tau: int, clock: int) -> None:
 
 
 @inner
-def mark(S: Any, g: int, attempt: int) -> None:
-    """Note `g` for removal at the end of the instant's reading, once."""
+def mark(S: Any, g: int, attempt: int, reach: int) -> None:
+    """Note `g` for removal at the end of the instant's reading, once; of a family it is removed for the queries below
+    the largest `reach`."""
     if v.groups(S)[g].fired != attempt:
         v.groups(S)[g].fired = attempt
+        v.groups(S)[g].reach = 0
         v.fired(S)[v.scalars(S)[FIRED]] = g
         v.scalars(S)[FIRED] += 1
+    v.groups(S)[g].reach = max(v.groups(S)[g].reach, reach)
 
 
 @inner

@@ -12,6 +12,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import extend, unite
+from oxiseq.engine.kernels.matches.families import EVERYBODY, span
 from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NEED_STACK, NODE_BASE, NODE_TOP, PLACE_BITS
 from oxiseq.engine.kernels.sequence import views as v
@@ -29,6 +30,7 @@ from oxiseq.engine.kernels.sequence.records import (
     DIRECT,
     ENTRY_TIME,
     FIRED,
+    FOR_EVERYBODY,
     FROM_CLOCK,
     FROM_NEGATED,
     FROM_TIME,
@@ -89,7 +91,15 @@ def read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
                 asking = True
             elif need != DONE:
                 return need
+    if v.spans(S).shape[0] and scalars[PENDING] + scalars[FIRED] > v.pending(S).shape[0]:
+        return NEED_PENDING  # what is left of those fired goes there, too
     return NEED_DECISIONS if asking else DONE
+
+
+@inner
+def _rank(R: Any, r: int, probe: Any) -> int:
+    """Queries of a family below this take the row."""
+    return np.int64(EVERYBODY) if probe.rank < 0 else v.values(R)[r, probe.rank]
 
 
 @inner
@@ -127,6 +137,7 @@ def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     if need != DONE:
         return need
     node = extend(S, -1, _pos(R, r, probe), v.clock(R)[k])
+    span(S, node, 0, _rank(R, r, probe))
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), seen)
 
 
@@ -165,6 +176,8 @@ def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int,
                 held = seen
             elif column == FROM_TIME:
                 held = v.time(R)[k]
+            elif column == FOR_EVERYBODY:
+                held = np.int64(0)
             else:
                 held = keys[at, slot]
             v.pending_keys(S)[i, s] = held
@@ -203,8 +216,15 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
     if dead:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
-        mark(S, g, v.scalars(S)[ATTEMPT])
+        mark(S, g, v.scalars(S)[ATTEMPT], EVERYBODY)
         return acc, DONE
+    low, high = np.int64(0), np.int64(EVERYBODY)
+    if v.spans(S).shape[0]:
+        high = _rank(R, r, probe)
+        if edge.floor >= 0:
+            low = v.keys(S)[g, edge.floor]
+            if low >= high:
+                return acc, DONE
     if not sure:
         outcome = joins(T, S, p, v.values(R), r, v.keys(S), g, C)
         if outcome == ASK:
@@ -222,13 +242,18 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
     if op != ANY:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
-        mark(S, g, v.scalars(S)[ATTEMPT])
+        mark(S, g, v.scalars(S)[ATTEMPT], high)
+    if v.spans(S).shape[0]:
+        low, high = max(low, np.int64(v.spans(S)[prefixes, 0])), min(high, np.int64(v.spans(S)[prefixes, 1]))
+        if low >= high:
+            return acc, DONE
     need = _room(S)
     if need != DONE:
         return acc, need
     if probe.rowonly == 1:
         return unite(S, acc, prefixes, tau), DONE
     node = extend(S, prefixes, _pos(R, r, probe), v.nodes(S)[prefixes].maxs)
+    span(S, node, low, high)
     return acc, _deliver(T, S, R, k, r, p, node, g, v.keys(S), NEVER_SEEN)
 
 
@@ -255,6 +280,8 @@ def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> in
     if need != DONE:
         return need
     node = extend(S, acc, _pos(R, r, probe), v.nodes(S)[acc].maxs)
+    if v.spans(S).shape[0]:
+        span(S, node, v.spans(S)[acc, 0], min(_rank(R, r, probe), np.int64(v.spans(S)[acc, 1])))
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), NEVER_SEEN)
 
 
@@ -359,6 +386,12 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
         v.scalars(S)[TOUCHED] += 1
         if entry.edge == probe.edge and entry.maxs >= v.scalars(S)[TAU]:
             outcome = NO if _overdue(T, R, k, probe.edge, v.entry_keys(S), at) else YES
+            low, high = np.int64(0), np.int64(EVERYBODY)
+            if v.spans(S).shape[0]:
+                low = np.int64(v.spans(S)[entry.node, 0])
+                high = min(_rank(R, r, probe), np.int64(v.spans(S)[entry.node, 1]))
+                if low >= high:
+                    outcome = NO
             for i in range(probe.equal0, probe.equal1):
                 if outcome == NO or v.entry_keys(S)[at, v.equal(T)[i, 0]] != v.values(R)[r, v.equal(T)[i, 1]]:
                     outcome = NO
@@ -375,6 +408,7 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
                     acc = unite(S, acc, np.int64(entry.node), v.scalars(S)[TAU])
                 else:
                     node = extend(S, entry.node, _pos(R, r, probe), entry.maxs)
+                    span(S, node, low, high)
                     need = _deliver(T, S, R, k, r, p, node, at, v.entry_keys(S), NEVER_SEEN)
                     if need != DONE:
                         return need
@@ -405,5 +439,5 @@ def _kill(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
         elif outcome == YES:
             if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
                 return NEED_FIRED
-            mark(S, g, v.scalars(S)[ATTEMPT])
+            mark(S, g, v.scalars(S)[ATTEMPT], EVERYBODY)
     return NEED_DECISIONS if asking else DONE

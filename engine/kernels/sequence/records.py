@@ -29,6 +29,7 @@ GROUP = np.dtype(
         ("old", "i4"),  # of an age segment: its oldest entry, in front of the queue; -1: none
         ("new", "i4"),  # its newest entry, at the back
         ("turning", "i4"),  # 1: the back is being turned into a front
+        ("reach", "i4"),  # of a family: queries below it have fired
     ],
     align=True,
 )
@@ -106,6 +107,7 @@ EDGE = np.dtype(
         ("most", "i8"),
         ("lasting0", "i4"),  # (slot, µs) pairs: what began then and lasts so long at most
         ("lasting1", "i4"),
+        ("floor", "i4"),  # of a family: the key slot of the first query for which the runs still wait, or -1
     ],
     align=True,
 )
@@ -138,6 +140,7 @@ PROBE = np.dtype(
         ("next1", "i4"),
         ("lead0", "i4"),
         ("lead1", "i4"),
+        ("rank", "i4"),  # of a family: the column that says how many queries take the row, or -1: all
     ],
     align=True,
 )
@@ -263,7 +266,7 @@ NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
 """No clock is so small."""
 # specials in Tables.fill
-FROM_CLOCK, FROM_NEGATED, FROM_TIME = -2, -3, -4
+FROM_CLOCK, FROM_NEGATED, FROM_TIME, FOR_EVERYBODY = -2, -3, -4, -5
 
 
 class Memory(NamedTuple):
@@ -272,6 +275,7 @@ class Memory(NamedTuple):
     scalars: Array
     nodes: Array
     weights: Array
+    spans: Array
     finals: Array
     stack: Array
     path: Array

@@ -43,6 +43,7 @@ nodes: Any = matches.nodes
 scalars: Any = matches.scalars
 spine: Any = matches.spine
 weights: Any = matches.weights
+spans: Any = matches.spans
 stack: Any = matches.stack
 groups: Any = view_of(k.Memory, "groups", k.GROUP)
 keys: Any = view_of(k.Memory, "keys", np.int64, 2)

@@ -11,6 +11,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import unite
+from oxiseq.engine.kernels.matches.families import EVERYBODY
 from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import CARRIED, DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, PROGRESS
 from oxiseq.engine.kernels.sequence import views as v
@@ -68,6 +69,8 @@ def settle(T: Any, S: Any, R: Any, k: int) -> None:
                 b = bucket_of(T, S, R, r, p)
                 if b >= 0:
                     v.buckets(S)[b].kill = v.instant(R)[k]
+    if v.spans(S).shape[0]:
+        _keep_rests(T, S)
     for i in range(scalars[FIRED]):
         remove_group(T, S, v.fired(S)[i])
     scalars[FIRED] = 0
@@ -76,6 +79,26 @@ def settle(T: Any, S: Any, R: Any, k: int) -> None:
         letter = v.letter(R)[r]
         for i in range(v.leads_at(T)[letter], v.leads_at(T)[letter + 1]):
             see_lead(T, S, R, r, np.int64(v.leads_of(T)[i]), v.clock(R)[k])
+
+
+@inner
+def _keep_rests(T: Any, S: Any) -> None:
+    """Of a family: what `;` has fired goes on waiting for the queries that did not take the row (`read` has seen to it
+    that there is room)."""
+    scalars, groups = v.scalars(S), v.groups(S)
+    for i in range(scalars[FIRED]):
+        g = np.int64(v.fired(S)[i])
+        edge = v.edges(T)[groups[g].edge]
+        if edge.floor < 0 or groups[g].reach == EVERYBODY or killed(T, S, g):
+            continue
+        if groups[g].reach >= v.spans(S)[groups[g].node, 1]:
+            continue
+        at = scalars[PENDING]
+        v.pending(S)[at, 0], v.pending(S)[at, 1] = groups[g].edge, groups[g].node
+        for c in range(edge.width):
+            v.pending_keys(S)[at, c] = v.keys(S)[g, c]
+        v.pending_keys(S)[at, edge.floor] = groups[g].reach
+        scalars[PENDING] = at + 1
 
 
 @inner

@@ -20,7 +20,8 @@ from oxiseq.engine.plan.counting import carried
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.plan.summary import SummaryPlan
-from oxiseq.engine.run.alike import why_alone
+from oxiseq.engine.plan.thresholds import thresholds
+from oxiseq.engine.run.alike import why_alone, why_no_family
 from oxiseq.engine.run.dozing import ending
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.sequence.positions import START, Letter
@@ -92,8 +93,18 @@ def _sharing(plan: QueryPlan) -> str:
         looks += f"; beside others it may put off events until one of {', '.join(sorted(ends))} comes"
     longer = why_not_narrowed(plan)
     windows = f", of the same window since {longer}" if longer is not None else " or in the length of their windows"
-    return (f"{looks}; what it finds, with those that differ only in what they tell of it{windows}, and began at the "
-            "same event")  # fmt: skip
+    return (f"{looks}; what it finds, with those that differ only in what they tell of it{windows}{_thresholds(plan)}, "
+            "and began at the same event")  # fmt: skip
+
+
+def _thresholds(plan: QueryPlan) -> str:
+    """In which constants queries may differ that find their matches together."""
+    because = why_no_family(plan)
+    if because is not None:
+        return f", of the same constants since {because}"
+    write = SparqlWriter(dict(plan.query.prefixes))
+    conditions = " and ".join(write.one_line(threshold.condition) for threshold in thresholds(plan))
+    return f", or in the number in {conditions} where each is stricter than the one before"
 
 
 class _Explainer:
@@ -286,6 +297,8 @@ def value_text(value: Value) -> str:
     match value.kind:
         case ValueKind.BOUND:
             return name if value.level == 0 else f"{name} of the iteration"
+        case ValueKind.FLOOR:
+            return "for which queries of a family it waits"
         case ValueKind.PREVIOUS:
             return f"PREV({name})"
         case ValueKind.START:

@@ -20,6 +20,12 @@ _KEEP: Final = {
     "properties": {"for": DURATION.schema | {"type": ["string", "null"]},
                    "count": {"type": ["integer", "null"], "minimum": 0}},
 }  # fmt: skip
+_MAPPING: Final = {
+    "description": "What rows of JSON, JSON Lines, CSV and SenML mean: an object of the shorthand (subject, type, "
+                   "predicates, prefixes, time, unit, zone), {construct, time, unit, zone}, {ready}, a CONSTRUCT "
+                   "query, or the name of a ready mapping; null: rows are not taken.",
+    "type": ["object", "string", "null"],
+}  # fmt: skip
 _LANGUAGE: Final = {"$ref": "#/components/schemas/Language"}
 
 
@@ -61,20 +67,21 @@ _ASIDE: Final = _object(
 SCHEMAS: Final[dict[str, Any]] = {
     "Language": {"type": "string"},
     "Stream": _object(
-        ("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP,
+        ("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP, mapping=_MAPPING,
         restored=_object(("next", "last"), next=_COUNT, last={"type": ["string", "null"]}) | {
             "description": "Of a journal that was restored from a backup: push again from offset next on, that is what "
                            "came after the last event of the backup."},
     ),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
-    "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP),
-    "StreamSettings": _object((), keep=_KEEP),
+    "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP, mapping=_MAPPING),
+    "StreamSettings": _object((), keep=_KEEP, mapping=_MAPPING),
     "Pushed": _object(
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT), accepted=_COUNT,
         late={"type": ["integer", "null"]}, left_out={"type": ["integer", "null"]},
         rejected=_COUNT, repeated={"type": "boolean"}, advanced={"type": "boolean"},
         time=_TEXT,
-        reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]})},
+        reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]},
+                                                            column=_TEXT)},
     ),
     "NewSink": {
         "type": "object", "required": ["kind"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from oxiseq.api.store import ChangeRefusedError
@@ -34,7 +33,7 @@ def as_problem(error: OxiseqError) -> Problem:
     if isinstance(error, BusyError):
         return Problem(error.status, "too busy", text, headers=(("Retry-After", str(error.retry)),))
     if isinstance(error, RejectedError):
-        reasons = [asdict(reason) for reason in error.reasons]
+        reasons = [reason.as_data() for reason in error.reasons]
         return Problem(400, "no event could be read", text, more={"rejected": error.rejected, "reasons": reasons})
     if isinstance(error, CursorError):
         return Problem(410, "cursor too old", text, more={"asked": error.asked, "first": error.first})

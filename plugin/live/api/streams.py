@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -13,8 +15,21 @@ from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.journal import Appended, Appends, Retention, StreamRecord
 from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response, unsupported
-from oxiseq.live.intake import EVENTS, GRAPHS, MESSAGES, Reading, message_format, read_batch, read_graph, read_log
+from oxiseq.live.intake import (
+    EVENTS,
+    GRAPHS,
+    MESSAGES,
+    Reading,
+    message_format,
+    read_batch,
+    read_graph,
+    read_log,
+    read_rows,
+)
 from oxiseq.live.streams import Pushed
+from oxiseq.mappings.declared import StreamMapping
+from oxiseq.mappings.errors import MappingError
+from oxiseq.mappings.rows import ROWS
 from oxiseq.options.durations import data_duration, duration_text
 from oxiseq.options.kinds import TIME
 from oxiseq.sparql.media import wanted, with_messages
@@ -31,7 +46,7 @@ _RDF: Final[Mapping[str, QuadFormat | MessageFormat]] = {
     )},
 }  # fmt: skip
 _TYPES: Final = {format: name for name, format in _RDF.items()}
-_BODIES: Final = (*EVENTS, *GRAPHS, "application/x-ld+ndjson")
+_BODIES: Final = (*EVENTS, *GRAPHS, "application/x-ld+ndjson", *ROWS)
 ON_ARRIVAL: Final = "arrival"
 """As ?time=: the server stamps the event."""
 STREAM: Final = Parameter("stream", "The stream's IRI, percent-encoded.", where="path", example="http://example.org/s")
@@ -44,7 +59,7 @@ def create(call: Call) -> Response:
     if not isinstance(iri, str):
         raise Problem(400, "no iri", "the member iri names the stream")
     call.request.rights.demand("register", "stream", checked_iri(iri, "iri"))
-    record = call.service.streams.create(iri, retention(given.get("keep")))
+    record = call.service.streams.create(iri, *settings({k: v for k, v in given.items() if k != "iri"}))
     return json_response(stream_value(call, record), 201, (("location", f"/streams/{quote(iri, safe='')}"),))
 
 
@@ -62,17 +77,17 @@ def get(call: Call) -> Response:
 
 def put(call: Call) -> Response:
     """PUT /streams/{stream}."""
-    iri, keep = _iri(call), _keep(call) if call.request.body else None
-    if keep is not None:
+    iri, given = _iri(call), settings(call.json()) if call.request.body else (None, None)
+    if given != (None, None):
         call.request.rights.demand("register", "stream", iri)
-    return json_response(stream_value(call, call.service.streams.create(iri, keep)))
+    return json_response(stream_value(call, call.service.streams.create(iri, *given)))
 
 
 def patch(call: Call) -> Response:
     """PATCH /streams/{stream}."""
-    iri, keep = _iri(call), _keep(call)
+    iri, given = _iri(call), settings(call.json())
     call.service.streams.get(iri)
-    return json_response(stream_value(call, call.service.streams.create(iri, keep)))
+    return json_response(stream_value(call, call.service.streams.create(iri, *given)))
 
 
 def delete(call: Call) -> Response:
@@ -127,6 +142,7 @@ def stream_value(call: Call, record: StreamRecord) -> dict[str, Any]:
     value = {
         "iri": record.iri, "first": record.first, "next": record.next,
         "keep": {"for": kept, "count": record.keep.count},
+        **({"mapping": json.loads(record.mapping)} if record.mapping else {}),
     }  # fmt: skip
     stood = call.service.resumed.get(record.iri)
     if stood is not None and stood.next <= record.next:  # else it has been deleted and made anew
@@ -139,7 +155,7 @@ def pushed_value(pushed: Pushed) -> dict[str, Any]:
     return {
         "offsets": {"first": pushed.first, "next": pushed.first + pushed.accepted}, "accepted": pushed.accepted,
         "late": pushed.late, "left_out": pushed.left_out, "rejected": pushed.rejected, "repeated": pushed.repeated,
-        "reasons": [asdict(reason) for reason in pushed.reasons],
+        "reasons": [reason.as_data() for reason in pushed.reasons],
         **({} if pushed.time is None else {"time": to_text(pushed.time)}),
     }  # fmt: skip
 
@@ -156,12 +172,26 @@ def retention(given: object) -> Retention | None:
     return Retention(None if given.get("for") is None else duration_of(given["for"], "keep.for"), count)
 
 
-def _keep(call: Call) -> Retention | None:
-    """Of a body that tells nothing else. Raises Problem 400 or 415."""
-    given = call.json()
-    if set(given) - {"keep"}:
-        raise Problem(400, "unknown members", "keep alone can be set")
-    return retention(given.get("keep"))
+def settings(given: Mapping[str, Any]) -> tuple[Retention | None, str | None]:
+    """How long events are kept, and the mapping as JSON text (None: as before, empty: none from now on). Raises Problem
+    400."""
+    if set(given) - {"keep", "mapping"}:
+        raise Problem(400, "unknown members", "keep and mapping can be set")
+    keep = retention(given.get("keep"))
+    if "mapping" not in given:
+        return keep, None
+    if given["mapping"] is None:
+        return keep, ""
+    try:
+        return keep, json.dumps(StreamMapping(given["mapping"]).as_data(), ensure_ascii=False)
+    except MappingError as error:
+        raise Problem(400, "malformed mapping", str(error)) from None
+
+
+@lru_cache(256)
+def mapping_of(text: str) -> StreamMapping:
+    """A mapping that was stored, compiled."""
+    return StreamMapping(json.loads(text))
 
 
 def _iri(call: Call) -> str:
@@ -180,7 +210,23 @@ def _reading(call: Call, time: int | None) -> Reading:
         if time is None:
             raise Problem(400, "no time", f"a graph as {media_type} is one event: ?time= says when")
         return read_graph(body, GRAPHS[media_type], time)
+    if media_type in ROWS:
+        return _rows(call, media_type, time)
     raise unsupported(call.request, _BODIES)
+
+
+def _rows(call: Call, media_type: str, time: int | None) -> Reading:
+    iri = _iri(call)
+    stored = call.service.streams.get(iri).mapping
+    if not stored:
+        raise Problem(415, "the stream has no mapping", f"rows as {media_type} are taken when it says what they mean: "
+                      'PUT {"mapping": {"subject": "http://ex/{id}", "predicates": {...}, "time": "ts"}}')  # fmt: skip
+    mapping = mapping_of(stored)
+    if mapping.time and time is not None:
+        raise Problem(400, "time is given twice", "the stream's mapping says which columns tell the time")
+    if not mapping.time and time is None:
+        raise Problem(400, "no time", "the stream's mapping tells none: ?time= says when, or arrival")
+    return _log(read_rows(call.request.body, media_type, mapping, time), stamped=call.one("time") == ON_ARRIVAL)
 
 
 def _log(reading: Reading, *, stamped: bool) -> Reading:
@@ -220,7 +266,7 @@ ROUTES: Final = (
     ),
     Route(
         "POST", "/streams", create, "createStream",
-        "Create a stream, or say how long an existing one keeps its events.", Need("register", "stream", "body"),
+        "Create a stream, or say how long one keeps its events and what rows mean.", Need("register", "stream", "body"),
         bodies=(JSON,), body_schema="NewStream", answers={201: Answer("The stream.", schema="Stream")},
     ),
     Route(
@@ -229,13 +275,13 @@ ROUTES: Final = (
     ),
     Route(
         "PUT", "/streams/{stream}", put, "putStream",
-        "Create a stream, or say how long an existing one keeps its events.",
+        "Create a stream, or say how long one keeps its events and what rows mean.",
         Need("register", "stream", instead="push"), (STREAM,),
         bodies=(JSON,), body_schema="StreamSettings", answers={200: Answer("The stream.", schema="Stream")},
     ),
     Route(
-        "PATCH", "/streams/{stream}", patch, "patchStream", "Say how long a stream keeps its events.",
-        Need("register", "stream"), (STREAM,),
+        "PATCH", "/streams/{stream}", patch, "patchStream",
+        "Say how long a stream keeps its events, and what rows mean.", Need("register", "stream"), (STREAM,),
         bodies=(JSON,), body_schema="StreamSettings", answers={200: Answer("The stream.", schema="Stream")},
     ),
     Route(
@@ -247,7 +293,8 @@ ROUTES: Final = (
         "POST", "/streams/{stream}", push, "push",
         "Push events, in order of arrival: a batch in which each event is a named graph with its time "
         "(prov:generatedAtTime) in the default graph, an event table, a log of RDF messages (version=1.2-messages in "
-        "the Content-Type, or announced in the text), or one graph with ?time=. Answered when it is durable.",
+        "the Content-Type, or announced in the text), or one graph with ?time=. Rows (JSON, JSON Lines, CSV, SenML) "
+        "become events by the stream's mapping; bad ones are left out, one by one. Answered when it is durable.",
         Need("push", "stream"),
         (
             STREAM,

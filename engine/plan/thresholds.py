@@ -1,0 +1,125 @@
+"""Which queries are a family: what stands in their way, what they have in common, and how strict each is.
+
+Where it stands: plans of queries that are alike → **family** (families.py) → a plan that finds the matches of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from pyoxigraph import Literal, Variable
+
+from oxiseq.engine.plan.families import Family, Ranked
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.scope import GpmParts
+
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_EXACT: Final = (f"{_XSD}integer", f"{_XSD}decimal")
+"""Types of constants: values, of whatever type, are on the same side of a number as of what it is rounded to."""
+_FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A condition of a GPM that compares one of its variables with a number. `strictness` rises as it lets less
+    through, among those with this `operator`; the variable stands on its left."""
+
+    name: str
+    variable: Variable
+    operator: str
+    strictness: Decimal
+    condition: Expression
+
+
+def thresholds(plan: QueryPlan) -> tuple[Threshold, ...]:
+    """Those of a query in which others may differ: the first of each GPM that events match by themselves, and whose
+    events nothing is negated by."""
+    guarded = {guard.letter for edge in plan.sequence.graph.edges for guard in edge.guards}
+    found = []
+    for name, gpm in plan.gpms.items():
+        letters = [letter for letter in plan.letters if name in letter.letter]
+        if all(letter.positive and letter.letter == (name,) and letter.letter not in guarded for letter in letters):
+            found += _of_gpm(name, gpm.parts)[:1]
+    return tuple(found)
+
+
+def strictness(plan: QueryPlan) -> tuple[Decimal, ...]:
+    """Of each of its thresholds."""
+    return tuple(threshold.strictness for threshold in thresholds(plan))
+
+
+def without_thresholds(plan: QueryPlan) -> Hashable:
+    """What its GPMs have in common with those of queries that differ in constants of thresholds alone."""
+    taken = {threshold.name: threshold for threshold in thresholds(plan)}
+    return tuple(
+        (gpm, None) if gpm.name not in taken else _bare(plan.gpms[gpm.name].parts, taken[gpm.name])
+        for gpm in plan.query.gpms
+    )  # fmt: skip
+
+
+def _bare(parts: GpmParts, threshold: Threshold) -> Hashable:
+    others = tuple(each for each in parts.filters if each != threshold.condition)
+    return (parts.gpm.name, parts.gpm.stream, parts.pattern, others, parts.stateful,
+            threshold.variable, threshold.operator)  # fmt: skip
+
+
+def _of_gpm(name: str, parts: GpmParts) -> list[Threshold]:
+    found = []
+    for condition in parts.filters:
+        if not isinstance(condition, Call) or condition.name not in _FLIPPED:
+            continue
+        (left, right), operator = condition.args, condition.name
+        if isinstance(left, Literal):
+            left, right, operator = right, left, _FLIPPED[operator]
+        number = _number(right)
+        if isinstance(left, Variable) and left in parts.pattern_variables and number is not None:
+            strict = number if operator.startswith(">") else -number
+            found.append(Threshold(name, left, operator, strict, condition))
+    return found
+
+
+def _number(constant: Expression) -> Decimal | None:
+    """The number that a constant is, if comparing with it rounds nothing of it away."""
+    if not isinstance(constant, Literal) or constant.datatype.value not in _EXACT:
+        return None
+    digits = constant.value.strip().lstrip("+-")
+    return Decimal(constant.value) if digits.replace(".", "", 1).isdecimal() and digits.isascii() else None
+
+
+def chains(plans: Sequence[QueryPlan]) -> list[list[int]]:
+    """Plans that are alike but for their thresholds, by number, in as few families as is easily found: in each the next
+    one is as strict as the one before or stricter, in all thresholds."""
+    how = [strictness(plan) for plan in plans]
+    found: list[list[int]] = []
+    for number in sorted(range(len(plans)), key=how.__getitem__):
+        for chain in found:
+            if all(a <= b for a, b in zip(how[chain[-1]], how[number], strict=True)):
+                chain.append(number)
+                break
+        else:
+            found.append([number])
+    return found
+
+
+def family_of(plans: Sequence[QueryPlan]) -> Family | None:
+    """Of plans in order of strictness; None if all are as strict."""
+    members = tuple(dict.fromkeys(strictness(plan) for plan in plans))
+    if len(members) == 1:
+        return None
+    by_member = {strictness(plan): thresholds(plan) for plan in plans}
+    ranked = []
+    for place, of_gpm in enumerate(zip(*(by_member[member] for member in members), strict=True)):
+        steps = [number for number in range(1, len(members)) if members[number][place] != members[number - 1][place]]
+        if steps:
+            conditions = tuple(of_gpm[number].condition for number in (0, *steps))
+            ranked.append(Ranked((of_gpm[0].name,), of_gpm[0].variable, conditions, (*steps, len(members))))
+    return Family(tuple(ranked), members)
+
+
+def member_of(plan: QueryPlan, family: Family) -> int:
+    """The number of a query in its family."""
+    return family.members.index(strictness(plan))

@@ -1,0 +1,9 @@
+"""What is wrong with a mapping."""
+
+from __future__ import annotations
+
+from oxiseq.engine.errors import ArgumentValueError
+
+
+class MappingError(ArgumentValueError):
+    """A mapping that is none, or that cannot be taken."""

@@ -1,0 +1,318 @@
+"""Expressions over columns, worked out column by column: what mappings are compiled to.
+
+Each expression gives the `Cells` of all rows. A row is *wrong* where the mapping says that it must be (with the column
+and why), *unsure* where only SPARQL itself can tell (Oxigraph is asked for that row), and a cell is unbound where
+SPARQL's expression has an error: the statements with it are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias
+from urllib.parse import quote
+
+from pyoxigraph import NamedNode
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.terms.normal import XSD
+from oxiseq.mappings.cells import IRI, STRING, Cells, cells_of
+
+MOST_TEXT: Final = 256 << 20
+"""Characters that the terms of some rows may take together."""
+_SAFE: Final = re.compile(r"[A-Za-z0-9\-._~]*")
+_PLAIN_IRI: Final = re.compile(r"[a-z][a-z0-9+.\-]*:[A-Za-z0-9\-._~/?#@!$&'()*+,;=:]*")
+_SHOWN: Final = 60
+
+
+@dataclass(slots=True)
+class Work:
+    """Rows under way: `column` gives the values of a column by its name, n of them."""
+
+    count: int
+    column: Callable[[str], Sequence[Any]]
+    wrong: dict[int, tuple[str | None, str]] = field(default_factory=dict)
+    """By row: the column (None: no single one) and why."""
+    unsure: set[int] = field(default_factory=set)
+    _cells: dict[int, Cells] = field(default_factory=dict)
+    _spent: int = 0
+
+    def cells(self, expression: Expr) -> Cells:
+        """Of an expression, worked out once."""
+        known = self._cells.get(id(expression))
+        if known is None:
+            known = self._cells[id(expression)] = expression.cells(self)
+        return known
+
+    def fail(self, row: int, column: str | None, why: str) -> None:
+        """The row is wrong; the first reason counts."""
+        self.wrong.setdefault(row, (column, why))
+
+    def spend(self, *columns: Sequence[str | None]) -> None:
+        """Text is about to be made of so much. Raises LimitError."""
+        self._spent += sum(len(v) for column in columns for v in column if v is not None)
+        if self._spent > MOST_TEXT:
+            raise LimitError(self._spent, MOST_TEXT, "characters of the terms that the mapping makes of one batch")
+
+
+class Expr(Protocol):
+    """What gives a term for each row."""
+
+    def cells(self, work: Work) -> Cells:
+        """Of all rows; asked through `Work.cells`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column's values, typed as they are. `required`: a row without it is wrong."""
+
+    name: str
+    required: bool = False
+
+    def cells(self, work: Work) -> Cells:
+        values = work.column(self.name)
+        if self.required:
+            for row, value in enumerate(values):
+                if value is None or value == "":
+                    work.fail(row, self.name, "it is empty or not there")
+        return cells_of(values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """The same term for all rows."""
+
+    lexical: str
+    form: str
+
+    def cells(self, work: Work) -> Cells:
+        return Cells([self.lexical] * work.count, self.form)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Str:
+    """STR()."""
+
+    of: Expr
+
+    def cells(self, work: Work) -> Cells:
+        return Cells(work.cells(self.of).lexical, STRING)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoded:
+    """ENCODE_FOR_URI()."""
+
+    of: Expr
+
+    def cells(self, work: Work) -> Cells:
+        given = _simple(work, self.of)
+        work.spend(given)
+        return Cells([_encoded(v) for v in given], STRING)
+
+
+def _encoded(text: str | None) -> str | None:
+    if text is None or _SAFE.fullmatch(text):
+        return text
+    return quote(text, safe="-._~", errors="strict")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Concat:
+    """CONCAT() of simple literals."""
+
+    parts: tuple[Expr, ...]
+
+    def cells(self, work: Work) -> Cells:
+        columns = [[part.lexical] * work.count if isinstance(part, Constant) and part.form == STRING
+                   else _simple(work, part) for part in self.parts]  # fmt: skip
+        work.spend(*columns)
+        return Cells([None if None in row else "".join(row) for row in zip(*columns, strict=True)]
+                     if columns else [""] * work.count, STRING)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Iri:
+    """IRI(), of texts. `column`: whose row is wrong where the text is no IRI; None: it is unbound there, as SPARQL says
+    (or resolved against a base, so that Oxigraph is asked)."""
+
+    of: Expr
+    column: str | None = None
+
+    def cells(self, work: Work) -> Cells:
+        given = work.cells(self.of)
+        lexical: list[str | None] = list(given.lexical)
+        if given.form == IRI:
+            return given
+        known: dict[str, bool] = {}
+        for row, text in enumerate(lexical):
+            if text is None or _PLAIN_IRI.fullmatch(text):
+                continue
+            if self.column is None:
+                work.unsure.add(row)
+                lexical[row] = None
+            elif not (known[text] if text in known else known.setdefault(text, is_iri(text))):
+                work.fail(row, self.column, f"{shown(text)} is no IRI")
+                lexical[row] = None
+        forms = given.form
+        if not (isinstance(forms, str) and forms == STRING):
+            for row, form in enumerate(given.forms()):
+                if form not in (STRING, IRI):
+                    work.unsure.add(row)
+                    lexical[row] = None
+        return Cells(lexical, IRI)
+
+
+_NOT_IN_IRI: Final = re.compile(r'[\x00-\x20<>"{}|\\^`]')
+
+
+def is_iri(text: str) -> bool:
+    """Whether it is an absolute IRI."""
+    if _NOT_IN_IRI.search(text):
+        return False
+    try:
+        NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Typed:
+    """STRDT() of simple literals with a datatype: whatever they hold, as SPARQL says."""
+
+    of: Expr
+    datatype: str
+
+    def cells(self, work: Work) -> Cells:
+        return Cells(_simple(work, self.of), STRING if self.datatype == XSD + "string" else f"^^<{self.datatype}>")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tagged:
+    """STRLANG() of simple literals with a language in lower case."""
+
+    of: Expr
+    language: str
+
+    def cells(self, work: Work) -> Cells:
+        return Cells(_simple(work, self.of), f"@{self.language}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast:
+    """xsd:double() and the like of simple literals in plain forms; other rows are unsure."""
+
+    of: Expr
+    datatype: str
+
+    def cells(self, work: Work) -> Cells:
+        plain, given = PLAIN_FORMS[self.datatype], list(_simple(work, self.of))
+        for row, text in enumerate(given):
+            if text is not None and not plain.fullmatch(text):
+                work.unsure.add(row)
+                given[row] = None
+        return Cells(given, STRING if self.datatype == XSD + "string" else f"^^<{self.datatype}>")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Valid:
+    """A column's cells as literals of a datatype, without blanks around; a row with another text is wrong."""
+
+    of: Expr
+    datatype: str
+    column: str
+
+    def cells(self, work: Work) -> Cells:
+        valid, given = _VALID.get(self.datatype), list(work.cells(self.of).lexical)
+        if self.datatype == XSD + "string":
+            return Cells(given, STRING)
+        for row, text in enumerate(given):
+            if text is None or valid is None or valid.fullmatch(text):
+                continue
+            stripped = given[row] = text.strip(" \t\r\n")
+            if not stripped:
+                given[row] = None
+            elif not valid.fullmatch(stripped):
+                work.fail(row, self.column, f"{shown(text)} is no {_short(self.datatype)}")
+                given[row] = None
+        return Cells(given, f"^^<{self.datatype}>")
+
+
+def shown(text: str) -> str:
+    """As an error shows it."""
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+
+
+def _short(datatype: str) -> str:
+    return "xsd:" + datatype.removeprefix(XSD) if datatype.startswith(XSD) else f"<{datatype}>"
+
+
+def _simple(work: Work, of: Expr) -> Sequence[str | None]:
+    """Of simple literals; rows with anything else are unsure."""
+    given = work.cells(of)
+    if isinstance(given.form, str) and given.form == STRING:
+        return given.lexical
+    lexical = list(given.lexical)
+    for row, form in enumerate(given.forms()):
+        if form != STRING and lexical[row] is not None:
+            work.unsure.add(row)
+            lexical[row] = None
+    return lexical
+
+
+PLAIN_FORMS: Final = {
+    XSD + "string": re.compile(r"[\s\S]*"),
+    XSD + "boolean": re.compile(r"true|false"),
+    XSD + "integer": re.compile(r"-?[0-9]{1,15}", re.ASCII),
+    XSD + "decimal": re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,8})?", re.ASCII),
+    XSD + "double": re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII),
+}
+"""Lexical forms that a cast takes as they are, whatever the engine."""
+_DATE: Final = r"-?[0-9]{4,9}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_CLOCK: Final = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,30})?"
+_ZONE: Final = r"(Z|[+-](0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?"
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,400}", re.ASCII)
+_FLOAT: Final = re.compile(
+    r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,9})?|[+-]?INF|NaN", re.ASCII
+)
+_VALID: Final = {
+    XSD + "boolean": re.compile(r"true|false|0|1"),
+    **{XSD + name: _WHOLE for name in ("integer", "long", "int", "short", "byte")},
+    XSD + "nonNegativeInteger": re.compile(r"\+?[0-9]{1,400}", re.ASCII),
+    XSD + "decimal": re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})", re.ASCII),
+    XSD + "double": _FLOAT,
+    XSD + "float": _FLOAT,
+    XSD + "date": re.compile(_DATE + _ZONE, re.ASCII),
+    XSD + "time": re.compile(_CLOCK + _ZONE, re.ASCII),
+    XSD + "dateTime": re.compile(f"{_DATE}T{_CLOCK}{_ZONE}", re.ASCII),
+}
+"""What the shorthand takes for literals of these datatypes; of others, anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A blank node of each row's own, by its number."""
+
+    number: int
+
+
+Part: TypeAlias = "Expr | Blank"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of each row, left out where one of its parts is unbound."""
+
+    subject: Part
+    predicate: Part
+    object: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a mapping makes of each row."""
+
+    statements: tuple[Statement, ...]
+    blanks: int
