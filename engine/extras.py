@@ -6,7 +6,10 @@
     kafka     confluent-kafka  sinks to Kafka, bridges from it
     mqtt      paho-mqtt   sinks to MQTT brokers, bridges from them
     pandas    pandas      matches as a DataFrame, a DataFrame as a stream
+    redis     redis       bridges from Redis streams
+    shacl     pyshacl     validation of what is loaded
     spark     pyspark     loading and streaming on Spark
+    websockets  websockets  bridges from WebSockets
 
 A module that needs one of them says so at its top, as an import that waits:
 
@@ -35,7 +38,11 @@ EXTRAS: Final = {
     "pyarrow": "arrow",
     "pandas": "pandas",
     "pyjelly": "jelly",
+    "pyshacl": "shacl",
     "pyspark": "spark",
+    "rdflib": "shacl",
+    "redis": "redis",
+    "websockets": "websockets",
 }
 """Package → the extra that brings it."""
 

@@ -41,4 +41,11 @@ CASTS = frozenset(XSD + name for line in _TYPES for name in line.split())
 """The casts that the store knows; each takes one argument."""
 
 GEOSPARQL = "http://www.opengis.net/def/function/geosparql/"
-"""The namespace of the other functions that the store knows by IRI."""
+_GEO = (
+    "area asGeoJSON centroid convexHull coordinateDimension difference dimension distance ehContains ehCoveredBy",
+    "ehCovers ehDisjoint ehEquals ehInside ehMeet ehOverlap envelope getSRID intersection isEmpty isSimple length",
+    "perimeter rcc8dc rcc8ec rcc8eq rcc8ntpp rcc8ntppi rcc8po rcc8tpp rcc8tppi relate sfContains sfCrosses sfDisjoint",
+    "sfEquals sfIntersects sfOverlaps sfTouches sfWithin spatialDimension symDifference union",
+)
+GEO_FUNCTIONS = frozenset(GEOSPARQL + name for line in _GEO for name in line.split())
+"""The functions of GeoSPARQL that the store knows by IRI."""

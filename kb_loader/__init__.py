@@ -1,11 +1,12 @@
 """Filling the knowledge base: RDF files, text and tables into a pyoxigraph store.
 
     files ─▶ a store in memory, for small ones (`load_file`, `load_text`)
-    load  ─▶ a store on disk, for big ones: cleaned, reasoned over, counted
+    load  ─▶ a store on disk, for big ones: cleaned, reasoned over, counted; `append`: more into it
 
 It knows the engine's errors and how it reads Turtle with faults, and nothing else of it.
 """
 
+from oxiseq.kb_loader.append import append
 from oxiseq.kb_loader.files import is_path, load_file, load_text, open_kb
 from oxiseq.kb_loader.graphs import DATASET, INFERRED, STATISTICS
 from oxiseq.kb_loader.load import load
@@ -14,6 +15,6 @@ from oxiseq.kb_loader.report import LoadReport, Progress
 from oxiseq.kb_loader.void import describe
 
 __all__ = [
-    "DATASET", "INFERRED", "STATISTICS", "LoadReport", "Progress", "describe", "is_path", "load", "load_file",
+    "DATASET", "INFERRED", "STATISTICS", "LoadReport", "Progress", "append", "describe", "is_path", "load", "load_file",
     "load_text", "open_kb", "reason", "remove_inferred",
 ]  # fmt: skip

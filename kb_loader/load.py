@@ -5,24 +5,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from pyoxigraph import NamedNode
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError
 from oxiseq.kb_loader.choice import Engine, choose
-from oxiseq.kb_loader.job import Job
 from oxiseq.kb_loader.marker import begin, end
 from oxiseq.kb_loader.plain import load_plain
+from oxiseq.kb_loader.preparing import beside, check_apart, check_reasoning, prepared
 from oxiseq.kb_loader.quarantine import Quarantine
 from oxiseq.kb_loader.report import LoadReport, Progress, Watch
-from oxiseq.kb_loader.sources import PARTS, find_sources
+from oxiseq.kb_loader.shapes import Shapes
+from oxiseq.kb_loader.sources import PARTS
 from oxiseq.kb_loader.staging import check_staging, remove_left
-from oxiseq.kb_loader.tables import Mapping, check_columns
 
 Reasoning: TypeAlias = Literal["rdfs"]
 
@@ -42,6 +40,7 @@ def load(
     master: str | None = None,
     memory: str | None = None,
     parts: str | Path | None = None,
+    shapes: str | Path | None = None,
     watch: Watch = lambda progress: None,
 ) -> LoadReport:
     """Load files, folders and globs into a new store in the folder `location`.
@@ -56,38 +55,39 @@ def load(
     is active, which is then taken. `parts` keeps what Spark writes there: sorted N-Quads (data/, inferred/) and Parquet
     with coded terms (coded/); on a cluster all workers must see this folder and the sources.
 
-    Raises KbError, and SparkMissing if Spark is needed and cannot be used.
+    `shapes`: a file of SHACL shapes that the store, with what is inferred, is validated against; what breaks them stays
+    in it, and is told in the quarantine's folder; with `strict` the load fails.
+
+    Raises KbError, SparkMissing if Spark is needed and cannot be used, and ExtraError for shapes without pyshacl.
     """
-    if reasoning not in (None, "rdfs"):
-        raise KbError(f"unknown reasoning {reasoning!r}; known: rdfs")
+    check_reasoning(reasoning)
     folder = Path(location)
-    given = [sources] if isinstance(sources, str | Path) else sources
-    bad = Quarantine(Path(quarantine or _beside(folder, "quarantine")), strict=strict)
-    staging = Path(parts or _beside(folder, "parts"))
+    bad = Quarantine(Path(quarantine or beside(folder, "quarantine")), strict=strict)
+    staging = Path(parts or beside(folder, "parts"))
     used = engine != "plain" and (staging / PARTS).exists()
-    found = find_sources(given, [folder, bad.folder, *[staging] * used])
-    if (closed := next((s for s in found if not os.access(s.path, os.R_OK)), None)) is not None:
-        raise KbError(f"{closed.path}: must not be read by this user")
-    mapped = Mapping.of_file(mapping) if mapping is not None else None
-    if mapped is None and (table := next((s for s in found if s.format is None), None)) is not None:
-        raise KbError(f"{table.path}: a table needs a mapping: a file with a SPARQL CONSTRUCT query over its columns")
-    if mapped is not None:
-        check_columns(mapped, found)
-    job = Job(found, bad, reasoning is not None, mapped, _named(graph), skolemise, watch)
+    shaped = Shapes(shapes) if shapes is not None else None
+    job = prepared(
+        sources, [folder, bad.folder, *[staging] * used], bad, reasoning=reasoning is not None, mapping=mapping,
+        graph=graph, skolemise=skolemise, watch=watch,
+    )  # fmt: skip
+    found = job.sources
     asked = "master" if master is not None else "parts" if parts is not None else None
     choice = choose(engine, found, asked)
-    _check(folder, bad.folder, "quarantine")
+    check_apart(folder, bad.folder, "quarantine")
     if choice.engine == "spark":
-        _check(folder, staging, "parts")
+        check_apart(folder, staging, "parts")
         check_staging(staging)
     total = sum(source.size for source in found)
     watch(Progress("starting", 0, total, 0, choice.why))
     report = LoadReport(folder, choice.engine, len(found))
 
+    stores: list[RdfStore] = []
+
     def new_store() -> RdfStore:
         store = begin(folder, restart=restart)
+        stores.append(store)
         bad.empty()
-        remove_left(_beside(folder, "parts"))
+        remove_left(beside(folder, "parts"))
         return store
 
     try:
@@ -98,25 +98,10 @@ def load(
             load_on_spark(job, how, new_store, report)
         else:
             load_plain(job, new_store(), report)
+        if shaped is not None:
+            report.violations = shaped.validated(stores[0], bad, report, watch)
         end(folder)
     except OSError as error:
         raise KbError(f"{folder}: loading failed: {error}") from error
-    report.quarantined, report.faults = bad.count, bad.first
-    report.quarantine = bad.folder if bad.count else None
+    report.judged(bad)
     return report
-
-
-def _beside(folder: Path, name: str) -> Path:
-    return folder.with_name(f"{folder.name}.{name}")
-
-
-def _named(graph: str | None) -> NamedNode | None:
-    try:
-        return NamedNode(graph) if graph else None
-    except ValueError as error:
-        raise KbError(f"the graph {graph!r} is no IRI: {error}") from error
-
-
-def _check(location: Path, other: Path, what: str) -> None:
-    if other.resolve().is_relative_to(location.resolve()):
-        raise KbError(f"{other}: is in the store's folder: give another folder for the {what}")

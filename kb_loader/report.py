@@ -9,6 +9,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TypeAlias
 
+from oxiseq.kb_loader.quarantine import Quarantine
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -42,11 +44,17 @@ class LoadReport:
     quarantine: Path | None = None
     faults: list[str] = field(default_factory=list)
     """The first few, as `file:line: reason`."""
+    violations: list[str] = field(default_factory=list)
+    """What breaks SHACL shapes: it is in the store, nevertheless."""
     without: list[Path] = field(default_factory=list)
     """Sources of which no statement came: empty, all bad, or tables of whose rows the mapping makes nothing."""
     inferred: int = 0
     statistics: int = 0
     """Statements of the VoID description."""
+    batch: str | None = None
+    """Of what has been appended."""
+    known: bool = False
+    """The batch was in the store already, and nothing has been done."""
     seconds: dict[str, float] = field(default_factory=dict)
     """By step."""
 
@@ -56,6 +64,11 @@ class LoadReport:
         begun = perf_counter()
         yield
         self.seconds[step] = self.seconds.get(step, 0.0) + perf_counter() - begun
+
+    def judged(self, quarantine: Quarantine) -> None:
+        """Take over what the quarantine has."""
+        self.quarantined, self.faults = quarantine.count, quarantine.first
+        self.quarantine = quarantine.folder if quarantine.count or self.violations else None
 
     @property
     def duplicates(self) -> int:

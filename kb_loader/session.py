@@ -1,4 +1,4 @@
-"""A Spark session that keeps to itself: loopback only, no web UI, quiet, all its files in one temporary folder.
+"""A Spark session that keeps to itself: loopback only, quiet, all its files in one temporary folder.
 
 pyspark is imported here and nowhere above: whoever imports this module uses Spark.
 """
@@ -10,7 +10,10 @@ import os
 import shutil
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -22,6 +25,8 @@ from oxiseq.kb_loader.temporary import new_temporary
 
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
+_UI: Final = "OXISEQ_SPARK_UI"
+_ADDRESS: Final = "SPARK_LOCAL_IP"
 _LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -32,13 +37,14 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-def spark_session(master: str = "local[*]", memory: str = "2g") -> SparkSession:
+def spark_session(master: str = "local[*]", memory: str = "2g", *, ui: bool | None = None) -> SparkSession:
     """The session that is active, or a new one; end it with `stop_session`.
 
-    `memory` is the Java heap ("2g") of the driver, which a local master does all its work in, and of each executor of
-    a cluster. With a local master it listens on the loopback address only; spilled data, logs and the warehouse are
-    in a temporary folder (under TMPDIR) that goes away with the session. In a program that spark-submit runs, its
-    settings hold and these do not. Raises SparkMissing.
+    `ui`: whether Spark's web UI shows jobs and stages while they run (default: unless OXISEQ_SPARK_UI is "off");
+    `ui_address` says where. `memory` is the Java heap ("2g") of the driver, which a local master does all its work in,
+    and of each executor of a cluster. With a local master it listens on the loopback address only; spilled data, logs
+    and the warehouse are in a temporary folder (under TMPDIR) that goes away with the session. In a program that
+    spark-submit runs, its settings hold and these do not. Raises SparkMissing.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -48,9 +54,9 @@ def spark_session(master: str = "local[*]", memory: str = "2g") -> SparkSession:
     find_java()
     folder = new_temporary()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    conf = _conf(master, memory, folder)
+    conf = _conf(master, memory, folder, ui=_shows_ui(ui))
     try:
-        with (folder / "spark.log").open("wb") as log:
+        with _listening_locally(master), (folder / "spark.log").open("wb") as log:
             gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]  # it has none
         context = SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, OSError) as error:
@@ -78,13 +84,37 @@ def stop_session(spark: SparkSession) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _conf(master: str, memory: str, folder: Path) -> SparkConf:
+def ui_address(spark: SparkSession) -> str | None:
+    """Where the session's web UI is; None without one."""
+    return spark.sparkContext.uiWebUrl
+
+
+def _shows_ui(wanted: bool | None) -> bool:
+    return os.environ.get(_UI, "on").lower() not in ("off", "false", "0", "no") if wanted is None else wanted
+
+
+@contextmanager
+def _listening_locally(master: str) -> Iterator[None]:
+    """Within it a Java process that is started with a local master has its web UI on the loopback address, too: Spark
+    has no other setting for that."""
+    if not master.startswith("local") or _ADDRESS in os.environ:
+        yield
+        return
+    os.environ[_ADDRESS] = "127.0.0.1"
+    try:
+        yield
+    finally:
+        del os.environ[_ADDRESS]
+
+
+def _conf(master: str, memory: str, folder: Path, *, ui: bool) -> SparkConf:
     (folder / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
     logging = f"-Dlog4j2.configurationFile=file:{folder}/log4j2.properties"
     settings = {
         "spark.app.name": "oxiseq",
         "spark.master": master,
-        "spark.ui.enabled": "false",
+        "spark.ui.enabled": str(ui).lower(),
+        "spark.port.maxRetries": "100",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -55,13 +55,14 @@ CODED = "coded"
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file: RDF in `format`, or a table (`format` None) of the kind `ending` says; `packing` is "" or ".gz"...
-    `partitions`: a table's columns and their values by the names of its folders."""
+    `partitions`: a table's columns and their values by the names of its folders. `batch`: of what is appended."""
 
     path: Path
     format: RdfFormat | None
     ending: str
     packing: str
     partitions: Partitions = ()
+    batch: str = ""
 
     @property
     def size(self) -> int:
@@ -70,8 +71,10 @@ class Source:
 
     @property
     def scope(self) -> str:
-        """What sets this file's blank nodes apart from other files': 16 hexadecimal digits of its resolved path."""
-        return hashlib.blake2b(str(self.path.resolve()).encode(), digest_size=8).hexdigest()
+        """What sets this file's blank nodes apart from other files', and those of its batch from other batches': 16
+        hexadecimal digits of its resolved path, and of the batch."""
+        name = f"{self.path.resolve()}\0{self.batch}" if self.batch else str(self.path.resolve())
+        return hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
 
     @property
     def base(self) -> str:

@@ -54,11 +54,15 @@ _NO_VARIABLE = re.compile(
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
+_RML = ("http://www.w3.org/ns/r2rml#", "http://semweb.mmlab.be/ns/rml#", "http://w3id.org/rml/")
+
+
 class Mapping:
     """A CONSTRUCT query, cut where the rows go: behind the "{" of its WHERE."""
 
     def __init__(self, text: str, name: str = "mapping") -> None:
         self.name = name
+        self.text = text
         depth, groups = 0, 0
         for token in _TOKEN.finditer(text):
             if token[0] == "{":
@@ -84,9 +88,18 @@ class Mapping:
     def of_file(cls, path: str | Path) -> Mapping:
         """Raises KbError."""
         try:
-            return cls(Path(path).read_text(encoding="utf-8-sig"), str(path))
+            text = Path(path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise KbError(f"{path}: cannot be read: {error}") from error
+        try:
+            return cls(text, str(path))
+        except KbError as error:
+            if not any(name in text for name in _RML):
+                raise
+            raise KbError(
+                f"{path}: is an RML or R2RML mapping; a mapping here is a SPARQL CONSTRUCT query. Let morph-kgc write "
+                "N-Triples by it, in an environment of its own (it needs an older pyoxigraph), and load these"
+            ) from error
 
     def triples(self, rows: Rows) -> Iterator[Triple]:
         """What the query makes of the rows. Raises KbError, for columns that it cannot take."""

@@ -7,6 +7,8 @@ import gc
 import os
 import subprocess
 import sys
+from collections import Counter
+from typing import Any
 
 import pytest
 from profiles import load_profile
@@ -29,3 +31,12 @@ def pytest_collection_finish() -> None:
     """Thousands of tests and their modules: to look through them takes a third of a second each time."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What is missing here is said, loudly: a skipped suite looks like a green one."""
+    why = Counter(str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", ()) if report.longrepr)
+    if why:
+        terminalreporter.section("NOT TESTED HERE", red=True)
+        for reason, count in why.most_common():
+            terminalreporter.write_line(f"{count:5} {reason.removeprefix('Skipped: ')}")

@@ -1,7 +1,7 @@
 """The W3C's SPARQL 1.1 query tests as values: what is asked of which data, and what the answer must be.
 
-The suites are not part of this repository: they are looked for in $OXISEQ_W3C, else in `shared/w3c` beside the
-working copy or further up.
+The suites are not part of this repository: `python tests/fetch_w3c.py` fetches them. They are looked for in
+$OXISEQ_W3C, else in `tests/w3c`, else in `shared/w3c` beside the working copy or further up.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ Term: TypeAlias = NamedNode | BlankNode | Literal
 def shared_suite(name: str) -> Path | None:
     """The folder of that name, or None when it is not there."""
     given = os.environ.get("OXISEQ_W3C")
-    roots = [Path(given)] if given else [parent / "shared" / "w3c" for parent in Path(__file__).resolve().parents]
+    here = Path(__file__).resolve()
+    around = [here.parent / "w3c", *(parent / "shared" / "w3c" for parent in here.parents)]
+    roots = [Path(given)] if given else around
     return next((root / name for root in roots if (root / name).is_dir()), None)
 
 
@@ -57,7 +59,7 @@ def suite(name: str) -> Path | None:
 
 def absent(name: str) -> str:
     """Why its tests are skipped."""
-    return f"the W3C suite {name} is not here: set OXISEQ_W3C to its copy"
+    return f"the W3C suite {name} is not here: python tests/fetch_w3c.py"
 
 
 # --- tests ----------------------------------------------------------------------------------------

@@ -19,6 +19,9 @@ _LINK: Final = re.compile(
     r"(?P<picture>!?)\[(?P<text>[^\]]*)\]\((?!https?:|#|mailto:)(?P<file>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)"
 )
 
+_SHIM: Final = "https://unpkg.com/iframe-worker/shim"
+_FOREIGN: Final = re.compile(r"<(?:script|img|iframe)[^>]*\bsrc=\"?https?:[^>]*|<link[^>]*stylesheet[^>]*https?:[^>]*")
+
 
 def on_config(config: Any) -> Any:
     """Before anything is read."""
@@ -49,3 +52,18 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         return found["text"]
 
     return _LINK.sub(replace, markdown)
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """A page as it is written: the one script that the theme takes from another host, its shim for search in files on a
+    disk, comes from docs/assets. Raises ValueError for any other asset of another host."""
+    up = "../" * page.file.dest_uri.count("/")
+    output = output.replace(_SHIM, f"{up}assets/iframe-worker.js")
+    if foreign := _FOREIGN.search(output):
+        raise ValueError(f"{page.file.src_uri}: an asset of another host: {foreign[0]}")
+    return output
+
+
+def on_post_template(output: str, template_name: str, config: Any) -> str:
+    """The page for what is not found, likewise; its assets stand at the site's root."""
+    return output.replace(_SHIM, "/assets/iframe-worker.js")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -97,11 +98,41 @@ def metrics() -> str:
 def error_messages() -> str:
     """The exceptions, and the titles of the server's problems."""
     tree = "\n".join(line for line in (errors.__doc__ or "").splitlines() if line.startswith("    "))
-    text = f"# Errors\n\n## In Python\n\n```text\n{tree}\n```\n\nThe command line prints the message; its status is 1.\n"
+    text = f"# Errors\n\n## In Python\n\n```text\n{tree}\n```\n\nThe command line prints the message.\n"
     rows = [(str(status), title) for status, title in sorted(problems())]
     return text + "\n## Over HTTP\n\n`title` and `status` of the problem; `detail` says what and where.\n\n" + _table(
         ("status", "title"), rows
     )
+
+
+def layers() -> str:
+    """The layers of the two large packages, as the import contracts have them, with each folder's first line."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    named = {contract["containers"][0]: contract for contract in contracts if len(contract.get("containers", ())) == 1}
+    text = "# Layers\n\nEach layer imports from those below it, and from no other. `lint-imports` checks it.\n"
+    for container, root in (("oxiseq", ROOT / "plugin"), ("oxiseq.engine", ROOT / "engine")):
+        rows = [
+            (str(number), _place(root, name), _first_line(root, name))
+            for number, layer in enumerate(named[container]["layers"], 1)
+            for name in (part.strip() for part in layer.split("|"))
+        ]
+        text += f"\n## `{container}`\n\n" + _table(("layer", "where", "holds"), rows)
+    return text
+
+
+def _place(root: Path, name: str) -> str:
+    for where in (root / name, root / f"{name}.py", ROOT / name):
+        if where.exists():
+            return f"`{where.relative_to(ROOT)}`"
+    raise FileNotFoundError(name)
+
+
+def _first_line(root: Path, name: str) -> str:
+    for where in (root / name / "__init__.py", root / f"{name}.py", ROOT / name / "__init__.py"):
+        if where.exists():
+            return (ast.get_docstring(ast.parse(where.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
+    raise FileNotFoundError(name)
 
 
 def problems() -> set[tuple[int, str]]:
@@ -126,5 +157,5 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "python": python, "command-line": command_line, "http": http, "settings": settings, "metrics": metrics,
-    "errors": error_messages,
+    "errors": error_messages, "layers": layers,
 }  # fmt: skip

@@ -72,12 +72,25 @@ class Standing:
     def move(self, moves: Moves, given: Mapping[str, Delta]) -> tuple[I64, Ids]:
         """Several instants: how windows go on; by name what comes and goes of the rows that are given, tick k being
         instant k. Numbers of instants, ascending, and the rows to tell at them. Raises KbError, LimitError."""
-        graphs = self._know(self.knowledge.changed())
+        self._feed(moves, self._know(self.knowledge.changed()), given)
+        return self._step(len(moves.low))
+
+    def pass_over_moves(self, moves: Moves, given: Mapping[str, Delta]) -> None:
+        """As `move`, where nothing is told and the KB is what it was. Raises LimitError."""
+        self._feed(moves, self._know(self.knowledge.unchanged()), given)
+        first, self._tick = self._tick, self._tick + len(moves.low)
+        self._told.pass_over(self._flow.step(first))
+
+    def _feed(self, moves: Moves, graphs: Sequence[EventBatch], given: Mapping[str, Delta]) -> None:
         self._leaves.move(moves, graphs, self._tick)
         for name, delta in given.items():
             if len(delta):
                 self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
-        return self._step(len(moves.low))
+
+    @property
+    def begun(self) -> bool:
+        """Whether there has been an instant."""
+        return self._tick > 0
 
     def _know(self, answers: KbAnswers | None) -> Sequence[EventBatch]:
         """What the KB's graphs hold now, if that has changed; tables go to their operators."""

@@ -15,48 +15,48 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.cutting import cut
 from oxiseq.engine.flow.delta import I64
+from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.leaves import Moves
 from oxiseq.engine.flow.occurring import Occurring
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.flow.stepping import Stepping
 from oxiseq.engine.kb_in_time import KbInTime
-from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.patterns.matcher import Occurrences, StreamMatcher
 from oxiseq.engine.rsp.full_rows import FullRows
-from oxiseq.engine.rsp.items import Content, Held, Items, oldest
-from oxiseq.engine.rsp.plan import EventPlan, RspPlan
+from oxiseq.engine.rsp.held import Held
+from oxiseq.engine.rsp.plan import ContentPlan, EventPlan, RspPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import full_rows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows import Window
+from oxiseq.grammar.rsp_algebra import Report
 
 _NO_EVENTS: Final = EventBatch.empty()
 _NO_PLACES: Final = np.zeros(0, np.int64)
-_TOLD: Final = Window(None)
+TOLD: Final = Window(None)
 """Of a flow that is told what its windows hold."""
 
 
 class GeneralAnswers:
-    """All that changes for a query that is answered so."""
+    """All that changes for a query that is answered so. held: what it has of its streams; all else is made of that."""
 
-    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks) -> None:
-        self._plan = plan
-        self._terms = terms
-        self._blanks = blanks
-        """Of the KB, wherever it is asked."""
-        self._items = [Items(any(c.stream == s and c.stored for c in plan.contents)) for s in range(len(plan.streams))]
-        self._contents = [Content(c.stream, c.window) for c in plan.contents]
+    def __init__(
+        self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks, held: Held, known: Knowledge | None
+    ) -> None:
+        self._plan, self._terms, self._blanks = plan, terms, blanks
+        self.held = held
         self._matchers = [
             None if request is None else StreamMatcher(request, terms, kb, blanks=blanks)
             for request in plan.requests
         ]
-        windows = [_TOLD for _ in plan.contents]
+        windows = [TOLD for _ in plan.contents]
         flow = plan.flow
         parts = cut(flow.plan) if flow.used else None
         rest = flow.plan if parts is None else parts.rest
-        self._standing = Standing(rest, plan.report, flow.compared, windows, kb, blanks, terms)
+        self._standing = Standing(rest, plan.report, flow.compared, windows, kb, blanks, terms, known)
         named = {form.name for form in flow.plan.forms if isinstance(form, Given)}
         self._events = {e.name: e for e in plan.events if e.name in named}
         """By name; those that no MATCH names are left out."""
@@ -67,94 +67,69 @@ class GeneralAnswers:
         self._stepping = None if parts is None else Stepping(parts, flow.used, self._occurring, streams, terms)
         """What MATCH finds, if it uses its items up."""
 
+    @property
+    def knowledge(self) -> Knowledge:
+        """What it knows of the KB."""
+        return self._standing.knowledge
+
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Complete events by stream, in order of time. Raises LimitError, KbError."""
         for stream, batch in enumerate(batches):
-            last = self._last(stream)
-            kept = batch if last is None else batch.slice(0, int(batch.time.searchsorted(last, "right")))
-            if len(kept):
-                self._add(stream, kept)
+            if len(batch):
+                self._match(stream, *self.held.add(stream, batch))
 
-    def _last(self, stream: int) -> int | None:
-        """The last time of which a window on a stream wants events; None: there is none."""
-        ends = [c.window.end for c in self._contents if c.stream == stream]
-        return None if None in ends else max((end for end in ends if end is not None), default=None)
-
-    def _add(self, stream: int, batch: EventBatch) -> None:
-        items, matcher = self._items[stream], self._matchers[stream]
-        place = items.end
-        items.add(batch)
-        if matcher is None:
+    def _match(self, stream: int, place: int, batch: EventBatch) -> None:
+        """What events bring, which stand from a place on."""
+        matcher = self._matchers[stream]
+        if matcher is None or not len(batch):
             return
         found = matcher.match(batch)
         for event in self._brings[stream]:
-            rows, end = found[event.request], self._contents[event.content].window.end
-            if not len(rows.event):
-                continue
-            high = len(rows.event) if end is None else int(batch.time[rows.event].searchsorted(end, "right"))
-            at = rows.event[:high]
-            self._occurring[event.name].add(place + at, batch.time[at], rows.values[:high])
+            rows, end = found[event.request], self._plan.contents[event.content].window.end
+            bring(self._occurring[event.name], rows, place, batch.time, end)
 
     def _stream(self, event: EventPlan) -> int:
         return self._plan.contents[event.content].stream
 
-    @property
-    def windows(self) -> Held:
-        """What windows hold at a time."""
-        return Held(self._items, self._contents)
+    def take_up(self) -> None:
+        """Be as if all that is held had come, and the last instant had been answered; the KB is what it was. Raises
+        LimitError."""
+        for stream, items in enumerate(self.held.items):
+            for place, batch in items.kept:
+                self._match(stream, place, batch)
+        if not self.held.begun:
+            return
+        now = [content.places for content in self.held.contents]
+        bounds = [(np.array([start]), np.array([stop])) for start, stop, _ in now]
+        given = {name: self._occurring[name].move(*bounds[e.content], 0) for name, e in self._events.items()}
+        moves = moves_of(self._plan.contents, self.held, [start for start, _, _ in now], bounds, 1)
+        self._standing.pass_over_moves(moves, given)
 
-    def told(self, stretches: Stretches, schedule: Schedule) -> tuple[Stretches, I64, FullRows]:
+    def told(self, stretches: Stretches) -> tuple[Stretches, I64, FullRows]:
         """The full rows to tell at some instants, in the order in which they are told: the instants at which the
         answer may be another, the number of each row's among them, and the rows. Raises LimitError, KbError."""
-        times = stretches.at
-        before = [content.stop for content in self._contents]
-        bounds = [content.through(self._items[content.stream], times) for content in self._contents]
+        held = self.held
+        before = [content.stop for content in held.contents]
+        bounds = held.through(stretches.at)
         of_events = {name: bounds[event.content] for name, event in self._events.items()}
         if self._stepping is None:
             given = {name: self._occurring[name].move(*of_events[name], 0) for name in self._events}
         else:
-            ticks, given = self._stepping.through(of_events, schedule.further_of(stretches))
+            ticks, given = self._stepping.through(of_events, held.schedule.further_of(stretches))
             if (ticks > 1).any():
                 bounds = [(np.repeat(starts, ticks), np.repeat(stops, ticks)) for starts, stops in bounds]
-                stretches = schedule.divided(stretches, ticks)
-        number, values = self._standing.move(self._moves(before, bounds, len(stretches)), given)
+                stretches = held.schedule.divided(stretches, ticks)
+        moves = moves_of(self._plan.contents, held, before, bounds, len(stretches))
+        number, values = self._standing.move(moves, given)
         found = full_rows(self._plan, number, values, self._blanks.ids, self._terms)
-        self._forget()
+        held.forget()
         return stretches, *found
-
-    def _moves(self, before: Sequence[int], bounds: Sequence[tuple[I64, I64]], instants: int) -> Moves:
-        """What comes into windows that held what is before some places."""
-        batches, places, at = list[EventBatch](), list[I64](), list[I64]()
-        low = np.empty((instants, len(bounds)), np.int64)
-        for number, (first, (starts, stops)) in enumerate(zip(before, bounds, strict=True)):
-            plan, low[:, number] = self._plan.contents[number], starts
-            if not plan.stored:
-                batches.append(_NO_EVENTS)
-                places.append(_NO_PLACES)
-                at.append(_NO_PLACES)
-                continue
-            first, last = max(first, int(starts[0])), int(stops[-1])
-            batches.append(EventBatch.concat(list(self._items[plan.stream].graphs(first, last))))
-            places.append(np.arange(first, first + len(batches[-1])))
-            at.append(stops.searchsorted(places[-1], "right"))
-        return Moves(batches, places, at, low)
-
-    def _forget(self) -> None:
-        """What no window asks for any more. The graphs of events that are in all windows that will have them: these
-        know them by now."""
-        for stream, items in enumerate(self._items):
-            items.forget(oldest(self._contents, stream, items.end))
-            if not items.keeps:
-                continue
-            waiting = (c for c in self._contents if c.stream == stream and not c.settled)
-            items.forget_graphs(min((c.stop for c in waiting), default=items.end))
 
     # --- what it holds ------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of all that it may still look at."""
-        for items in self._items:
-            yield from items.held_ids()
+        yield from self.held.held_ids()
         for rows in self._occurring.values():
             yield rows.held_ids()
         yield from self._standing.held_ids()
@@ -167,7 +142,7 @@ class GeneralAnswers:
         standing, stepping = self._standing.state, self._stepping
         rows = standing["rows"] + (0 if stepping is None else stepping.records)
         return {
-            "items": sum(items.end - items.first for items in self._items),
+            "items": len(self.held),
             "mappings": sum(map(len, self._occurring.values())),
             **standing, "rows": rows,
         }  # fmt: skip
@@ -175,14 +150,13 @@ class GeneralAnswers:
     @property
     def bytes(self) -> int:
         """About how large it is."""
-        arrays = sum(items.bytes for items in self._items) + sum(rows.bytes for rows in self._occurring.values())
+        arrays = self.held.bytes + sum(rows.bytes for rows in self._occurring.values())
         return arrays + self._standing.bytes + (0 if self._stepping is None else self._stepping.bytes)
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between instants."""
         return {
-            "items": [items.save(terms) for items in self._items],
-            "contents": [content.save() for content in self._contents],
+            **self.held.save(terms),
             "events": [rows.save(terms) for rows in self._occurring.values()],
             "standing": self._standing.save(terms),
             "stepping": None if self._stepping is None else self._stepping.save(terms),
@@ -190,12 +164,62 @@ class GeneralAnswers:
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
-        for items, saved in zip(self._items, state["items"], strict=True):
-            items.restore(saved, terms)
+        self.held.restore(state, terms)
         for occurring, saved in zip(self._occurring.values(), state["events"], strict=True):
             occurring.restore(saved, terms)
-        for content, saved in zip(self._contents, state["contents"], strict=True):
-            content.restore(saved)
         self._standing.restore(state["standing"], terms)
+        self.held.begun = self._standing.begun
         if self._stepping is not None:
             self._stepping.restore(state["stepping"], terms)
+
+
+def bring(occurring: Occurring, rows: Occurrences, place: int, times: I64, end: int | None) -> None:
+    """The mappings of events at these times, which stand from a place on, have been found; none counts after `end`."""
+    if not len(rows.event):
+        return
+    high = len(rows.event) if end is None else int(times[rows.event].searchsorted(end, "right"))
+    at = rows.event[:high]
+    occurring.add(place + at, times[at], rows.values[:high])
+
+
+def moves_of(
+    contents: Sequence[ContentPlan], held: Held, before: Sequence[int], bounds: Sequence[tuple[I64, I64]], instants: int
+) -> Moves:
+    """What comes into windows that held what is before some places. contents: which of them store events."""
+    batches, places, at = list[EventBatch](), list[I64](), list[I64]()
+    low = np.empty((instants, len(bounds)), np.int64)
+    for number, (first, (starts, stops)) in enumerate(zip(before, bounds, strict=True)):
+        plan, low[:, number] = contents[number], starts
+        if not plan.stored:
+            batches.append(_NO_EVENTS)
+            places.append(_NO_PLACES)
+            at.append(_NO_PLACES)
+            continue
+        first, last = max(first, int(starts[0])), int(stops[-1])
+        batches.append(EventBatch.concat(list(held.items[plan.stream].graphs(first, last))))
+        places.append(np.arange(first, first + len(batches[-1])))
+        at.append(stops.searchsorted(places[-1], "right"))
+    return Moves(batches, places, at, low)
+
+
+def repeated(
+    report: Report, schedule: Schedule, stretches: Stretches, number: I64, rows: FullRows
+) -> tuple[I64, FullRows]:
+    """With what RSTREAM tells again at the other ticks of stretches, where windows hold the same: the time of each row,
+    and the rows. number: that of each row's stretch, ascending. Raises LimitError."""
+    at = stretches.at[number]
+    if report is not Report.RSTREAM or not len(rows) or not schedule.rhythm.ticks:
+        return at, rows
+    several = np.flatnonzero(stretches.until > stretches.at)
+    if not len(several):
+        return at, rows
+    ends = np.searchsorted(number, np.arange(len(stretches) + 1))
+    times, index = [at], [np.arange(len(rows))]
+    for k in several[ends[several] < ends[several + 1]].tolist():
+        low, high = int(ends[k]), int(ends[k + 1])
+        again = schedule.again(stretches.slice(k, k + 1), high - low)
+        times.append(np.repeat(again, high - low))
+        index.append(np.tile(np.arange(low, high), len(again)))
+    at, every = np.concatenate(times), np.concatenate(index)
+    order = np.argsort(at, kind="stable")
+    return at[order], rows.take(every[order])

@@ -7,6 +7,7 @@ window. Every window is a range of places, and neither end of it ever falls.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -228,6 +229,37 @@ class Items:
                 found.append(turns[kept].astype(np.int64))
         return np.concatenate(found)
 
+    @property
+    def known(self) -> int:
+        """The place from which on the graphs of all events are kept."""
+        return self._graphs[0][0] if self._graphs else self.end
+
+    def like(self, other: Items, count: int) -> bool:
+        """Whether the last so many events of both are the same, and count alike in windows of numbers of events."""
+        if self._newest != other._newest or min(self._count, other._count) < count:
+            return False
+        low, there = self._count - count, other._count - count
+        mine, others = (each._number[at : at + count] - each._instants for each, at in ((self, low), (other, there)))
+        graphs = (EventBatch.concat([*each.graphs(each.end - count, each.end)]) for each in (self, other))
+        return np.array_equal(mine, others) and next(graphs).same(next(graphs))
+
+    def marked(self) -> Items:
+        """As it is now, as long as nothing is forgotten: what comes to the other stands behind."""
+        other = copy(self)
+        other._graphs = list(self._graphs)
+        return other
+
+    def copy(self) -> Items:
+        """Goes on by itself."""
+        other = copy(self)
+        other._time, other._number, other._graphs = self._time.copy(), self._number.copy(), list(self._graphs)
+        return other
+
+    @property
+    def kept(self) -> Sequence[tuple[int, EventBatch]]:
+        """The events whose graphs are kept, each batch with the place of its first."""
+        return self._graphs
+
     def graphs(self, start: int, stop: int) -> Iterator[EventBatch]:
         """The events in the places [start, stop)."""
         for place, batch in self._graphs:
@@ -277,91 +309,6 @@ class Items:
         self._append(state["time"], state["number"])
         graphs = EventBatch.restored(state["graphs"], terms)
         self._graphs = [(int(state["place"]), graphs)] if len(graphs) else []
-
-
-class Content:
-    """What a window holds now: the places [start, stop) of a stream."""
-
-    def __init__(self, stream: int, window: WindowRange) -> None:
-        self.stream, self.window = stream, window
-        self.start = self.stop = 0
-        self.settled = False
-        """Whether that never changes any more: its last time has passed, and nothing leaves it."""
-
-    def through(self, items: Items, times: I64) -> tuple[I64, I64]:
-        """Go on through several times, ascending: `start` and `stop` at each, i64[n]."""
-        starts, stops = self.at(items, times)
-        end, window = self.window.end, self.window
-        self.start, self.stop = int(starts[-1]), int(stops[-1])
-        passed = end is not None and bool(times[-1] >= end)
-        self.settled = self.settled or (passed and (not window.moves or self.start == self.stop))
-        return starts, stops
-
-    def at(self, items: Items, times: I64) -> tuple[I64, I64]:
-        """The same, without going on."""
-        if self.settled:
-            return np.full(len(times), self.start), np.full(len(times), self.stop)
-        if len(times) == 1:
-            start, stop = items.places_at(self.window, times.item(0))
-            start = max(start, self.start)
-            return np.array([start]), np.array([max(start, stop, self.stop)])
-        places = items.places(self.window, times)
-        starts = np.maximum(np.maximum.accumulate(places[0]), self.start)
-        stops = np.maximum(np.maximum.accumulate(places[1]), self.stop)
-        return starts, np.maximum(stops, starts)
-
-    def turns(self, items: Items, after: int | None, until: int) -> I64:
-        """Times after `after` (None: any), up to `until`, at which it may come to hold something else."""
-        return np.zeros(0, np.int64) if self.settled else items.turns(self.window, after, until)
-
-    def save(self) -> State:
-        """Where it is."""
-        return {"start": self.start, "stop": self.stop, "settled": self.settled}
-
-    def restore(self, state: State) -> None:
-        """Go on from a saved state."""
-        self.start, self.stop, self.settled = int(state["start"]), int(state["stop"]), bool(state["settled"])
-
-
-class Held:
-    """What windows hold of the events that have come: a schedule asks for it (`Windows`)."""
-
-    def __init__(self, items: Sequence[Items], contents: Sequence[Content]) -> None:
-        self._items = items
-        self._contents = contents
-
-    def turns(self, after: int | None, until: int) -> I64:
-        """Times after `after` (None: any), up to `until`, at which one may come to hold something else; in no order."""
-        found = [c.turns(self._items[c.stream], after, until) for c in self._contents]
-        return np.concatenate([np.zeros(0, np.int64), *found])
-
-    def filled(self, times: I64) -> NDArray[np.bool_]:
-        """Whether one holds something at each of some times, ascending."""
-        found = np.zeros(len(times), np.bool_)
-        for content in self._contents:
-            starts, stops = content.at(self._items[content.stream], times)
-            found |= starts < stops
-        return found
-
-    @property
-    def closed(self) -> int | None:
-        """The last time at which a window that closes holds an event: that of the newest event that it ever holds."""
-        return max((end for c in self._contents if (end := self._closed(c)) is not None), default=None)
-
-    def _closed(self, content: Content) -> int | None:
-        items = self._items[content.stream]
-        for time in reversed(np.unique(items.times).tolist()):
-            end = content.window.closes(time)
-            if end is not None:
-                starts, stops = content.at(items, np.array([end]))
-                if starts[0] < stops[0]:
-                    return end
-        return None
-
-
-def oldest(contents: Sequence[Content], stream: int, end: int) -> int:
-    """The first place of a stream that a window may still ask for."""
-    return min((c.start for c in contents if c.stream == stream and not c.settled), default=end)
 
 
 def _through(clock: I64, number: int) -> int:

@@ -6,7 +6,7 @@ query tells**. A query tells what it tells alone, in the same order: what it has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,6 +27,7 @@ from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.steady import full_rows, is_steady, window_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.windows import Report as Wanted
+from oxiseq.engine.windows import Window
 from oxiseq.grammar.rsp_algebra import RangeWindow, Report
 
 _NO_BLANKS = np.zeros(0, np.uint32)
@@ -34,16 +35,24 @@ _NO_BLANKS = np.zeros(0, np.uint32)
 
 def why_alone(plan: RspPlan) -> str | None:
     """Why a query is answered by itself, whatever others there are; None: it shares with those that read the same
-    streams through the same windows."""
-    if plan.events:
-        return "it looks for event patterns"
-    if not plan.rhythm.every_instant:
-        return "it has instants of its own (REPORT)"
-    operators = [operator for content in plan.contents for operator in content.window.operators]
-    if not is_steady(plan) or any(isinstance(o, RangeWindow) and o.events for o in operators):
-        return "its windows are others than stretches of time"
+    streams through the same windows and are answered at the same instants."""
+    if plan.consumes:
+        return "items that have justified an answer of it are not used again"
     if draws(plan.flow.plan):
         return "it draws values by chance"
+    if not is_steady(plan):
+        return _why_not_general(plan)
+    operators = [operator for content in plan.contents for operator in content.window.operators]
+    if any(isinstance(o, RangeWindow) and o.events for o in operators):
+        return "its windows count events"
+    return None
+
+
+def _why_not_general(plan: RspPlan) -> str | None:
+    if plan.reads_kb:
+        return "it asks the knowledge base at instants of its own"
+    if not all(content.window.moves for content in plan.contents):
+        return "its windows keep events for ever"
     return None
 
 
@@ -59,46 +68,97 @@ class Part(NamedTuple):
     pieces: Sequence[Piece]
 
 
-class JointAnswers:
-    """All that changes for several queries whose windows are the same and which none of `why_alone` holds for. known:
-    what each knows of the KB, if they read it."""
+class Numbered(NamedTuple):
+    """The same, of instants by their numbers."""
 
-    def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary, known: Sequence[Knowledge] = ()) -> None:
-        self._contents = plans[0].contents
-        joint = joined([plan.flow.plan for plan in plans])
-        self._flow = Flow(joint.plan, terms)
-        windows = [window_of(content.window.operators[0]) for content in self._contents]
-        self._leaves = Leaves(joint.plan, windows, _wanted(joint.plan, joint.outputs, plans), terms)
-        for place, out in zip(self._leaves.nodes, self._leaves.outs, strict=True):
-            self._flow.connect(place, out)
+    at: I64
+    rows: FullRows
+    pieces: Sequence[Piece]
+
+
+class Joint:
+    """The operators of several queries over the same windows as one plan. flows: their plans; windows: of its leaves;
+    known: what each knows of the KB, if they read it."""
+
+    def __init__(
+        self, plans: Sequence[RspPlan], flows: Sequence[FlowPlan], windows: Sequence[Window], terms: TermDictionary,
+        known: Sequence[Knowledge] = (),
+    ) -> None:  # fmt: skip
+        joint = joined(flows)
+        self.plan = joint.plan
+        self.flow = Flow(joint.plan, terms)
+        self.leaves = Leaves(joint.plan, windows, _wanted(joint.plan, joint.outputs, plans), terms)
+        for place, out in zip(self.leaves.nodes, self.leaves.outs, strict=True):
+            self.flow.connect(place, out)
         self._sinks = [sink for output in joint.outputs for sink in _sinks(joint.plan, output, plans, terms)]
-        self._roots = self._flow.roots([sink.root for sink in self._sinks])
+        self._roots = self.flow.roots([sink.root for sink in self._sinks])
         self._always = [number for number, sink in enumerate(self._sinks) if sink.tells_all]
         for output in joint.outputs:
             if output.table is not None:
                 rows = _table(output, terms)
-                self._flow.feed(output.table, Delta(np.zeros(len(rows), np.int64), np.ones(len(rows), np.int64), rows))
-        self._asked = [place for place, form in enumerate(joint.plan.forms) if isinstance(form, Asked)]
+                self.flow.feed(output.table, Delta(np.zeros(len(rows), np.int64), np.ones(len(rows), np.int64), rows))
         tables = [form for form in joint.plan.forms if isinstance(form, Asked)]
-        self.knowledge = JointKnowledge([graph.place for graph in self._leaves.graphs], tables, known)
+        self.knowledge = JointKnowledge([graph.place for graph in self.leaves.graphs], tables, known)
+
+    def told(self, first: int, instants: int) -> Iterator[Numbered]:
+        """What the last step tells, whose instants were the ticks from `first` on. Raises LimitError."""
+        for number in {*self._always, *self._roots.filled()} if instants else ():
+            sink = self._sinks[number]
+            yield from sink.told(self.flow.rows(sink.root), first, instants)
+
+    def pass_over(self) -> None:
+        """Nothing of the last step is told."""
+        for number in self._roots.filled():
+            sink = self._sinks[number]
+            sink.pass_over(self.flow.rows(sink.root))
+
+    def held_ids(self) -> Iterator[Ids]:
+        """The terms of all that it may still look at."""
+        yield from self.flow.held_ids()
+        yield from self.knowledge.held_ids()
+        for sink in self._sinks:
+            yield sink.held_ids()
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Numbers of live records."""
+        return {"triples": self.leaves.triples, "rows": self.flow.records + sum(map(len, self._sinks))}
+
+    @property
+    def bytes(self) -> int:
+        """How large it is."""
+        return self.leaves.bytes + self.flow.bytes + sum(sink.bytes for sink in self._sinks)
+
+
+class JointAnswers:
+    """All that changes for several queries that are answered at every instant of their streams (`is_steady`)."""
+
+    def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary, known: Sequence[Knowledge] = ()) -> None:
+        self._contents = plans[0].contents
+        windows = [window_of(content.window.operators[0]) for content in self._contents]
+        self._joint = joint = Joint(plans, [plan.flow.plan for plan in plans], windows, terms, known)
+        self._asked = [place for place, form in enumerate(joint.plan.forms) if isinstance(form, Asked)]
         self._tick = 0
         """The next one."""
 
-    def advance(self, batches: Sequence[EventBatch]) -> Iterator[Part]:
-        """Complete events by stream in order of time: what is told. All have asked the KB before. Raises LimitError."""
-        first, times = self._step(batches, self.knowledge.changed)
-        if len(times):
-            for number in {*self._always, *self._roots.filled()}:
-                sink = self._sinks[number]
-                yield from sink.told(self._flow.rows(sink.root), first, times)
+    @property
+    def knowledge(self) -> JointKnowledge:
+        """What all know of the KB."""
+        return self._joint.knowledge
 
-    def pass_over(self, batches: Sequence[EventBatch]) -> None:
-        """The same, where nothing is told and the KB is what it was. Raises LimitError."""
-        _, times = self._step(batches, self.knowledge.unchanged)
-        if len(times):
-            for number in self._roots.filled():
-                sink = self._sinks[number]
-                sink.pass_over(self._flow.rows(sink.root))
+    def advance(self, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
+        """Complete events by stream in order of time, which all lie before `passed`: what is told. All have asked the
+        KB before. Raises LimitError."""
+        first, times = self._step(batches, self.knowledge.changed)
+        for at, rows, pieces in self._joint.told(first, len(times)):
+            yield Part(times[at], rows, pieces)
+
+    def take_up(self, parts: Iterable[Sequence[EventBatch]]) -> None:
+        """Be as if these events, by stream, had come part by part; the KB is what it was. Raises LimitError."""
+        for batches in parts:
+            _, times = self._step(batches, self.knowledge.unchanged)
+            if len(times):
+                self._joint.pass_over()
 
     def _step(self, batches: Sequence[EventBatch], knows_more: Callable[[], bool]) -> tuple[int, I64]:
         first, graphs = self._tick, list[EventBatch]()
@@ -107,28 +167,25 @@ class JointAnswers:
         if knows_more():
             graphs = self.knowledge.graphs()
             for place, delta in zip(self._asked, self.knowledge.tables(first), strict=True):
-                self._flow.feed(place, delta)
-        times = self._leaves.push([batches[content.stream] for content in self._contents], graphs, first)
+                self._joint.flow.feed(place, delta)
+        times = self._joint.leaves.push([batches[content.stream] for content in self._contents], graphs, first)
         self._tick += len(times)
-        self._flow.step(first)
+        self._joint.flow.step(first)
         return first, times
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""
-        yield from self._flow.held_ids()
-        yield from self.knowledge.held_ids()
-        for sink in self._sinks:
-            yield sink.held_ids()
+        yield from self._joint.held_ids()
 
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
-        return {"triples": self._leaves.triples, "rows": self._flow.records + sum(map(len, self._sinks))}
+        return self._joint.state
 
     @property
     def bytes(self) -> int:
         """How large it is."""
-        return self._leaves.bytes + self._flow.bytes + sum(sink.bytes for sink in self._sinks)
+        return self._joint.bytes
 
 
 class _Sink:
@@ -152,24 +209,24 @@ class _Sink:
         """Whether it tells something where nothing changes, too."""
         return self._one.report is Report.RSTREAM
 
-    def told(self, delta: Delta, first: int, times: I64) -> Iterator[Part]:
-        """What is told of a change, at instants of these times."""
-        at, values = self._told.rows(delta, first, len(times))
+    def told(self, delta: Delta, first: int, instants: int) -> Iterator[Numbered]:
+        """What is told of a change, at the instants from the tick `first` on."""
+        at, values = self._told.rows(delta, first, instants)
         if not len(at):
             return
         if not self._by_row:
             at, rows = full_rows(self._one, at, values, _NO_BLANKS, self._terms)
-            yield Part(times[at], rows, [(self._queries[0], 0, len(at))])
+            yield Numbered(at, rows, [(self._queries[0], 0, len(at))])
             return
         number = self._order[np.searchsorted(self._numbers, values[:, 0])]
-        key = number * len(times) + at
+        key = number * instants + at
         order = np.argsort(key, kind="stable")
         key, rows = full_rows(self._one, key[order], values[order, 1:], _NO_BLANKS, self._terms)
-        number, at = np.divmod(key, len(times))
+        number, at = np.divmod(key, instants)
         bounds = np.flatnonzero(np.diff(number, prepend=-1))
         lows = bounds.tolist()
         each = zip(number[bounds].tolist(), lows, [*lows[1:], len(number)], strict=True)
-        yield Part(times[at], rows, [(self._queries[row], low, high) for row, low, high in each])
+        yield Numbered(at, rows, [(self._queries[row], low, high) for row, low, high in each])
 
     def pass_over(self, delta: Delta) -> None:
         """What has changed at instants at which nothing is told."""
@@ -196,7 +253,7 @@ def _sinks(
     for row, queries in enumerate(output.queries):
         for number in queries:
             one = plans[number]
-            way = one.report, one.flow.compared, one.flow.order
+            way = one.report, one.flow.compared, one.flow.order, one.flow.times
             ways.setdefault(way, [[] for _ in output.queries])[row].append(number)
     for by_row in ways.values():
         one = next(plans[number] for mine in by_row for number in mine)

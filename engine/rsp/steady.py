@@ -111,7 +111,10 @@ def full_rows(
         span = np.column_stack([times_at(values, flow.times), times_at(values, flow.times + 2)])
         values = values.copy()
         values[:, flow.times : flow.times + 4] = 0
-    if len(values) < 2 or not (at[1:] == at[:-1]).any():
+    alike = at[1:] == at[:-1]
+    if not alike.any():
         return at, FullRows(values, span)
-    index = in_order(at, values, span, flow.order, of_kb, terms)
+    tied = np.flatnonzero(np.append(alike, False) | np.append(False, alike))  # the others stand where they are
+    index = np.arange(len(at))
+    index[tied] = tied[in_order(at[tied], values[tied], span[tied], flow.order, of_kb, terms)]
     return at, FullRows(values[index], span[index] if span.shape[1] else span)

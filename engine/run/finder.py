@@ -29,7 +29,7 @@ from oxiseq.engine.plan.thresholds import member_of
 from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.clock import Instants
 from oxiseq.engine.run.letters import LetterRows, Source
-from oxiseq.engine.run.narrowed import Cuts
+from oxiseq.engine.run.narrowed import ANY_LENGTH, Cuts
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
@@ -234,8 +234,8 @@ class Finder:
             self._cuts = Cuts(found, self.rows)
         key = 0 if family is None else self._member(plan, family), size
         if key not in self._narrowed:
-            cut = self._cuts.of(None if family is None else key[0], None if size == longest else size)
-            self._narrowed[key] = replace(findings, found=cut)
+            fits = self._cuts.of(key[0], ANY_LENGTH if size == longest else size)
+            self._narrowed[key] = replace(findings, found=fits)
         return self._narrowed[key]
 
     def _member(self, plan: QueryPlan, family: Family) -> int:

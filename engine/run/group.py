@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.joint import JointAnswers, Part, why_alone
+from oxiseq.engine.rsp.joint_general import JointGeneral
+from oxiseq.engine.rsp.steady import is_steady
 from oxiseq.engine.run.arrivals import Arrivals
+from oxiseq.engine.run.equal import why_unequal
 from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.shared import Outcome
@@ -27,11 +31,11 @@ Kind: TypeAlias = tuple[Any, ...]
 def kind_of(run: RspRun) -> Kind | None:
     """What queries that may share their state have in common; None: this one shares nothing."""
     plan = run.plan
-    if why_alone(plan) is not None:
+    if why_alone(plan) is not None or why_unequal(plan) is not None:
         return None
     contents = tuple((content.stream, content.window) for content in plan.contents)
     kb = id(run.kb_in_time.present) if plan.reads_kb else None
-    return plan.streams, run.lateness, run.order.start, contents, kb
+    return plan.streams, run.lateness, run.order.start, contents, plan.rhythm, is_steady(plan), kb
 
 
 class PartError(Exception):
@@ -50,7 +54,7 @@ class Owner(Protocol):
 class Group:
     """Queries in the same state, two at least."""
 
-    def __init__(self, kind: Kind, order: Arrivals, recent: Recent, owner: Owner) -> None:
+    def __init__(self, kind: Kind, order: Arrivals, recent: Recent | Held, owner: Owner) -> None:
         self.kind, self._owner = kind, owner
         self.runs: list[RspRun] = []
         self.order, self.recent = order, recent
@@ -62,7 +66,7 @@ class Group:
         """What has been told of the events that came last."""
         self._version: int | None = None
         """Of the KB, that all have asked."""
-        self._answers: JointAnswers | None = None
+        self._answers: JointAnswers | JointGeneral | None = None
         self._built: list[RspRun | None] = []
         """The queries by their numbers in the answers; those that have left are None."""
         self._ways: list[int] = []
@@ -121,18 +125,9 @@ class Group:
         what has been made of the windows, not what they hold, and tells nothing of `taken`."""
         self.found, self.taken = {}, ()
         for passed in self._stretches():
-            if self.order.complete(passed):
+            if self.order.complete(passed) or isinstance(self.recent, Held):
                 self._ask()
-                self.taken = self.order.take(passed)
-                found: dict[RspRun, list[MatchBatch]] = {}
-                for part in self._at_work(terms).advance(self.taken):
-                    self._deal(part, found, terms)
-                before, self.found = self.found, found
-                for run, batches in before.items():
-                    found[run] = run.put_together([*batches, *found.get(run, ())])
-                self.recent.add(self.taken)
-                self.events += sum(map(len, self.taken))
-                self.taken = ()
+                self._work(passed, terms)
         outcomes = []
         for run, batches in self.found.items():  # of thousands of queries
             run.matches += len(batches[0].time)
@@ -140,6 +135,22 @@ class Group:
         if late is None:
             return outcomes
         return [Outcome(run, self.found.get(run, []), late) for run in self.runs]
+
+    def _work(self, passed: int, terms: TermDictionary) -> None:
+        """Work through what is complete before a time."""
+        self.taken = self.order.take(passed)
+        found: dict[RspRun, list[MatchBatch]] = {}
+        for part in self._at_work(terms).advance(self.taken, passed):
+            self._deal(part, found, terms)
+        before, self.found = self.found, found
+        for run, batches in before.items():
+            found[run] = [*batches, *found.get(run, ())]
+        for run in [run for run, batches in found.items() if len(batches) > 1]:
+            found[run] = run.put_together(found[run])
+        if isinstance(self.recent, Recent):
+            self.recent.add(self.taken)
+        self.events += sum(map(len, self.taken))
+        self.taken = ()
 
     # --- the KB -------------------------------------------------------------------------------------
 
@@ -172,23 +183,32 @@ class Group:
                     raise PartError
             self._version = version
 
-    def knows_all(self, recent: Recent) -> bool:
+    def knows_all(self, recent: Recent | Held) -> bool:
         """As that of each (`RspRun.knows_all`)."""
         return all(run.knows_all(recent) for run in self.runs)
 
     # --- what is at work ----------------------------------------------------------------------------
 
-    def _at_work(self, terms: TermDictionary) -> JointAnswers:
+    def _at_work(self, terms: TermDictionary) -> JointAnswers | JointGeneral:
         if self._answers is None:
-            known = [run.knowledge for run in self.runs if run.reads_kb and run.knowledge is not None]
-            answers, self._built = JointAnswers([run.plan for run in self.runs], terms, known), list(self.runs)
+            self._built = list(self.runs)
             numbers: dict[object, int] = {}
             shown = [tuple((told.place, told.expression) for told in run.plan.flow.told) for run in self.runs]
             self._ways = [numbers.setdefault(each, len(numbers)) for each in shown]
-            for part in self.recent.parts():
-                answers.pass_over(part)
-            self._answers, self.events = answers, 0
+            self._answers, self.events = self._made(terms), 0
         return self._answers
+
+    def _made(self, terms: TermDictionary) -> JointAnswers | JointGeneral:
+        """All operators, as they are with what the windows hold."""
+        plans = [run.plan for run in self.runs]
+        if isinstance(self.recent, Held):
+            general = JointGeneral(plans, terms, self.recent)
+            general.take_up()
+            return general
+        known = [run.knowledge for run in self.runs if run.reads_kb]
+        steady = JointAnswers(plans, terms, known)
+        steady.take_up(self.recent.parts())
+        return steady
 
     def _deal(self, part: Part, found: dict[RspRun, list[MatchBatch]], terms: TermDictionary) -> None:
         """Each query of a part has its rows, in the columns that it shows."""
@@ -203,7 +223,7 @@ class Group:
                     whole = run.batch(part.at, part.rows)
                     terms.hold(whole.values)
                     shown[way] = _Shown(whole)
-                found[run] = [shown[way].of(low, high)]
+                found.setdefault(run, []).append(shown[way].of(low, high))
 
 
 class _Shown:

@@ -8,13 +8,18 @@ hence inside every window that holds the match (answers.md 5.2). `why_not_narrow
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
+from oxiseq.engine.kernels.matches.cutting import cut
 from oxiseq.engine.kernels.matches.records import NO_LIMIT, PLACE_BITS
 from oxiseq.engine.kernels.sequence.records import NOTHING
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.sequence.run import Found
+
+ANY_LENGTH: Final = 1 << 62
 
 
 def why_not_narrowed(plan: QueryPlan) -> str | None:
@@ -45,12 +50,14 @@ class Cuts:
         self._found = found
         first, last = (found.rows[at] >> PLACE_BITS for at in (found.ends[:-1], found.ends[1:] - 1))
         self._lengths = rows.clocks(last) - rows.clocks(first)
+        self._spans = _NO_SPANS if found.spans is None else found.spans
 
-    def of(self, member: int | None, size: int | None) -> Found:
-        """Those of a query of the family that last no longer than `size`, in their order; None: of all, however
-        long."""
-        fits = np.ones(len(self._found), np.bool_) if size is None else self._lengths <= size
-        if member is not None:
-            assert self._found.spans is not None
-            fits &= (self._found.spans[:, 0] <= member) & (member < self._found.spans[:, 1])
-        return self._found if fits.all() else self._found.take(np.flatnonzero(fits))
+    def of(self, member: int, size: int) -> Found:
+        """Those that last no longer than `size`, in their order; if there is a family, of its query `member`."""
+        found = self._found
+        rows, ends = np.empty(len(found.rows), np.int64), np.zeros(len(found.ends), np.int64)
+        kept = cut(found.rows, found.ends, self._lengths, size, self._spans, member, rows, ends)
+        return Found(rows[: ends[kept]], ends[: kept + 1])
+
+
+_NO_SPANS = np.zeros((0, 2), np.int64)

@@ -178,9 +178,9 @@ class QueryRun(Run):
 
     def leave(self) -> None:
         """Go on by itself."""
-        if self.others:
+        family = self.finder.plan.family
+        if self.others or family is not None:
             self._forget()
-            family = self.finder.plan.family
             finder = self.finder.copy(self.plan.window) if family is None else self.finder.of_member(self.plan)
             self.share(finder, self.teller.copy(finder.rows))
             self._forget()

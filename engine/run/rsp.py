@@ -23,9 +23,10 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.full_rows import FullRows
-from oxiseq.engine.rsp.general import GeneralAnswers
+from oxiseq.engine.rsp.general import GeneralAnswers, repeated
+from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.engine.rsp.schedule import Schedule, Stretches
+from oxiseq.engine.rsp.schedule import Schedule
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
 from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.concern import Concern
@@ -36,7 +37,6 @@ from oxiseq.engine.run.window_concern import concern_of
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.grammar.rsp_algebra import Report
 
 MOST_INSTANTS: Final = 1 << 13
 """That are worked on at once, unless windows are steady: what operators make of them is memory."""
@@ -59,7 +59,7 @@ class Share(Protocol):
         """How many others share the state."""
 
     @property
-    def recent(self) -> Recent:
+    def recent(self) -> Recent | Held:
         """The events that are in the windows."""
 
     @property
@@ -84,12 +84,12 @@ class RspRun(KbRun):
         super().__init__(terms, kb, plan.streams, start, lateness)
         self._plan = plan
         self._newest: int | None = None
-        self._schedule = Schedule(plan.rhythm)
+        self.schedule = Schedule(plan.rhythm)
         self._in_turn = draws_in_turn(plan.flow.plan)
         self._told = Columns(plan.flow.told, terms)
         self.resets = Resets()
         """How often it has forgotten its windows."""
-        self.recent: Recent | None = None
+        self.recent: Recent | Held | None = None
         """What its windows hold, where others may come to share its state."""
         self._shared: Share | None = None
         self._before = 0, 0
@@ -97,13 +97,18 @@ class RspRun(KbRun):
         self._begin()
         terms.register(self)
 
-    def _begin(self, known: Knowledge | None = None) -> None:
-        """Nothing has been seen, but what is known of the KB."""
+    def _begin(self, known: Knowledge | None = None, held: Held | None = None) -> None:
+        """Nothing has been seen, but what is known of the KB, and what is held of streams."""
         given = self._plan, self._terms, self._kb, self._blanks
-        steady = SteadyAnswers(*given, known) if is_steady(self._plan) else None
-        self._own: SteadyAnswers | GeneralAnswers | None = GeneralAnswers(*given) if steady is None else steady
-        self.knowledge = None if steady is None else steady.knowledge
-        """Of one that may share its state."""
+        self._own: SteadyAnswers | GeneralAnswers | None
+        if is_steady(self._plan):
+            self._own = SteadyAnswers(*given, known)
+        else:
+            if held is None:
+                held = Held(self._plan.contents, len(self._plan.streams), self.schedule)
+            self._own = GeneralAnswers(*given, held, known)
+        self.knowledge = self._own.knowledge
+        """What it knows of the KB."""
 
     @property
     def _answers(self) -> SteadyAnswers | GeneralAnswers:
@@ -139,14 +144,18 @@ class RspRun(KbRun):
 
     def remember(self) -> None:
         """Remember what the windows hold from now on."""
-        self.recent = Recent(self._plan, None if self._newest is None else self._arrivals.passed)
+        if isinstance(self._answers, GeneralAnswers):
+            self.recent = self._answers.held
+            self.recent.remember()
+        else:
+            self.recent = Recent(self._plan, None if self._newest is None else self._arrivals.passed)
 
-    def knows_all(self, recent: Recent) -> bool:
+    def knows_all(self, recent: Recent | Held) -> bool:
         """Whether its state is of the KB that holds now and of what its windows hold, and of nothing else. Blank nodes
         of the KB stand in the order in which each query meets them."""
         if not self.reads_kb:
             return True
-        assert self.knowledge is not None  # it may share its state
+        assert isinstance(recent, Recent)  # no others that read the KB share their state
         current = recent.last is None or self.knowledge.version == self._kb.present.version
         return current and not self._kb.waits and not self.meets_blanks
 
@@ -167,15 +176,20 @@ class RspRun(KbRun):
         self._arrivals = self._arrivals.copy()
         self._arrivals.events, self._arrivals.late, self._before = events, late, (0, 0)
         self._shared = None
-        self._begin(self.knowledge)
         self._be_as(recent)
 
-    def _be_as(self, recent: Recent) -> None:
-        """Have windows that hold these events."""
+    def _be_as(self, recent: Recent | Held) -> None:
+        """Have windows that hold these events. Raises LimitError."""
         self.recent = recent
         if recent.last is not None:
             self._newest = recent.last if self._newest is None else max(self._newest, recent.last)
-        assert isinstance(self._answers, SteadyAnswers)  # no others share
+        if isinstance(recent, Held):
+            self.schedule = recent.schedule
+        self._begin(self.knowledge, recent if isinstance(recent, Held) else None)
+        if isinstance(self._answers, GeneralAnswers):
+            self._answers.take_up()
+            return
+        assert isinstance(recent, Recent)
         for part in recent.parts():
             self._answers.pass_over(part)
 
@@ -226,7 +240,7 @@ class RspRun(KbRun):
     def _worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
         self._see(batches)
         found = [self.batch(at, rows) for at, rows in self._answer(batches, passed) if len(rows)]
-        if self.recent is not None:
+        if isinstance(self.recent, Recent):
             self.recent.add(batches)
         return found
 
@@ -250,41 +264,18 @@ class RspRun(KbRun):
         self, general: GeneralAnswers, batches: Sequence[EventBatch], passed: int
     ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
         """So many instants at a time."""
-        each = [batch.time for batch in batches if len(batch)]
-        times = each[0] if len(each) == 1 else np.concatenate([_NO_TIMES, *each])
-        if not len(times) and passed == BEFORE_ALL:
+        if passed == BEFORE_ALL and not any(map(len, batches)):
             return
         general.add(batches)
-        due = self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, general.windows)
+        held = general.held
+        due = held.due(batches, passed, ended=passed == AFTER_ALL)
         if self._plan.volatile:
-            self._schedule.check(due)
-        self._schedule.go_on(due)
+            held.schedule.check(due)
+        held.schedule.go_on(due)
         most = 1 if self._in_turn else MOST_INSTANTS
         for low in range(0, len(due), most):
-            some = due.slice(low, low + most)
-            yield self._again(*general.told(some, self._schedule))
-
-    def _again(
-        self, stretches: Stretches, number: NDArray[np.int64], rows: FullRows
-    ) -> tuple[NDArray[np.int64], FullRows]:
-        """With what RSTREAM tells again at the other ticks of stretches, where windows hold the same: the time of each
-        row, and the rows. number: that of each row's stretch, ascending."""
-        at = stretches.at[number]
-        if self._plan.report is not Report.RSTREAM or not len(rows) or not self._schedule.rhythm.ticks:
-            return at, rows
-        several = np.flatnonzero(stretches.until > stretches.at)
-        if not len(several):
-            return at, rows
-        ends = np.searchsorted(number, np.arange(len(stretches) + 1))
-        times, index = [at], [np.arange(len(rows))]
-        for k in several[ends[several] < ends[several + 1]].tolist():
-            low, high = int(ends[k]), int(ends[k + 1])
-            again = self._schedule.again(stretches.slice(k, k + 1), high - low)
-            times.append(np.repeat(again, high - low))
-            index.append(np.tile(np.arange(low, high), len(again)))
-        at, every = np.concatenate(times), np.concatenate(index)
-        order = np.argsort(at, kind="stable")
-        return at[order], rows.take(every[order])
+            stretches, number, rows = general.told(due.slice(low, low + most))
+            yield repeated(self._plan.report, held.schedule, stretches, number, rows)
 
     def batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
         """Full rows as they are told: i64[n], ascending, the instants at which they are."""
@@ -300,10 +291,15 @@ class RspRun(KbRun):
         """Between batches: windows and event mappings are empty from now on; what waits for its instant goes on."""
         self._on_its_own()
         self.resets = self.resets.another(at, 0 if self._newest is None else self._newest, self.records)
-        self._schedule.forget()
+        self.schedule.forget()
+        remembers, self.recent = self.recent is not None, None
         self._begin()
-        if self.recent is not None:
+        if isinstance(self._own, GeneralAnswers):
+            self._own.held.newest = self._newest
+        if remembers:
             self.recent = Recent(self._plan)
+            if isinstance(self._own, GeneralAnswers):
+                self.remember()
 
     # --- the KB, state ------------------------------------------------------------------------------
 
@@ -320,10 +316,11 @@ class RspRun(KbRun):
 
     def save(self, terms: SavedTerms) -> State:
         shared = self._shared
+        recent = None if shared is None else shared.recent
         return {
             "arrivals": {**self._arrivals.save(terms), "events": self.events, "late": self.late},
-            "schedule": self._schedule.save(),
-            "newest": self._newest,
+            "schedule": (recent if isinstance(recent, Held) else self).schedule.save(),
+            "newest": recent.newest if isinstance(recent, Held) else self._newest,
             "matches": self.matches,
             "resets": self.resets.save(),
             "blanks": self._blanks.save(terms),
@@ -332,25 +329,35 @@ class RspRun(KbRun):
         }
 
     def _save_shared(self, shared: Share, terms: SavedTerms) -> State:
-        known = None if self.knowledge is None else self.knowledge.save_told(terms)
-        return {"recent": shared.recent.save(terms), "known": known}
+        if isinstance(shared.recent, Held):
+            return {"recent": shared.recent.save_whole(terms)}
+        return {"recent": shared.recent.save(terms), "known": self.knowledge.save_told(terms)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         self._arrivals.restore(state["arrivals"], terms)
-        self._schedule.restore(state["schedule"])
+        self.schedule.restore(state["schedule"])
         self._newest = None if state["newest"] is None else int(state["newest"])
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
         self._blanks.restore(state["blanks"], terms)
         if "recent" in state["answers"]:
-            recent = Recent(self._plan)
-            recent.restore(state["answers"]["recent"], terms)
-            assert self.knowledge is not None  # it shared its state
-            self.knowledge.restore_told(state["answers"]["known"], terms)
-            self._be_as(recent)
+            self._restore_shared(state["answers"], terms)
         else:
             self._answers.restore(state["answers"], terms)
+            if isinstance(self._answers, GeneralAnswers):
+                self._answers.held.newest = self._newest
         self._kb.restore(state["kept"], terms)
+
+    def _restore_shared(self, state: State, terms: KnownTerms) -> None:
+        if isinstance(self._answers, GeneralAnswers):
+            held = self._answers.held
+            held.restore_whole(state["recent"], terms)
+            self._be_as(held)
+            return
+        recent = Recent(self._plan)
+        recent.restore(state["recent"], terms)
+        self.knowledge.restore_told(state["known"], terms)
+        self._be_as(recent)
 
     # --- what it tells ------------------------------------------------------------------------------
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.rsp.steady import is_steady
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.apart import ApartRuns
 from oxiseq.engine.run.equal import equal_by
-from oxiseq.engine.run.group import kind_of
+from oxiseq.engine.run.group import Kind, kind_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.run import Run
@@ -32,6 +33,11 @@ class Runs:
         self._apart = ApartRuns(terms)
         self._number: dict[Run, int] = {}
         self._together = Together(terms)
+        self._single: dict[Kind, RspRun] = {}
+        """By kind a query that may share with others and is handed events apart, as long as there are none: so it may
+        sleep."""
+        self._owed: list[Outcome] = []
+        """What has come of events that a query was handed when another came."""
         self._count = 0
 
     def add(
@@ -49,9 +55,18 @@ class Runs:
 
     def _is_together(self, run: RspRun) -> bool:
         kind = kind_of(run)
-        if kind is not None:
-            self._together.add(run, kind)
-        return kind is not None
+        if kind is None:
+            return False
+        single = self._single.pop(kind, None)
+        if single is None and not self._together.knows(kind) and not is_steady(run.plan):
+            self._single[kind] = run
+            return False
+        if single is not None and single in self._apart:
+            self._owed += self._apart.catch_up(single)
+            self._apart.remove(single)
+            self._together.add(single, kind)
+        self._together.add(run, kind)
+        return True
 
     def remove(self, run: Run) -> None:
         """Forget a query."""
@@ -63,6 +78,8 @@ class Runs:
             self._shared.remove(run)
         else:
             self._apart.remove(_alone(run))
+        self._owed = [outcome for outcome in self._owed if outcome.run is not run]
+        self._single = {kind: each for kind, each in self._single.items() if each is not run}
 
     @property
     def registered(self) -> tuple[Run, ...]:
@@ -126,7 +143,10 @@ class Runs:
 
     def _in_order(self, outcomes: list[Outcome], together: list[Outcome], apart: list[Outcome]) -> list[Outcome]:
         """In order of registration."""
-        together = [o for o in together if o.matches or o.late is not None or o.error is not None or o.left_out]
+        owed, self._owed = self._owed, []
+        together = [
+            o for o in (*owed, *together) if o.matches or o.late is not None or o.error is not None or o.left_out
+        ]
         if not together and not (outcomes and apart):
             return outcomes or apart
         return sorted([*outcomes, *together, *apart], key=lambda outcome: self._number[outcome.run])

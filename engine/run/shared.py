@@ -324,6 +324,7 @@ class SharedRuns:
             last = low + CHUNK >= total
             matched = matching.rows(part, group.asleep)
             if matched is None:  # one query's limit: each by itself, so that the others do not suffer
+                matching = self._break_up(group, matching)
                 everyone = frozenset(matching.runs)
                 matched = Matched(dict.fromkeys(matching.runs), everyone, tuple(group.asleep))
             for finder in matched.roused:
@@ -352,6 +353,16 @@ class SharedRuns:
             self._let_sleep(group, matching, matched)
             for finder in group.asleep.overdue(len(part.time)):
                 self._catch_up(group, finder)
+
+    def _break_up(self, group: _Group, matching: JointMatching) -> JointMatching:
+        """The pass without families: of one the most lenient query may be past a limit that is none to the others."""
+        for finder, runs in tuple(matching.runs.items()):
+            if finder.plan.family is not None and runs[0].clock is group.clock:
+                self._rouse(group, finder)
+                for run in runs:
+                    run.leave()
+        self._passes[group.kind] = self._pass(group.kind)
+        return self._passes[group.kind]
 
     # --- those that sleep ---------------------------------------------------------------------------
 

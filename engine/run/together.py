@@ -21,7 +21,9 @@ from typing import Final, TypeAlias
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.run.group import Group, Kind, PartError
+from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -50,6 +52,10 @@ class Together:
 
     def __contains__(self, run: object) -> bool:
         return run in self._of
+
+    def knows(self, kind: Kind) -> bool:
+        """Whether there are queries of a kind."""
+        return kind in self._states
 
     def add(self, run: RspRun, kind: Kind) -> None:
         """A query, whatever it has seen."""
@@ -205,8 +211,13 @@ def _may_share(state: _Any) -> bool:
 
 
 def _same(one: _Any, other: _Any) -> bool:
-    assert one.recent is not None and other.recent is not None  # they are complete
-    return one.order.same(other.order) and one.recent.same(other.recent)
+    mine, others = one.recent, other.recent
+    if not one.order.same(other.order):
+        return False
+    if isinstance(mine, Held):
+        return isinstance(others, Held) and mine.same(others)
+    assert isinstance(mine, Recent) and isinstance(others, Recent)  # they are of one kind, and complete
+    return mine.same(others)
 
 
 def _worth_while(states: Sequence[_Any]) -> bool:

@@ -8,7 +8,7 @@ from oxiseq.grammar.algebra import Ask, Expression, FunctionCall
 from oxiseq.grammar.checking.scope import all_expressions
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import close_name, error
-from oxiseq.grammar.functions import CASTS, GEOSPARQL
+from oxiseq.grammar.functions import CASTS, GEO_FUNCTIONS, GEOSPARQL
 from oxiseq.grammar.places import Overview
 from oxiseq.grammar.scope import subexpressions
 
@@ -25,8 +25,9 @@ def check_function(e: Expression) -> Iterator[Finding]:
         iri = e.function.value
         if iri in CASTS and (len(e.args) != 1 or e.distinct):
             yield error("function", f"the cast <{iri}> takes one argument", e.span)
-        elif iri not in CASTS and not iri.startswith(GEOSPARQL):
-            hint = close_name(iri, CASTS, "what is called by IRI is a cast to an XSD type or a GeoSPARQL function")
+        elif iri not in CASTS and iri not in GEO_FUNCTIONS:
+            known = GEO_FUNCTIONS if iri.startswith(GEOSPARQL) else CASTS
+            hint = close_name(iri, known, "what is called by IRI is a cast to an XSD type or a GeoSPARQL function")
             yield error("function", f"there is no function <{iri}>", e.span, hint)
 
 

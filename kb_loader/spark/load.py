@@ -25,7 +25,7 @@ from oxiseq.kb_loader.lines import line_ends
 from oxiseq.kb_loader.parts import load_parts
 from oxiseq.kb_loader.quarantine import Fault
 from oxiseq.kb_loader.report import LoadReport, Progress
-from oxiseq.kb_loader.session import spark_session, stop_session
+from oxiseq.kb_loader.session import spark_session, stop_session, ui_address
 from oxiseq.kb_loader.spark.cleaning import CLEAN, Cleaning
 from oxiseq.kb_loader.spark.coded import write_coded
 from oxiseq.kb_loader.spark.counting import counted_on_spark
@@ -58,6 +58,8 @@ def load_on_spark(job: Job, how: OnSpark, begin: Callable[[], RdfStore], report:
     staging: Path | None = None
     try:
         store = begin()
+        if active is None and (address := ui_address(spark)) is not None:
+            job.watch(Progress("reading", 0, 0, 0, f"Spark shows its work at {address}"))
         staging = new_staging(how.parts, keep=how.keep)
         work = _SparkLoad(spark, job, staging, keep=how.keep)
         if active is None:

@@ -1,4 +1,4 @@
-"""How far Spark is, told while it works."""
+"""How far Spark is, told while it works; and what it works on, for who looks at its web UI."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from oxiseq.kb_loader.report import Progress, Watch
 
+_DESCRIBED = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 _EVERY = 0.5
 """Seconds."""
 
 
 @contextmanager
 def watching(spark: SparkSession, watch: Watch, step: str, total: int, statements: int) -> Iterator[None]:
-    """Within it `watch` is told how many of the running stages' tasks are done, as a share of `total`."""
+    """Within it `watch` is told how many of the running stages' tasks are done, as a share of `total`; Spark's jobs are
+    of the group `oxiseq load`, and are described by the step."""
     ended = Event()
     tracker = spark.sparkContext.statusTracker()
 
@@ -32,7 +35,20 @@ def watching(spark: SparkSession, watch: Watch, step: str, total: int, statement
     thread = Thread(target=tell, daemon=True)
     thread.start()
     try:
-        yield
+        with described(spark.sparkContext, "oxiseq load", f"oxiseq load: {step}"):
+            yield
     finally:
         ended.set()
         thread.join()
+
+
+@contextmanager
+def described(context: SparkContext, group: str, text: str) -> Iterator[None]:
+    """Within it Spark's jobs of this thread are of the group and have the description; then as before."""
+    before = {name: context.getLocalProperty(name) for name in _DESCRIBED}
+    context.setJobGroup(group, text)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            context._jsc.setLocalProperty(name, value)

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from oxiseq.cli.backup import backup_command, restore_command
+from oxiseq.cli.bridge import bridge_command
 from oxiseq.cli.check import check_command
 from oxiseq.cli.completion import completion_command
 from oxiseq.cli.convert import convert_command
@@ -15,6 +16,7 @@ from oxiseq.cli.demo import demo_command
 from oxiseq.cli.events import events_command
 from oxiseq.cli.explain import explain_command
 from oxiseq.cli.load import load_command
+from oxiseq.cli.mapping import mapping_command
 from oxiseq.cli.push import push_command
 from oxiseq.cli.queries import queries_command
 from oxiseq.cli.replay import replay_command
@@ -33,10 +35,10 @@ from oxiseq.grammar.errors import OxiseqError
 SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Queries": (run_command, check_command, explain_command, translate_command),
     "Why, and what if": (test_command, why_command, what_if_command),
-    "Events and knowledge": (convert_command, events_command, load_command),
+    "Events and knowledge": (convert_command, events_command, mapping_command, load_command),
     "Server": (
-        serve_command, token_command, queries_command, push_command, watch_command, replay_command, backup_command,
-        restore_command, verify_command,
+        serve_command, token_command, queries_command, push_command, bridge_command, watch_command, replay_command,
+        backup_command, restore_command, verify_command,
     ),
     "This installation": (demo_command, warmup_command, completion_command),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
@@ -11,11 +12,26 @@ import click
 from pyoxigraph import NamedNode
 
 from oxiseq.cli.progress import counted, nothing_of, working
+from oxiseq.engine.errors import EventError, OxiseqError
 from oxiseq.engine.events.units import TimeUnit
 from oxiseq.kb_loader.tables import Mapping
 from oxiseq.logs import arrange
 from oxiseq.logs.reading import Meaning
+from oxiseq.mappings.declared import StreamMapping
 from oxiseq.options.durations import duration_text
+
+
+def mapping_of_file(path: Path) -> Mapping | StreamMapping:
+    """A CONSTRUCT query, or of a file that ends in .json a mapping as a stream has one. Raises KbError, EventError,
+    MappingError."""
+    if path.suffix.lower() != ".json":
+        return Mapping.of_file(path)
+    try:
+        return StreamMapping(json.loads(path.read_text(encoding="utf-8-sig")))
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, OxiseqError):
+            raise
+        raise EventError(str(path), None, f"cannot be read: {error}") from error
 
 
 def arrange_events(
@@ -24,7 +40,7 @@ def arrange_events(
 ) -> None:  # fmt: skip
     """Arrange, files of `every` µs; `given`: what else `logs.arrange` takes. Raises EventError, KbError."""
     begun = perf_counter()
-    of_rows = None if mapping is None else Mapping.of_file(mapping)
+    of_rows = None if mapping is None else mapping_of_file(mapping)
     with working("looking for sources", quiet=quiet) as watch:
         done = arrange(
             sources, output, every=duration_text(every),

@@ -29,12 +29,13 @@ _SOURCES: Final = {
 }
 
 
-def config_options(*secrets: str) -> Callable[[F], F]:
-    """`--config` and `--print-config` for a command; `secrets` are options whose values are not printed."""
+def config_options(*secrets: str, tables: tuple[str, ...] = ()) -> Callable[[F], F]:
+    """`--config` and `--print-config` for a command; `secrets` are options whose values are not printed, `tables` what
+    only the file has: tables of tables, see `tables_of`."""
 
     def decorate(function: F) -> F:
         file = click.option("--config", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-                            is_eager=True, expose_value=False, callback=_read, allow_from_autoenv=True,
+                            is_eager=True, expose_value=False, callback=_reader(tables), allow_from_autoenv=True,
                             help="A TOML file with a table of these options, as max_rows.")  # fmt: skip
         shown = click.option("--print-config", is_flag=True, expose_value=False, callback=_note_secrets(secrets),
                              allow_from_autoenv=False,
@@ -44,6 +45,12 @@ def config_options(*secrets: str) -> Callable[[F], F]:
     return decorate
 
 
+def tables_of(ctx: click.Context, name: str) -> dict[str, dict[str, Any]]:
+    """The tables `[COMMAND.name.KEY]` of the file, by KEY."""
+    found: dict[str, dict[str, Any]] = ctx.meta.get(_TABLES, {}).get(name, {})
+    return found
+
+
 def print_if_asked(ctx: click.Context) -> bool:
     """Print the settings if `--print-config` is given: whether it was."""
     if not ctx.meta.get(_PRINT):
@@ -51,11 +58,15 @@ def print_if_asked(ctx: click.Context) -> bool:
     click.echo(f"[{ctx.info_name}]")
     for option in _options(ctx.command):
         click.echo(_line(ctx, option))
+    for name, tables in ctx.meta.get(_TABLES, {}).items():
+        for key in tables:
+            click.echo(f"# [{ctx.info_name}.{name}.{key}] stands in the file")
     return True
 
 
 _PRINT: Final = "oxiseq.print_config"
 _SECRETS: Final = "oxiseq.secrets"
+_TABLES: Final = "oxiseq.tables"
 
 
 def _note_secrets(secrets: tuple[str, ...]) -> Callable[[click.Context, click.Parameter, bool], None]:
@@ -65,10 +76,16 @@ def _note_secrets(secrets: tuple[str, ...]) -> Callable[[click.Context, click.Pa
     return note
 
 
-def _read(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
-    """Make the file's table the defaults. Raises BadParameter."""
-    if value is None:
-        return
+def _reader(tables: tuple[str, ...]) -> Callable[[click.Context, click.Parameter, Path | None], None]:
+    def read(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
+        if value is not None:
+            _read(ctx, param, value, tables)
+
+    return read
+
+
+def _read(ctx: click.Context, param: click.Parameter, value: Path, tabled: tuple[str, ...]) -> None:
+    """Make the file's table the defaults, and keep those of `tabled`. Raises BadParameter."""
     try:
         tables = tomllib.loads(value.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -77,6 +94,10 @@ def _read(ctx: click.Context, param: click.Parameter, value: Path | None) -> Non
     table = tables.get(name)
     if not isinstance(table, dict):
         raise click.BadParameter(f"{value} has no table [{name}]", ctx, param)
+    ctx.meta[_TABLES] = {key: table.pop(key) for key in tabled if key in table}
+    for key, found in ctx.meta[_TABLES].items():
+        if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+            raise click.BadParameter(f"{value}: {key} are tables: [{name}.{key}.NAME]", ctx, param)
     known = {_key(option): option for option in _options(ctx.command)}
     unknown = [key for key in table if key not in known]
     if unknown:

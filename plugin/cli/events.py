@@ -16,7 +16,8 @@ from oxiseq.warmup.importing import loading
 @click.option("--output", "-o", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path),
               help="The folder for the tables; a log may go on behind those that are there.")  # fmt: skip
 @click.option("--mapping", "-m", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              help="For tables: a SPARQL CONSTRUCT query that makes a row's graph of its columns.")  # fmt: skip
+              help="For tables: a SPARQL CONSTRUCT query that makes a row's graph of its columns; or, in a .json "
+                   "file, a mapping as a stream has one.")  # fmt: skip
 @click.option("--time", default="time", show_default=True, metavar="COLUMN",
               help="For tables: timestamps, xsd:dateTime or integers.")  # fmt: skip
 @flag("time_unit")

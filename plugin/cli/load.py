@@ -30,6 +30,10 @@ from oxiseq.warmup.importing import loading
 @click.option("--memory", metavar="SIZE", help="Java memory of Spark's driver and of each executor. [default: 2g]")
 @click.option("--parts", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
               help="Keep what Spark writes: sorted N-Quads, coded Parquet; a folder that all workers see.")  # fmt: skip
+@click.option("--shapes", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+              help="Validate the store against SHACL shapes; violations are told in the quarantine.")  # fmt: skip
+@click.option("--append", is_flag=True, help="Add to the store that is there; a batch that it has is not added again.")
+@click.option("--batch", metavar="ID", help="Of what is appended. [default: of the files' paths, sizes and times]")
 @click.option("--restart", is_flag=True, help="Replace the store that is there.")
 @quiet_option
 def load_command(**given: Any) -> None:
@@ -42,6 +46,7 @@ def load_command(**given: Any) -> None:
     oxiseq load dump.nt.gz schema.ttl --location kb --reason rdfs
     oxiseq load people.csv --mapping people.rq --location kb
     oxiseq load dump/ --location kb --engine spark --memory 8g
+    oxiseq load today.nt --location kb --append
     """
     with loading():
         from oxiseq.cli.loading import load_kb  # noqa: PLC0415  loads the engine: see __init__.py

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -14,29 +14,51 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingCo
 from rich.progress import Progress as Shown
 
 from oxiseq.cli.progress import counted, lines, nothing_of
+from oxiseq.engine.errors import KbError
 from oxiseq.grammar.errors import OxiseqError
-from oxiseq.kb_loader import LoadReport, Progress, load
+from oxiseq.kb_loader import LoadReport, Progress, append, load
 from oxiseq.kb_loader.marker import half_loaded
 from oxiseq.kb_loader.report import Watch
 
 
-def load_kb(sources: Sequence[str], location: Path, *, quiet: bool, **given: Any) -> None:
+def load_kb(
+    sources: Sequence[str], location: Path, *, quiet: bool, **given: Any
+) -> None:
     """Load; `given`: what else `kb_loader.load` takes. Raises KbError."""
-    if half_loaded(location) and not quiet:
+    adds = given.pop("append")
+    work = _appending(given) if adds else _loading(given)
+    if half_loaded(location) and not quiet and not adds:
         click.echo(f"note: {location} is half loaded by an earlier load: starting over", err=True)
     try:
         with _bar(quiet=quiet) as watch:
-            report = load(sources, location, watch=watch, **given)
+            report = work(sources, location, watch=watch, **given)
     except (OxiseqError, KeyboardInterrupt):
         if half_loaded(location):
-            click.echo(f"note: {location} is half loaded now: loading again starts over", err=True)
+            again = "appending the same batch again ends it" if adds else "loading again starts over"
+            click.echo(f"note: {location} is half loaded now: {again}", err=True)
         raise
     if not quiet:
         click.echo(told(report), err=True)
 
 
+def _loading(given: dict[str, Any]) -> Callable[..., LoadReport]:
+    if given.pop("batch") is not None:
+        raise KbError("--batch is of what is appended: it needs --append")
+    return load
+
+
+def _appending(given: dict[str, Any]) -> Callable[..., LoadReport]:
+    """Takes away what only `load` takes. Raises KbError where that is asked for."""
+    for name, usual in (("engine", "auto"), ("master", None), ("memory", None), ("parts", None), ("restart", False)):
+        if given.pop(name) not in (usual, "plain"):
+            raise KbError(f"--{name} cannot go with --append, which adds to the store in this process")
+    return append
+
+
 def told(report: LoadReport) -> str:
     """The report: what was read, what was left out, what was added, times."""
+    if report.known:
+        return f"batch {report.batch} is in the store already: {report.location}"
     lines = [
         " · ".join([
             counted(report.files, "file", "files"), counted(report.stored, "statement", "statements"),
@@ -49,6 +71,9 @@ def told(report: LoadReport) -> str:
     lines.append(f"{counted(report.statistics, 'statement', 'statements')} of statistics, in <urn:oxiseq:statistics>")
     lines += nothing_of(report.without, "statement")
     lines += [f"quarantined: {fault}" for fault in report.faults]
+    lines += report.violations[:5]
+    if report.violations:
+        lines.append(f"{counted(len(report.violations), 'result', 'results')} of SHACL: {report.quarantine}")
     if report.quarantined:
         lines.append(f"all {report.quarantined:,} with their text: {report.quarantine}")
     lines.append(", ".join(f"{step} {seconds:.2f} s" for step, seconds in report.seconds.items()))

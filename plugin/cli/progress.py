@@ -24,7 +24,7 @@ from rich.progress import (
 
 from oxiseq.engine.events.report import ReadReport
 
-_WAITS = (2, 4, 8, 16, 30, 60)
+_WAITS = (2, 4, 8, 10)
 """Seconds between lines."""
 _NAMED = 5
 """Sources that are told by name."""
@@ -100,7 +100,7 @@ def working(what: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def lines(text: Callable[[], str], *, quiet: bool) -> Iterator[None]:
-    """For who reads no terminal: a line on stderr after two seconds, then after ever longer ones, up to a minute."""
+    """For who reads no terminal: a line on stderr after two seconds, then after ever longer ones, up to ten."""
     if quiet:
         yield
         return

@@ -7,10 +7,11 @@ import select
 import ssl
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import click
 from pyoxigraph import Store as RdfStore
@@ -25,8 +26,10 @@ from oxiseq.kb_loader.marker import not_opened
 try:
     import flask
 
+    from oxiseq.bridges import BridgeSettings
     from oxiseq.live import LiveService, LiveSettings
     from oxiseq.live.api import LiveRoutes
+    from oxiseq.live.bridges import Bridges, Door
     from oxiseq.live.budgets import Budget
     from oxiseq.live.remote import RemoteKnowledge
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
@@ -47,18 +50,20 @@ except ModuleNotFoundError as error:
     raise OxiseqError(f"the server needs {missing}: pip install 'oxiseq[server]'") from error
 
 
+Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Of the settings' file, by name."""
 _SWITCH: Final = 0.0005
 """Seconds after which a thread lets another one run: Python's 5 ms would add up in the time to a match."""
 
 
-def serve(request: ServeSettings) -> None:
-    """Serve until SIGTERM or SIGINT. Raises OxiseqError."""
+def serve(request: ServeSettings, bridges: Tables) -> None:
+    """Serve until SIGTERM or SIGINT, with these bridges. Raises OxiseqError."""
     sys.setswitchinterval(_SWITCH)
     log_to_stderr(request.log_format)
     share_arenas()
     raise_open_files()  # before the store opens: it takes as many as it sees
     with ExitStack() as opened:
-        app, settings, live = application_of(request, opened)
+        app, settings, live = application_of(request, opened, bridges)
         ending = live.service.end_subscriptions if live is not None else None
         serving = Serving(app, settings, ending)
         serving.stop_on_signals()
@@ -69,7 +74,7 @@ def serve(request: ServeSettings) -> None:
 
 
 def application_of(
-    request: ServeSettings, opened: ExitStack
+    request: ServeSettings, opened: ExitStack, bridges: Tables
 ) -> tuple[flask.Flask, ServerSettings, LiveRoutes | None]:
     """What is served, closed with `opened`. Raises OxiseqError."""
     tokens = Tokens(request.read_token, request.write_token, request.token_lines, request.tokens)
@@ -81,7 +86,7 @@ def application_of(
     endpoint = endpoint_of(request, opened)
     if isinstance(endpoint, Upstream):
         opened.callback(endpoint.close)
-    live = _live(request, endpoint, opened)
+    live = _live(request, endpoint, opened, bridges)
     return create_app(endpoint, settings, live), settings, live
 
 
@@ -94,10 +99,12 @@ def _tls(request: ServeSettings) -> ssl.SSLContext | None:
     return None
 
 
-def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack) -> LiveRoutes | None:
-    """Streams and queries beside what may be written to. Raises JournalError."""
+def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, bridges: Tables) -> LiveRoutes | None:
+    """Streams and queries beside what may be written to. Raises JournalError, OxiseqError."""
     knowledge = RemoteKnowledge(RemoteKb(endpoint)) if isinstance(endpoint, Upstream) else store_of(endpoint)
     if knowledge is None or request.read_only:
+        if bridges:
+            raise OxiseqError("a server that only reads has no streams, hence no bridges")
         return None
     folder = request.location
     if folder is None:
@@ -115,7 +122,19 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack) -> LiveR
     assert isinstance(endpoint, SparqlEndpoint | Upstream)
     routes = LiveRoutes(service, endpoint.evaluations)
     endpoint.offer(routes.services)
+    if bridges:
+        service.bridges = _bridges(bridges, routes, folder)
+        service.bridges.start()
+        opened.callback(service.bridges.stop)
     return routes
+
+
+def _bridges(declared: Tables, routes: LiveRoutes, folder: Path) -> Bridges:
+    """Into streams, which are made where they are missing. Raises BridgeError, ExtraError, OxiseqError."""
+    settings = {name: BridgeSettings.of(given, folder / "bridges", name) for name, given in declared.items()}
+    for each in settings.values():
+        routes.service.streams.create(each.into)
+    return Bridges(routes.service.journal, Door(routes.begin_push, routes.end_push), settings)
 
 
 def store_of(endpoint: Answers) -> Store | None:

@@ -23,6 +23,8 @@ _LONGEST_WAIT: Final = 24 * UNITS["d"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 ANY: Final = "*"
+BRIDGES: Final = "bridges"
+"""Tables of the file: [serve.bridges.NAME]."""
 
 
 class Address(click.ParamType[tuple[str, int]]):

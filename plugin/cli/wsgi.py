@@ -13,8 +13,9 @@ import atexit
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from oxiseq.cli.config import tables_of
 from oxiseq.cli.serve import serve_command
-from oxiseq.cli.settings import settings_of
+from oxiseq.cli.settings import BRIDGES, settings_of
 from oxiseq.grammar.errors import OxiseqError
 
 if TYPE_CHECKING:
@@ -26,11 +27,12 @@ def application() -> Flask:
     from oxiseq.cli.serving import application_of  # noqa: PLC0415  after the settings have been read
     from oxiseq.server.logs import log_to_stderr  # noqa: PLC0415  the same
 
-    request = settings_of(serve_command.make_context("serve", []).params)
+    context = serve_command.make_context("serve", [])
+    request = settings_of(context.params)
     if request.tls_cert is not None or request.tls_key is not None:
         raise OxiseqError("https is the other server's here: `gunicorn --certfile FILE --keyfile FILE`")
     log_to_stderr(request.log_format)
     opened = ExitStack()
     atexit.register(opened.close)
-    app, _, _ = application_of(request, opened)
+    app, _, _ = application_of(request, opened, tables_of(context, BRIDGES))
     return app

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
@@ -47,7 +47,7 @@ class Metrics:
         self.push_seconds = self._histogram("oxiseq_push_seconds", "From a batch's arrival to its acknowledgement.")
         self.turn_seconds = self._histogram("oxiseq_turn_seconds", "Time that the engine works at a time.")
 
-    def measure(self, measured: Callable[[], Iterable[GaugeMetricFamily]]) -> None:
+    def measure(self, measured: Callable[[], Iterable[Metric]]) -> None:
         """Gauges that are read when somebody asks."""
         self._registry.register(_Measured(measured))
 
@@ -63,10 +63,10 @@ class Metrics:
 
 
 class _Measured(Collector):
-    def __init__(self, measured: Callable[[], Iterable[GaugeMetricFamily]]) -> None:
+    def __init__(self, measured: Callable[[], Iterable[Metric]]) -> None:
         self._measured = measured
 
-    def collect(self) -> Iterable[GaugeMetricFamily]:
+    def collect(self) -> Iterable[Metric]:
         return self._measured()
 
 

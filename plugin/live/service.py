@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import Metric
 
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import FILE_NAME, Durability, Journal, JournalError
 from oxiseq.journal.restoring import resumed
+from oxiseq.live.bridges import Bridges
 from oxiseq.live.changes import KbChanges
 from oxiseq.live.engine import Engine
 from oxiseq.live.graphs import EventGraphs
@@ -66,6 +67,8 @@ class LiveService:
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
         self._changes = KbChanges(self.journal, self._engine, self.worker, store.lock)
         store.guard_changes(self._changes.around)
+        self.bridges: Bridges | None = None
+        """Where streams come from by themselves, if the settings say so."""
         self.metrics.measure(self._gauges)
         self._ending = threading.Event()
         self.resumed = resumed(self.journal.path)
@@ -167,7 +170,9 @@ class LiveService:
             except OxiseqError as error:
                 LOG.warning("what is old cannot be deleted: %s", error)
 
-    def _gauges(self) -> Iterable[GaugeMetricFamily]:
+    def _gauges(self) -> Iterable[Metric]:
+        if self.bridges is not None:
+            yield from self.bridges.metrics()
         yield gauge("waiting_events", "Events that no query has seen yet.", self.worker.waiting)
         yield gauge("subscribers", "Live subscribers now.", self.subscriptions.count)
         yield gauge("position", "The log's entry that was worked through last.", self.worker.position)

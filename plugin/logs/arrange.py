@@ -25,7 +25,7 @@ from oxiseq.journal import pack_events, unpack_events
 from oxiseq.kb_loader.java import SparkMissing, spark_missing
 from oxiseq.kb_loader.quarantine import Fault, Quarantine
 from oxiseq.kb_loader.sources import Source, find_sources
-from oxiseq.kb_loader.tables import check_columns
+from oxiseq.kb_loader.tables import Mapping, check_columns
 from oxiseq.logs.reading import MESSAGES, Meaning, read_source
 from oxiseq.options.durations import Duration, duration
 
@@ -89,7 +89,7 @@ def arrange(
     step = duration(every, "every", least=1)
     loaded("pyarrow")  # for the tables: better said now than when all is read
     found = find_sources(given, [folder, bad], (MESSAGES,))
-    if meaning is not None and meaning.mapping is not None:
+    if meaning is not None and isinstance(meaning.mapping, Mapping):
         check_columns(meaning.mapping, found)
     spool = folder / _SPOOL
     shutil.rmtree(spool, ignore_errors=True)
@@ -129,6 +129,7 @@ def _tasks(engine: Engine, master: str, memory: str, watch: Callable[[str], obje
     from pyspark.sql import SparkSession  # noqa: PLC0415  pyspark may not be there
 
     from oxiseq.kb_loader.session import spark_session, stop_session  # noqa: PLC0415  as above
+    from oxiseq.kb_loader.spark.watching import described  # noqa: PLC0415  as above
 
     active = SparkSession.getActiveSession()
     spark = active or spark_session(master, memory)
@@ -136,7 +137,8 @@ def _tasks(engine: Engine, master: str, memory: str, watch: Callable[[str], obje
     def run(work: Callable[[object], object], items: list[object], what: str) -> list[object]:
         watch(f"{what}: {len(items):,} tasks on Spark")
         context = spark.sparkContext
-        return context.parallelize(items, len(items)).map(work).collect() if items else []  # counts, not events
+        with described(context, "oxiseq events", f"oxiseq events: {what}"):
+            return context.parallelize(items, len(items)).map(work).collect() if items else []  # counts, not events
 
     try:
         yield run

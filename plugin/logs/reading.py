@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from pyoxigraph import Literal, NamedNode, Triple
@@ -23,9 +24,14 @@ from oxiseq.kb_loader.quarantine import Fault, cut_off
 from oxiseq.kb_loader.rows import Rows, table_rows
 from oxiseq.kb_loader.sources import BROKEN, Source
 from oxiseq.kb_loader.tables import Mapping
+from oxiseq.mappings.declared import StreamMapping
+from oxiseq.mappings.errors import MappingError
+from oxiseq.mappings.events import mapped
+from oxiseq.mappings.sources import rows_table
 
 MESSAGES: Final = ".ndjsonld"
 """An ending of events that no knowledge base has."""
+_OBJECTS: Final = (".json", ".jsonl", ".ndjson")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,40}")
 _DATE_TIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 
@@ -34,10 +40,11 @@ _DATE_TIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 class Meaning:
     """What rows and events mean. `time`: the column of a table with the time; `unit`: that of integers in it (None:
     microseconds, and what seems to be another unit is refused); `mapping`: the CONSTRUCT query that makes a row's
-    graph; `time_predicate` of RDF events."""
+    graph, or a mapping as a stream has one, which says by itself what tells the time; `time_predicate` of RDF
+    events."""
 
     time: str = "time"
-    mapping: Mapping | None = None
+    mapping: Mapping | StreamMapping | None = None
     time_predicate: NamedNode = GENERATED_AT
     unit: TimeUnit | None = None
 
@@ -73,14 +80,49 @@ def _table(
         try:
             for rows in table_rows(source, content, tell):
                 meaning = _settled(rows, meaning, source)
-                yield encode_events(_events(rows, meaning, tell), terms)
+                if (compiled := _compiled(meaning)) is None:
+                    yield encode_events(_events(rows, meaning, tell), terms)
+                else:
+                    yield _mapped(rows, compiled, terms, tell, named=source.ending not in _OBJECTS)
         except BROKEN as error:
             tell(cut_off(error))
 
 
+def _compiled(meaning: Meaning) -> StreamMapping | None:
+    """The mapping of columns; None for a query that is no stream's, which Oxigraph answers row by row."""
+    if isinstance(meaning.mapping, StreamMapping):
+        return meaning.mapping
+    return None if meaning.mapping is None else _of_query(meaning.mapping.text, meaning.time, meaning.unit)
+
+
+@lru_cache(16)
+def _of_query(text: str, time: str, unit: TimeUnit | None) -> StreamMapping | None:
+    try:
+        mapping = StreamMapping({"construct": text, "time": time, "unit": unit})
+    except MappingError:
+        return None
+    return mapping if mapping.why_slow is None else None
+
+
+def _mapped(
+    rows: Rows, mapping: StreamMapping, terms: TermDictionary, tell: Callable[[Fault], None], *, named: bool
+) -> EventBatch:  # fmt: skip
+    """All rows at a time."""
+    if missing := [name for name in mapping.time if name not in rows.names]:
+        raise EventError(None, None, f"no column {missing[0]!r} for the time; there are {', '.join(rows.names)}")
+    table = rows_table(rows, mapping.key, numbered=True, named=named)
+    parts = list(mapped(table, mapping, terms, empty=True))
+    for bad in (bad for part in parts for bad in part.bad):
+        assert bad.place is not None, "rows are numbered"
+        line = rows.lines[bad.place]
+        text = ", ".join("" if cell is None else str(cell) for cell in rows.values[bad.place])
+        tell(Fault(line, line, bad.reason if bad.column in mapping.time else str(bad), text))
+    return EventBatch.concat([part.batch for part in parts])
+
+
 def _settled(rows: Rows, meaning: Meaning, source: Source) -> Meaning:
     """After a look at a table's first rows. Raises EventError if their integers seem to be in another unit."""
-    if meaning.unit is not None or meaning.time not in rows.names:
+    if meaning.unit is not None or isinstance(meaning.mapping, StreamMapping) or meaning.time not in rows.names:
         return meaning
     place = rows.names.index(meaning.time)
     numbers = [number for row in rows.values if (number := _integer(row[place])) is not None]
@@ -101,7 +143,7 @@ def _integer(value: Any) -> int | None:
 
 def _events(rows: Rows, meaning: Meaning, tell: Callable[[Fault], None]) -> Iterator[tuple[int, list[Triple]]]:
     """Row by row: each has a graph of its own."""
-    assert meaning.mapping is not None
+    assert isinstance(meaning.mapping, Mapping)
     if meaning.time not in rows.names:
         raise EventError(None, None, f"no column {meaning.time!r} for the time; there are {', '.join(rows.names)}")
     place = rows.names.index(meaning.time)

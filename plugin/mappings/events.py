@@ -43,8 +43,11 @@ class Mapped:
     bad: tuple[BadRow, ...]
 
 
-def mapped(table: Table, mapping: StreamMapping, terms: TermDictionary, time: int | None = None) -> Iterator[Mapped]:
-    """Some thousand rows at a time. `time` (µs): of rows of a mapping that has no time. Raises EventError for a table
+def mapped(
+    table: Table, mapping: StreamMapping, terms: TermDictionary, time: int | None = None, *, empty: bool = False
+) -> Iterator[Mapped]:  # fmt: skip
+    """Some thousand rows at a time. `time` (µs): of rows of a mapping that has no time; `empty`: a row of which no
+    statement comes is an event without any, and not bad. Raises EventError for a table
     without a column that the mapping reads, and where all numbers of the time seem to be of another unit; LimitError.
     """
     _check_columns(table, mapping)
@@ -57,7 +60,7 @@ def mapped(table: Table, mapping: StreamMapping, terms: TermDictionary, time: in
         slowly += len(made.slow)
         if slowly > MOST_SLOWLY:
             raise LimitError(slowly, MOST_SLOWLY, "rows at once of a mapping that is not compiled")
-        yield made.events(terms)
+        yield made.events(terms, empty=empty)
 
 
 def _check_columns(table: Table, mapping: StreamMapping) -> None:
@@ -104,7 +107,7 @@ class _Made:
         unsure = range(len(table)) if mapping.plan is None else sorted(work.unsure)
         self.slow = [row for row in unsure if row not in work.wrong]
 
-    def events(self, terms: TermDictionary) -> Mapped:
+    def events(self, terms: TermDictionary, *, empty: bool) -> Mapped:
         """All that are right, in order."""
         count, wrong = len(self._table), self._work.wrong
         fast = np.ones(count, np.bool_)
@@ -118,11 +121,11 @@ class _Made:
             order = np.concatenate([order, np.array(answered, np.int64)])
             batch = EventBatch.concat([batch, slow]).take(np.argsort(order, kind="stable"))
             order = np.sort(order)
-        empty = np.diff(batch.offset) == 0
-        if empty.any():
-            for row in order[empty].tolist():
+        nothing = np.diff(batch.offset) == 0
+        if nothing.any() and not empty:
+            for row in order[nothing].tolist():
                 wrong.setdefault(row, (None, NOTHING))
-            batch = batch.take(np.flatnonzero(~empty))
+            batch = batch.take(np.flatnonzero(~nothing))
         places = self._table.places
         bad = tuple(BadRow(why, places[row], column) for row, (column, why) in sorted(wrong.items()))
         return Mapped(batch, bad)

@@ -108,6 +108,8 @@ class Encoded:
 
     def cells(self, work: Work) -> Cells:
         given = _simple(work, self.of)
+        if _SAFE.fullmatch("".join([v for v in given if v is not None])):
+            return Cells(given, STRING)
         work.spend(given)
         return Cells([_encoded(v) for v in given], STRING)
 
@@ -146,8 +148,9 @@ class Iri:
         if given.form == IRI:
             return given
         known: dict[str, bool] = {}
-        for row, text in enumerate(lexical):
-            if text is None or _PLAIN_IRI.fullmatch(text):
+        unusual = {text for text in set(lexical) if text is not None and not _PLAIN_IRI.fullmatch(text)}
+        for row, text in enumerate(lexical) if unusual else ():
+            if text is None or text not in unusual:
                 continue
             if self.column is None:
                 work.unsure.add(row)
@@ -228,8 +231,9 @@ class Valid:
         valid, given = _VALID.get(self.datatype), list(work.cells(self.of).lexical)
         if self.datatype == XSD + "string":
             return Cells(given, STRING)
-        for row, text in enumerate(given):
-            if text is None or valid is None or valid.fullmatch(text):
+        unusual = set() if valid is None else {t for t in set(given) if t is not None and not valid.fullmatch(t)}
+        for row, text in enumerate(given) if unusual else ():
+            if text is None or valid is None or text not in unusual:
                 continue
             stripped = given[row] = text.strip(" \t\r\n")
             if not stripped:

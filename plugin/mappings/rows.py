@@ -19,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Final
 
@@ -169,12 +169,43 @@ def object_table(rows: Sequence[Any], key: Key, places: Sequence[int] | None = N
         except (EventError, RecursionError) as error:
             reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
             bad.append(BadRow(reason, number))
-    names: dict[str, None] = {}
+    names: dict[str, Any] = {}
     for row in good:
-        names.update(dict.fromkeys(row))
+        names.update(row)
     read = columns_read(names, key)
     columns = {called: [row.get(name) for row in good] for called, name in read.items()}
-    return Table(columns, kept, bad)
+    return _without(Table(columns, kept, bad), _unfit(columns))
+
+
+def _unfit(columns: Mapping[str, Sequence[Any]]) -> dict[int, BadRow]:
+    """Rows with a value that no literal can hold, by number."""
+    found: dict[int, BadRow] = {}
+    for name, values in columns.items():
+        for row, value in enumerate(values):
+            if type(value) is str:
+                if not value.isascii() and _is_half(value):
+                    found.setdefault(row, BadRow("half a character (a lone surrogate)", row, name))
+            elif type(value) is float and not isfinite(value):
+                found.setdefault(row, BadRow("a number beyond a double's", row, name))
+    return found
+
+
+def _is_half(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _without(table: Table, unfit: Mapping[int, BadRow]) -> Table:
+    """The table without these rows, which are bad ones of it."""
+    if not unfit:
+        return table
+    kept = [row for row in range(len(table)) if row not in unfit]
+    columns = {called: [values[row] for row in kept] for called, values in table.columns.items()}
+    bad = [replace(each, place=table.places[row]) for row, each in unfit.items()]
+    return Table(columns, [table.places[row] for row in kept], [*table.bad, *bad], table.names)
 
 
 def columns_read(names: Iterable[str], key: Key) -> dict[str, str]:
@@ -193,18 +224,11 @@ _SIMPLE: Final = frozenset({str, int, bool, float, type(None)})
 
 def _flat(row: Any) -> Mapping[str, Any]:
     """Raises EventError."""
-    if (type(row) is dict and _SIMPLE.issuperset(map(type, row.values())) and all(map(_is_usual, row.values()))
-            and set(map(type, row)) <= {str} and max(map(len, row), default=0) <= LONGEST_NAME):  # fmt: skip
+    if type(row) is dict and _SIMPLE.issuperset(map(type, row.values())):
         return row
     if not isinstance(row, Mapping):
         raise EventError(None, None, f"an object is expected, not {json.dumps(row, default=str)[:60]}")
     return dict(_members(row, ""))
-
-
-def _is_usual(value: Any) -> bool:
-    if type(value) is str:
-        return value.isascii()
-    return type(value) is not float or isfinite(value)
 
 
 def _members(row: Mapping[Any, Any], before: str) -> Iterator[tuple[str, Any]]:
@@ -218,33 +242,14 @@ def _members(row: Mapping[Any, Any], before: str) -> Iterator[tuple[str, Any]]:
         if isinstance(value, Mapping):
             yield from _members(value, f"{before}{name}.")
         else:
-            yield before + name, _checked(value, before + name)
-
-
-def _checked(value: Any, name: str) -> Any:
-    """A value of a row. Raises EventError for what no literal can hold."""
-    if type(value) is float and not isfinite(value):
-        raise EventError(None, None, f"{name}: a number beyond a double's")
-    if isinstance(value, str) and not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise EventError(None, None, f"{name}: half a character (a lone surrogate)") from None
-    if isinstance(value, list):
-        return _list_text(value, name)
-    return value
+            yield before + name, _list_text(value, name) if isinstance(value, list) else value
 
 
 def _list_text(value: list[Any], name: str) -> str:
     """A list as its JSON text."""
     if _has_double(value):
         raise EventError(None, None, f"{name}: a member stands there twice")
-    try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
-        text.encode()
-    except UnicodeEncodeError:
-        raise EventError(None, None, f"{name}: half a character (a lone surrogate)") from None
-    return text
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _has_double(value: Any) -> bool:

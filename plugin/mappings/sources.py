@@ -85,13 +85,14 @@ def _file_tables(source: Source, key: Key) -> Iterator[Table]:
         yield Table({}, [], [BadRow(fault.reason, fault.line) for fault in faults])
 
 
-def rows_table(rows: Rows, key: Key) -> Table:
-    """Rows that a reader has read. Raises EventError for two columns that the mapping cannot tell apart."""
+def rows_table(rows: Rows, key: Key, *, numbered: bool = False, named: bool = False) -> Table:
+    """Rows that a reader has read. `numbered`: places are their numbers from 0, not their lines; `named`: all columns
+    that there are have a name here. Raises EventError for two columns that the mapping cannot tell apart."""
     read = columns_read(rows.names, key)
     at = {called: rows.names.index(name) for called, name in read.items()}
     columns = {called: [row[place] for row in rows.values] for called, place in at.items()}
-    places = [line or 0 for line in rows.lines]
-    return Table(columns, places, [])
+    places = list(range(len(rows.lines))) if numbered else [line or 0 for line in rows.lines]
+    return Table(columns, places, [], rows.names if named else None)
 
 
 def _arrow_tables(reader: pa.RecordBatchReader, key: Key) -> Iterator[Table]:

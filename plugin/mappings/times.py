@@ -154,7 +154,7 @@ class Clock:
         try:
             found = to_microseconds(text)
         except EventError:
-            raise EventError(None, None, f"not a time: {text[:_SHOWN]!r}") from None
+            raise EventError(None, None, f"not a valid time: {text[:_SHOWN]!r}") from None
         if self.zone is UTC or _ZONED.fullmatch(text[10:]):
             return found
         local = found - self._offset(found)

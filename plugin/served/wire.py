@@ -32,6 +32,14 @@ class UnreachableError(OxiseqError, ConnectionError):
     """The server does not answer, or has broken off."""
 
 
+class AnswerError(OxiseqError):
+    """The server answers with another refusal; `status` is HTTP's."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class RefusedError(OxiseqError, PermissionError):
     """The server asks for a (nother) token, or does not allow this."""
 
@@ -191,7 +199,7 @@ def refusal(reply: httpx.Response, address: str) -> OxiseqError:
     kinds: dict[int, type[OxiseqError]] = {403: BoundError, 404: UnknownError, 409: ConflictError, 507: FullError}
     if status in _AGAIN:
         return BusyError(text, status=status)
-    return kinds.get(status, OxiseqError)(text)
+    return kinds[status](text) if status in kinds else AnswerError(text, status)
 
 
 def _reason(told: Mapping[str, Any]) -> str:

@@ -3,8 +3,10 @@
     rows of events ─ decode ─ deal by key ─ shuffle ─ a bucket's run, its snapshot in Spark's state ─ rows of matches
 
     operator.py     `match`, `explain`: DataFrames in, a DataFrame out
+    upstream.py     whether a DataFrame has a watermark, and a state before it
     source.py       a Data Source of RDF event files and of our server's streams
     processor.py    what Spark calls: dealing in `mapInArrow`, buckets in `transformWithStateInPandas`
+    types.py        the answer's columns as Spark's types; inference.py says which are certain
     answers.py      matches and late events as columns
     bucket.py       a step of one bucket: state, rows, watermark → matches, late events, state
     dealing.py      events → the buckets that own their keys
@@ -17,11 +19,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oxiseq.spark.operator import OnePartitionWarning, SparkError, explain, match
+    from oxiseq.spark.errors import OnePartitionWarning, SparkError
+    from oxiseq.spark.operator import explain, match
     from oxiseq.spark.source import EventSource
 
 _HOMES = {
-    "EventSource": "source", "OnePartitionWarning": "operator", "SparkError": "operator", "explain": "operator",
+    "EventSource": "source", "OnePartitionWarning": "errors", "SparkError": "errors", "explain": "operator",
     "match": "operator",
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 Where it stands: a bucket's outcome → **columns** → DataFrame. Times travel as bigint microseconds, lists of them as
 text with commas, since what else pandas may hold is converted one by one in Python; Spark makes timestamps of them.
+Only `time` is a timestamp from the start: Spark's event time must be.
 """
 
 from __future__ import annotations
@@ -14,18 +15,26 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyoxigraph import RdfFormat, serialize
+from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, serialize
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.terms.dictionary import TermId
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Construct
 from oxiseq.sources.late import graphs
 from oxiseq.spark.bucket import Outcome
+from oxiseq.spark.order import Form
 from oxiseq.spark.work import Work
 
 AT: Final = "at"
+TIME: Final = "time"
+"""The event time: Spark takes no row whose time its watermark had passed in the micro-batch before."""
+_FIRST: Final = 1
+"""µs since 1970: Spark's watermark begins with 0, and takes nothing that is not behind it."""
 LATE: Final = "late"
+TERM_PARTS: Final = ("value", "datatype", "lang", "kind")
 
 
 def value_columns(plan: QueryPlan, shown: int) -> list[str]:
@@ -45,27 +54,62 @@ def event_columns(plan: QueryPlan) -> dict[str, NDArray[np.bool_]]:
     return found
 
 
-def arrow_schema(work: Work) -> pa.Schema:
+def streams_of(plan: QueryPlan) -> dict[str, str]:
+    """GPM → the IRI of its stream."""
+    iris = {stream.name: stream.iri.value for stream in plan.query.streams}
+    return {gpm.name: iris[gpm.stream] for gpm in plan.query.gpms}
+
+
+def decided_after(plan: QueryPlan) -> int | None:
+    """How long (µs) after its end a match may be undecided, None: as long as a window of events takes. Only a trailing
+    negation lets a match wait."""
+    graph = plan.sequence.graph
+    if not any(edge.waits for edge in graph.edges):
+        return 0
+    if graph.longest_wait is not None:
+        return graph.longest_wait
+    return plan.window.size if plan.window is not None and not plan.window.events else None
+
+
+def value_parts(i: int, form: Form) -> list[str]:
+    """The columns that carry the i-th value: of "terms" one for each of `TERM_PARTS`."""
+    return [f"value_{i}"] if form != "terms" else [f"{part}_{i}" for part in TERM_PARTS]
+
+
+def arrow_schema(work: Work, form: Form) -> pa.Schema:
     """What the operator hands to Spark."""
-    fields = [(AT, pa.int64())]
-    fields += [(f"value_{i}", pa.string()) for i in range(len(value_columns(work.plan, work.shown)))]
+    fields = [(AT, pa.int64()), (TIME, pa.timestamp("us", "UTC"))]
+    values = range(len(value_columns(work.plan, work.shown)))
+    fields += [(name, pa.string()) for i in values for name in value_parts(i, _shown_as(work, form))]
     fields += [(name, pa.string()) for name in event_columns(work.plan)]
     return pa.schema([*fields, ("late_stream", pa.string()), ("late_time", pa.int64()), ("late_graph", pa.string())])
 
 
-def schema(work: Work) -> str:
+def schema(work: Work, form: Form) -> str:
     """The same as a DDL string."""
-    names = {pa.int64(): "bigint", pa.string(): "string"}
-    return ", ".join(f"`{field.name}` {names[field.type]}" for field in arrow_schema(work))
+    names = {pa.int64(): "bigint", pa.string(): "string", pa.timestamp("us", "UTC"): "timestamp"}
+    return ", ".join(f"`{field.name}` {names[field.type]}" for field in arrow_schema(work, form))
 
 
-def tables(work: Work, outcome: Outcome, terms: str, late: bool) -> Iterator[pa.Table]:
-    """The rows of an outcome. `terms`: "text" (IRIs and lexical forms) or "ntriples"; `late`: late events with their
-    graphs; otherwise these are null."""
+def tables(work: Work, outcome: Outcome, form: Form, late: bool, mark: int = 0) -> Iterator[pa.Table]:
+    """The rows of an outcome. `late`: late events with their graphs; otherwise these are null. `mark`: Spark's
+    watermark (ms)."""
+    kinds = arrow_schema(work, form)
     for batch in outcome.matches:
-        yield _table(work, _match_columns(work, batch, terms), len(batch))
+        columns = _match_columns(work, batch, form)
+        columns[TIME] = pa.array(event_time(work.plan, batch.time, mark)).cast(pa.timestamp("us", "UTC"))
+        yield _table(kinds, columns, len(batch))
     for stream, events in outcome.late:
-        yield _table(work, _late_columns(work, stream, events, late), len(events))
+        yield _table(kinds, _late_columns(work, stream, events, late), len(events))
+
+
+def event_time(plan: QueryPlan, at: NDArray[np.int64], mark: int) -> NDArray[np.int64]:
+    """When each match that is emitted under the watermark `mark` (ms) is certain (µs).
+
+    It does not depend on how events come in micro-batches, but where only a window of events decides.
+    """
+    wait = decided_after(plan)
+    return np.maximum(at, max(mark * 1000, _FIRST)) if wait is None else np.maximum(at + wait, _FIRST)
 
 
 def frame(table: pa.Table) -> pd.DataFrame:
@@ -74,18 +118,17 @@ def frame(table: pa.Table) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series(pd.arrays.ArrowExtensionArray(table.column(name))) for name in names})
 
 
-def _table(work: Work, columns: dict[str, pa.Array], rows: int) -> pa.Table:
-    kinds = arrow_schema(work)
+def _table(kinds: pa.Schema, columns: dict[str, pa.Array], rows: int) -> pa.Table:
     return pa.table([columns.get(f.name, pa.nulls(rows, f.type)) for f in kinds], schema=kinds)
 
 
-def _match_columns(work: Work, batch: MatchBatch, terms: str) -> dict[str, pa.Array]:
+def _match_columns(work: Work, batch: MatchBatch, form: Form) -> dict[str, pa.Array]:
     columns: dict[str, pa.Array] = {AT: pa.array(batch.time)}
     if isinstance(work.plan.query.form, Construct):
         columns["value_0"] = pa.array(_graphs(work, batch), pa.string())
     else:
         for i in range(work.shown):
-            columns[f"value_{i}"] = _texts(work, batch.values[:, i], terms)
+            columns |= zip(value_parts(i, form), _values(work, batch.values[:, i], form), strict=True)
     for name, letters in event_columns(work.plan).items():
         mine = letters[batch.event_letter]
         counts = np.concatenate([[0], np.cumsum(mine)])
@@ -96,13 +139,43 @@ def _match_columns(work: Work, batch: MatchBatch, terms: str) -> dict[str, pa.Ar
     return columns
 
 
-def _texts(work: Work, ids: NDArray[np.uint32], terms: str) -> pa.Array:
+def _values(work: Work, ids: NDArray[np.uint32], form: Form) -> list[pa.Array]:
+    """The columns of one value. Terms are taken apart once for each that is there."""
     ids = np.ascontiguousarray(ids)
-    data, ends = work.terms.plain_texts(ids) if terms == "text" else work.terms.texts(ids)
+    texts = _texts(work, ids, written=form == "ntriples")
+    if form != "terms":
+        return [texts]
+    different, places = np.unique(ids, return_inverse=True)
+    parts = zip(*(_parts(work.terms.term(TermId(i)) if i else None) for i in different.tolist()), strict=True)
+    return [texts, *(pa.array(part, pa.string()).take(pa.array(places)) for part in (parts or [()] * 3))]
+
+
+def _parts(term: Term | None) -> tuple[str | None, str | None, str | None]:
+    """Datatype, language tag with the base direction, and kind."""
+    match term:
+        case Literal():
+            direction = f"--{term.direction.value}" if term.direction is not None else ""
+            return term.datatype.value, None if term.language is None else term.language + direction, "literal"
+        case NamedNode():
+            return None, None, "iri"
+        case BlankNode():
+            return None, None, "blank"
+        case Triple():
+            return None, None, "triple"
+    return None, None, None
+
+
+def _texts(work: Work, ids: NDArray[np.uint32], *, written: bool) -> pa.Array:
+    data, ends = work.terms.texts(ids) if written else work.terms.plain_texts(ids)
     bound = ids != 0
     valid = None if bound.all() else pa.array(bound).buffers()[1]
     buffers = [valid, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.string(), len(ids), buffers)
+
+
+def _shown_as(work: Work, form: Form) -> Form:
+    """A graph is a text, whatever terms are."""
+    return "text" if isinstance(work.plan.query.form, Construct) else form
 
 
 def _graphs(work: Work, batch: MatchBatch) -> list[str]:

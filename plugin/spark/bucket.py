@@ -63,16 +63,17 @@ class Bucket:
 
     def step(self, rows: Iterable[Packed], watermark: int, *, close: bool = False) -> Outcome:
         """Take the rows of a micro-batch; `watermark` (µs): what is before it is complete, and late if it comes now.
-        `close`: the streams have ended with these rows."""
+        `close`: the streams have ended with these rows. Of a stream behind a stateful operator, what that has emitted
+        since the last step is not late, though the watermark has passed it in the same micro-batch."""
         late = []
         for stream, blobs, home in _by_stream(rows):
             batch = unpack_events(blobs, self._work.terms)
-            behind = batch.time < watermark
-            if behind.any():
-                shown = np.flatnonzero(behind & home)
+            is_late = batch.time < self._complete_before(stream, watermark)
+            if is_late.any():
+                shown = np.flatnonzero(is_late & home)
                 if len(shown):
                     late.append((stream, batch.take(shown)))
-                batch = batch.take(np.flatnonzero(~behind))
+                batch = batch.take(np.flatnonzero(~is_late))
             if len(batch):
                 self._run.push(self._work.plan.streams[stream], batch)
         for iri in self._work.order.given:
@@ -80,6 +81,11 @@ class Bucket:
         found = [self._own(batch) for batch in self._run.advance()]
         matches = MatchBatch.concat(found, len(self._work.plan.answer.columns)).by_end()
         return Outcome([matches] if len(matches) else [], late, self._waits_for(watermark))
+
+    def _complete_before(self, stream: int, watermark: int) -> int:
+        if self._work.plan.streams[stream] in self._work.order.behind:
+            return self._run.clock.mark(stream).punctuation
+        return watermark
 
     def save(self) -> bytes:
         """The state for the next step, in whatever process."""

@@ -7,33 +7,45 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.plan.correlation import Correlation, correlation
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import render
-from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.algebra import Construct, Query
 from oxiseq.kb_loader import is_path
 from oxiseq.languages.registry import language_named
 from oxiseq.options import QUERY, SOURCES, said
 from oxiseq.options.durations import Duration
 from oxiseq.options.query_text import QueryLike, QueryText, query_text
-from oxiseq.spark.answers import AT, LATE, event_columns, schema, value_columns
+from oxiseq.spark.answers import (
+    AT,
+    LATE,
+    TERM_PARTS,
+    TIME,
+    event_columns,
+    schema,
+    streams_of,
+    value_columns,
+    value_parts,
+)
 from oxiseq.spark.balance import MOST, even_keys
 from oxiseq.spark.decoding import COLUMNS
-from oxiseq.spark.order import Order
+from oxiseq.spark.errors import OnePartitionWarning, SparkError
+from oxiseq.spark.order import Form, Order
 from oxiseq.spark.processor import DEALT, Buckets, Dealing, whole_of
+from oxiseq.spark.types import Types, cast, cast_errors, casts, form_of
+from oxiseq.spark.upstream import has_watermark, is_behind_state, metric_names
 from oxiseq.spark.work import Work
 
-Terms = Literal["text", "ntriples"]
 _KINDS: Final = {
     "events": ("string", "binary"), "graph": ("string", "binary"),
     "time": ("timestamp", "timestamp_ntz", "bigint", "int"),
@@ -41,14 +53,6 @@ _KINDS: Final = {
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
-
-
-class SparkError(OxiseqError):
-    """What `oxiseq.spark` cannot do, and what to do about it."""
-
-
-class OnePartitionWarning(UserWarning):
-    """A query has no key to partition by: one task does all the matching."""
 
 
 def match(
@@ -61,9 +65,10 @@ def match(
     lateness: Duration = "0s",
     buckets: int | None = None,
     late: bool = False,
-    terms: Terms = "text",
+    types: Types = "text",
     on_error: OnError = "stop",
     language: str | None = None,
+    name: str | Observation = "oxiseq",
 ) -> DataFrame:
     """The matches of a query over streams of events, as a DataFrame that is streaming if the streams are.
 
@@ -72,14 +77,25 @@ def match(
     or `time` (timestamp, or bigint microseconds) and `graph` (one event's triples, N-Triples or Turtle). An event is
     one row's, whole.
 
-    The answer has `at` (when it was answered: the match's end), a string for each column of the query
-    (`terms="text"`: IRIs and lexical forms; "ntriples": RDF terms), for CONSTRUCT one column `graph`, and for each
-    positive GPM `events_NAME`, the times of its events. The rows are those of `oxiseq.run` over the same events,
-    each once; those of one key come in order of time.
+    The answer has `at` (when it was answered: the match's end), `time` (when it was certain), a column for each of the
+    query's, for CONSTRUCT one column `graph`, and for each positive GPM `events_NAME`, the times of its events. The
+    rows are those of `oxiseq.run` over the same events, each once; those of one key come in order of time.
+
+    `types` of the query's columns: "text" (strings: IRIs and lexical forms), "ntriples" (strings: RDF terms), "terms"
+    (struct of `value`, `datatype`, `lang`, `kind`; events are structs of `stream` and `time`, too), "infer" (as the
+    query's filters and expressions make certain: numbers are doubles; else strings), or a mapping of names to types
+    of Spark SQL's, such as {"p1": "double"}. A value without a place in its type becomes null, and is counted.
+
+    `time` is the event time, with Spark's watermark: windows, deduplication within the watermark, stream-stream joins
+    and another `match` may stand behind this one. It is `at`, but behind a trailing negation: `at` and the longest time
+    that this one waits (in a window of events: the watermark under which it was emitted).
 
     Streaming: an event is late when it is older than Spark's watermark, which moves between micro-batches: the largest
-    time of the micro-batches before, less `lateness`, of the stream that is furthest behind. Late events are not
-    matched but counted: `lastProgress["observedMetrics"]["oxiseq"]` tells `matches` and `late` of a micro-batch.
+    time of the micro-batches before, less `lateness`, of the stream that is furthest behind. A stream that has a
+    watermark, by `withWatermark` or from a stateful operator before it, keeps it. Late events are not
+    matched but counted: `lastProgress["observedMetrics"][name]` tells `matches`, `late` and
+    `cast_errors` of a micro-batch; each `match` in one streaming query needs a `name` of its own. An Observation as
+    `name` tells them of DataFrames that do not stream.
     `late=True` adds a column `late` (struct of `stream`, `time`, `graph`), null in matches; a row in which it is not
     null tells a late event that a pattern of the query matches, and nothing else.
 
@@ -96,29 +112,34 @@ def match(
     plan = compile_query(algebra, terms_)
     key = correlation(plan)
     given = _by_iri(plan, streams)
+    form = form_of(types)
     wanted = spark.sparkContext.defaultParallelism * 2 if buckets is None else buckets
-    if terms not in ("text", "ntriples"):
-        raise SparkError(f"terms is text or ntriples, not {terms!r}")
     if not 1 <= wanted <= MOST:
         raise SparkError(f"buckets must be from 1 to {MOST}, but is {wanted}")
     number = wanted if key.by else 1
     _check(key, number, chosen.origin)
-    order = Order(_text(asked, algebra), _kb(kb), chosen.origin, tuple(given), number, chosen.on_error)
+    behind = tuple(iri for iri, frame in given.items() if is_behind_state(frame))
+    order = Order(_text(asked, algebra), _kb(kb), chosen.origin, tuple(given), number, chosen.on_error, behind)
     at_work = Work(order) if order.kb is None else Work(_without_kb(order))
     _check_names(at_work, late)
+    kinds = casts(types, at_work.plan, value_columns(at_work.plan, at_work.shown))
     streaming = {each.isStreaming for each in given.values()}
     if len(streaming) > 1:
         raise SparkError("either all streams are streaming DataFrames, or none is")
+    if any(name in metric_names(frame) for frame in given.values()):
+        raise SparkError(f"a stream comes from another match with the name {name!r}: give name= to one of them")
+    if chosen.lateness and streaming == {True} and all(has_watermark(frame) for frame in given.values()):
+        raise SparkError("the streams have watermarks of their own, which say what is late: leave lateness out")
     keys = even_keys(number)
     dealt = _dealt(order, given, plan, keys, chosen.lateness)
     grouped = dealt.groupBy("bucket")
     if streaming == {True}:
         _prepare(spark, number)
-        processor = Buckets(order, keys, terms, late)
-        rows = grouped.transformWithStateInPandas(processor, schema(at_work), "append", "EventTime")
+        processor = Buckets(order, keys, form, late)
+        rows = grouped.transformWithStateInPandas(processor, schema(at_work, form), "append", "EventTime", None, TIME)
     else:
-        rows = grouped.applyInArrow(whole_of(order, terms), schema(at_work))
-    return _shown(rows, at_work, late)
+        rows = grouped.applyInArrow(whole_of(order, form), schema(at_work, form))
+    return _shown(rows, at_work, kinds, form, late, name)
 
 
 def explain(query: QueryLike) -> str:
@@ -183,7 +204,7 @@ def _check(key: Correlation, buckets: int, origin: int | None) -> None:
 
 def _check_names(at_work: Work, late: bool) -> None:
     """Raise SparkError if a variable has the name of another column of the answer, which Spark could not tell apart."""
-    others = [AT, *event_columns(at_work.plan), *[LATE] * late]
+    others = [AT, TIME, *event_columns(at_work.plan), *[LATE] * late]
     for name in value_columns(at_work.plan, at_work.shown):
         if name.lower() in [other.lower() for other in others]:
             told = f"?{name} has the name of another column ({', '.join(others)})"
@@ -199,7 +220,7 @@ def _kb(kb: str | Path | None) -> str | None:
 
 
 def _without_kb(order: Order) -> Order:
-    return Order(order.text, None, order.origin, order.given, order.buckets)
+    return replace(order, kb=None)
 
 
 def _dealt(
@@ -209,11 +230,12 @@ def _dealt(
     parts = []
     for iri, frame in given.items():
         part = frame.select(*_columns(frame)).mapInArrow(Dealing(order, plan.streams.index(iri), keys), DEALT)
-        if frame.isStreaming:
+        if frame.isStreaming and not has_watermark(frame):
             # Spark keeps a watermark for each stream, and takes the least. The column goes: with it Spark would drop
-            # rows that are late, of which we tell.
+            # rows that are late, of which we tell. One ms more: Spark calls late what is equal to its watermark, we do
+            # not.
             part = part.withColumn("at", F.timestamp_micros("high"))
-            part = part.withWatermark("at", f"{-(-lateness // 1000)} milliseconds").drop("at")
+            part = part.withWatermark("at", f"{-(-lateness // 1000) + 1} milliseconds").drop("at")
         parts.append(part)
     found = parts[0]
     for part in parts[1:]:
@@ -233,15 +255,21 @@ def _prepare(spark: SparkSession, buckets: int) -> None:
         )
 
 
-def _shown(rows: DataFrame, at_work: Work, late: bool) -> DataFrame:
+def _shown(
+    rows: DataFrame, at_work: Work, kinds: Mapping[str, str], form: Form, late: bool, metrics: str | Observation
+) -> DataFrame:
     """The operator's columns under the names and with the types that users see."""
-    names = value_columns(at_work.plan, at_work.shown)
-    columns = [F.timestamp_micros(AT).alias(AT)]
-    columns += [F.col(f"value_{i}").alias(name) for i, name in enumerate(names)]
+    values = _values(value_columns(at_work.plan, at_work.shown), at_work, form)
+    if rows.isStreaming or isinstance(metrics, Observation):
+        rows = rows.observe(
+            metrics, F.count(AT).alias("matches"), F.count("late_stream").alias("late"),
+            cast_errors(kinds, values).alias("cast_errors"),
+        )  # fmt: skip
+    columns = [F.timestamp_micros(AT).alias(AT), F.col(TIME)]
+    columns += [cast(column, kinds.get(name)).alias(name) for name, column in values.items()]
+    streams = streams_of(at_work.plan) if form == "terms" else {}
     for name in event_columns(at_work.plan):
-        columns.append(_times(F.col(name)).alias(name))
-    if rows.isStreaming:
-        rows = rows.observe("oxiseq", F.count(AT).alias("matches"), F.count("late_stream").alias("late"))
+        columns.append(_times(F.col(name), streams.get(name.removeprefix("events_"))).alias(name))
     if late:
         told = F.struct(
             F.col("late_stream").alias("stream"), F.timestamp_micros("late_time").alias("time"),
@@ -253,7 +281,23 @@ def _shown(rows: DataFrame, at_work: Work, late: bool) -> DataFrame:
     return rows.select(*columns)
 
 
-def _times(text: Column) -> Column:
-    """Microseconds with commas between them as an array of timestamps."""
-    several = F.transform(F.split(text, ","), lambda each: F.timestamp_micros(each.cast("bigint")))
-    return F.when(text == "", F.array().cast("array<timestamp>")).otherwise(several)
+def _values(names: list[str], at_work: Work, form: Form) -> dict[str, Column]:
+    """The value columns by the names that users see."""
+    if form != "terms" or isinstance(at_work.plan.query.form, Construct):
+        return {name: F.col(f"value_{i}") for i, name in enumerate(names)}
+    found = {}
+    for i, name in enumerate(names):
+        parts = [F.col(column).alias(part) for column, part in zip(value_parts(i, form), TERM_PARTS, strict=True)]
+        found[name] = F.when(F.col(f"kind_{i}").isNotNull(), F.struct(*parts))
+    return found
+
+
+def _times(text: Column, stream: str | None) -> Column:
+    """Microseconds with commas between them as an array of timestamps, or of (`stream`, `time`)."""
+
+    def one(each: Column) -> Column:
+        time = F.timestamp_micros(each.cast("bigint"))
+        return time if stream is None else F.struct(F.lit(stream).alias("stream"), time.alias("time"))
+
+    several = F.transform(F.filter(F.split(text, ","), lambda each: each != ""), one)
+    return F.when(text.isNotNull(), several)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
+
+Form: TypeAlias = Literal["text", "ntriples", "terms"]
+"""How workers emit values: as IRIs and lexical forms, as N-Triples, or as the parts of terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """A query as it is sent to workers. `kb`: a file, a store's folder, N-Quads text or None; `origin` in µs; `given`:
-    the IRIs of the streams that have events; `buckets`: how many runs share the keys; `on_error` as in `run`."""
+    the IRIs of the streams that have events; `buckets`: how many runs share the keys; `on_error` as in `run`; `behind`:
+    those of the streams that a stateful operator emits: Spark's watermark has passed their events when they come."""
 
     text: str
     kb: str | None
@@ -17,3 +21,4 @@ class Order:
     given: tuple[str, ...]
     buckets: int
     on_error: Literal["stop", "skip"] = "stop"
+    behind: tuple[str, ...] = ()

@@ -12,16 +12,12 @@ from typing import Any, Final
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from oxiseq.grammar.errors import OxiseqError
-from oxiseq.spark.order import Order
+from oxiseq.spark.errors import CheckpointError
+from oxiseq.spark.order import Form, Order
 
 DEALT: Final = "bucket int, number int, stream int, high bigint, events binary, home binary"
 """What the dealer hands on: the row's bucket as Spark hashes it and its number, the stream's number, the largest time
 (µs) of the events dealt together, packed events and whose home it is."""
-
-
-class CheckpointError(OxiseqError):
-    """A checkpoint that was made for other arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +35,13 @@ class Dealing:
         yield from deal(self.order, self.stream, self.keys, batches)
 
 
-def whole_of(order: Order, terms: str) -> Callable[[Any, Any], Any]:
+def whole_of(order: Order, form: Form) -> Callable[[Any, Any], Any]:
     """For `applyInArrow`: all rows of a bucket, over streams that have ended. Spark wants a plain function."""
 
     def whole(key: Any, table: Any) -> Any:
         from oxiseq.spark import steps  # noqa: PLC0415  see the module's text
 
-        return steps.whole(order, table, terms)
+        return steps.whole(order, table, form)
 
     return whole
 
@@ -53,10 +49,10 @@ def whole_of(order: Order, terms: str) -> Callable[[Any, Any], Any]:
 class Buckets(StatefulProcessor):
     """For `transformWithStateInPandas`, grouped by bucket."""
 
-    def __init__(self, order: Order, keys: tuple[int, ...], terms: str, late: bool) -> None:
+    def __init__(self, order: Order, keys: tuple[int, ...], form: Form, late: bool) -> None:
         self._order = order
         self._numbers = {key: number for number, key in enumerate(keys)}
-        self._terms = terms
+        self._form = form
         self._late = late
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -79,7 +75,7 @@ class Buckets(StatefulProcessor):
         from oxiseq.spark.steps import step  # noqa: PLC0415  see the module's text
 
         number, mark = self._numbers[key[0]], timers.getCurrentWatermarkInMs()
-        done = step(self._order, number, self._saved(), rows, mark, self._terms, self._late)
+        done = step(self._order, number, self._saved(), rows, mark, self._form, self._late)
         yield from done.frames
         self._state.update((done.state, self._order.buckets))
         if done.wake is not None:

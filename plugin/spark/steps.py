@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.journal import pack_events
@@ -19,7 +20,8 @@ from oxiseq.spark.answers import arrow_schema, frame, tables
 from oxiseq.spark.bucket import Bucket, Packed
 from oxiseq.spark.dealing import Dealer
 from oxiseq.spark.decoding import Decoder
-from oxiseq.spark.order import Order
+from oxiseq.spark.errors import CheckpointError
+from oxiseq.spark.order import Form, Order
 from oxiseq.spark.work import Work, work
 
 _DEALT: Final = pa.schema([
@@ -66,27 +68,41 @@ def _dealt(at_work: Work, dealer: Dealer, stream: int, keys: tuple[int, ...], ba
 
 
 def step(
-    order: Order, number: int, state: bytes | None, given: Iterator[pd.DataFrame], mark: int, terms: str, late: bool
+    order: Order, number: int, state: bytes | None, given: Iterator[pd.DataFrame], mark: int, form: Form, late: bool
 ) -> Stepped:
-    """A bucket's rows of a micro-batch under the watermark `mark` (ms; Spark begins with 0)."""
+    """A bucket's rows of a micro-batch under the watermark `mark` (ms; Spark begins with 0).
+
+    As for Spark, events up to the mark itself are complete, and late if they come now.
+    """
     at_work = work(order)
     at_work.terms.collect_if_due()
-    bucket = Bucket(at_work, number, state)
+    bucket = _bucket(at_work, number, state)
     rows = [row for part in given for row in packed(part["stream"], part["events"], part["home"])]
-    done = bucket.step(rows, mark * 1000 if mark > 0 else BEFORE_ALL)
-    frames = [frame(table) for table in tables(at_work, done, terms, late)]
+    done = bucket.step(rows, (mark + 1) * 1000 if mark > 0 else BEFORE_ALL)
+    frames = [frame(table) for table in tables(at_work, done, form, late, mark)]
     # the next ms is always ahead: Spark forgets a timer that is set anew while it goes off
-    return Stepped(frames, bucket.save(), None if done.waits_for is None else max(done.waits_for // 1000, mark) + 1)
+    return Stepped(frames, bucket.save(), None if done.waits_for is None else max(done.waits_for // 1000, mark + 1))
 
 
-def whole(order: Order, table: pa.Table, terms: str) -> pa.Table:
+def _bucket(at_work: Work, number: int, state: bytes | None) -> Bucket:
+    """Raises CheckpointError."""
+    try:
+        return Bucket(at_work, number, state)
+    except SnapshotError as error:
+        raise CheckpointError(
+            f"the checkpoint cannot go on with this query: {error}. Go on with the query and the version of oxiseq "
+            "that it is of, or give a new checkpointLocation: the query then begins with the source's first events"
+        ) from error
+
+
+def whole(order: Order, table: pa.Table, form: Form) -> pa.Table:
     """All rows of a bucket, over streams that have ended."""
     at_work = work(order)
     at_work.terms.collect_if_due()
     bucket = Bucket(at_work, table.column("number")[0].as_py())
     rows = list(packed(*(table.column(name).to_pylist() for name in ("stream", "events", "home"))))
-    found = list(tables(at_work, bucket.step(rows, BEFORE_ALL, close=True), terms, late=False))
-    return pa.concat_tables(found) if found else arrow_schema(at_work).empty_table()
+    found = list(tables(at_work, bucket.step(rows, BEFORE_ALL, close=True), form, late=False))
+    return pa.concat_tables(found) if found else arrow_schema(at_work, form).empty_table()
 
 
 def packed(streams: Any, events: Any, homes: Any) -> Iterator[Packed]:

@@ -16,6 +16,7 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.journal import pack_events
 from oxiseq.languages.registry import language_named
 from oxiseq.options import Options
+from oxiseq.spark.answers import decided_after
 from oxiseq.spark.bucket import Bucket, Packed
 from oxiseq.spark.dealing import Dealer
 from oxiseq.spark.order import Order
@@ -39,13 +40,17 @@ class Buckets:
     rows: list[Row] = field(default_factory=list)
     late: list[tuple[str, int]] = field(default_factory=list)
     watermark: int = BEFORE_ALL
+    passed: int = BEFORE_ALL
+    """The watermark of the last micro-batch, `before`: of the one before that."""
+    before: int = BEFORE_ALL
 
     def work(self) -> Work:
         return Work(self.order) if self.shared is None else self.shared
 
     def micro_batch(self, events: Sequence[Event], watermark: int, close: bool = False) -> None:
         """Deal the events in random pieces, then let each bucket that has rows, or is waiting, take its step."""
-        self.watermark = max(self.watermark, watermark)
+        self.before, self.watermark = self.passed, max(self.watermark, watermark)
+        self.passed = self.watermark
         shares: dict[int, list[Packed]] = {}
         pieces = list(events)
         self.dice.shuffle(pieces)
@@ -74,6 +79,8 @@ class Buckets:
         self.states[number] = bucket.save()
         mine = [row for batch in done.matches for row in rows_of(work, batch)]
         assert [row[0] for row in mine] == sorted(row[0] for row in mine)
+        if (wait := decided_after(work.plan)) is not None:  # or Spark refuses the rows
+            assert all(row[0] + wait >= self.before for row in mine)
         self.rows += mine
         for stream, batch in done.late:
             self.late += [(work.plan.streams[stream], int(t)) for t in batch.time]

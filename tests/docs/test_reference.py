@@ -95,3 +95,21 @@ def test_errors_are_there() -> None:
     page = made.error_messages()
     assert all(name in page for name in oxiseq.__all__ if name.endswith("Error"))
     assert len(made.problems()) > 30
+
+
+def test_every_folder_has_its_place_and_its_line() -> None:
+    """The page of layers is drawn from the import contracts: none is left out, each says what it holds."""
+    page = made.layers()
+    root = Path(__file__).parents[2]
+    for package in ("plugin", "engine"):
+        for folder in (root / package).iterdir():
+            if (folder / "__init__.py").exists():
+                assert re.search(rf"\| `{package}/{folder.name}` \| \w", page), folder
+
+
+def test_each_hop_of_the_architecture_is_a_file_that_says_what_it_is() -> None:
+    page = (DOCS / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    hops = set(re.findall(r"`((?:grammar|engine|plugin)/[\w/]+\.py)`", page))
+    assert len(hops) > 14
+    for hop in hops:
+        assert (Path(__file__).parents[2] / hop).read_text(encoding="utf-8").startswith('"""'), hop

@@ -12,7 +12,9 @@ from engine_runs import STREAM, Reading, query, readings_batch
 from loaded import load
 from pyoxigraph import Store
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import chains, family_of, strictness, thresholds
 from oxiseq.engine.run.alike import why_no_family
@@ -177,3 +179,27 @@ def test_explain_says_which_numbers_may_differ() -> None:
     assert "of the same constants since its matches are not listed" in explain(
         plan(select="SELECT (COUNT(*) AS ?n)", A="FILTER(?av > 5)")
     ).sharing
+
+
+def test_a_limit_that_only_the_lenient_query_passes_costs_the_strict_one_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The family breaks up, and each goes on in its own state."""
+    body = "?x1 ?p ?x2 . ?x3 ?q ?x4 . FILTER(?x2 >= {})"
+    gpm = query("A; B", SLIDING)
+    texts = [gpm.replace("?b :kind :b ; :k ?bk ; :v ?bv .", body.format(bound)) for bound in (0, 5, 7)]
+    queries = Queries(*texts)
+    queries.push((1, "a", 9), (2, "x", 0))
+    assert queries.shared[0].finder.plan.family is not None
+    monkeypatch.setattr(matcher.StreamMatcher.__init__, "__defaults__", (None, matcher.MatchLimits(rows=3), None))
+    for run in queries.shared:
+        run.finder.match_no_more()
+    queries.runs._passes.clear()
+    batch = readings_batch(queries.terms, [Reading(3, "b", 1, 6), Reading(4, "x", 1, 1)])
+    outcomes = {outcome.run: outcome for outcome in queries.runs.push(STREAM, batch)}
+    first, second, third = queries.shared
+    assert isinstance(outcomes[first].error, LimitError)
+    assert outcomes[second].error is None
+    assert [len(found) for found in outcomes[second].matches] == [3]
+    assert third not in outcomes or outcomes[third].error is None
+    assert all(run.finder.plan.family is None for run in queries.shared)

@@ -71,6 +71,21 @@ def test_a_mapping_that_is_none_is_told(tmp_path: Path, mapping: str, message: s
         loaded(tmp_path, "t.csv", mapping)
 
 
+@pytest.mark.parametrize("iri", ["http://www.w3.org/ns/r2rml#", "http://semweb.mmlab.be/ns/rml#", "http://w3id.org/rml/"])
+def test_a_mapping_in_rml_is_told_what_to_do(tmp_path: Path, iri: str) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    (tmp_path / "m.ttl").write_text(f"@prefix m: <{iri}> . <#a> m:subjectMap [] .")
+    with pytest.raises(KbError, match="is an RML or R2RML mapping; a mapping here is a SPARQL CONSTRUCT query"):
+        load(tmp_path / "a.csv", tmp_path / "kb", mapping=tmp_path / "m.ttl")
+    assert not (tmp_path / "kb").exists()
+
+
+def test_a_query_may_make_mappings_in_rml(tmp_path: Path) -> None:
+    text = "CONSTRUCT { [] <http://www.w3.org/ns/r2rml#tableName> ?id } WHERE {}"
+    (tmp_path / "t.csv").write_text("id\n1\n")
+    assert len(loaded(tmp_path, "t.csv", text)) == 1
+
+
 def test_a_table_without_a_mapping_is_told_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id\n1\n")
     with pytest.raises(KbError, match="needs a mapping"):

@@ -19,7 +19,8 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, Store, Triple, parse
 from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.rsp.items import Content, Items, WindowRange
+from oxiseq.engine.rsp.held import Content
+from oxiseq.engine.rsp.items import Items, WindowRange
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.rsp.schedule import Rhythm, Schedule, Stretches
 from oxiseq.engine.run import rsp as rsp_module

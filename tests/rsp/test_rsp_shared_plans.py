@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from unittest.mock import patch
 
 import pytest
 from failing_kb import FailingKb
@@ -10,16 +11,19 @@ from pyoxigraph import RdfFormat, Store
 from rsp_strategies import triples
 
 import oxiseq
-from oxiseq.engine.errors import KbError
+from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.plan import Filter, Group, Join, Lookup, Patterns
 from oxiseq.engine.flow.sharing.joining import Joint, joined
+from oxiseq.engine.rsp.common_events import CommonEvents
+from oxiseq.engine.rsp.joint_general import JointGeneral
 from oxiseq.engine.rsp.plan import RspPlan, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
+from oxiseq.grammar.rsp_algebra import RspQuery
 
 S = "http://e/S"
 QUERY = "PREFIX : <http://e/> SELECT {} FROM NAMED WINDOW :w ON :S [RANGE {} SLIDE 1] WHERE {{ WINDOW :w {{ {} }} }} {}"
@@ -130,8 +134,10 @@ class Side:
         self.runs = Runs(self.terms)
         self.queries = [self.add(each) for each in texts]
 
-    def add(self, query: str, *, shares: bool = True) -> RspRun:
-        run = RspRun(compile_rsp(load(query, "rspql"), self.terms), self.terms, self.kb)
+    def add(self, query: str, *, shares: bool = True, language: str = "rspql") -> RspRun:
+        loaded = load(query, language)
+        assert isinstance(loaded, RspQuery)
+        run = RspRun(compile_rsp(loaded, self.terms), self.terms, self.kb)
         self.runs.add(run, shares=shares)
         return run
 
@@ -169,6 +175,68 @@ def test_a_later_one_shares_once_its_windows_hold_the_same() -> None:
     side.push([15])
     assert [*side.shares()] == [2, 2, 2]
     assert [run.events for run in side.queries] == [7, 7, 4]
+
+
+def match_text(constant: str, match: str = "A SEQ B", more: str = "") -> str:
+    """A query that looks for event patterns."""
+    return (
+        f"PREFIX : <http://e/> REGISTER ISTREAM <http://e/I> AS SELECT * "
+        f"FROM NAMED <{S}> WIN [RANGE 10 SLIDE 1] AS :w EVENT ON :w {{ ?x :p {constant} }} AS A "
+        f"EVENT ON :w {{ ?z :p {constant} }} AS B WHERE {{ MATCH {{ {match} }} }} {more}"
+    )
+
+
+@pytest.mark.parametrize("when", ["REPORT EVERY 2", "REPORT ON WINDOW CLOSE"])
+def test_those_of_instants_of_their_own_share(when: str) -> None:
+    side = Side([f"{text(f'?x :p {each}')} {when}" for each in (":y", ":z", "?y", ":y")])
+    side.push([1, 2])
+    side.queries.append(side.add(f"{text('?x :p :y')} {when}"))
+    assert [*side.shares()] == [3, 3, 3, 3, 0]
+    side.push([14])
+    side.push([15, 18])
+    side.push([30])
+    assert [*side.shares()] == [4, 4, 4, 4, 4]
+    found = [run.matches for run in side.queries]
+    assert found[0] == found[2] == found[3] > 0 == found[1]
+    assert side.queries[4].matches < found[0]  # it has not seen the first ones
+
+
+def test_those_of_other_instants_do_not() -> None:
+    side = Side([f"{text('?x :p ?y')} {when}" for when in ("REPORT EVERY 2", "REPORT EVERY 3", "")])
+    side.push([1, 2, 3])
+    assert [*side.shares()] == [0, 0, 0]
+
+
+def test_event_patterns_that_differ_in_constants_are_one_source() -> None:
+    terms = TermDictionary()
+    plans = [compile_rsp(load(match_text(f":y{n}"), "rsepql"), terms) for n in range(3)]
+    common = CommonEvents(1)
+    whole = joined([common.flow(plan) for plan in plans])
+    assert len(common.events) == 2  # of ?x, of ?z
+    assert [len(output.constants) for output in whole.outputs] == [3]
+
+
+@pytest.mark.parametrize("match", ["A SEQ B", "FIRST(A) SEQ B", "A SEQ^r B", "LAST(A SEQ B)"])
+def test_event_patterns_are_found_for_each_by_itself(match: str) -> None:
+    side = Side([])
+    side.queries = [side.add(match_text(each, match), language="rsepql") for each in (":y", ":y0", ":y1")]
+    side.queries.append(side.add(match_text(":y", match), language="rsepql", shares=False))
+    side.push([1, 2, 3, 4])
+    assert [*side.shares()] == [2, 2, 2, 0]
+    found = [run.matches for run in side.queries]
+    assert found[0] == found[3] > 0 == found[1] == found[2]
+
+
+def test_an_error_has_those_of_event_patterns_go_on_alone() -> None:
+    side = Side([])
+    side.queries = [side.add(match_text(each), language="rsepql") for each in (":y", ":y", ":z")]
+    side.push([1, 2, 3])
+    with patch.object(JointGeneral, "_told", side_effect=LimitError(1, 0, "rows")):
+        outcomes = side.push([4, 5])
+    assert [outcome.error for outcome in outcomes] == [None] * len(outcomes)
+    assert [*side.shares()] == [0, 0, 0]
+    side.push([6])
+    assert [run.matches for run in side.queries] == [10, 10, 0]  # of five events those that lie before another
 
 
 def test_one_that_is_not_to_share_does_not() -> None:
@@ -264,6 +332,8 @@ def test_who_leaves_time_and_again_stays_alone() -> None:
 @pytest.mark.parametrize(("query", "why"), [
     (text("?x :p ?y"), "shares: events, windows and equal operators"),
     (text("?x :p ?y BIND(RAND() AS ?r)"), "shares: nothing: it draws values by chance"),
+    (text("?x :p ?y") + " REPORT EVERY 2s", "shares: events, windows and equal operators"),
+    (text("?x :p ?y } GRAPH :g { ?y :q ?z") + " REPORT EVERY 2s", "it asks the knowledge base at instants of its own"),
     (text("?x :p ?y } GRAPH :g { ?y :q ?z"), "the same windows; as long as the knowledge base has no blank nodes"),
 ])  # fmt: skip
 def test_it_is_told(query: str, why: str) -> None:

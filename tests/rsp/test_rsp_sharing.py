@@ -78,6 +78,29 @@ TWO_STARS = (
     "?o :at {b} ; :value ?v . ?o :on ?x",
 )
 """Conjunctions, with what is asked of the knowledge base or without."""
+RHYTHMS = ("", "", "", "REPORT EVERY 2", "REPORT EVERY 7", "REPORT ON WINDOW CLOSE")
+EVENTS = (
+    "?o :on {a} ; :value ?v",
+    "?o :on {a}",
+    "?o :on ?x ; :value ?v FILTER(?v > {n})",
+    "?o :on {a} ; :at {b}",
+    "{a} :near ?x . ?o :on ?x",
+    "?o :on ?x OPTIONAL {{ ?o :at {b} }}",
+    "?o :value ?v",
+)
+MATCHES = (
+    "A SEQ B", "A", "FIRST(A) SEQ B", "LAST(A) SEQ B", "A SEQ LAST(B)", "A SEQ^c B", "A SEQ^r B", "A SEQ^n B",
+    "(A SEQ B) SEQ A", "(A SEQ^r B) SEQ A", "LAST(A SEQ B)",
+)
+MATCH_HEADS = (
+    ("SELECT *", ""),
+    ("SELECT ?o", ""),
+    ("SELECT (COUNT(*) AS ?n)", ""),
+    ("SELECT ?o (COUNT(*) AS ?n)", "GROUP BY ?o"),
+    ("SELECT DISTINCT ?o", ""),
+    ("SELECT ?o ?v", "ORDER BY DESC(?v) LIMIT 2"),
+    ("ASK", ""),
+)
 OTHERS = 3
 VALUES = ('"x"', '"1.1"^^<http://www.w3.org/2001/XMLSchema#float>', '"NaN"^^<http://www.w3.org/2001/XMLSchema#double>',
           "0", "1", "2", "3", "1.1", "2e0", "3.000000000000000000001")  # fmt: skip
@@ -123,9 +146,29 @@ class Drill:
         self.reports = self.dice.choice([[Report.ISTREAM], [Report.RSTREAM], list(Report)])
         self.time, self.moved = 0, False
         self.plain = self.dice.choice([0, OTHERS, OTHERS])
+        self.rhythms: Sequence[str] = self.dice.sample(RHYTHMS, self.dice.choice([1, 1, 2]))
+        self.matching = False
+        self.matches = self.dice.sample(MATCHES, self.dice.choice([1, 2, len(MATCHES)]))
+        self.events_of = self.dice.sample(EVENTS, self.dice.choice([1, 2, len(EVENTS)]))
+        self.lengths = self.dice.sample((3, 6, 10), self.dice.choice([1, 1, 2]))
         self.shared = 0
 
     def text(self) -> str:
+        return self.match_text() if self.matching else self.window_text()
+
+    def match_text(self) -> str:
+        """One that looks for event patterns."""
+        dice = self.dice
+        known = {"a": f":t{dice.randint(0, 3)}", "b": f":t{dice.randint(0, 3)}", "n": dice.choice(VALUES[OTHERS:])}
+        first, second = (dice.choice(self.events_of).format(**known) for _ in "AB")
+        where = dice.choice(self.matches)
+        event = " ".join(f"EVENT ON :w {{ {each} }} AS {name}" for each, name in ((first, "A"), (second, "B")))
+        window = f"FROM NAMED <{STREAMS[0]}> WIN [RANGE {dice.choice(self.lengths)} SLIDE 1] AS :w"
+        head, tail = dice.choice(MATCH_HEADS)
+        return f"PREFIX : <http://e/> {head} {window} {event} WHERE {{ MATCH {{ {where} }} }} {tail}"
+
+    def window_text(self) -> str:
+        """One over windows."""
         dice = self.dice
         head, tail = dice.choice(self.heads)
         known = {"a": f":t{dice.randint(0, 3)}", "b": f":t{dice.randint(0, 3)}", "n": dice.choice(VALUES[self.plain :]),
@@ -139,10 +182,11 @@ class Drill:
         if dice.random() < 0.2:
             window += f" FROM NAMED WINDOW :u ON <{STREAMS[1]}> {self.windows[0]}"
             pattern += " WINDOW :u { ?o :at ?place }"
-        return f"PREFIX : <http://e/> {head} {window} WHERE {{ {pattern} }} {tail.format(**known)}"
+        when = dice.choice(self.rhythms)
+        return f"PREFIX : <http://e/> {head} {window} WHERE {{ {pattern} }} {tail.format(**known)} {when}"
 
     def register(self) -> None:
-        query = load(self.text(), "rspql")
+        query = load(self.text(), "rsepql" if self.matching else "rspql")
         plan = compile_rsp(query, self.terms, RspOptions(self.dice.choice(self.reports)))
         pair = tuple(RspRun(plan, self.terms, self.kb, None, self.lateness) for _ in self.sides)
         for side, run, shares in zip(self.sides, pair, (True, False), strict=True):
@@ -294,9 +338,9 @@ def _kept(side: Runs, run: RspRun) -> bool | str:
 _ADVANCE = JointAnswers.advance
 
 
-def _failing(answers: JointAnswers, batches: Sequence[EventBatch]) -> Iterator[Part]:
+def _failing(answers: JointAnswers, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
     """Fails amid its work."""
-    yield from islice(_ADVANCE(answers, batches), 1)
+    yield from islice(_ADVANCE(answers, batches, passed), 1)
     raise LimitError(1, 0, "rows")
 
 
@@ -305,6 +349,33 @@ def _failing(answers: JointAnswers, batches: Sequence[EventBatch]) -> Iterator[P
 def test_each_tells_what_it_tells_alone(seed: int) -> None:
     drill = Drill(random.Random(seed))
     for _ in range(drill.dice.randint(2, 8)):
+        drill.register()
+    for _ in range(drill.dice.randint(5, 30)):
+        drill.step()
+    for pair in drill.runs:
+        drill.told(lambda side, number, pair=pair: side.close(pair[number]))
+
+
+@drawn(60)
+@given(st.integers(0, 2**32))
+def test_each_matches_what_it_matches_alone(seed: int) -> None:
+    drill = Drill(random.Random(seed))
+    drill.matching, drill.asks_kb = True, 0
+    for _ in range(drill.dice.randint(2, 8)):
+        drill.register()
+    for _ in range(drill.dice.randint(5, 30)):
+        drill.step()
+    for pair in drill.runs:
+        drill.told(lambda side, number, pair=pair: side.close(pair[number]))
+
+
+@drawn(60)
+@given(st.integers(0, 2**32))
+def test_each_reports_what_it_reports_alone(seed: int) -> None:
+    drill = Drill(random.Random(seed))
+    drill.rhythms, drill.asks_kb = RHYTHMS[3:], 0
+    drill.windows, drill.patterns = drill.windows[:1], drill.patterns[:1]
+    for _ in range(drill.dice.randint(3, 8)):
         drill.register()
     for _ in range(drill.dice.randint(5, 30)):
         drill.step()

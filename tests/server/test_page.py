@@ -20,6 +20,7 @@ import pytest
 pytest.importorskip("selenium", reason="selenium is not installed: pip install --group test")
 
 from http_client import ask
+from selenium.common.exceptions import TimeoutException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from servers import ours, served
@@ -637,3 +638,33 @@ def test_the_http_api_is_a_page_that_people_read(driver: WebDriver, address: str
     driver.execute_script("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     assert _axe(driver) == [] and complaints(driver) == []
     assert value(driver, "document.documentElement.scrollWidth <= 390")
+
+
+STORIES = [
+    story["name"] for story in json.loads(files("oxiseq.page").joinpath("static/gallery.json").read_text())["stories"]
+]
+
+
+def test_every_story_of_the_gallery_finds_a_match_with_one_click(page: WebDriver, address: str) -> None:
+    assert len(STORIES) > 12
+    seen = []
+    click(page, "gallery-open")
+    until(page, f"document.querySelectorAll('#gallery-stories li').length === {len(STORIES)}")
+    assert _axe(page) == []
+    for name in STORIES:
+        page.execute_script(
+            "document.getElementById('gallery').open || document.getElementById('gallery-open').click()"
+        )
+        until(page, f"document.querySelector('[data-story={name}]') && document.getElementById('gallery').open")
+        page.execute_script(f"window.confirm = () => true; document.querySelector('[data-story={name}]').click()")
+        until(page, "document.getElementById('notice').dataset.kind", 60)
+        assert value(page, "document.getElementById('notice').dataset.kind") == "good", name
+        until(page, f"document.getElementById('query-name').textContent === 'example-{name}'")
+        rows = f"document.querySelector('[data-query=example-{name}] .figure b')?.textContent !== '0'"
+        try:
+            until(page, rows, 20)
+        except TimeoutException:
+            continue
+        seen.append(name)
+        page.execute_script("document.getElementById('notice').dataset.kind = ''")
+    assert seen == STORIES

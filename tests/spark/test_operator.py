@@ -22,9 +22,11 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.open import ENDINGS
 from oxiseq.spark import EventSource, OnePartitionWarning, SparkError, explain, match
 from oxiseq.spark.balance import spark_hash
+from oxiseq.spark.errors import CheckpointError
 from oxiseq.spark.order import Order
-from oxiseq.spark.processor import Buckets, CheckpointError
+from oxiseq.spark.processor import Buckets
 from oxiseq.spark.source import _ENDINGS
+from oxiseq.spark.steps import step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,7 +81,7 @@ def rows_in(frame: DataFrame) -> Counter[tuple[Any, ...]]:
 
 def row_of(row: dict[str, Any]) -> tuple[Any, ...]:
     gpms = {n[7:]: tuple(map(micros, ts)) for n, ts in row.items() if n.startswith("events_")}
-    values = [v for n, v in row.items() if not n.startswith("events_") and n not in ("at", "late")]
+    values = [v for n, v in row.items() if not n.startswith("events_") and n not in ("at", "time", "late")]
     return micros(row["at"]), *values, tuple(sorted(gpms.items()))
 
 
@@ -191,6 +193,16 @@ def test_a_checkpoint_belongs_to_its_number_of_buckets() -> None:
             processor._saved()
 
 
+def test_a_checkpoint_of_another_query_says_what_to_do() -> None:
+    """And one that is damaged."""
+    orders = [Order(PREFIX + QUERIES[name], None, None, ("http://e/s",), 1) for name in ("none", "graph")]
+    state = step(orders[0], 0, None, iter(()), 0, "text", False).state
+    assert step(orders[0], 0, state, iter(()), 0, "text", False).frames == []
+    for order, saved in ((orders[1], state), (orders[0], state[: len(state) // 2]), (orders[0], b"")):
+        with pytest.raises(CheckpointError, match=r"cannot go on with this query: .*give a new checkpointLocation"):
+            step(order, 0, saved, iter(()), 0, "text", False)
+
+
 def test_spark_hashes_as_we_do(spark: SparkSession) -> None:
     key = "CAST(id * 12345 AS INT)"
     rows = spark.range(50).selectExpr(f"{key} AS key", f"hash({key}) AS hash").collect()
@@ -215,10 +227,10 @@ def test_what_cannot_be_done_is_said(spark: SparkSession) -> None:
         match(spark, tumbling, {"S": frame.drop("time")}, origin=0)
     with pytest.raises(SparkError, match="time is string; timestamp or"):
         match(spark, tumbling, {"S": frame.selectExpr("CAST(time AS string) AS time", "graph")}, origin=0)
-    with pytest.raises(SparkError, match="terms is text or ntriples"):
-        match(spark, tumbling, {"S": frame}, origin=0, terms="turtle")  # type: ignore[arg-type]
+    with pytest.raises(SparkError, match="types is text, ntriples, terms, infer, or the type of each column by name"):
+        match(spark, tumbling, {"S": frame}, origin=0, types="turtle")  # type: ignore[arg-type]
     timed = PREFIX + "SELECT ?At FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x :at ?At } }"
-    with pytest.raises(SparkError, match=r"\?At has the name of another column \(at, events_A\): SELECT"):
+    with pytest.raises(SparkError, match=r"\?At has the name of another column \(at, time, events_A\): SELECT"):
         match(spark, timed, {"S": frame})
     with pytest.raises(SparkError, match="cannot share a Store"):
         match(spark, tumbling, {"S": frame}, oxiseq.Store(), origin=0)  # type: ignore[arg-type]

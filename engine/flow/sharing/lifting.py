@@ -57,6 +57,13 @@ def _part(form: p.Patterns, numbers: Sequence[int]) -> p.Patterns:
     return p.Patterns(part, tuple(form.places[i] for i in used))
 
 
+def _shifted(form: p.Timed, side: _Lifted, both: bool) -> p.Timed:
+    """One side of pairs in order of time. both: the rows of both have numbers, which are the same."""
+    shift = int(side.by_row)
+    key = ((0,) if both else ()) + tuple(shift + i for i in form.key)
+    return p.Timed(side.node, shift + form.time, key, tuple(shift + i for i in form.loose))
+
+
 class _Lifting:
     def __init__(
         self, sheet: p.Sheet, forms: Sequence[p.Form], widths: Sequence[int], table: p.Given
@@ -82,7 +89,7 @@ class _Lifting:
         match form:
             case p.Patterns():
                 return self._patterns(form)
-            case p.Constant():
+            case p.Constant() | p.Given():
                 return _Lifted(self._sheet.add(form), False)
             case p.Filter(child, conditions):
                 return self._filter(self._done[child], self._widths[child], conditions)
@@ -96,6 +103,10 @@ class _Lifting:
                 return self._union(children)
             case p.Join(left, right):
                 return self._join(left, right)
+            case p.Follow():
+                return self._follow(form)
+            case p.Extreme(child):
+                return self._extreme(form, self._done[child])
             case p.Group(child):
                 return self._group(form, self._done[child])
             case p.Best(child):
@@ -176,6 +187,20 @@ class _Lifting:
                         return p.Bound(here[a], there[b], sign)
         return None
 
+    def _equal(
+        self, conditions: Sequence[Expression], columns: Mapping[Variable, Variable]
+    ) -> list[tuple[int, int]]:
+        """The columns of rows that a condition wants to be a parameter's term, and of the table."""
+        here = {name: place for place in range(len(columns)) for name, c in columns.items() if c == p.column(place)}
+        there = {name: 1 + i for i, name in enumerate(self._parameters)}
+        found = list[tuple[int, int]]()
+        for each in (each for whole in conditions for each in conjuncts(whole)):
+            if isinstance(each, Call) and each.name == "SAMETERM":
+                a, b = each.args
+                if isinstance(a, Variable) and isinstance(b, Variable) and a in here and b in there:
+                    found.append((here[a], there[b]))
+        return found
+
     def _reads(self, expression: Expression) -> bool:
         return not expression_variables(expression).isdisjoint(self._parameters)
 
@@ -199,7 +224,8 @@ class _Lifting:
         columns = {p.column(i): p.column(shift + i) for i in range(width)}
         if not any(self._reads(each) for each in expressions):
             return child.node, columns, child.by_row, 0
-        found = self._looked_up(child.node, [(0, 0)] if child.by_row else [], self._bound(conditions, columns))
+        key = [(0, 0)] if child.by_row else self._equal(conditions, columns)
+        found = self._looked_up(child.node, key, self._bound(conditions, columns))
         return found, {**columns, **self._constants(shift + width)}, True, shift + width
 
     def _filter(self, child: _Lifted, width: int, conditions: Sequence[Expression]) -> _Lifted:
@@ -257,14 +283,34 @@ class _Lifting:
             shift = int(side.by_row)
             by = ((0,) if both else ()) + tuple(shift + i for i in key)
             nodes.append(self._sheet.add(p.Arrange(side.node, by, tuple(shift + i for i in other))))
-        node, width = self._sheet.add(p.Join(*nodes)), self._sheet.width(sides[0].node)
+        return self._numbered(self._sheet.add(p.Join(*nodes)), sides)
+
+    def _numbered(self, node: int, sides: Sequence[_Lifted]) -> _Lifted:
+        """All columns of two sides, with one number, if there is one, before them."""
+        width = self._sheet.width(sides[0].node)
         every = range(self._sheet.width(node))
-        if both:
+        if all(side.by_row for side in sides):
             return _Lifted(self._sheet.pick(node, tuple((i,) for i in every if i != width)), True)
         if sides[1].by_row:
-            return _Lifted(self._sheet.pick(node, tuple((i,) for i in (width, *every[:width], *every[width + 1 :]))),
-                           True)  # fmt: skip
+            moved = (width, *every[:width], *every[width + 1 :])
+            return _Lifted(self._sheet.pick(node, tuple((i,) for i in moved)), True)
         return _Lifted(node, sides[0].by_row)
+
+    def _follow(self, form: p.Follow) -> _Lifted:
+        """Pairs in order of time, of one number. Of the left rows some are chosen by each right one, of its number."""
+        left, right = self._done[form.left.child], self._done[form.right.child]
+        if left.by_row and not right.by_row and form.choice != "ALL":
+            right = _Lifted(self._of_each(right), True)
+        both = left.by_row and right.by_row
+        node = self._sheet.add(
+            p.Follow(_shifted(form.left, left, both), _shifted(form.right, right, both), form.choice, form.meeting)
+        )
+        return self._numbered(node, (left, right))
+
+    def _extreme(self, form: p.Extreme, child: _Lifted) -> _Lifted:
+        shift = int(child.by_row)
+        key = (*range(shift), *(shift + i for i in form.key))
+        return _Lifted(self._sheet.add(p.Extreme(child.node, key, shift + form.time, form.latest)), child.by_row)
 
     def _group(self, form: p.Group, child: _Lifted) -> _Lifted:
         if not child.by_row:

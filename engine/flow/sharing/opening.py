@@ -62,7 +62,7 @@ def _opened(form: Form, taken: Callable[[Constant], Variable]) -> Form:
     match form:
         case Patterns(query, _):
             filters = tuple(_expression(e, taken) for e in query.filters)
-            patterns = _opened_patterns(query.patterns, taken)
+            patterns = opened_patterns(query.patterns, taken)
             return replace(form, query=replace(query, patterns=patterns, filters=filters))
         case Filter(_, conditions):
             return replace(form, conditions=tuple(_expression(e, taken) for e in conditions))
@@ -72,9 +72,10 @@ def _opened(form: Form, taken: Callable[[Constant], Variable]) -> Form:
             return form
 
 
-def _opened_patterns(
+def opened_patterns(
     patterns: tuple[TriplePattern, ...], taken: Callable[[Constant], Variable]
 ) -> tuple[TriplePattern, ...]:
+    """Triple patterns with other variables for their constants, as far as that costs little."""
     groups = [[patterns[i] for i in numbers] for numbers in stars(patterns)]
     if not (len(groups) == 1 or (len(groups) == 2 and _linear(groups))) or not all(map(_is_star, groups)):
         return patterns

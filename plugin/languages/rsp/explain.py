@@ -11,6 +11,7 @@ from oxiseq.engine.flow.explain import Step, steps
 from oxiseq.engine.flow.relations import Column
 from oxiseq.engine.rsp.joint import why_alone
 from oxiseq.engine.rsp.plan import RspPlan
+from oxiseq.engine.rsp.steady import is_steady
 from oxiseq.engine.run.equal import why_unequal
 from oxiseq.grammar.algebra import OnChange, OnClose
 from oxiseq.grammar.render_clauses import amount
@@ -117,6 +118,8 @@ def _sharing(plan: RspPlan) -> str:
     if why is not None:
         return f"{WITH_EQUALS}; nothing with others: {why}"
     shared = "events, windows and equal operators, with queries that read the same streams through the same windows"
+    if not is_steady(plan):
+        shared += " and are answered at the same instants; a later one joins them once its windows hold the same"
     return shared + ("; " + _WITHOUT_BLANKS if plan.reads_kb else "")
 
 

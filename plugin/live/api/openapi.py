@@ -98,6 +98,11 @@ SCHEMAS: Final[dict[str, Any]] = {
         failing_since=_or_null(_TEXT), error=_or_null(_TEXT), next_try=_or_null(_TEXT), created=_TEXT, changed=_TEXT,
     ),
     "Sinks": _object(("sinks",), sinks={"type": "array", "items": {"$ref": "#/components/schemas/Sink"}}),
+    "Bridges": _object(("bridges",), bridges={"type": "array", "items": _object(
+        ("name", "url", "into", "state"), name=_TEXT, url=_TEXT, topic=_or_null(_TEXT), into=_TEXT,
+        state={"enum": ["reading", "failing"]}, messages=_COUNT, events=_COUNT, repeated=_COUNT, refused=_COUNT,
+        failures=_COUNT, failing_since=_or_null(_TEXT), error=_or_null(_TEXT),
+    )}),
     "NewQuery": _object(
         ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, **_OPTIONS,
     ),

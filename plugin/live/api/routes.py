@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.languages import media_types
 from oxiseq.journal import Appended
-from oxiseq.live.api import answers, checking, kb, matches, once, past, push_events, queries, sinks, streams
+from oxiseq.live.api import answers, bridges, checking, kb, matches, once, past, push_events, queries, sinks, streams
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
 from oxiseq.live.api.push_events import Opening, opening
@@ -151,6 +151,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *matches.ROUTES,
     *answers.ROUTES,
     *sinks.ROUTES,
+    *bridges.ROUTES,
     *past.ROUTES,
     *once.ROUTES,
     *kb.ROUTES,

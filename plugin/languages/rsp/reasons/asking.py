@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.rsp.items import Content, Held, Items
+from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.plan import UNSAID, RspOptions, RspPlan, compile_rsp
 from oxiseq.engine.rsp.schedule import Schedule
 from oxiseq.engine.run.rsp import RspRun
@@ -69,10 +69,9 @@ def _plain(query: RspQuery) -> RspQuery:
 
 def instants_of(plan: RspPlan, history: History) -> NDArray[np.int64]:
     """Those at which the query is answered; of its periods those at which the windows hold something else."""
-    items = [Items(False) for _ in plan.streams]
-    for stream, each in zip(plan.streams, items, strict=True):
-        each.add(history.batches[stream])
-    windows = Held(items, [Content(c.stream, c.window) for c in plan.contents])
-    times = history.instants
-    newest = int(times[-1]) if len(times) else None
-    return Schedule(plan.rhythm).due(times, AFTER_ALL, newest, True, windows).at
+    batches = [history.batches[stream] for stream in plan.streams]
+    held = Held([replace(content, asked=False, default=False) for content in plan.contents], len(batches),
+                Schedule(plan.rhythm))  # fmt: skip
+    for stream, batch in enumerate(batches):
+        held.add(stream, batch)
+    return held.due(batches, AFTER_ALL, ended=True).at

@@ -4,6 +4,7 @@ import { startGuide } from "./guide.js";
 import { byId } from "./dom.js";
 import { startAnswer } from "./panels/answer.js";
 import { startData } from "./panels/data.js";
+import { startGallery } from "./panels/gallery.js";
 import { startMatches } from "./panels/matches.js";
 import { startMode } from "./panels/mode.js";
 import { tell } from "./panels/notices.js";
@@ -28,6 +29,7 @@ startPlan();
 startPast();
 startMode();
 startData();
+startGallery();
 startGuide();
 byId("use-token").addEventListener("click", async () => (await changeToken()) && refresh());
 on(["live"], ({ live }) => {

@@ -1,0 +1,273 @@
+"""What a query has of its streams: the events that windows may still hold, where its windows are, at which instants it
+is answered.
+
+Where it stands: complete events in order → **windows through the instants that are due** → what comes into them and
+what goes. All operators behind it can be made anew of what the windows hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.rsp.items import I64, Items, WindowRange
+from oxiseq.engine.rsp.plan import ContentPlan
+from oxiseq.engine.rsp.schedule import Schedule, Stretches
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+_NO_TIMES = np.zeros(0, np.int64)
+
+
+class Content:
+    """What a window holds now: the places [start, stop) of a stream."""
+
+    def __init__(self, stream: int, window: WindowRange) -> None:
+        self.stream, self.window = stream, window
+        self.start = self.stop = 0
+        self.settled = False
+        """Whether that never changes any more: its last time has passed, and nothing leaves it."""
+
+    def through(self, items: Items, times: I64) -> tuple[I64, I64]:
+        """Go on through several times, ascending: `start` and `stop` at each, i64[n]."""
+        starts, stops = self.at(items, times)
+        end, window = self.window.end, self.window
+        self.start, self.stop = int(starts[-1]), int(stops[-1])
+        passed = end is not None and bool(times[-1] >= end)
+        self.settled = self.settled or (passed and (not window.moves or self.start == self.stop))
+        return starts, stops
+
+    def at(self, items: Items, times: I64) -> tuple[I64, I64]:
+        """The same, without going on."""
+        if self.settled:
+            return np.full(len(times), self.start), np.full(len(times), self.stop)
+        if len(times) == 1:
+            start, stop = items.places_at(self.window, times.item(0))
+            start = max(start, self.start)
+            return np.array([start]), np.array([max(start, stop, self.stop)])
+        places = items.places(self.window, times)
+        starts = np.maximum(np.maximum.accumulate(places[0]), self.start)
+        stops = np.maximum(np.maximum.accumulate(places[1]), self.stop)
+        return starts, np.maximum(stops, starts)
+
+    def turns(self, items: Items, after: int | None, until: int) -> I64:
+        """Times after `after` (None: any), up to `until`, at which it may come to hold something else."""
+        return np.zeros(0, np.int64) if self.settled else items.turns(self.window, after, until)
+
+    @property
+    def places(self) -> tuple[int, int, bool]:
+        """Where it is."""
+        return self.start, self.stop, self.settled
+
+    def save(self) -> State:
+        """Where it is."""
+        return {"start": self.start, "stop": self.stop, "settled": self.settled}
+
+    def restore(self, state: State) -> None:
+        """Go on from a saved state."""
+        self.start, self.stop, self.settled = int(state["start"]), int(state["stop"]), bool(state["settled"])
+
+
+class Added(NamedTuple):
+    """Events that have been taken in, and the place of the first."""
+
+    place: int
+    events: EventBatch
+
+
+class _Mark(NamedTuple):
+    """Where all of it was."""
+
+    items: list[Items]
+    contents: list[Content]
+    schedule: Schedule
+    newest: int | None
+    begun: bool
+
+
+class Held:
+    """All of it, for windows of some streams. A schedule asks it what windows hold."""
+
+    def __init__(self, contents: Sequence[ContentPlan], streams: int, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.items = [Items(any(c.stream == s and c.stored for c in contents)) for s in range(streams)]
+        self.contents = [Content(c.stream, c.window) for c in contents]
+        self.newest: int | None = None
+        """The time of the newest event."""
+        self.begun = False
+        """Whether an instant has been answered."""
+        self._remembers = False
+
+    # --- events, instants ---------------------------------------------------------------------------
+
+    def add(self, stream: int, batch: EventBatch) -> Added:
+        """Further events of a stream, in order of time; those that come after all windows have ended are left out."""
+        if len(batch):
+            last = batch.time.item(-1)
+            self.newest = last if self.newest is None else max(self.newest, last)
+        end, items = self._last(stream), self.items[stream]
+        kept = batch if end is None else batch.slice(0, int(batch.time.searchsorted(end, "right")))
+        added = Added(items.end, kept)
+        items.add(kept)
+        return added
+
+    def _last(self, stream: int) -> int | None:
+        """The last time of which a window on a stream wants events; None: there is none."""
+        ends = [c.window.end for c in self.contents if c.stream == stream]
+        return None if None in ends else max((end for end in ends if end is not None), default=None)
+
+    def due(self, batches: Sequence[EventBatch], passed: int, *, ended: bool) -> Stretches:
+        """The instants to answer now that these have been added: everything before `passed` is complete. ended: the
+        streams have."""
+        each = [batch.time for batch in batches if len(batch)]
+        times = each[0] if len(each) == 1 else np.concatenate([_NO_TIMES, *each])
+        return self.schedule.due(times, passed, self.newest, ended, self)
+
+    def through(self, times: I64) -> list[tuple[I64, I64]]:
+        """Have windows go on through several instants: by content the places [start, stop) at each."""
+        self.begun = True
+        return [content.through(self.items[content.stream], times) for content in self.contents]
+
+    def forget(self) -> None:
+        """What no window asks for any more. Unless they are to be remembered, graphs go of events that are in all
+        windows that will have them: operators know them by then."""
+        for stream, items in enumerate(self.items):
+            first = oldest(self.contents, stream, items.end)
+            items.forget(first)
+            if not items.keeps:
+                continue
+            waiting = (c.stop for c in self.contents if c.stream == stream and not c.settled)
+            items.forget_graphs(first if self._remembers else min(waiting, default=items.end))
+
+    # --- other states -------------------------------------------------------------------------------
+
+    def remember(self) -> None:
+        """Keep the graphs of all events that are in windows from now on."""
+        self._remembers = True
+        for items in self.items:
+            items.keeps = True
+
+    @property
+    def complete(self) -> bool:
+        """Whether the graphs of all events that windows hold, or will hold, are kept."""
+        firsts = (oldest(self.contents, stream, items.end) for stream, items in enumerate(self.items))
+        return self._remembers and all(
+            items.known <= first for items, first in zip(self.items, firsts, strict=True)
+        )
+
+    def same(self, other: Held) -> bool:
+        """Whether the same events, from now on, will do the same to both. They are of the same windows and rhythm."""
+        if self.newest != other.newest or self.begun != other.begun or not self.schedule.same(other.schedule):
+            return False
+        places = [[each.places for each in held._relative()] for held in (self, other)]
+        if places[0] != places[1]:
+            return False
+        counts = (items.end - oldest(self.contents, stream, items.end) for stream, items in enumerate(self.items))
+        return all(one.like(two, count) for one, two, count in zip(self.items, other.items, counts, strict=True))
+
+    def _relative(self) -> Iterator[Content]:
+        """Where windows are before the end of their streams."""
+        for content in self.contents:
+            moved, end = copy(content), self.items[content.stream].end
+            moved.start, moved.stop = content.start - end, content.stop - end
+            yield moved
+
+    def copy(self) -> Held:
+        """Goes on by itself."""
+        other = copy(self)
+        other.items, other.contents = [items.copy() for items in self.items], [copy(c) for c in self.contents]
+        other.schedule = copy(self.schedule)
+        return other
+
+    def mark(self) -> _Mark:
+        """Where it is, for `back_to`, as long as nothing is forgotten."""
+        items = [items.marked() for items in self.items]
+        return _Mark(items, [copy(c) for c in self.contents], copy(self.schedule), self.newest, self.begun)
+
+    def back_to(self, mark: _Mark) -> None:
+        """As if nothing had come since."""
+        self.items, self.contents, self.schedule, self.newest, self.begun = mark
+
+    @property
+    def last(self) -> int | None:
+        """The time of the newest event; None: there was none."""
+        return self.newest
+
+    def __len__(self) -> int:
+        """How many events are kept."""
+        return sum(items.end - items.first for items in self.items)
+
+    # --- what windows hold --------------------------------------------------------------------------
+
+    def turns(self, after: int | None, until: int) -> I64:
+        """Times after `after` (None: any), up to `until`, at which one may come to hold something else; in no order."""
+        found = [c.turns(self.items[c.stream], after, until) for c in self.contents]
+        return np.concatenate([np.zeros(0, np.int64), *found])
+
+    def filled(self, times: I64) -> NDArray[np.bool_]:
+        """Whether one holds something at each of some times, ascending."""
+        found = np.zeros(len(times), np.bool_)
+        for content in self.contents:
+            starts, stops = content.at(self.items[content.stream], times)
+            found |= starts < stops
+        return found
+
+    @property
+    def closed(self) -> int | None:
+        """The last time at which a window that closes holds an event: that of the newest event that it ever holds."""
+        return max((end for c in self.contents if (end := self._closed(c)) is not None), default=None)
+
+    def _closed(self, content: Content) -> int | None:
+        items = self.items[content.stream]
+        for time in reversed(np.unique(items.times).tolist()):
+            end = content.window.closes(time)
+            if end is not None:
+                starts, stops = content.at(items, np.array([end]))
+                if starts[0] < stops[0]:
+                    return end
+        return None
+
+    # --- what it holds ------------------------------------------------------------------------------
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are."""
+        return sum(items.bytes for items in self.items)
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """The terms of the graphs that are kept."""
+        for items in self.items:
+            yield from items.held_ids()
+
+    def save(self, terms: SavedTerms) -> State:
+        """Events and windows, between instants."""
+        return {
+            "items": [items.save(terms) for items in self.items],
+            "contents": [content.save() for content in self.contents],
+        }
+
+    def save_whole(self, terms: SavedTerms) -> State:
+        """The same, where all else is made of it."""
+        return {**self.save(terms), "begun": self.begun, "newest": self.newest}
+
+    def restore_whole(self, state: State, terms: KnownTerms) -> None:
+        """Go on from such a state."""
+        self.restore(state, terms)
+        self.begun, self.newest = bool(state["begun"]), state["newest"]
+        self.remember()
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state."""
+        for items, saved in zip(self.items, state["items"], strict=True):
+            items.restore(saved, terms)
+        for content, saved in zip(self.contents, state["contents"], strict=True):
+            content.restore(saved)
+
+
+def oldest(contents: Sequence[Content], stream: int, end: int) -> int:
+    """The first place of a stream that a window may still ask for."""
+    return min((c.start for c in contents if c.stream == stream and not c.settled), default=end)

@@ -1,0 +1,157 @@
+"""Queries over the same windows that are answered at instants of their own (REPORT), or look for event patterns
+(MATCH), answered together.
+
+Where it stands: complete events in order → what all their windows hold (held.py), event mappings (common_events.py) →
+one plan of operators with several roots (joint.py) → **what each query tells**.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.delta import I64, Ids
+from oxiseq.engine.flow.occurring import Occurring
+from oxiseq.engine.flow.plan import Given
+from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.rsp.common_events import CommonEvents
+from oxiseq.engine.rsp.general import TOLD, bring, moves_of, repeated
+from oxiseq.engine.rsp.held import Held
+from oxiseq.engine.rsp.joint import Joint, Numbered, Part
+from oxiseq.engine.rsp.joint_kb import JointKnowledge
+from oxiseq.engine.rsp.plan import ContentPlan, RspPlan
+from oxiseq.engine.rsp.schedule import Stretches
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.rsp_algebra import Report
+
+_MOST_INSTANTS: Final = 1 << 13
+"""That are worked on at once for one query; for several fewer, as operators have the rows of all."""
+_LEAST_INSTANTS: Final = 1 << 6
+
+
+class JointGeneral:
+    """All that changes for them. held: what they have of their streams."""
+
+    def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary, held: Held) -> None:
+        self._held = held
+        self._contents = [_any_of(each) for each in zip(*(plan.contents for plan in plans), strict=True)]
+        self._reports = [plan.report for plan in plans]
+        self._volatile = any(plan.volatile for plan in plans)
+        common = CommonEvents(len(plans[0].streams))
+        flows = [common.flow(plan) for plan in plans]
+        self._joint = Joint(plans, flows, [TOLD for _ in self._contents], terms)
+        self._places = {form.name: n for n, form in enumerate(self._joint.plan.forms) if isinstance(form, Given)}
+        self._events = [event for event in common.events if event.form.name in self._places]
+        self._occurring = {event.form.name: Occurring(event.form) for event in self._events}
+        self._matchers = [
+            None if request is None else StreamMatcher(request, terms) for request in common.requests(terms)
+        ]
+        self._most = max(_MOST_INSTANTS // len(plans), _LEAST_INSTANTS)
+        self._tick = 0
+        """The next one."""
+
+    @property
+    def knowledge(self) -> JointKnowledge:
+        """Nothing: they do not read the KB."""
+        return self._joint.knowledge
+
+    def advance(self, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
+        """Complete events by stream in order of time; all that lies before `passed` is complete: what is told. Raises
+        LimitError; what is held is as before then, all else of no use."""
+        held, before = self._held, self._held.mark()
+        try:
+            for stream, batch in enumerate(batches):
+                if len(batch):
+                    self._match(stream, *held.add(stream, batch))
+            due = held.due(batches, passed, ended=False)
+            if self._volatile:
+                held.schedule.check(due)
+            held.schedule.go_on(due)
+            for low in range(0, len(due), self._most):
+                yield from self._told(due.slice(low, low + self._most))
+        except BaseException:
+            held.back_to(before)
+            raise
+        held.forget()
+
+    def _match(self, stream: int, place: int, batch: EventBatch) -> None:
+        matcher = self._matchers[stream]
+        if matcher is None or not len(batch):
+            return
+        found = matcher.match(batch)
+        for event in self._events:
+            if event.stream == stream:
+                end = self._contents[event.content].window.end
+                bring(self._occurring[event.form.name], found[event.request], place, batch.time, end)
+
+    def _told(self, stretches: Stretches) -> Iterator[Part]:
+        held, first = self._held, self._tick
+        before = [content.stop for content in held.contents]
+        self._step(before, held.through(stretches.at), len(stretches))
+        for each in self._joint.told(first, len(stretches)):
+            report = self._reports[each.pieces[0][0][0]]  # of all that tell it
+            if report is Report.RSTREAM and held.schedule.rhythm.ticks:
+                yield from self._repeated(each, stretches)
+            else:
+                yield Part(stretches.at[each.at], each.rows, each.pieces)
+
+    def _repeated(self, numbered: Numbered, stretches: Stretches) -> Iterator[Part]:
+        for queries, low, high in numbered.pieces:
+            index = np.arange(low, high)
+            rows = numbered.rows.take(index)
+            at, rows = repeated(Report.RSTREAM, self._held.schedule, stretches, numbered.at[index], rows)
+            yield Part(at, rows, [(queries, 0, len(at))])
+
+    def _step(self, before: Sequence[int], bounds: Sequence[tuple[I64, I64]], instants: int) -> None:
+        """Windows go on, from places up to which they have had events."""
+        first, self._tick = self._tick, self._tick + instants
+        moves = moves_of(self._contents, self._held, before, bounds, instants)
+        self._joint.leaves.move(moves, (), first)
+        for event in self._events:
+            name = event.form.name
+            delta = self._occurring[name].move(*bounds[event.content], first)
+            if len(delta):
+                self._joint.flow.feed(self._places[name], delta)
+        self._joint.flow.step(first)
+
+    def take_up(self) -> None:
+        """Be as if all that is held had come, and the last instant had been answered. Raises LimitError."""
+        held = self._held
+        for stream, items in enumerate(held.items):
+            for place, batch in items.kept:
+                self._match(stream, place, batch)
+        if held.begun:
+            now = [content.places for content in held.contents]
+            self._step([each[0] for each in now], [(np.array([low]), np.array([high])) for low, high, _ in now], 1)
+            self._joint.pass_over()
+
+    # --- what it holds ------------------------------------------------------------------------------
+
+    def held_ids(self) -> Iterator[Ids]:
+        """The terms of all that it may still look at, but for what is held of streams."""
+        yield from self._joint.held_ids()
+        for rows in self._occurring.values():
+            yield rows.held_ids()
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Numbers of live records."""
+        found = self._joint.state
+        return {"items": len(self._held), "mappings": sum(map(len, self._occurring.values())), **found}
+
+    @property
+    def bytes(self) -> int:
+        """How large it is."""
+        arrays = self._held.bytes + sum(rows.bytes for rows in self._occurring.values())
+        return arrays + self._joint.bytes
+
+
+def _any_of(contents: Sequence[ContentPlan]) -> ContentPlan:
+    """What several queries ask of one window."""
+    return replace(
+        contents[0], asked=any(c.asked for c in contents), default=any(c.default for c in contents)
+    )

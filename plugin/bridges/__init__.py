@@ -1,0 +1,20 @@
+"""Streams of other systems, brought to a stream of ours: MQTT, Kafka, Redis, WebSockets, lines of files and of stdin.
+
+    Source (a broker, a file) ─ messages ─▶ Bridge ─▶ Intake: what a POST to the stream does ─▶ confirmed at the source
+                                               └▶ what the intake refuses: the dead-letter file
+
+A message is confirmed where it comes from once it is durable here; what comes again has the same idempotency key and is
+stored once. A further source is one file with a class that reads and confirms (`source.Source`).
+"""
+
+from oxiseq.bridges.bridge import Bridge, Counts
+from oxiseq.bridges.intake import Intake, Outcome, outcome_of
+from oxiseq.bridges.kinds import opener_of
+from oxiseq.bridges.letters import DeadLetters
+from oxiseq.bridges.settings import BridgeError, BridgeSettings
+from oxiseq.bridges.source import Message, Source
+
+__all__ = [
+    "Bridge", "BridgeError", "BridgeSettings", "Counts", "DeadLetters", "Intake", "Message", "Outcome", "Source",
+    "opener_of", "outcome_of",
+]  # fmt: skip

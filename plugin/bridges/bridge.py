@@ -1,0 +1,124 @@
+"""A bridge at work: reads, hands on, confirms; opens its source again when that fails."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from oxiseq.bridges.intake import Intake
+from oxiseq.bridges.letters import DeadLetters
+from oxiseq.bridges.source import Message, Source
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.journal.journal import microseconds
+
+LOG: Final = logging.getLogger("oxiseq.bridges")
+MOST: Final = 500
+"""Messages that are handed on together; a source is asked for more when these are durable."""
+_LOOK: Final = 0.5
+"""Seconds that a source may wait for a message."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has happened since the start. `failing`: since when it fails (µs since 1970), None: it does not."""
+
+    messages: int = 0
+    events: int = 0
+    repeated: int = 0
+    refused: int = 0
+    failures: int = 0
+    failing: int | None = None
+    error: str = ""
+
+
+class Bridge:
+    """`pauses`: seconds before a source, or the intake, is tried again, at first and at most."""
+
+    def __init__(
+        self, name: str, opened: Callable[[], Source], intake: Intake, letters: DeadLetters,
+        pauses: tuple[float, float] = (0.5, 60.0),
+    ) -> None:  # fmt: skip
+        self.name, self.counts = name, Counts()
+        self._open, self._intake, self._letters, self._pauses = opened, intake, letters, pauses
+        self._pause = 0.0
+        self._stopped = threading.Event()
+        self._ended = False
+
+    def stop(self) -> None:
+        """Let `run` end."""
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Until `stop`, or the end of a source that has one."""
+        while not self._stopped.is_set() and not self._ended:
+            source: Source | None = None
+            try:
+                source = self._open()
+                self._work(source)
+            except Exception as error:  # a library may raise anything: the source is opened again
+                self._fail(error)
+            finally:
+                _close(source)
+
+    def _work(self, source: Source) -> None:
+        while not self._stopped.is_set():
+            try:
+                messages = source.read(MOST, _LOOK)
+            except EOFError:
+                self._ended = True
+                return
+            if messages:
+                done = self._hand_on(messages)
+                if done:
+                    source.confirm(messages[:done])
+            self._well()
+
+    def _hand_on(self, messages: Sequence[Message]) -> int:
+        """How many are durable, or dead letters: all, unless it is stopped meanwhile."""
+        done = 0
+        while done < len(messages) and not self._stopped.is_set():
+            try:
+                outcomes = self._intake.push(messages[done:])
+                for message, outcome in zip(messages[done:], outcomes, strict=False):
+                    if outcome.refused:
+                        self._letters.add(message, self.name, outcome.refused)
+                        self.counts.refused += 1
+                    self.counts.messages += 1
+                    self.counts.repeated += outcome.repeated
+                    self.counts.events += 0 if outcome.repeated else outcome.events
+                    done += 1
+                self._well()
+            except (OxiseqError, OSError) as error:  # too busy, full, away: the source waits
+                self._fail(error)
+        return done
+
+    def _well(self) -> None:
+        if self.counts.failing is not None:
+            LOG.info("bridge %s goes on", self.name)
+        self._pause, self.counts.failing, self.counts.error = 0.0, None, ""
+
+    def _fail(self, error: Exception) -> None:
+        if self._stopped.is_set():
+            return
+        told = " ".join(f"{error}".split()) or type(error).__name__
+        if self.counts.failing is None:
+            self.counts.failing = microseconds()
+            LOG.warning("bridge %s fails and is tried again: %s", self.name, told,
+                        exc_info=None if isinstance(error, OxiseqError | OSError) else error)  # fmt: skip
+        self.counts.failures += 1
+        self.counts.error = told[:500]
+        first, longest = self._pauses
+        self._pause = min(max(2 * self._pause, first), longest)
+        self._stopped.wait(self._pause * random.uniform(0.5, 1.0))
+
+
+def _close(source: Source | None) -> None:
+    if source is not None:
+        try:
+            source.close()
+        except Exception as error:
+            LOG.debug("a source cannot be closed: %s", error)

@@ -1,0 +1,50 @@
+"""Where messages go: what a POST to the stream does, in this process or at a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from oxiseq.bridges.settings import BridgeError
+from oxiseq.bridges.source import Message
+
+REFUSED: Final = frozenset((400, 409, 413, 415, 422))
+"""Statuses that tell of the message itself; all others may be better later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a message: `refused` says why it, or a part of it, was not taken; `repeated`: it was known."""
+
+    events: int = 0
+    refused: str = ""
+    repeated: bool = False
+
+
+class Intake(Protocol):
+    """Takes messages in their order."""
+
+    def push(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+        """What became of the first of them, which are durable or refused; at least of one. Raises OxiseqError, OSError
+        where that is to be tried again."""
+        ...
+
+
+def outcome_of(status: int, body: bytes) -> Outcome:
+    """Of the answer to a POST. Raises BridgeError where it is to be tried again."""
+    try:
+        told = json.loads(body)
+    except ValueError:
+        told = {}
+    if not isinstance(told, dict):
+        told = {}
+    if 200 <= status < 300:
+        reasons = [str(each.get("reason")) for each in told.get("reasons", ()) if isinstance(each, dict)]
+        refused = "; ".join(reasons[:5]) or "a part" if told.get("rejected") else ""
+        return Outcome(int(told.get("accepted") or 0), refused, bool(told.get("repeated")))
+    said = ": ".join(str(told[name]) for name in ("title", "detail") if told.get(name)) or f"status {status}"
+    if status in REFUSED:
+        return Outcome(refused=said)
+    raise BridgeError(f"{status} {said}")

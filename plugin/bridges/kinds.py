@@ -1,0 +1,47 @@
+"""From a URL to its source: a line for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from oxiseq.bridges.kafka import KafkaSource
+from oxiseq.bridges.lines import FollowedFile, Stdin
+from oxiseq.bridges.mqtt import MqttSource
+from oxiseq.bridges.redis import RedisSource
+from oxiseq.bridges.settings import STDIN, BridgeError, BridgeSettings
+from oxiseq.bridges.source import Source
+from oxiseq.bridges.websocket import WebSocket
+from oxiseq.engine.extras import loaded
+
+_KINDS: Final[Mapping[str, tuple[str, Callable[[BridgeSettings], Source]]]] = {
+    "mqtt": ("paho.mqtt.client", MqttSource),
+    "mqtts": ("paho.mqtt.client", MqttSource),
+    "kafka": ("confluent_kafka", KafkaSource),
+    "redis": ("redis", RedisSource),
+    "rediss": ("redis", RedisSource),
+    "ws": ("websockets", WebSocket),
+    "wss": ("websockets", WebSocket),
+}
+"""Scheme → the package that it needs, and what opens it."""
+
+
+def opener_of(settings: BridgeSettings) -> Callable[[], Source]:
+    """Opens the source, again and again. Raises BridgeError for a scheme that is not known, ExtraError for a package
+    that is not installed."""
+    if settings.url == STDIN:
+        source = Stdin(settings)
+        return lambda: source
+    scheme, separator, _ = settings.url.partition("://")
+    if separator and scheme.lower() in _KINDS:
+        package, opened = _KINDS[scheme.lower()]
+        loaded(package)
+        return partial(opened, settings)
+    if separator and scheme != "file":
+        raise BridgeError(f"{scheme}:// is not known; known: {', '.join(_KINDS)}, file, a path, and - for stdin")
+    path = Path(unquote(urlsplit(settings.url).path) if separator else settings.url)
+    memory: list[tuple[int, int]] = []
+    return lambda: FollowedFile(settings, path, memory)

@@ -1,0 +1,40 @@
+"""What the intake refuses, in a file: a JSON object a line, so that it can be looked at, mended and sent again."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from oxiseq.bridges.settings import BridgeError
+from oxiseq.bridges.source import Message
+from oxiseq.engine.events.time import to_text
+from oxiseq.journal.journal import microseconds
+
+_LARGEST: Final = 256 << 20
+"""Bytes: a source that sends nothing but nonsense must not fill the disk."""
+
+
+class DeadLetters:
+    """Appends; each letter is on the disk before the message is confirmed."""
+
+    def __init__(self, path: Path, largest: int = _LARGEST) -> None:
+        self._path, self._largest = path, largest
+
+    def add(self, message: Message, source: str, reason: str) -> None:
+        """Raises BridgeError when the file is full, OSError."""
+        try:
+            body: dict[str, Any] = {"body": message.body.decode()}
+        except UnicodeDecodeError:
+            body = {"body_base64": base64.b64encode(message.body).decode()}
+        letter = {"at": to_text(microseconds()), "source": source, "key": message.key, "reason": reason, **body}
+        data = json.dumps(letter, ensure_ascii=False).encode() + b"\n"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            if file.tell() + len(data) > self._largest:
+                raise BridgeError(f"{self._path} has {file.tell()} bytes, which is the most: look at it, move it away")
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())

@@ -1,0 +1,110 @@
+"""Messages of an MQTT broker, at quality of service 1: it sends what is not confirmed again.
+
+The session is kept by the broker under the group's name, so that it gathers messages while nobody is connected. At most
+so many as are read at a time are under way: a slow intake holds the broker back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import ssl
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from oxiseq.bridges.settings import BridgeError, BridgeSettings
+from oxiseq.bridges.source import Message
+from oxiseq.engine.extras import needed
+
+if TYPE_CHECKING:
+    import paho.mqtt.client as mqtt
+    from paho.mqtt import enums, packettypes, properties
+else:
+    mqtt = needed("paho.mqtt.client")
+    enums = needed("paho.mqtt.enums")
+    packettypes = needed("paho.mqtt.packettypes")
+    properties = needed("paho.mqtt.properties")
+
+_TIMEOUT: Final = 10.0
+_UNDER_WAY: Final = 500
+_KEPT: Final = 7 * 86_400
+"""Seconds for which the broker keeps the session."""
+
+
+class MqttSource:
+    """`topic` is a filter, as `a/#`."""
+
+    def __init__(self, settings: BridgeSettings) -> None:
+        parts = urlsplit(settings.url)
+        if not parts.hostname or not settings.topic:
+            raise BridgeError("mqtt: write mqtt://HOST:PORT and a topic, as a/#")
+        self._where, self._topic = f"{parts.hostname}", settings.topic
+        self._came: queue.Queue[Message] = queue.Queue()
+        self._ready, self._refusal, self._gone = threading.Event(), "", ""
+        client = self._client = mqtt.Client(
+            enums.CallbackAPIVersion.VERSION2, client_id=f"oxiseq-{settings.group}",
+            protocol=enums.MQTTProtocolVersion.MQTTv5, manual_ack=True, reconnect_on_failure=False,
+        )  # fmt: skip
+        client.on_connect, client.on_message = self._connected, self._take
+        client.on_subscribe, client.on_disconnect = self._subscribed, self._left
+        if parts.username is not None:
+            client.username_pw_set(unquote(parts.username), unquote(parts.password or ""))
+        if parts.scheme == "mqtts":
+            client.tls_set_context(ssl.create_default_context())
+        made: Any = properties.Properties  # the library does not say its types
+        asked = made(packettypes.PacketTypes.CONNECT)
+        asked.SessionExpiryInterval, asked.ReceiveMaximum = _KEPT, _UNDER_WAY
+        try:
+            client.connect(parts.hostname, parts.port or (8883 if parts.scheme == "mqtts" else 1883), keepalive=30,
+                           clean_start=False, properties=asked)  # fmt: skip
+            client.loop_start()
+            if not self._ready.wait(_TIMEOUT) or self._refusal:
+                raise BridgeError(f"the broker {self._where} {self._refusal or 'does not answer'}")
+        except BaseException:
+            self.close()
+            raise
+
+    def _connected(self, client: Any, data: Any, flags: Any, reason: Any, more: Any) -> None:
+        if reason.is_failure:
+            self._refusal = f"refuses: {reason}"
+            self._ready.set()
+            return
+        client.subscribe(self._topic, 1)
+
+    def _subscribed(self, client: Any, data: Any, mid: int, reasons: Any, more: Any) -> None:
+        if reasons[0].is_failure:
+            self._refusal = f"refuses the topic {self._topic}: {reasons[0]}"
+        self._ready.set()
+
+    def _left(self, client: Any, data: Any, flags: Any, reason: Any, more: Any) -> None:
+        self._gone = str(reason)
+
+    def _take(self, client: Any, data: Any, message: Any) -> None:
+        name = hashlib.blake2b(message.topic.encode() + b"\0" + message.payload, digest_size=16).hexdigest()
+        key = f"mqtt/{message.mid}/{name}"
+        self._came.put(Message(message.payload, key, (message.mid, message.qos)))
+
+    def read(self, most: int, seconds: float) -> Sequence[Message]:
+        """See Source."""
+        found: list[Message] = []
+        try:
+            found.append(self._came.get(timeout=seconds))
+            while len(found) < most:
+                found.append(self._came.get_nowait())
+        except queue.Empty:
+            if not found and self._gone:
+                raise BridgeError(f"the broker {self._where} has gone: {self._gone}") from None
+        return found
+
+    def confirm(self, messages: Sequence[Message]) -> None:
+        """See Source."""
+        for message in messages:
+            mid, qos = message.position
+            self._client.ack(mid, qos)
+
+    def close(self) -> None:
+        """See Source."""
+        self._client.disconnect()
+        self._client.loop_stop()

@@ -1,0 +1,72 @@
+"""What a bridge is told: on the command line, or in a table of the server's settings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from oxiseq.engine.errors import OxiseqError
+
+STDIN: Final = "-"
+
+
+class BridgeError(OxiseqError):
+    """Settings of a bridge that cannot be, or a source that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BridgeSettings:
+    """`url`: mqtt(s)://, kafka://, redis(s)://, ws(s)://, a file to follow, or - for stdin; `into`: the stream's IRI;
+    `topic`: of MQTT a filter, of Kafka a topic, of Redis a stream; `group`: under which the broker knows this bridge;
+    `media_type`: of the messages, as in a POST; `time`: as ?time= of a POST, `arrival` for one; `start`: `new` or `all`
+    where nothing was confirmed yet; `field`: of a Redis entry, which is the message; `options`: librdkafka's;
+    `position`: a file that says how far a followed file is confirmed; `dead_letter`: a file for what is refused."""
+
+    url: str
+    into: str
+    topic: str = ""
+    group: str = "oxiseq"
+    media_type: str = "application/n-quads"
+    time: str | None = None
+    start: str = "new"
+    field: str | None = None
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    position: Path | None = None
+    dead_letter: Path = Path("dead-letters.jsonl")
+
+    def __post_init__(self) -> None:
+        for name in ("url", "into", "group", "media_type", "topic", "start"):
+            if not isinstance(getattr(self, name), str):
+                raise BridgeError(f"{name} is a text, not {getattr(self, name)!r}")
+        if self.start not in ("new", "all"):
+            raise BridgeError(f"start is new or all, not {self.start[:40]!r}")
+        if not self.url or not self.into or not self.group:
+            raise BridgeError("a bridge needs url, into and group")
+
+    @property
+    def shown(self) -> str:
+        """The URL without its password."""
+        parts = urlsplit(self.url)
+        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else self.url
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], folder: Path, name: str) -> BridgeSettings:
+        """From a table of the settings; files stand in `folder` unless it says otherwise. Raises BridgeError."""
+        known = {each.name for each in fields(cls)}
+        if unknown := set(given) - known:
+            raise BridgeError(f"the bridge {name} has no {', '.join(sorted(unknown))}: {', '.join(sorted(known))}")
+        if missing := {"url", "into"} - set(given):
+            raise BridgeError(f"the bridge {name} needs {', '.join(sorted(missing))}")
+        if given["url"] == STDIN:
+            raise BridgeError(f"the bridge {name}: a server reads no stdin")
+        files = {"position": folder / f"{name}.position", "dead_letter": folder / f"{name}.dead.jsonl"}
+        values: dict[str, Any] = {**files, **given}
+        for key in files:
+            if not isinstance(values[key], str | Path):
+                raise BridgeError(f"the bridge {name}: {key} is a path, not {values[key]!r}"[:200])
+            values[key] = Path(values[key])
+        return cls(**values)

@@ -1,0 +1,34 @@
+"""`oxiseq mapping`: what a mapping makes of rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from oxiseq.warmup.importing import loading
+
+
+@click.group("mapping", short_help="Try a mapping of rows to events.")
+def mapping_command() -> None:
+    """Mappings say what rows of CSV, JSON and the like mean: see docs/mappings.md."""
+
+
+@mapping_command.command("try", short_help="Show the first events that a mapping makes of a file.")
+@click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--mapping", "-m", metavar="FILE|NAME", required=True,
+              help="A CONSTRUCT query, or (.json) a mapping, or the name of a ready one.")  # fmt: skip
+@click.option("--first", "-n", metavar="N", default=3, show_default=True, type=click.IntRange(1, 1000),
+              help="How many events are shown.")  # fmt: skip
+def try_command(file: Path, mapping: str, first: int) -> None:
+    """Show the first events that a mapping makes of a table (CSV, TSV, JSON, JSON Lines, Parquet), the rows among them
+    that it cannot take, and every variable of it that is no column. Status 1 where there is one of either, or no event.
+
+    \b
+    oxiseq mapping try readings.csv --mapping readings.json
+    """
+    with loading():
+        from oxiseq.cli.mapping_tried import tried  # noqa: PLC0415  loads the engine: see __init__.py
+
+    if not tried(file, mapping, first):
+        raise SystemExit(1)
