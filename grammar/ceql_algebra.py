@@ -33,7 +33,8 @@ from oxiseq.grammar.scope import subexpressions
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """`X[P]`: every event of the variable X satisfies P."""
+    """`X[P]`: every event of the variable X satisfies P. In P `y.price` is `Call(OTHER, (y, price))`: the attribute of
+    the one event that the variable y holds."""
 
     name: str
     predicate: Expression
@@ -173,6 +174,8 @@ class Totals:
 
 OF = "[]"
 """The call that takes an attribute's value."""
+OTHER = "."
+"""The call that takes an attribute of another variable's event: a join."""
 START = Call("START", ())
 """In ORDER BY: where a complex event begins."""
 
@@ -223,6 +226,23 @@ def measured_variable(aggregate: Aggregate) -> str | None:
         case Variable(value=name) | Call("[]", (Variable(value=name), _)):
             return name
     return None
+
+
+def joins_in(expression: Expression) -> Iterator[tuple[str, Variable, Call]]:
+    """The `x.price` of a predicate: the variable, the attribute and the call."""
+    for part in subexpressions(expression):
+        match part:
+            case Call(".", (Variable(value=of), Variable() as attribute)):
+                yield of, attribute, part
+
+
+def first_join(formula: Formula) -> tuple[Holds, Call] | None:
+    """The first condition that compares events of two variables, and where it does; None: none does."""
+    if isinstance(formula, Filtered):
+        for test in atomic(formula.condition):
+            for _, _, call in joins_in(test.predicate):
+                return test, call
+    return next((found for inner in subformulas(formula) if (found := first_join(inner)) is not None), None)
 
 
 def keys_of(expression: Expression) -> Iterator[Variable]:

@@ -9,6 +9,7 @@ from pyoxigraph import Literal, Variable
 from oxiseq.grammar.algebra import Aggregate, Call, Expression, Window
 from oxiseq.grammar.ceql_algebra import (
     OF,
+    OTHER,
     AllOf,
     AnyOf,
     AttributeWindow,
@@ -167,6 +168,8 @@ def _expression(expression: Expression) -> tuple[str, int]:
             return f"[{attribute}]", _PRIMARY
         case Call(name, (Variable(value=variable), Variable(value=attribute))) if name == OF:
             return f"{variable}[{attribute}]", _PRIMARY
+        case Call(name, (Variable(value=variable), Variable(value=attribute))) if name == OTHER:
+            return f"{variable}.{attribute}", _PRIMARY
         case Call("!", (operand,)):
             return f"NOT {_at(operand, _NOT)}", _NOT
         case Call("NEGATE" | "PLUS" as name, (operand,)):

@@ -114,6 +114,16 @@ class EventAssembler:
         """Read lines as they come from a file; `line` is the number of the first one."""
         return self._read(block, line, trusted=False)
 
+    def complete(self) -> Iterator[EventBatch]:
+        """The events that are complete by now, fewer than a batch of them: for who cannot wait for more."""
+        if self._state[k.OUT_EVENTS]:
+            yield self._take()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of room for events that are not complete, and for names."""
+        return self._chunks.nbytes + self._arena.nbytes + self._records.nbytes
+
     def read_quads(self, quads: Iterable[Quad], line: int = 0) -> Iterator[EventBatch]:
         """Read quads; 0: their line is not known."""
         return self._read(Block.of(serialize(quads, format=RdfFormat.N_QUADS) or b""), line, trusted=True)

@@ -29,8 +29,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.rsp_algebra import Report
 
 _MOST_INSTANTS: Final = 1 << 13
-"""That are worked on at once for one query; for several fewer, as operators have the rows of all."""
-_LEAST_INSTANTS: Final = 1 << 6
+"""That are worked on at once for one query; for several that differ fewer, as operators have the rows of all."""
+_LEAST_INSTANTS: Final = 1 << 10
 
 
 class JointGeneral:
@@ -50,7 +50,7 @@ class JointGeneral:
         self._matchers = [
             None if request is None else StreamMatcher(request, terms) for request in common.requests(terms)
         ]
-        self._most = max(_MOST_INSTANTS // len(plans), _LEAST_INSTANTS)
+        self._most = max(_MOST_INSTANTS // len({*flows}), _LEAST_INSTANTS)
         self._tick = 0
         """The next one."""
 

@@ -52,15 +52,16 @@ class KbAnswers:
 
     def at(self, instants: Instants, low: int) -> tuple[dict[str, KbAnswer], int]:
         """The answers that hold for the instants from `low` on, and the first instant for which they do not."""
-        count = len(instants.time)
+        clocks = instants.clocks
+        count = len(clocks)
         if not self.reads_kb:
             return _NO_ANSWERS, count
         if low >= count:
             self._kb.at(instants.passed)
             return _NO_ANSWERS, count
-        until = self._kb.at(int(instants.time[low]))
+        until = self._kb.at(int(clocks[low]))
         answers = {name: pattern.now for name, pattern in self._patterns.items()}
-        return answers, int(np.searchsorted(instants.time, until, "right"))
+        return answers, int(np.searchsorted(clocks, until, "right"))
 
     def save(self, terms: SavedTerms) -> list[State]:
         """What holds for instants that are not complete."""

@@ -7,7 +7,7 @@ are merged. A late event is counted and handed out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ class Instants(NamedTuple):
 
     `batches[s]` has at most one event per instant, `where[s]` i64 says at which instant each stands. `first`: the
     number of the first one among all that the clock has completed; `passed`: everything before it is complete.
+
+    Where every event is an instant of its own (positions.py), `time` is its position and `clock` i64[k] its time (µs),
+    not falling; else `clock` is None.
     """
 
     time: NDArray[np.int64]
@@ -35,6 +38,12 @@ class Instants(NamedTuple):
     where: tuple[NDArray[np.int64], ...]
     first: int = 0
     passed: int = BEFORE_ALL
+    clock: NDArray[np.int64] | None = None
+
+    @property
+    def clocks(self) -> NDArray[np.int64]:
+        """i64[k] µs: when they happen."""
+        return self.time if self.clock is None else self.clock
 
     def slice(self, low: int, high: int) -> Instants:
         """The instants low, ..., high - 1."""
@@ -45,7 +54,8 @@ class Instants(NamedTuple):
             a, b = np.searchsorted(at, (low, high))
             batches.append(batch.slice(int(a), int(b)))
             where.append(at[a:b] - low)
-        return Instants(self.time[low:high], tuple(batches), tuple(where), self.first + low, self.passed)
+        clock = None if self.clock is None else self.clock[low:high]
+        return Instants(self.time[low:high], tuple(batches), tuple(where), self.first + low, self.passed, clock)
 
 
     @classmethod
@@ -76,7 +86,7 @@ class Clock(EventOrder):
         return {**super().save(terms), "instants": self.instants, "completed": self.completed}
 
     @classmethod
-    def restored(cls, state: State, terms: KnownTerms) -> Clock:
+    def restored(cls, state: State, terms: KnownTerms) -> Self:
         """A clock that goes on from a saved state."""
         clock = cls(0)
         clock.restore(state, terms)

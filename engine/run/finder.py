@@ -259,24 +259,27 @@ class Finder:
 
     def _find(self, part: Part, rows: Sequence[Sequence[Rows]], answers: dict[str, KbAnswer]) -> Findings:
         instants, number, last = part.instants, part.number, part.last
-        times, count = instants.time, len(instants.time)
+        clocks, count = instants.clocks, len(instants.time)
         if count and self.start is None:
-            self.start = int(times[0])
+            self.start = int(clocks[0])
         split: Split | None = None
         sources: list[Source] = []
         if count and self.partitions is None:
             sources = self._letters.sources(rows, instants.where, answers)
         elif count and self.partitions is not None:
-            split = self.partitions.split(rows, instants.where, times, self.window_start)
+            split = self.partitions.split(rows, instants.where, clocks, self.window_start)
             if split is not None:
                 sources = self._letters.sources(rows, instants.where, answers, split.frame)
-        until = self._until(int(times[-1]) if count else None, number + count, last, instants.passed)
+        newest = int(clocks[-1]) if count else None
+        if newest is not None and instants.clock is not None:
+            newest -= 1  # the next position may be at the same time
+        until = self._until(newest, number + count, last, instants.passed)
         found: Found | None = None
         if sources or self.waits:
             self._count_by_window()
             if sources:
-                self._write_rows(sources, times, number, answers, split)
-            passed = self._time_until(int(times[-1]) if count else None, last, instants.passed)
+                self._write_rows(sources, instants, number, answers, split)
+            passed = self._time_until(newest, last, instants.passed)
             found = self.sequence.feed(self._letters.buffer if sources else None, until, self.rows.times, passed)
             if self._deferred is not None:
                 self._deferred.hold(found, self.rows)
@@ -293,11 +296,11 @@ class Finder:
             self.sequence.count_by(self.window_start, plan.window.size)
 
     def _write_rows(
-        self, sources: list[Source], times: NDArray[np.int64], number: int, answers: dict[str, KbAnswer],
+        self, sources: list[Source], instants: Instants, number: int, answers: dict[str, KbAnswer],
         split: Split | None,
     ) -> None:
         """The letters' rows, into the buffer and the row store."""
-        settings = self._letters.settings
+        times, settings = instants.time, self._letters.settings
         settings[lr.FIRST_NUMBER] = number if split is None else 0
         if self.answers.reads_kb:
             settings[lr.EPOCH] = self.rows.epoch(answers)
@@ -307,15 +310,28 @@ class Finder:
         if self._ranks is not None:
             self._ranks.put(self._letters.buffer)
         if split is None:
+            if instants.clock is not None and not self.by_number:
+                self._set_clocks(instants.clock, number)
             return
         buffer = self._letters.buffer
         rows, k = buffer.arrays, buffer.instants
         at = rows.instant[:k].copy()
         rows.instant[:k], rows.clock[:k], rows.tau[:k] = split.number[at], split.clock[at], split.tau[at]
         rows.partition[:k], rows.moment[:k] = split.partition[at], number + split.instant[at]
-        if self.by_number:
-            counts = np.diff(rows.first[: k + 1])
-            self.rows.set_clocks(np.repeat(rows.clock[:k], counts))
+        if self.by_number or instants.clock is not None:
+            self._store_clocks()
+
+    def _set_clocks(self, clock: NDArray[np.int64], number: int) -> None:
+        """Windows of time where instants are positions."""
+        rows, k = self._letters.buffer.arrays, self._letters.buffer.instants
+        rows.clock[:k] = clock[rows.instant[:k] - number]
+        if self.plan.window is not None:
+            rows.tau[:k] = rows.clock[:k] - self.plan.window.size
+        self._store_clocks()
+
+    def _store_clocks(self) -> None:
+        rows, k = self._letters.buffer.arrays, self._letters.buffer.instants
+        self.rows.set_clocks(np.repeat(rows.clock[:k], np.diff(rows.first[: k + 1])))
 
     def _seen(self, rows: bool) -> PartitionInstants | None:
         """The instants that the run has just worked through, where each partition counts its own."""
@@ -401,7 +417,7 @@ class Finder:
         """Forget what the last part has made obsolete, of whose matches everybody has been told."""
         part = self._part
         if part is not None and len(part.instants.time):
-            self.forget(int(part.instants.time[-1]), part.number + len(part.instants.time) - 1)
+            self.forget(int(part.instants.clocks[-1]), part.number + len(part.instants.time) - 1)
         self._part = self._findings = self._cuts = None
         self._narrowed.clear()
 

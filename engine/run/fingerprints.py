@@ -21,6 +21,7 @@ from oxiseq.engine.kernels.cea import records as cea
 from oxiseq.engine.kernels.matches.records import NODE
 from oxiseq.engine.kernels.sequence import records as sequence
 from oxiseq.engine.kernels.windows import records as windows
+from oxiseq.engine.plan.joined import JoinedPlan
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.rsp.plan import RspPlan
 
@@ -80,6 +81,12 @@ def _of_ceql(plan: CeaPlan) -> Iterable[object]:
     yield plan.streams, plan.atoms, plan.variables, plan.positions, plan.atom_of, plan.kept, plan.masks
     yield cea.Memory._fields, cea.SCALARS
     yield from map(_written, (NODE, cea.PART, cea.LIVE))
+
+
+@_parts.register
+def _of_joined(plan: JoinedPlan) -> Iterable[object]:
+    yield plan.query
+    yield from _of_query(plan.sequence)
 
 
 @_parts.register

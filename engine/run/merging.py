@@ -9,14 +9,45 @@ same time comes after it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.marks import Marks
-from oxiseq.engine.run.waiting import Order
+from oxiseq.engine.run.waiting import Order, Piece, Waiting
 from oxiseq.engine.terms.dictionary import AnyIds
+
+P = TypeVar("P", bound=Piece)
+
+
+def merged(
+    streams: Sequence[Waiting[P]], lateness: int, kind: type[P]
+) -> tuple[P, NDArray[np.int64]] | None:
+    """Take the events whose place is known by now, in order, and the number of the stream of each; None: there is none.
+
+    An event of the stream s at the time t has its place when no event can come any more that stands before it: on
+    every stream r with the watermark w, (t, s) is at most (w, r).
+    """
+    if len(streams) == 1:
+        done = streams[0].up_to(streams[0].at(lateness) + 1)
+        return (kind.concat(done), np.zeros(sum(map(len, done)), np.int64)) if done else None
+    mark, last = min((waiting.at(lateness), s) for s, waiting in enumerate(streams))
+    parts: list[P] = []
+    sizes = []
+    for s, waiting in enumerate(streams):
+        done = waiting.up_to(mark + 1 if s <= last else mark)
+        parts += done
+        sizes.append(sum([len(part) for part in done]))
+    if not parts:
+        return None
+    events = kind.concat(parts)
+    of = np.repeat(np.arange(len(sizes)), sizes)
+    if of[0] != of[-1]:  # of several streams, one after the other
+        order = np.argsort(events.time, kind="stable")
+        events, of = events.take(order), of[order]
+    return events, of
 
 
 class Merging(Order[Marks]):
@@ -39,26 +70,5 @@ class Merging(Order[Marks]):
             waiting.pending = deque(piece.renumbered(numbers) for piece in waiting.pending)
 
     def take(self) -> tuple[Marks, NDArray[np.int64]] | None:
-        """The events whose place is known by now, in order, and the number of the stream of each; None: there is none.
-
-        An event of the stream s at the time t has its place when no event can come any more that stands before it: on
-        every stream r with the watermark w, (t, s) is at most (w, r).
-        """
-        if len(self._streams) == 1:
-            done = self._streams[0].up_to(self._streams[0].at(self.lateness) + 1)
-            return (Marks.concat(done), np.zeros(sum(map(len, done)), np.int64)) if done else None
-        mark, last = min((waiting.at(self.lateness), s) for s, waiting in enumerate(self._streams))
-        parts: list[Marks] = []
-        sizes = []
-        for s, waiting in enumerate(self._streams):
-            done = waiting.up_to(mark + 1 if s <= last else mark)
-            parts += done
-            sizes.append(sum([len(part) for part in done]))
-        if not parts:
-            return None
-        marks = Marks.concat(parts)
-        of = np.repeat(np.arange(len(sizes)), sizes)
-        if of[0] != of[-1]:  # of several streams, one after the other
-            order = np.argsort(marks.time, kind="stable")
-            marks, of = marks.take(order), of[order]
-        return marks, of
+        """The events whose place is known by now, and the number of the stream of each."""
+        return merged(self._streams, self.lateness, Marks)

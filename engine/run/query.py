@@ -39,12 +39,12 @@ class QueryRun(Run):
 
     def __init__(
         self, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase,
-        start: int | None = None, lateness: int = 0, capacities: Capacities | None = None,
+        start: int | None = None, lateness: int = 0, capacities: Capacities | None = None, clock: Clock | None = None,
     ) -> None:
         self._plan = plan
         self.matches = 0
         self.resets = Resets()
-        self.clock = Clock(len(plan.streams), lateness, start)
+        self.clock = Clock(len(plan.streams), lateness, start) if clock is None else clock
         self.finder = Finder(plan, terms, kb, start, capacities or Capacities())
         self.finder.users = 1
         self.teller = Teller(plan, terms)

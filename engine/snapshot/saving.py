@@ -25,10 +25,12 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.plan.joined import JoinedPlan
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.run.intervals import IntervalRun
+from oxiseq.engine.run.joined import JoinedRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.run import Run
@@ -37,7 +39,7 @@ from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
 
-AnyPlan: TypeAlias = QueryPlan | CeaPlan | RspPlan | IntervalPlan
+AnyPlan: TypeAlias = QueryPlan | CeaPlan | JoinedPlan | RspPlan | IntervalPlan
 T = TypeVar("T")
 
 
@@ -54,6 +56,10 @@ def restore(data: bytes, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBa
 
 @overload
 def restore(data: bytes, plan: CeaPlan, terms: TermDictionary, kb: KnowledgeBase | None = None) -> TupleRun: ...
+
+
+@overload
+def restore(data: bytes, plan: JoinedPlan, terms: TermDictionary, kb: KnowledgeBase) -> JoinedRun: ...
 
 
 @overload
@@ -88,6 +94,8 @@ def _run(plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None) -> Run:
     if isinstance(plan, CeaPlan):
         return TupleRun(plan, terms)
     assert kb is not None, "a query of another language may ask the KB"
+    if isinstance(plan, JoinedPlan):
+        return JoinedRun(plan, terms, kb)
     if isinstance(plan, RspPlan):
         return RspRun(plan, terms, kb)
     if isinstance(plan, IntervalPlan):

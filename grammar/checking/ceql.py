@@ -7,6 +7,7 @@ consume      CONSUME BY PARTITION without partitions
 select       a name stands twice in SELECT, or means nothing there
 group        an attribute by which complex events are not apart
 order        a key of ORDER BY that a complex event does not have
+join         a comparison of two events that is not decided at one of them (grammar/ceql_joins.py)
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from oxiseq.grammar.ceql_algebra import (
     subformulas,
     variables,
 )
+from oxiseq.grammar.checking.ceql_joins import check_joins
 from oxiseq.grammar.checking.ceql_order import check_order
 from oxiseq.grammar.checking.ceql_totals import check_totals
 from oxiseq.grammar.checking.common import check_consumption, check_limit, check_sample, check_window
@@ -93,5 +95,5 @@ def _all(formula: Formula) -> Iterator[Formula]:
 
 
 CEQL_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (
-    _names, _formula, _clauses, check_totals, check_order,
+    _names, _formula, _clauses, check_joins, check_totals, check_order,
 )  # fmt: skip

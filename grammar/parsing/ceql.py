@@ -14,6 +14,7 @@ from pyoxigraph import NamedNode, Variable
 from oxiseq.grammar.algebra import NOWHERE, Aggregate, Call, Expression, Partition, Span, Window
 from oxiseq.grammar.ceql_algebra import (
     OF,
+    OTHER,
     START,
     AllOf,
     AnyOf,
@@ -204,6 +205,9 @@ class CeqlBuilder(ClauseBuilder):
         match kind(node):
             case "attribute":
                 return self.attribute(tokens(node, "NAME")[0])
+            case "other":
+                of, attribute = tokens(node, "NAME")
+                return Call(OTHER, (self.attribute(of), self.attribute(attribute)), span=span)
             case "literal":
                 return self.literal(node)
             case "aggregate":

@@ -6,7 +6,10 @@ at once; only where its conditions are about one place that holds at most one ev
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.ceql_algebra import (
@@ -20,8 +23,11 @@ from oxiseq.grammar.ceql_algebra import (
     Iterated,
     Named,
     atomic,
+    joins_in,
     subformulas,
 )
+from oxiseq.grammar.ceql_joins import Join, decided
+from oxiseq.grammar.translating.ceql_expressions import JOINED, Names, needs
 from oxiseq.grammar.translating.translation import refused
 
 
@@ -36,14 +42,18 @@ class Place:
     """The variables that hold its events."""
     iterated: bool = False
     asked: list[Expression] = field(default_factory=list)
-    """Of each event that stands here; the variables are attributes."""
+    """Of each event that stands here; the variables are attributes, `Call(JOINED, (v,))` is a variable of SPAseq."""
+    told: list[tuple[Variable, Variable, bool]] = field(default_factory=list)
+    """Attributes that later events are compared with, the variable of SPAseq that each is, and whether no match can be
+    without it."""
 
 
-def places_of(formula: Formula, text: str) -> list[Place]:
-    """The places, left to right. Raises `QueryError` for an OR that is about more than one event."""
+def places_of(formula: Formula, text: str, names: Names) -> list[Place]:
+    """The places, left to right. `names`: of variables. Raises `QueryError` for an OR that is about more than one
+    event."""
     if isinstance(formula, EventType):
         return [Place(formula, formula.name, {formula.name})]
-    found = [place for inner in subformulas(formula) for place in places_of(inner, text)]
+    found = [place for inner in subformulas(formula) for place in places_of(inner, text, names)]
     match formula:
         case Named(inner, name):
             for place in found:
@@ -53,28 +63,54 @@ def places_of(formula: Formula, text: str) -> list[Place]:
         case Iterated():
             for place in found:
                 place.iterated = True
-        case Filtered(_, condition):
-            _ask(condition, found, text)
+        case Filtered(inner, condition):
+            _ask(condition, inner, found, text, names)
     return found
 
 
-def _ask(condition: Condition, places: list[Place], text: str) -> None:
+def _ask(condition: Condition, formula: Formula, places: list[Place], text: str, names: Names) -> None:
     match condition:
         case Holds(name, predicate):
+            if any(joins_in(predicate)):
+                name, predicate = _joined(decided(condition, formula), places, names)
             for place in places:
                 if name in place.names:
                     place.asked.append(predicate)
         case AllOf(conditions):
             for each in conditions:
-                _ask(each, places, text)
+                _ask(each, formula, places, text, names)
         case AnyOf():
-            names = {test.name for test in atomic(condition)}
-            held = {name: [p for p in places if name in p.names] for name in names}
+            asked = {test.name for test in atomic(condition)}
+            held = {name: [p for p in places if name in p.names] for name in asked}
             (one, *others) = held.values()
             if len(one) != 1 or one[0].iterated or any(len(o) != 1 or o[0] is not one[0] for o in others):
                 hint = "SPAseq asks each event by itself: write OR inside the brackets of one variable"
                 raise refused("this OR is about several events", condition.span, text, hint)
             one[0].asked.append(_predicate(condition))
+
+
+def _joined(join: Join, places: list[Place], names: Names) -> tuple[str, Expression]:
+    """Of which events a join is asked, and its predicate with variables of SPAseq for attributes of others, which their
+    places tell."""
+    told: dict[tuple[str, Variable], Variable] = {}
+    for of, attribute, _ in joins_in(join.predicate):
+        if (of, attribute) not in told:
+            told[of, attribute] = Variable(names.fresh(f"{of}_{attribute.value}"))
+    predicate = _with_variables(join.predicate, told)
+    for (of, attribute), variable in told.items():
+        for place in places:
+            if of in place.names:
+                place.told.append((attribute, variable, join.always and needs(predicate, variable)))
+    return join.name, predicate
+
+
+def _with_variables(expression: Expression, told: Mapping[tuple[str, Variable], Variable]) -> Expression:
+    match expression:
+        case Call(".", (Variable(value=of), Variable() as attribute)):
+            return Call(JOINED, (told[of, attribute],))
+        case Call(called, args):
+            return Call(called, tuple(_with_variables(each, told) for each in args))
+    return expression
 
 
 def _predicate(condition: Condition) -> Expression:

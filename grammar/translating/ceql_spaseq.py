@@ -8,7 +8,7 @@ FILTER with OR over several events. Partitions are those of CEQL also where cont
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyoxigraph import NamedNode, Variable
 
@@ -46,10 +46,11 @@ from oxiseq.grammar.ceql_algebra import (
     compared_aggregates,
     subformulas,
 )
+from oxiseq.grammar.ceql_choices import twofold
 from oxiseq.grammar.finding_tools import listing
 from oxiseq.grammar.render_ceql import render_predicate
-from oxiseq.grammar.translating.ceql_choices import twofold
-from oxiseq.grammar.translating.ceql_gpms import GpmWriter, Names
+from oxiseq.grammar.translating.ceql_expressions import Names
+from oxiseq.grammar.translating.ceql_gpms import GpmWriter
 from oxiseq.grammar.translating.ceql_places import Place, places_of
 from oxiseq.grammar.translating.translation import Translation, refused
 
@@ -59,12 +60,28 @@ _EVENTS = ("means the same where no two events have the same time, and each is o
 
 def ceql_as_spaseq(query: CeqlQuery) -> Translation:
     """The query in SPAseq. Raises `QueryError` where SPAseq cannot say it."""
+    found = as_sequence(query)
+    return Translation(found.query, (_EVENTS, *_held(query.formula, iter(found.gpms))))
+
+
+@dataclass(frozen=True, slots=True)
+class Sequenced:
+    """A CEQL query in SPAseq's algebra. Of each place of the formula, left to right: its `gpms`, one for each stream,
+    and by which variables its events are `held`."""
+
+    query: Query
+    gpms: tuple[list[Gpm], ...]
+    held: tuple[frozenset[str], ...]
+
+
+def as_sequence(query: CeqlQuery) -> Sequenced:
+    """A checked query as one that matches sequences. Raises `QueryError` where SPAseq cannot say it."""
     _refuse(query)
-    places = places_of(query.formula, query.text)
-    _refuse_hidden(query, places)
     partition = query.partition.by if query.partition is not None else ()
     columns = {column.name for column in query.totals.columns} if query.totals is not None else set()
     names = Names({v.value for v in partition} | columns)
+    places = places_of(query.formula, query.text, names)
+    _refuse_hidden(query, places)
     writer = GpmWriter(query.vocab or "", partition, bool(partition) and _counts_events(query), names)
     gpm_names = Names()
     gpms = [[_gpm(place, stream.name, len(query.streams) > 1, gpm_names, writer) for stream in query.streams]
@@ -85,7 +102,7 @@ def ceql_as_spaseq(query: CeqlQuery) -> Translation:
         query.limit,
         summary=_groups(query.totals) if query.totals is not None else _order(query),
     )
-    return Translation(translated, (_EVENTS, *_held(query.formula, iter(gpms))))
+    return Sequenced(translated, tuple(gpms), tuple(frozenset(place.names) for place in places))
 
 
 # --- what is told of all that end at once ---------------------------------------------------------

@@ -7,7 +7,7 @@
 neither loses nor repeats a match.
 """
 
-from oxiseq.journal.appending import Appended, Appends
+from oxiseq.journal.appending import Appended, Appends, Session
 from oxiseq.journal.aside import Aside, AsideCount
 from oxiseq.journal.checkpoints import Checkpoint
 from oxiseq.journal.entry import Entry
@@ -58,6 +58,7 @@ __all__ = [
     "Logged",
     "QueryRecord",
     "Retention",
+    "Session",
     "SinkRow",
     "StoredMatches",
     "StreamRecord",

@@ -42,9 +42,20 @@ class Appended:
 
 
 @dataclass(frozen=True, slots=True)
+class Session:
+    """The place of an append in what a client numbers: it is stored if the session stands at `after`, which then stands
+    at `last`. So nothing is stored twice, or without what came before it, whatever is sent again."""
+
+    name: str
+    after: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Appends:
     """What is to be stored: a batch that `pack_events` has made (`head` is what its head says), a punctuation `advance`
-    (µs), or one after the other. `on_arrival`: the batch is one event, stamped when it is stored; see EventLog."""
+    (µs), or one after the other; or nothing but the place that a `session` has come to. `on_arrival`: the events are
+    stamped when they are stored; see EventLog."""
 
     stream: str
     blob: bytes = b""
@@ -53,17 +64,18 @@ class Appends:
     digest: bytes = b""
     advance: int | None = None
     on_arrival: bool = False
+    session: Session | None = None
 
     @classmethod
     def of(
         cls, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None,
-        advance: int | None = None, *, on_arrival: bool = False,
+        advance: int | None = None, *, on_arrival: bool = False, session: Session | None = None,
     ) -> Appends:  # fmt: skip
         """Of a batch; its `digest` under a batch id is that of the blob, if none is given. Raises DamagedError."""
         head = summary(KIND, blob)  # its checksum is enough: `pack_events` makes no other
         if batch_id is not None and digest is None:
             digest = hashlib.blake2b(blob, digest_size=16).digest()
-        return cls(stream, blob, head, batch_id, digest or b"", advance, on_arrival)
+        return cls(stream, blob, head, batch_id, digest or b"", advance, on_arrival, session)
 
 
 @dataclass(slots=True)
@@ -99,6 +111,9 @@ class _Group:
         """Each with its stream's id and the smallest time in it."""
         self._changed: set[str] = set()
         self._receipts: list[tuple[int, str, int, int, bytes, int]] = []
+        self._sessions = _sessions(connection, [each for each in appends if each.session is not None])
+        self._moved: dict[tuple[int, str], int] = {}
+        """(stream's id, session) → where it has come to."""
 
     def append(self, given: Appends) -> Outcome:
         """Decide about one, which comes after those before."""
@@ -109,12 +124,24 @@ class _Group:
                 return _repeated(given, *known)
         if end is None:
             return unknown_stream(given.stream)
+        if given.session is not None and (stood := self._stood(given.stream, given.session)) != given.session.after:
+            name, after = given.session.name, given.session.after
+            return ConflictError(
+                f"the session {name!r} stands at {stood}, not at {after}: another connection has gone on with it, or"
+                " what came before could not be stored"
+            )
         appended = self._stamp(given, end) if given.on_arrival else self._put(given, end)
         if given.batch_id is not None and isinstance(appended, Appended):
             receipt = (appended.first, appended.count, given.digest)
             self._known[given.stream, given.batch_id] = receipt
             self._receipts.append((end.id, given.batch_id, *receipt, self._now))
+        if given.session is not None and isinstance(appended, Appended):
+            self._sessions[given.stream, given.session.name] = given.session.last
+            self._moved[end.id, given.session.name] = given.session.last
         return appended
+
+    def _stood(self, stream: str, session: Session) -> int:
+        return self._sessions.get((stream, session.name), 0)
 
     def _put(self, given: Appends, end: _End) -> Appended:
         first, count = end.next, 0 if given.head is None else given.head.count
@@ -127,14 +154,16 @@ class _Group:
 
     def _stamp(self, given: Appends, end: _End) -> Outcome:
         first, largest, punctuation = end.next, end.largest, end.punctuation
+        count = 0 if given.head is None else given.head.count
         time = max([self._now, *(latest + 1 for latest in (largest, punctuation) if latest is not None)])
-        if time > LAST_TIME:
+        last = time + count - 1
+        if last > LAST_TIME:
             return ConflictError(
                 f"the stream <{given.stream}> has come to the end of the year 9999: nothing can be later"
             )
-        self._add(given.stream, end, 1, time, time, stamped(given.blob, time))
-        self._add(given.stream, end, 0, time + 1, time + 1, b"")
-        return Appended(first, 1, False, largest, punctuation, time)
+        self._add(given.stream, end, count, time, last, stamped(given.blob, time))
+        self._add(given.stream, end, 0, last + 1, last + 1, b"")
+        return Appended(first, count, False, largest, punctuation, time)
 
     def _add(self, stream: str, end: _End, count: int, low: int, high: int, blob: bytes) -> None:
         self._entries.append((end.id, low, Entry(stream, end.next, count, high, blob)))
@@ -157,6 +186,12 @@ class _Group:
                 connection.arrived.append(placed)
         if self._receipts:
             _insert(connection, "receipt (stream, name, first, count, digest, received)", self._receipts)
+        for (stream_id, name), last in self._moved.items():
+            connection.execute(
+                "INSERT INTO session VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (stream, name) DO UPDATE SET last = excluded.last, changed = excluded.changed",
+                (stream_id, name, last, now),
+            )
         for stream in self._changed:
             end = self._ends[stream]
             connection.execute(
@@ -205,6 +240,20 @@ def _receipts(
         (*streams, *names),
     ).fetchall()
     return {(iri, name): (first, count, digest) for iri, name, first, count, digest in rows}
+
+
+def _sessions(connection: sqlite3.Connection, appends: Sequence[Appends]) -> dict[tuple[str, str], int]:
+    """(stream, session) → where it stands; of those that are known."""
+    asked = {(each.stream, each.session.name) for each in appends if each.session is not None}
+    return {(iri, name): last for iri, name in asked if (last := session_last(connection, iri, name)) is not None}
+
+
+def session_last(connection: sqlite3.Connection, stream: str, name: str) -> int | None:
+    """The number of the last item of a session that is stored; None where it is not known."""
+    row = connection.execute(
+        "SELECT last FROM session WHERE stream = (SELECT id FROM stream WHERE iri = ?) AND name = ?", (stream, name)
+    ).fetchone()
+    return None if row is None else int(row[0])
 
 
 def _insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[object, ...]]) -> None:

@@ -68,13 +68,13 @@ def pack_events(batch: EventBatch, terms: TermDictionary) -> bytes:
 
 
 def stamped(blob: bytes, time: int) -> bytes:
-    """The blob of one event, with another time (µs). Raises DamagedError, VersionError."""
+    """The blob with other times: `time` (µs) for its first event, and one µs more for each that follows. Raises
+    DamagedError, VersionError."""
     count, body = unseal(KIND, blob)
-    if count != 1:
-        raise ValueError(f"one event can be stamped, not {count}")
     at = _FIELDS.size
-    body = b"".join([body[:at], struct.pack("<q", time), body[at + 8 :]])
-    return seal_with(KIND, Summary(1, time, time), body)
+    times = struct.pack(f"<{count}q", *range(time, time + count))
+    body = b"".join([body[:at], times, body[at + len(times) :]])
+    return seal_with(KIND, Summary(count, time, time + count - 1), body)
 
 
 def _numbered(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

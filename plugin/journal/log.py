@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal.appending import Appended, Appends, append_all, receipt
+from oxiseq.journal.appending import Appended, Appends, append_all, receipt, session_last
 from oxiseq.journal.entry import Entry
 from oxiseq.journal.errors import CursorError, DamagedBatchError, DamagedError, FullError, JournalError
 from oxiseq.journal.events import pack_events, unpack_events
@@ -89,8 +89,8 @@ class EventLog:
     def append_on_arrival(
         self, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None
     ) -> Appended:
-        """`append` for one event, which gets the time of its arrival: the clock's, or one µs more than the latest time
-        in the stream where that is not earlier. A punctuation follows, so its instant is complete. Raises like
+        """`append` for events of which each gets the time of its arrival: the clock's, or one µs more than the latest
+        time in the stream where that is not earlier. A punctuation follows, so their instants are complete. Raises like
         `append`, and ConflictError for a stream at the end of time."""
         return self.store(Appends.of(stream, blob, batch_id, digest, on_arrival=True))
 
@@ -111,6 +111,13 @@ class EventLog:
     def submit(self, append: Appends, notify: Callable[[], None]) -> Appending:
         """Begin an append, without waiting; `notify` is called when it is done, by another thread."""
         return Appending(append, self._writer.submit(self._together, append, notify), self._reader)
+
+    def session(self, stream: str, name: str) -> int:
+        """The number of the last item of a client's session that is stored; 0 where it is not known (a session is
+        known for a day at least after its last item). Raises UnknownError."""
+        with self._reader.snapshot() as connection:
+            stream_id(connection, stream)
+            return session_last(connection, stream, name) or 0
 
     def on_arrival(self, notify: Callable[[int], None]) -> None:
         """Have `notify` called whenever events have been stored, with their number (0: a punctuation)."""
@@ -268,13 +275,18 @@ class EventLog:
         return self._writer.run(work, Need.DELETING)
 
     def forget(self, now: int, slice_: int = 1000) -> int:
-        """Forget a slice of batch ids that came more than a day ago; how many."""
+        """Forget a slice of batch ids, and of sessions, that came more than a day ago; how many."""
 
         def work(connection: sqlite3.Connection) -> int:
             rows = connection.execute("SELECT id, received FROM receipt ORDER BY id LIMIT ?", (slice_,)).fetchall()
             old = [row[0] for row in rows if row[1] < now - REMEMBER]
             connection.executemany("DELETE FROM receipt WHERE id = ?", [(number,) for number in old])
-            return len(old)
+            sessions = connection.execute(
+                "DELETE FROM session WHERE (stream, name) IN"
+                " (SELECT stream, name FROM session WHERE changed < ? LIMIT ?)",
+                (now - REMEMBER, slice_),
+            )
+            return max(len(old), sessions.rowcount)
 
         return self._writer.run(work, Need.DELETING)
 

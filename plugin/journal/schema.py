@@ -20,7 +20,7 @@ Durability: TypeAlias = Literal["full", "normal"]
 """`full`: what is acknowledged is on the disk. `normal`: it outlives the process, however that dies; the last moments
 may be lost when the machine itself dies. Either way the file stays whole."""
 
-VERSION: Final = 6
+VERSION: Final = 7
 APPLICATION: Final = 0x6F78736A
 """SQLite's application_id of a journal: "oxsj"."""
 WAIT_SECONDS: Final = 5.0
@@ -170,6 +170,16 @@ CREATE TABLE sink (              -- where matches of a query are delivered
 """,
     """
 ALTER TABLE stream ADD COLUMN mapping TEXT NOT NULL DEFAULT ''; -- what rows mean, JSON; '': rows are not taken
+""",
+    """
+CREATE TABLE session (           -- clients that number what they push
+    stream INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    last INTEGER NOT NULL,       -- the number of the last item that is stored
+    changed INTEGER NOT NULL,
+    PRIMARY KEY (stream, name)
+) WITHOUT ROWID;
+CREATE INDEX session_changed ON session (changed);
 """,
 )
 

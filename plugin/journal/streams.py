@@ -59,8 +59,8 @@ class Streams:
         return self._writer.run(work, Need.DELETING)  # retention must be settable on a full disk
 
     def delete(self, iri: str) -> None:
-        """Forget the stream, its events and batch ids. Raises UnknownError; ConflictError while a checkpoint stands in
-        it, hence while a query reads it."""
+        """Forget the stream, its events, batch ids and sessions. Raises UnknownError; ConflictError while a checkpoint
+        stands in it, hence while a query reads it."""
 
         def work(connection: Writing) -> None:
             number, _, _ = stream_id(connection, iri)
@@ -69,6 +69,7 @@ class Streams:
                 raise ConflictError(f"the stream <{iri}> is read by {held[0]!r}")
             connection.execute("DELETE FROM entry WHERE stream = ?", (number,))
             connection.execute("DELETE FROM receipt WHERE stream = ?", (number,))
+            connection.execute("DELETE FROM session WHERE stream = ?", (number,))
             connection.execute("DELETE FROM stream WHERE id = ?", (number,))
             connection.forgotten = True
 

@@ -17,10 +17,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import RdfFormat
+from pyoxigraph import RdfFormat, Triple
 
 from oxiseq.engine.errors import EventError, OxiseqError
-from oxiseq.engine.events.assembler import BATCH_EVENTS, REMEMBERED, Block, EventAssembler
+from oxiseq.engine.events.assembler import BATCH_EVENTS, REMEMBERED, Block, EventAssembler, Fault
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.messages.announced import HEAD, MessageFormat, announces, is_label
@@ -68,6 +68,7 @@ _TOLD: Final = 1_000
 _ENDINGS: Final = {"jelly": ".jelly", "arrow": ".arrow", "parquet": ".parquet"}
 MOST: Final = 16 << 20
 """Bytes beyond which the dictionary of readings begins anew: a term may be long."""
+_REASONS: Final = 10
 
 
 class RejectedError(OxiseqError):
@@ -139,7 +140,7 @@ def read_with_tables(body: bytes, format: EventFormat) -> Reading:
 
 def _packed(read: Callable[[TermDictionary, ReadReport], Iterator[EventBatch]]) -> Reading:
     report = ReadReport("")
-    with _SHARED.borrowed() as terms:
+    with SHARED_TERMS.borrowed() as terms:
         try:
             batches = list(read(terms, report))
         except EventError as error:
@@ -157,7 +158,7 @@ def read_graph(body: bytes, format: RdfFormat, time: int) -> Reading:
         triples = [quad.triple for quad in parse(body, format)]
         if (blob := pack_one(triples, time)) is not None:
             return Reading(blob, np.array([time]))
-        with _SHARED.borrowed() as terms:
+        with SHARED_TERMS.borrowed() as terms:
             batch = encode_events([(time, triples)], terms)
             return Reading(pack_events(batch, terms), batch.time)
     except SyntaxError as error:
@@ -173,7 +174,7 @@ def read_rows(
     time; `now`: seconds since 1970, for SenML's relative times. Bad rows are left out, one by one. Raises RejectedError
     when there are rows, but none that is right."""
     try:
-        with _SHARED.borrowed() as terms:
+        with SHARED_TERMS.borrowed() as terms:
             parts = list(mapped(read_table(body, media_type, mapping.key, now), mapping, terms, time))
             batch = EventBatch.concat([part.batch for part in parts])
             bad = sorted((bad for part in parts for bad in part.bad), key=lambda each: each.place or 0)
@@ -183,6 +184,32 @@ def read_rows(
             return Reading(pack_events(batch, terms), batch.time, len(bad), reasons)
     except EventError as error:
         raise RejectedError(error.reason, 1, (Reason(error.reason, error.line),)) from error
+
+
+def read_triples(
+    events: list[tuple[int, list[Triple]]], rejected: int = 0, reasons: tuple[Reason, ...] = ()
+) -> Reading:  # fmt: skip
+    """Events that have been parsed, with their times (µs); those whose terms RDF does not allow are rejected, too."""
+    if len(events) == 1 and (blob := pack_one(events[0][1], events[0][0])) is not None:
+        return Reading(blob, np.array([events[0][0]]), rejected, reasons)
+    with SHARED_TERMS.borrowed() as terms:
+        batches = []
+        try:
+            batches.append(encode_events(events, terms))
+        except EventError:
+            for event in events:  # to find the one
+                try:
+                    batches.append(encode_events([event], terms))
+                except EventError as error:
+                    rejected += 1
+                    reasons = (*reasons, Reason(error.reason))[:_REASONS]
+        batch = EventBatch.concat(batches) if batches else EventBatch.empty()
+        return Reading(pack_events(batch, terms), batch.time, rejected, reasons)
+
+
+def quad_batches(body: bytes, terms: TermDictionary, fault: Fault) -> list[EventBatch]:
+    """The events of a body of N-Quads; `fault` is told of what is left out."""
+    return list(_quad_batches(body, terms, fault)) if body else []
 
 
 class SharedTerms:
@@ -214,7 +241,7 @@ class SharedTerms:
             self._lock.release()
 
 
-_SHARED: Final = SharedTerms()
+SHARED_TERMS: Final = SharedTerms()
 
 
 def _batches(
@@ -234,15 +261,25 @@ def _batches(
     def fault(line: int | None, reason: str) -> None:
         report.fault(line, reason, "skip")
 
+    if format == "nquads":
+        yield from _quad_batches(body, terms, fault)
+        return
+    assembler = _assembler(body, terms, fault)
+    yield from _trig(body, assembler, report)
+    yield from assembler.finish()
+
+
+def _assembler(body: bytes, terms: TermDictionary, fault: Fault) -> EventAssembler:
     most = max(64, len(body) // 16)  # a quad is longer than that
-    assembler = EventAssembler(
+    return EventAssembler(
         terms, GENERATED_AT, fault, min(BATCH_EVENTS, most), rows=min(1 << 15, most), remembered=min(REMEMBERED, most)
     )
-    if format == "nquads":
-        for block in _blocks(body):
-            yield from assembler.read(block, assembler.next_line)
-    else:
-        yield from _trig(body, assembler, report)
+
+
+def _quad_batches(body: bytes, terms: TermDictionary, fault: Fault) -> Iterator[EventBatch]:
+    assembler = _assembler(body, terms, fault)
+    for block in _blocks(body):
+        yield from assembler.read(block, assembler.next_line)
     yield from assembler.finish()
 
 

@@ -16,8 +16,9 @@ class LiveSettings:
     """Bounds, and how often things are done; times in seconds.
 
     `waiting`: events in the log that no query has seen yet, beyond which pushes are refused; `idle`: without events
-    for so long, the newest instant is taken as complete (None: never); `subscribers`: live ones at a time; `recent`:
-    matches of a query that are kept in memory, and how far a subscriber may fall behind; `heartbeat`: between comments
+    for so long, the newest instant is taken as complete (None: never); `subscribers`: live ones at a time; `pushers`:
+    long pushes at a time; `recent`: matches of a query that are kept in memory, and how far a subscriber may fall
+    behind; `heartbeat`: between comments
     to a silent subscriber; `keep`: µs for which a new stream keeps its events; `matches`: how many a query keeps;
     `queries`, `streams`: at most; `checkpoint`: between checkpoints; `upkeep`: between deletions of what is old;
     `page`: matches or events of one answer; `graphs`: triples of events that are held in memory for SPARQL, and
@@ -36,6 +37,7 @@ class LiveSettings:
     waiting: int = 200_000
     idle: float | None = 0.25
     subscribers: int = 64
+    pushers: int = 256
     recent: int = 20_000
     heartbeat: float = 12.0
     keep: int = HOUR

@@ -24,6 +24,7 @@ from oxiseq.journal import (
     DamagedBatchError,
     Journal,
     Retention,
+    Session,
     StreamRecord,
     UnknownError,
     unpack_events,
@@ -31,6 +32,7 @@ from oxiseq.journal import (
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import Reading, Reason, SharedTerms
 from oxiseq.live.metrics import Metrics
+from oxiseq.live.portions import Portion
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.worker import Worker
 
@@ -45,6 +47,8 @@ class Push:
     append: Appends
     reading: Reading
     begun: float
+    repeated: int = 0
+    """Items that were stored before, and are passed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,17 @@ class Streams:
         digest = None if batch_id is None else hashlib.blake2b(body, digest_size=16).digest()
         append = Appends.of(iri, reading.blob, batch_id, digest, advance, on_arrival=on_arrival)
         return Push(append, reading, begun)
+
+    def begin_portion(self, iri: str, session: Session, portion: Portion) -> Push:
+        """`begin` for a portion of a long push."""
+        begun, reading = time.perf_counter(), portion.reading
+        append = Appends.of(iri, reading.blob, advance=portion.advance, on_arrival=portion.stamped, session=session)
+        return Push(append, reading, begun, portion.repeated)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether as many events wait as may: nothing more should be read for now."""
+        return self._worker.waiting >= self._settings.waiting
 
     def end(self, push: Push, appended: Appended) -> Pushed:
         """`push` from there on."""

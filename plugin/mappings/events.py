@@ -145,7 +145,7 @@ class _Made:
                     continue
                 key = id(part) if place == 2 else -id(part)
                 if key not in known:
-                    known[key] = _ids(part, cells, kept, terms, iri=place != 2)
+                    known[key] = _ids(part, cells, kept, terms, self._work, iri=place != 2)
                 ids[place, number] = known[key]
         there = (ids != 0).all(0).T  # by row and statement
         flat = [np.ascontiguousarray(ids[place].T[there]) for place in range(3)]
@@ -181,7 +181,9 @@ def _of(part: Part, work: Work) -> Cells | int:
     return part.number if isinstance(part, Blank) else work.cells(part)
 
 
-def _ids(part: Part, cells: Cells, rows: NDArray[np.int64], terms: TermDictionary, *, iri: bool) -> U32:
+def _ids(
+    part: Part, cells: Cells, rows: NDArray[np.int64], terms: TermDictionary, work: Work, *, iri: bool
+) -> U32:  # fmt: skip
     """The ids of a column's cells at these rows, 0 where there is none, or, with `iri`, one that is no IRI."""
     if isinstance(part, Constant):
         if iri and part.form != IRI:
@@ -195,19 +197,21 @@ def _ids(part: Part, cells: Cells, rows: NDArray[np.int64], terms: TermDictionar
         texts = [text if form == IRI else None for text, form in zip(texts, forms, strict=True)]
     if len(rows) < len(texts):
         texts = [texts[row] for row in rows.tolist()]
-    return interned(texts, terms)
-
-
-def interned(texts: Sequence[str | None], terms: TermDictionary) -> U32:
-    """The ids of terms in N-Triples form; of None 0."""
     codes: dict[str | None, int] = {None: 0}
     places = [codes.setdefault(text, len(codes)) for text in texts]
-    distinct = [text.encode() for text in codes if text is not None]
-    ends = np.zeros(len(distinct) + 1, np.int64)
-    np.cumsum([len(text) for text in distinct], out=ends[1:])
-    ids = np.zeros(len(distinct) + 1, np.uint32)
-    if distinct:
-        ids[1:] = terms.intern_texts(np.frombuffer(b"".join(distinct), np.uint8), ends)
-    return ids[np.array(places, np.int64)]
+    distinct = [text for text in codes if text is not None]
+    work.spend(distinct)
+    return interned(distinct, terms)[np.array(places, np.int64)]
+
+
+def interned(texts: Sequence[str], terms: TermDictionary) -> U32:
+    """0, and the ids of terms in N-Triples form."""
+    written = [text.encode() for text in texts]
+    ends = np.zeros(len(written) + 1, np.int64)
+    np.cumsum([len(text) for text in written], out=ends[1:])
+    ids = np.zeros(len(written) + 1, np.uint32)
+    if written:
+        ids[1:] = terms.intern_texts(np.frombuffer(b"".join(written), np.uint8), ends)
+    return ids
 
 

@@ -18,7 +18,7 @@ from werkzeug.datastructures import Authorization
 
 from oxiseq.rights import EVERYTHING, NOTHING, Rights, Token, TokenFile, TokenTable, digest_of, tokens_of
 from oxiseq.rights.grants import READING
-from oxiseq.server.cors import Named, named
+from oxiseq.server.cors import ANY, Named, named
 from oxiseq.server.hosts import client_group
 from oxiseq.server.settings import ServerSettings, Tokens
 from oxiseq.sparql import Problem
@@ -102,6 +102,13 @@ def check_origin(headers: Named, allowed: tuple[str, ...]) -> None:
         return
     raise Problem(403, "a page from elsewhere may not write", f"the request comes from {origin}; the server was "
                   f"started without --cors {origin if '://' in origin else 'ORIGIN'}")  # fmt: skip
+
+
+def check_reader(headers: Named, allowed: tuple[str, ...]) -> None:
+    """Raises Problem 403 where a page of another origin, which may not ask, opens a WebSocket: browsers let any page
+    read it."""
+    if headers.get("origin") is not None and ANY not in allowed:
+        check_origin(headers, allowed)
 
 
 class WrongTokens:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import IO, Any, Final
+
+from oxiseq.sparql import Response
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 """ASGI's."""
@@ -91,3 +94,12 @@ class Body:
         """Let go of it."""
         if self._file is not None:
             self._file.close()
+
+
+async def refused(response: Response, headers: Mapping[str, str], receive: Receive, limit: int) -> Response:
+    """The answer to a request whose body has not been read. A client that sends it without asking first would not see
+    the answer if the connection were closed meanwhile. Raises GoneError, TooLargeError."""
+    if "expect" in headers:  # whether it is sent nobody knows: what comes next may be of this body or not
+        return replace(response, headers=(*response.headers, ("connection", "close")))
+    (await Body.read(receive, limit, keep=False)).close()
+    return response

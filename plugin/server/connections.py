@@ -4,14 +4,15 @@ A request must come, and an answer must be taken, at a rate that no working clie
 room for a new connection, the one that has waited longest without a request goes for it. So whoever sends a request is
 answered, however many others only hold connections open.
 
-A Connection stands between the socket and the server's HTTP protocol. It sees bytes come and go, and is told by the
-application (edge.py) when a request is at work.
+A Connection stands between the socket and the server's HTTP protocol, or that of WebSockets after it. It sees bytes
+come and go, and is told by the application (edge.py) when a request is at work.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import socket as socket_module
 import time
 from collections.abc import Callable
 from typing import Any, Final, cast
@@ -27,9 +28,14 @@ _LEAST_RATE: Final = 1024
 """Bytes a second that a client must send of a request, and take of an answer."""
 _GATHERED: Final = 64 << 10
 """Bytes beyond which nothing is gathered any more."""
+_UNHEARD: Final = 4 << 20
+"""Bytes of a WebSocket between two messages: pings and parts of one, of which there may be any number, else."""
 _AT_ONCE: Final = 64
 """Connections that go at once where there is no room."""
 _LOG_EVERY: Final = 60.0
+_USER_TIMEOUT: Final[int | None] = getattr(socket_module, "TCP_USER_TIMEOUT", None)
+"""Linux's."""
+_TCP: Final = (socket_module.AF_INET, socket_module.AF_INET6)
 _TOO_MANY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 5\r\nConnection: close\r\n\r\n"
 )
@@ -67,7 +73,7 @@ class Connections:
     goes that has no request. For the loop's thread."""
 
     def __init__(self, most: int, slow: float, stall: float, rest: float = 120.0) -> None:
-        self._most, self._slow, self._stall, self._rest = most, slow, stall, rest
+        self._most, self._slow, self.stall, self._rest = most, slow, stall, rest
         self._open: dict[object, Connection] = {}
         self._told = -_LOG_EVERY
 
@@ -91,7 +97,7 @@ class Connections:
         """Those end that send or take less than they must, and those that rest for too long."""
         now = time.monotonic()
         for connection in list(self._open.values()):
-            if connection.too_slow(now, self._slow, self._stall) or (
+            if connection.too_slow(now, self._slow, self.stall) or (
                 connection.waiting and now - connection.waits_since > self._rest
             ):
                 connection.abort()
@@ -131,7 +137,9 @@ class Connection(asyncio.Protocol):
         self._reading = self._in_body = self._working = False
         """Whether a request has begun to come; is known, but its body has not come; has come whole."""
         self._received = self._unasked = 0
-        """Bytes of the request; those that came since one was last known or read."""
+        """Bytes of the request; those that came since one, or a message, was last known or read."""
+        self._unheard_since = 0.0
+        """When a WebSocket's last message came; 0: it is none."""
         self._moved: tuple[int, float] | None = None
         """Bytes of answers that the client has taken, and since when no more of them; while there are some for it."""
         self._looked: tuple[int, float] | None = None
@@ -141,7 +149,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is accepted."""
-        self._transport = _Gathering(cast(asyncio.Transport, transport))
+        self._transport = _Gathering(cast(asyncio.Transport, transport), self._go_over)
+        self._give_up_after(self._owner.stall)
         client = transport.get_extra_info("peername")
         self.client = client[:2] if client else self
         if not self._owner.admit(self):
@@ -154,7 +163,12 @@ class Connection(asyncio.Protocol):
         if not self._reading and not self._working:
             self._begin_reading()
         self._received += len(data)
-        if not self._in_body:
+        if self._unheard_since:
+            self._unasked += len(data)
+            if self._unasked > _UNHEARD + (time.monotonic() - self._unheard_since) * _LEAST_RATE:
+                self.abort()
+                return
+        elif not self._in_body:
             if self._unasked > LONGEST_HEAD:
                 self._refuse(_HEAD_TOO_LONG)
                 return
@@ -175,10 +189,14 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not take what is sent."""
         self._inner.pause_writing()
+        if self._unheard_since and self._transport is not None:
+            self._transport.hold(True)  # its pings would be answered without end
 
     def resume_writing(self) -> None:
         """It does again."""
         self._inner.resume_writing()
+        if self._transport is not None:
+            self._transport.hold(False)
 
     # --- the application's --------------------------------------------------------------------------
 
@@ -195,6 +213,25 @@ class Connection(asyncio.Protocol):
         self._reading = self._in_body = False
         self._working = True
 
+    def converse(self, *, socket: bool) -> None:
+        """The request has no end: what it sends comes when there is something. `socket`: as messages, each of which is
+        told by `hear`."""
+        self.work()
+        self._in_body = True
+        if socket:
+            self._unheard_since, self._unasked = time.monotonic(), 0
+        else:
+            self._give_up_after(0)  # who sends all first and reads then does not take for long what we say
+
+    def hear(self) -> None:
+        """A message has come whole."""
+        self._unheard_since, self._unasked = time.monotonic(), 0
+
+    def close(self) -> None:
+        """Close it when what has been sent is taken."""
+        if self._transport is not None:
+            self._transport.close()
+
     def end(self, request: int) -> None:
         """A request is answered. The client may know that before we do, and have sent the next one."""
         if request < self._requests:
@@ -207,6 +244,17 @@ class Connection(asyncio.Protocol):
         """Close it, whatever is under way."""
         if self._transport is not None:
             self._transport.abort()
+
+    def _go_over(self, inner: asyncio.Protocol) -> None:
+        """Another protocol speaks from now on."""
+        self._inner = inner
+
+    def _give_up_after(self, seconds: float) -> None:
+        """Have the system end the connection when the other side has acknowledged nothing for so long, though there
+        was something to: it is gone, and has not said so. 0: when the system itself likes."""
+        made = None if self._transport is None else self._transport.get_extra_info("socket")
+        if made is not None and made.family in _TCP and _USER_TIMEOUT is not None:
+            made.setsockopt(socket_module.IPPROTO_TCP, _USER_TIMEOUT, int(seconds * 1000))
 
     def _begin_reading(self) -> None:
         self._reading, self._begun, self._received = True, time.monotonic(), 0
@@ -255,8 +303,10 @@ class Connection(asyncio.Protocol):
 class _Gathering:
     """A transport that sends what is written in one turn of the loop together, and counts it."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
+    def __init__(self, transport: asyncio.Transport, go_over: Callable[[asyncio.Protocol], None]) -> None:
+        self._transport, self._go_over = transport, go_over
+        self._paused = self._held = False
+        """Whether the protocol reads nothing for now; whether we do not let it."""
         self._loop = asyncio.get_running_loop()
         self._parts: list[bytes] = []
         self._size = 0
@@ -271,6 +321,26 @@ class _Gathering:
         self.written += len(data)
         if self._size > _GATHERED:
             self._flush()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._go_over(cast(asyncio.Protocol, protocol))
+
+    def pause_reading(self) -> None:
+        self._paused = True
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._paused = False
+        if not self._held:
+            self._transport.resume_reading()
+
+    def hold(self, held: bool) -> None:
+        """Read nothing, whatever the protocol says; or as it says."""
+        self._held = held
+        if held:
+            self._transport.pause_reading()
+        elif not self._paused and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def get_write_buffer_size(self) -> int:
         return self._size + self._transport.get_write_buffer_size()

@@ -12,34 +12,33 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from a2wsgi import WSGIMiddleware
-from werkzeug.datastructures import Headers
 from werkzeug.sansio.utils import get_host
 
-from oxiseq.live.api.routes import is_push
+from oxiseq.live.api.routes import is_push, long_pushed
 from oxiseq.live.intake import is_small
 from oxiseq.live.subscriptions import Subscription
 from oxiseq.mappings.rows import ROWS
 from oxiseq.rights import NOTHING
 from oxiseq.server.app import Doors
-from oxiseq.server.bodies import Body, GoneError, Receive, TooLargeError
+from oxiseq.server.bodies import Body, GoneError, Receive, TooLargeError, refused
 from oxiseq.server.connections import Connection, Connections
 from oxiseq.server.conversion import CONTENT_LENGTH, GONE, headers_of, unpacked
-from oxiseq.server.cors import allow_origin
 from oxiseq.server.live import LiveApplication, same_rights
+from oxiseq.server.long_pushes import LongPushes
+from oxiseq.server.pushers import Pushers
 from oxiseq.server.readers import FromThreads, Readers, Send
+from oxiseq.server.scopes import Scope, address_in, client_in, headers_in, request_in, sent_headers
+from oxiseq.server.sockets import Sockets
 from oxiseq.sparql import Problem, Request, Response
 from oxiseq.sparql.endpoint import problem_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-Scope = dict[str, Any]
-"""ASGI's."""
 T = TypeVar("T")
 _LIVE: Final = b"text/event-stream"
 
@@ -57,8 +56,12 @@ class Edge:
         self._rest = WSGIMiddleware(
             _told_of_the_edge(rest), workers=self._settings.threads  # type: ignore[arg-type]  # of its own types
         )
+        self._long_pushes: LongPushes | None = None
         if doors.live is not None:
+            pushers = Pushers(doors.live.routes.service, self._loop, self._from_threads, self._run, self._settings.slow)
+            self._long_pushes = LongPushes(doors, doors.live, pushers)
             doors.live.routes.service.topics.on_change = self._readers.changed
+        self._sockets = Sockets(doors, self._long_pushes, self._readers, self._open)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -67,6 +70,9 @@ class Edge:
             return
         number = connection.begin()
         try:
+            if scope["type"] == "websocket":
+                await self._sockets.serve(scope, receive, send, connection)
+                return
             await self._answer(scope, receive, send, connection)
         except GoneError:
             return
@@ -76,6 +82,11 @@ class Edge:
             await send({"type": "http.response.body"})
         finally:
             connection.end(number)
+
+    def end_pushers(self) -> None:
+        """Long pushes come to their ends."""
+        if self._long_pushes is not None:
+            self._long_pushes.end()
 
     def close(self) -> None:
         """No thread begins anything more."""
@@ -87,7 +98,10 @@ class Edge:
         live = self._doors.live
         if live is not None and is_push(scope["method"], scope["raw_path"].decode("latin-1")):
             await self._native(self._push, live, scope, receive, send, connection)
-        elif live is not None and _asks_for_events(scope) and live.routes.takes(_request(scope)()):
+        elif live is not None and scope["method"] == "POST" and long_pushed(scope["raw_path"].decode("latin-1")):
+            assert self._long_pushes is not None
+            await self._long_pushes.over_request(scope, receive, send, connection)
+        elif live is not None and _asks_for_events(scope) and live.routes.takes(request_in(scope)()):
             await self._native(self._open, live, scope, receive, send, connection)
         else:
             body = await Body.read(receive, self._settings.body)
@@ -105,9 +119,8 @@ class Edge:
         receive: Receive, send: Send, connection: Connection,
     ) -> None:  # fmt: skip
         """A request that is answered here: `answer` gets it when it may come in and its body has come."""
-        asked, headers, scheme = _request(scope), _headers(scope), scope["scheme"]
-        client = scope["client"][0] if scope["client"] else None
-        admitted = partial(live.admit, scope["method"], scope["path"], headers, client)
+        asked, headers, scheme = request_in(scope), headers_in(scope), scope["scheme"]
+        admitted = partial(live.admit, scope["method"], scope["path"], headers, client_in(scope))
         limit, rights = self._settings.body, NOTHING
         body: Body | None = None
         try:
@@ -131,7 +144,7 @@ class Edge:
             if body is not None:
                 body.close()
         if body is None:
-            response = await _refused(response, headers, receive, limit)
+            response = await refused(response, headers, receive, limit)
         await self._send(response, headers, connection, send, lambda: same_rights(admitted, rights))
 
     async def _push(self, live: LiveApplication, asked: Request) -> Response:
@@ -161,11 +174,7 @@ class Edge:
         body = response.body if isinstance(response.body, bytes) else b""
         if body or not isinstance(response.body, Subscription):
             headers.append((CONTENT_LENGTH, str(len(body))))
-        if self._settings.cors:
-            shared = Headers(headers)
-            allow_origin(asked, shared, self._settings.cors)
-            headers = list(shared)
-        told = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        told = sent_headers(headers, asked, self._settings.cors)
         await send({"type": "http.response.start", "status": response.status, "headers": told})
         if isinstance(response.body, Subscription):
             await self._readers.serve(response.body, connection, send, may)
@@ -177,47 +186,16 @@ def _content(body: Body, coding: str, limit: int) -> bytes:
     return unpacked(body.content(), coding, limit)
 
 
-async def _refused(response: Response, headers: Mapping[str, str], receive: Receive, limit: int) -> Response:
-    """The answer to a request whose body has not been read. A client that sends it without asking first would not see
-    the answer if the connection were closed meanwhile. Raises GoneError, TooLargeError."""
-    if "expect" in headers:  # whether it is sent nobody knows: what comes next may be of this body or not
-        return replace(response, headers=(*response.headers, ("connection", "close")))
-    (await Body.read(receive, limit, keep=False)).close()
-    return response
-
-
 def _told_of_the_edge(rest: WSGIApplication) -> WSGIApplication:
     """The WSGI application, told what its environment otherwise lacks."""
 
     def application(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         scope = environ["asgi.scope"]
-        environ["REQUEST_URI"], environ[GONE] = _address(scope), scope[GONE]
+        environ["REQUEST_URI"], environ[GONE] = address_in(scope), scope[GONE]
         environ["wsgi.input_terminated"] = True  # else a body in chunks, which tells no length, is taken for none
         return rest(environ, start_response)
 
     return application
-
-
-def _address(scope: Scope) -> str:
-    """Path and query as they were sent."""
-    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-    return f"{path}?{query}" if query else path
-
-
-def _request(scope: Scope) -> partial[Request]:
-    """The request but for its body, and what is known when that has come."""
-    headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]])
-    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-    return partial(Request, scope["method"], path, query, headers)
-
-
-def _headers(scope: Scope) -> dict[str, str]:
-    """By their names in lower case; of several of a name all, with commas."""
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        key, text = name.decode("latin-1"), value.decode("latin-1")
-        found[key] = f"{found[key]},{text}" if key in found else text
-    return found
 
 
 def _asks_for_events(scope: Scope) -> bool:

@@ -20,6 +20,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.live.portions import LARGEST_ITEM
 from oxiseq.server.app import DOORS
 from oxiseq.server.connections import BACKLOG, Connection, Connections, most_connections
 from oxiseq.server.edge import Edge
@@ -29,6 +30,10 @@ from oxiseq.sparql import Interrupted
 _LOG: Final = "uvicorn.error"
 _LOOK: Final = 0.1
 """Seconds between looks whether it is to end."""
+_NO_HANDSHAKE: Final = "ASGI callable returned without completing handshake."
+_PING: Final = 20.0
+"""Seconds between pings of a WebSocket: proxies end what is silent for longer. Nobody is cut off for a pong that does
+not come: while a long push is held up, nothing is read."""
 _REST: Final = 120
 """Seconds after which a connection goes that has no request."""
 
@@ -95,7 +100,7 @@ class Serving:
         config.load()
         config.ssl = settings.tls  # one that has been checked, instead of the files that uvicorn would read
         server = _Server(config)
-        looking = asyncio.create_task(self._look(server, connections))
+        looking = asyncio.create_task(self._look(server, connections, edge))
         try:
             await server.serve([self._socket])
         finally:
@@ -103,7 +108,7 @@ class Serving:
             connections.abort()
             edge.close()
 
-    async def _look(self, server: uvicorn.Server, connections: Connections) -> None:
+    async def _look(self, server: uvicorn.Server, connections: Connections, edge: Edge) -> None:
         due, every = 0.0, min(1.0, self._settings.stall, self._settings.slow)
         while not self._stopping.is_set():
             await asyncio.sleep(_LOOK)
@@ -112,13 +117,15 @@ class Serving:
                 connections.cut_slow()
         if self._on_end is not None:
             await asyncio.to_thread(self._on_end)
+        edge.end_pushers()
         server.should_exit = True
 
     def _config(self, app: Any, protocol: Any = "httptools") -> uvicorn.Config:
         return uvicorn.Config(
-            app, http=protocol, loop="auto", ws="none", lifespan="off", interface="asgi3", log_config=None,
-            access_log=False, proxy_headers=False, server_header=False, backlog=BACKLOG, timeout_keep_alive=_REST,
-            timeout_graceful_shutdown=ceil(self._settings.grace),
+            app, http=protocol, ws="websockets-sansio", ws_max_size=LARGEST_ITEM, ws_per_message_deflate=False,
+            ws_ping_interval=_PING, ws_ping_timeout=None, loop="auto", lifespan="off", interface="asgi3",
+            log_config=None, access_log=False, proxy_headers=False, server_header=False, backlog=BACKLOG,
+            timeout_keep_alive=_REST, timeout_graceful_shutdown=ceil(self._settings.grace),
         )  # fmt: skip
 
 
@@ -136,7 +143,10 @@ async def _unanswered(*_: object) -> None:
 
 
 def _shorten(record: logging.LogRecord) -> bool:
-    """An answer that is broken off on purpose is one line in the log, not a traceback."""
+    """An answer that is broken off on purpose is one line in the log, not a traceback; and that a WebSocket has been
+    refused, which uvicorn takes for a fault of ours, is none."""
+    if record.msg == _NO_HANDSHAKE:
+        return False
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, Interrupted | asyncio.CancelledError):
         why = str(error) or "the server ends"

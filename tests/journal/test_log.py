@@ -10,11 +10,13 @@ from journal_events import OTHER, STREAM, Clock, E, blob, events, read, seen
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import (
     Appended,
+    Appends,
     ConflictError,
     CursorError,
     DamagedError,
     Journal,
     Retention,
+    Session,
     UnknownError,
     log,
 )
@@ -268,7 +270,29 @@ def test_an_arrival_is_idempotent(journal: Journal, clock: Clock) -> None:
     assert read(journal) == [(0, 100)]
 
 
-def test_only_one_event_arrives_at_a_time(journal: Journal) -> None:
-    with pytest.raises(ValueError, match="one event can be stamped, not 2"):
-        journal.log.append_on_arrival(STREAM, blob([7, 8]))
-    assert read(journal) == []
+def test_events_that_arrive_together_are_a_microsecond_apart(journal: Journal, clock: Clock) -> None:
+    clock.now = 100
+    assert journal.log.append_on_arrival(STREAM, blob([7, 3, 9])).time == 100
+    assert journal.log.append_on_arrival(STREAM, blob([1, 1])).time == 104  # a punctuation stands at 103
+    assert read(journal) == [(0, 100), (1, 101), (2, 102), (3, 104), (4, 105)]
+
+
+def test_a_session_stores_what_follows_it_and_nothing_else(journal: Journal) -> None:
+    def store(after: int, last: int, name: str = "s", times: tuple[int, ...] = (1,)) -> Appended:
+        return journal.log.store(Appends.of(STREAM, blob(times), session=Session(name, after, last)))
+
+    assert journal.log.session(STREAM, "s") == 0
+    assert store(0, 5).first == 0
+    assert journal.log.session(STREAM, "s") == 5
+    for after, last in ((0, 5), (4, 6), (6, 7)):
+        with pytest.raises(ConflictError, match="stands at 5"):
+            store(after, last)
+    assert store(5, 9, times=()).count == 0
+    assert store(0, 3, "other").first == 1
+    assert (journal.log.session(STREAM, "s"), journal.log.session(STREAM, "other")) == (9, 3)
+    assert len(read(journal)) == 2
+    with pytest.raises(UnknownError):
+        journal.log.session("http://example.org/none", "s")
+    journal.streams.delete(STREAM)
+    journal.streams.create(STREAM)
+    assert journal.log.session(STREAM, "s") == 0

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from oxiseq.grammar.algebra import Term, Window
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import Call, Expression, Term, Window
 from oxiseq.grammar.ceql_algebra import (
     AllOf,
     AnyOf,
@@ -27,6 +29,7 @@ from oxiseq.grammar.ceql_algebra import (
     Holds,
     Iterated,
     Named,
+    joins_in,
 )
 from reference.choose import Candidate, answered
 from reference.tuples import TupleEvent
@@ -158,11 +161,35 @@ def satisfies(v: Valuation, condition: Condition, events: Sequence[TupleEvent], 
     """θ: X[P] asks P of every event that X holds, so nothing where X holds none."""
     match condition:
         case Holds(name, predicate):
-            return all(holds(predicate, events[p].attributes(vocab)) for x, p in v.held if x == name)
+            return all(_asked(predicate, p, v, events, vocab) for x, p in v.held if x == name)
         case AllOf(conditions):
             return all(satisfies(v, c, events, vocab) for c in conditions)
         case AnyOf(conditions):
             return any(satisfies(v, c, events, vocab) for c in conditions)
+
+
+def _asked(predicate: Expression, p: int, v: Valuation, events: Sequence[TupleEvent], vocab: str) -> bool:
+    """P of the event at p; `y.price` is the price of the only event that y holds, and unbound without one."""
+    values = dict(events[p].attributes(vocab))
+    for of, attribute, _ in joins_in(predicate):
+        held = [other for y, other in v.held if y == of]
+        found = events[held[0]].attributes(vocab).get(attribute) if len(held) == 1 else None
+        if found is not None:
+            values[_joined(of, attribute)] = found
+    return holds(_with_joins(predicate), values)
+
+
+def _joined(of: str, attribute: Variable) -> Variable:
+    return Variable(f"{of}_of_{attribute.value}")
+
+
+def _with_joins(expression: Expression) -> Expression:
+    match expression:
+        case Call(".", (Variable(value=of), Variable() as attribute)):
+            return _joined(of, attribute)
+        case Call(name, args):
+            return Call(name, tuple(_with_joins(each) for each in args))
+    return expression
 
 
 def within(query: CeqlQuery, events: Sequence[TupleEvent], v: Valuation) -> bool:

@@ -55,6 +55,8 @@ class CeqlExplanation(Explanation):
     """All of it."""
 
     formula: str
+    runner: str
+    """What finds the complex events, and why."""
     variables: tuple[str, ...]
     streams: dict[str, str]
     window: str
@@ -102,6 +104,7 @@ def explain_ceql(plan: CeaPlan) -> CeqlExplanation:
     query = plan.query
     return CeqlExplanation(
         render_formula(query.formula),
+        "determinised sets, since no condition compares events of two variables",
         plan.variables,
         dict(zip((s.name for s in query.streams), plan.streams, strict=True)),
         "none" if query.window is None else render_window(query.window).removeprefix("WITHIN "),
@@ -168,6 +171,7 @@ def as_text(explanation: CeqlExplanation) -> str:
 def _lines(e: CeqlExplanation) -> Iterator[str]:
     yield f"SELECT {', '.join(e.variables) if e.totals is None else e.totals}"
     yield e.formula
+    yield f"runner: {e.runner}"
     yield f"window: {e.window}"
     yield f"strategy: {e.strategy}"
     yield f"consumption: {e.consumption}"

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
+from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.cea import advance, facts
+from oxiseq.engine.plan.joined import JoinedPlan, choose_runner
+from oxiseq.engine.run.joined import JoinedRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import Syntax, syntax_named
 from oxiseq.languages.ceql.explain import explain_ceql
+from oxiseq.languages.ceql.joined import explain_joined, why_joined
 from oxiseq.languages.ceql.reasons.why import why_ceql
 from oxiseq.languages.ceql.shape import ceql_shape
 from oxiseq.languages.driving import Opener
@@ -39,22 +42,29 @@ class Ceql(Language[CeqlQuery]):
 
     def compile(
         self, query: CeqlQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
-    ) -> tuple[TupleRun, Shape]:
-        run = TupleRun(compile_ceql(query, options.stream_names), terms, options.origin, options.lateness)
-        return run, ceql_shape(run.plan, terms)
+    ) -> tuple[TupleRun | JoinedRun, Shape]:
+        plan = choose_runner(query, terms, options.stream_names)
+        if isinstance(plan, JoinedPlan):
+            run: TupleRun | JoinedRun = JoinedRun(plan, terms, kb, options.origin, options.lateness)
+        else:
+            run = TupleRun(plan, terms, options.origin, options.lateness)
+        return run, ceql_shape(plan, terms)
 
-    def names(self, query: CeqlQuery, plan: CeaPlan) -> Mapping[str, str]:
+    def names(self, query: CeqlQuery, plan: CeaPlan | JoinedPlan) -> Mapping[str, str]:
         return dict(zip((s.name for s in query.streams), plan.streams, strict=True))
 
     def opener(self, query: CeqlQuery, options: Options) -> Opener:
         return rows_opener(options)
 
     def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
-        return explain_ceql(compile_ceql(query))
+        plan = choose_runner(query, TermDictionary())
+        return explain_joined(plan) if isinstance(plan, JoinedPlan) else explain_ceql(plan)
 
     def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
-        plan = compile_ceql(query, options.stream_names)
+        plan = choose_runner(query, TermDictionary(), options.stream_names)
         history = read_streams(
             self.names(query, plan), streams, asked.reading, opener=self.opener(query, options), vocab=query.vocab or ""
         )
+        if isinstance(plan, JoinedPlan):
+            return why_joined(plan, history, kb, asked.provenance, asked.bounds)
         return why_ceql(plan, history, asked.provenance, asked.bounds)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.plan.joined import JoinedPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.matches.shape import Block, Letters, PositionColumns, Shape
 
@@ -17,7 +18,7 @@ _FEW_BITS = 16
 """Bits of a set of variables and a stream that a table can be made for."""
 
 
-def ceql_shape(plan: CeaPlan, terms: TermDictionary) -> Shape:
+def ceql_shape(plan: CeaPlan | JoinedPlan, terms: TermDictionary) -> Shape:
     """Events by variable, or rows of totals. Who holds an event is a set of variables, numbered in each block anew."""
     if plan.query.totals is not None:
         names = tuple(column.name for column in plan.query.totals.columns)
@@ -33,12 +34,12 @@ def ceql_shape(plan: CeaPlan, terms: TermDictionary) -> Shape:
                  vocab=plan.query.vocab or "", gather=gather)  # fmt: skip
 
 
-def words_of(plan: CeaPlan) -> int:
+def words_of(plan: CeaPlan | JoinedPlan) -> int:
     """64-bit words of a set of the plan's variables."""
     return max(1, -(-len(plan.variables) // 64))
 
 
-def _letters(found: ComplexEvents, plan: CeaPlan) -> tuple[NDArray[np.int32], Letters]:
+def _letters(found: ComplexEvents, plan: CeaPlan | JoinedPlan) -> tuple[NDArray[np.int32], Letters]:
     """The number of each event's letter (i32[f]), and the letters: (variable, stream) of all that hold it."""
     streams = len(plan.streams)
     if found.held.shape[1] == 1 and len(plan.variables) + streams.bit_length() <= _FEW_BITS:

@@ -10,9 +10,10 @@ from urllib.parse import unquote
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.languages import media_types
 from oxiseq.journal import Appended
-from oxiseq.live.api import answers, bridges, checking, kb, matches, once, past, queries, sinks, streams
+from oxiseq.live.api import answers, bridges, checking, kb, matches, once, past, push_events, queries, sinks, streams
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
+from oxiseq.live.api.push_events import Opening, opening
 from oxiseq.live.api.services import StreamServices
 from oxiseq.live.api.streams import Pushing
 from oxiseq.live.api.table import Answer, Call, Need, Route, json_response
@@ -71,6 +72,23 @@ class LiveRoutes:
 
         return answered(request, end)
 
+    def begin_long_push(self, request: Request, *, socket: bool) -> Opening | Response:
+        """The long push that a request asks for (see `long_pushed`), over a `socket` or not; or why it is refused."""
+        begun: list[Opening] = []
+
+        def begin(request: Request) -> Response:
+            stream = _decoded(long_pushed(request.path))
+            try:
+                _PUSH.check(request.rights, {"stream": stream})
+                self.service.journal.streams.get(stream)
+                begun.append(opening(Call(self.service, request, {"stream": stream}, self._evaluations), socket=socket))
+            except OxiseqError as error:
+                raise as_problem(error) from None
+            return Response(200)
+
+        refused = answered(request, begin)
+        return begun[0] if begun else refused
+
     @cached_property
     def openapi(self) -> dict[str, object]:
         """The document that describes all of this."""
@@ -128,6 +146,7 @@ def _openapi(call: Call) -> Response:
 
 ROUTES: Final[tuple[Route, ...]] = (
     *streams.ROUTES,
+    *push_events.ROUTES,
     *queries.ROUTES,
     *matches.ROUTES,
     *answers.ROUTES,
@@ -152,6 +171,12 @@ _READING: Final = tuple(pattern for route, pattern in _PATTERNS if route.method 
 def is_push(method: str, path: str) -> bool:
     """Whether a request pushes events, of its path as it was sent."""
     return method == "POST" and path.startswith(_PUSHED) and "/" not in path[len(_PUSHED) :].rstrip("/")
+
+
+def long_pushed(path: str) -> str:
+    """The stream (as it was sent) of a path to its events; empty where it is another path."""
+    given = path.strip("/").split("/")
+    return given[1] if len(given) == 3 and given[0] == "streams" and given[2] == "events" else ""
 
 
 def changes(method: str, path: str) -> bool:

@@ -23,11 +23,16 @@ I64 = NDArray[np.int64]
 
 def tuples_of(plan: CeaPlan, history: History) -> tuple[History, Faults]:
     """A history without the events that are no tuple events, and those."""
+    return without_faults(plan.query.vocab or "", asked_of(plan), history)
+
+
+def without_faults(vocab: str, asked: Sequence[Variable], history: History) -> tuple[History, Faults]:
+    """The same where these attributes are asked."""
     faults, batches = Faults(), dict(history.batches)
     for iri, batch in history.batches.items():
-        fault = faults_in(plan.query.vocab or "", asked_of(plan), batch, history.terms)
+        fault = faults_in(vocab, asked, batch, history.terms)
         if fault is not None:
-            wrong = unfit(iri, batch.time, fault, asked_of(plan))
+            wrong = unfit(iri, batch.time, fault, asked)
             faults = faults.more(wrong)
             batches[iri] = batch.take(wrong.fit)
     return replace(history, batches=batches), faults

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from mapped_rows import events_of, rows_of
 
-from oxiseq.engine.errors import EventError
+from oxiseq.engine.errors import EventError, LimitError
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import csv_table, json_table, lines_table, read_table, senml_table
 
@@ -83,6 +83,12 @@ def test_names_do_not_multiply() -> None:
     assert len(json_table(json.dumps(row).encode(), MAPPING.key)) == 1
     deep = {"n" * 900: {"m" * 200: 1}}
     assert "1000 characters" in json_table(json.dumps(deep).encode(), MAPPING.key).bad[0].reason
+
+
+def test_a_mapping_that_multiplies_its_rows_is_bounded() -> None:
+    given = {"predicates": {f"http://ex/{number}": "x" for number in range(600)}, "time": None}
+    with pytest.raises(LimitError, match="characters of the terms"):
+        rows_of([{"x": "x" * 1_000_000}], given, 5)
 
 
 @pytest.mark.parametrize("body", [b"", b" \n", b"[]", b"\xef\xbb\xbf"])

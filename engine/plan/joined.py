@@ -1,0 +1,76 @@
+"""A CEQL query with joins, compiled for live keys: the sequence that SPAseq would match, an event at each position.
+
+Where it stands: text → algebra → **runner**: `y[price > x.price]` needs prefixes apart by the price of x: live keys do
+that. Where no condition compares two events, determinised sets run the query (cea/plan.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import NamedNode, Variable
+
+from oxiseq.engine.cea.plan import CeaPlan, as_words, compile_ceql
+from oxiseq.engine.errors import QueryError
+from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Query, Select, TriplePattern
+from oxiseq.grammar.ceql_algebra import CeqlQuery, first_join, variables
+from oxiseq.grammar.parts import parts
+from oxiseq.grammar.translating.ceql_spaseq import as_sequence
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedPlan:
+    """A query ready to run. `streams`: IRIs in the order of FROM; `variables`: those that SELECT keeps; `attributes`:
+    those that it looks at; `translated`: it in SPAseq's algebra; `sequence`: that compiled, without columns; `held`:
+    u64[letters of `sequence`, words], the variables that hold a letter's events, as bits."""
+
+    query: CeqlQuery
+    streams: tuple[str, ...]
+    variables: tuple[str, ...]
+    attributes: tuple[Variable, ...]
+    translated: Query
+    sequence: QueryPlan
+    held: NDArray[np.uint64]
+
+
+def choose_runner(
+    query: CeqlQuery, terms: TermDictionary, stream_names: Mapping[str, str] = {}
+) -> CeaPlan | JoinedPlan:
+    """Compile a checked query for live keys if a condition compares two events, else for determinised sets. Raises
+    QueryError, LimitError."""
+    if first_join(query.formula) is None:
+        return compile_ceql(query, stream_names)
+    return compile_joined(query, terms, stream_names)
+
+
+def compile_joined(query: CeqlQuery, terms: TermDictionary, stream_names: Mapping[str, str] = {}) -> JoinedPlan:
+    """The plan of a query with joins. Raises QueryError."""
+    if query.vocab is None:
+        raise QueryError("the query has no VOCAB", query.span, query.text, code="vocab")
+    found = as_sequence(query)
+    streams = tuple(stream_names.get(s.name, query.vocab + s.name) for s in query.streams)
+    form = found.query.form
+    assert isinstance(form, Select), "a complex event is a match, not a group"
+    declared = tuple(
+        replace(stream, iri=NamedNode(iri)) for stream, iri in zip(found.query.streams, streams, strict=True)
+    )
+    translated = replace(found.query, form=replace(form, columns=()), streams=declared, text=query.text)
+    kept = tuple(dict.fromkeys(c.name for c in query.columns)) if query.columns else variables(query.formula)
+    names = {gpm.name: held for gpms, held in zip(found.gpms, found.held, strict=True) for gpm in gpms}
+    plan = compile_query(translated, terms)
+    masks = [sum(1 << i for i, v in enumerate(kept) if v in names[letter.letter[0]]) for letter in plan.letters]
+    words = max(1, -(-len(kept) // 64))
+    return JoinedPlan(
+        query, streams, kept, _attributes(translated, query.vocab), replace(found.query, streams=declared), plan,
+        np.array([as_words(mask, words) for mask in masks], np.uint64).reshape(len(masks), words),
+    )
+
+
+def _attributes(translated: Query, vocab: str) -> tuple[Variable, ...]:
+    iris = (each.predicate.value for each in parts(translated, TriplePattern) if isinstance(each.predicate, NamedNode))
+    return tuple(Variable(iri.removeprefix(vocab)) for iri in dict.fromkeys(iris) if iri.startswith(vocab))

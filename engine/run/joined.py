@@ -1,0 +1,158 @@
+"""One CEQL query with joins over its streams: events in, complex events out, by live keys.
+
+    push ─ positions ─ graph patterns ─ live keys ─ matches, of which each is one complex event
+
+What is under it is a SPAseq run whose instants are positions (positions.py); so the answers of live keys are told as
+determinised sets tell theirs (tuples.py).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from pyoxigraph import NamedNode
+
+from oxiseq.engine.cea.faults import faults_in, unfit
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.faults import Faults, Unfit
+from oxiseq.engine.events.row_events import RowEncoder
+from oxiseq.engine.events.tuples import TupleRows
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.plan.joined import JoinedPlan
+from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.positions import PositionClock
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.parts import parts
+
+
+class JoinedRun(AloneRun):
+    """The running state of a CEQL query with joins. `lateness` in microseconds; events before `start` are not seen.
+
+    Counter: `matches` found. `faults`: events that are no tuple events are left out, as if they had not come.
+    """
+
+    leaves_out: ClassVar[bool] = True
+
+    def __init__(
+        self, plan: JoinedPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None = None, lateness: int = 0
+    ) -> None:
+        self._plan, self._terms, self._kb = plan, terms, kb
+        self.faults = Faults()
+        self._clock = PositionClock(len(plan.streams), lateness, start)
+        self._run = QueryRun(plan.sequence, terms, kb, start, lateness, clock=self._clock)
+        asked = frozenset(each.value for each in parts(plan.translated, NamedNode))
+        self._rows = RowEncoder(terms, plan.query.vocab or "", asked)
+
+    def another(self) -> Self:
+        return type(self)(self._plan, self._terms, self._kb, self._clock.start, self._clock.lateness)
+
+    @property
+    def plan(self) -> JoinedPlan:
+        return self._plan
+
+    @property
+    def order(self) -> PositionClock:
+        return self._clock
+
+    @property
+    def resets(self) -> Resets:  # type: ignore[override]  # those of the run below
+        return self._run.resets
+
+    @property
+    def matches(self) -> int:
+        """How many it has found."""
+        return self._run.matches
+
+    def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
+        """Those that are no tuple events."""
+        attributes = self._plan.attributes
+        fault = faults_in(self._plan.query.vocab or "", attributes, batch, terms)
+        return None if fault is None else unfit(stream, batch.time, fault, attributes)
+
+    def push(self, stream: str, batch: EventBatch | TupleRows) -> EventBatch | TupleRows | None:
+        """Take events of a stream in order of arrival; returns the late ones, if any. Call `advance` for matches.
+
+        Events that are no tuple events are left out (`faults`). Raises EventError for a column of a table that cannot
+        be an attribute; then none of the batch is taken.
+        """
+        events = self._rows.encode(batch) if isinstance(batch, TupleRows) else batch
+        wrong = self.unfit(stream, events, self._terms)
+        if wrong is not None:
+            self.faults = self.faults.more(wrong)
+            events, batch = events.take(wrong.fit), batch.take(wrong.fit)
+        late = self._clock.take_in(self._plan.streams.index(stream), events)
+        return None if late is None else batch.take(late)
+
+    def advance(self) -> list[ComplexEvents]:
+        """Work through all events whose position is known by now; what was found, in order of end. Raises
+        LimitError."""
+        found = [self._complex_events(batch) for batch in self._run.advance()]
+        self._forget_log()
+        return found
+
+    def _complex_events(self, batch: MatchBatch) -> ComplexEvents:
+        """Times of the run below are positions."""
+        positions, log = batch.event_time, self._clock.log
+        time, stream = log.at(positions)
+        return ComplexEvents(
+            positions[batch.ends[:-1]], batch.time, log.times(batch.time), batch.ends, positions,
+            self._plan.held[batch.event_letter], time, stream,
+        )  # fmt: skip
+
+    def _forget_log(self) -> None:
+        rows = self._run.finder.rows
+        self._clock.log.forget(int(rows.block.time[0]) if rows.held else self._clock.instants)
+
+    # --- what it tells, keeps and saves: the run below ------------------------------------------------
+
+    def keep_answers(self) -> bool:
+        return self._run.keep_answers()
+
+    @property
+    def reads_kb(self) -> bool:
+        return self._run.reads_kb
+
+    @property
+    def kb_texts(self) -> tuple[str, ...]:
+        return self._run.kb_texts
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Numbers of live records."""
+        return {**self._run.state, "events": self._clock.log.held, "left_out": self.faults.count}
+
+    @property
+    def records(self) -> int:
+        """How many records its state has; some may be dead by now (`collect`)."""
+        return self._run.records + self._clock.log.held
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are."""
+        return self._run.bytes + self._clock.log.bytes
+
+    def reserve(self) -> None:
+        self._run.reserve()
+
+    def collect(self) -> None:
+        self._run.collect()
+        self._forget_log()
+
+    def forget(self, at: int) -> None:
+        """As there; counters and positions go on."""
+        self._run.forget(at)
+        self._clock.log.begin(self._clock.instants)
+
+    def save(self, terms: SavedTerms) -> State:
+        self._forget_log()
+        return {"faults": self.faults.save(), "run": self._run.save(terms)}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        self.faults = Faults.restored(state["faults"])
+        self._clock = PositionClock.restored(state["run"]["clock"], terms)
+        self._run.restore_own(state["run"], self._clock, terms)

@@ -1,0 +1,94 @@
+"""What is told of events by their positions: when they happened, on which stream, what aggregates are of."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+I64 = NDArray[np.int64]
+_FIRST: Final = 64
+"""Events that there is room for to begin with."""
+
+
+class PositionLog:
+    """Time, stream and values of the events by position, from some position on. `attributes`: how many values each
+    has."""
+
+    def __init__(self, attributes: int) -> None:
+        self._attributes = attributes
+        self.newest = 0
+        """The time of the last one that came; 0 if none has."""
+        self.begin(0)
+
+    def begin(self, first: int) -> None:
+        """Nobody asks for what is before this position, and nothing has come since."""
+        self._first, self._count, self._gone = first, 0, 0
+        self._time = np.zeros(_FIRST, np.int64)
+        self._stream = np.zeros(_FIRST, np.int64)
+        self._values = np.zeros((_FIRST, self._attributes), np.int64)
+
+    @property
+    def held(self) -> int:
+        """How many are asked for."""
+        return self._count - self._gone
+
+    @property
+    def bytes(self) -> int:
+        """With room for more."""
+        return self._time.nbytes + self._stream.nbytes + self._values.nbytes
+
+    @property
+    def ids(self) -> I64:
+        """All values, which are ids of terms."""
+        return self._values[self._gone : self._count]
+
+    def save(self, terms: SavedTerms) -> State:
+        """The events that are asked for."""
+        part = slice(self._gone, self._count)
+        return {"first": self._first + self._gone, "time": self._time[part], "stream": self._stream[part],
+                "values": terms.ids(self.ids), "newest": self.newest}  # fmt: skip
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state."""
+        self._first, self._count, self._gone = int(state["first"]), 0, 0
+        self.add(state["time"], state["stream"], terms.ids(state["values"]).astype(np.int64))
+        self.newest = int(state["newest"])
+
+    def add(self, time: I64, stream: I64, values: I64) -> None:
+        """The events at the next positions."""
+        count = self._count + len(time)
+        if count > len(self._time):
+            room = max(count, 2 * len(self._time))
+            self._time, self._stream = longer(self._time, room), longer(self._stream, room)
+            self._values = longer(self._values, room)
+        part = slice(self._count, count)
+        self._time[part], self._stream[part], self._values[part] = time, stream, values
+        self._count = count
+        self.newest = int(time[-1]) if len(time) else self.newest
+
+    def at(self, positions: I64) -> tuple[I64, I64]:
+        """Times and streams."""
+        return self._time[positions - self._first], self._stream[positions - self._first]
+
+    def times(self, positions: I64) -> I64:
+        """Of the events at these positions."""
+        return self.at(positions)[0]
+
+    def values(self, positions: I64) -> I64:
+        """i64[n, attributes]: of the events at these positions."""
+        found: I64 = self._values[positions - self._first]
+        return found
+
+    def forget(self, before: int) -> None:
+        """Nobody asks for what is before this position; it goes when that is most of what is kept."""
+        gone = self._gone = min(max(before - self._first, 0), self._count)
+        if 2 * gone > self._count:
+            kept = self._count - gone
+            for array in (self._time, self._stream, self._values):
+                array[:kept] = array[gone : self._count].copy()
+            self._first, self._count, self._gone = self._first + gone, kept, 0

@@ -1,0 +1,100 @@
+"""A client that numbers what it pushes, and a server that is killed in the middle of it: nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("websockets", reason="websockets is not installed: pip install 'oxiseq[server]'")
+
+from serve_process import ServeProcess, stream_path
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
+
+EX = "http://example.org/"
+STREAM = f"{EX}s"
+KILLS = int(os.environ.get("OXISEQ_KILLS", "4"))
+ITEMS = 1500 * (KILLS + 1)
+
+
+def item(number: int) -> str:
+    return json.dumps({"seq": number, "time": number, "graph": f"<{EX}a> <{EX}n> {number} ."})
+
+
+class Pusher(threading.Thread):
+    """Sends all items, from the one behind the last that is stored, until the last one is acknowledged."""
+
+    def __init__(self, server: ServeProcess) -> None:
+        super().__init__(daemon=True)
+        self.server = server
+        self.acknowledged = 0
+        self.faults: list[str] = []
+        self.hellos: list[int] = []
+
+    def run(self) -> None:
+        while self.acknowledged < ITEMS and not self.faults:
+            try:
+                self._push()
+            except (OSError, WebSocketException):
+                time.sleep(0.05)
+
+    def _push(self) -> None:
+        parts = urlsplit(self.server.address)
+        with connect(f"ws://{parts.netloc}{stream_path(STREAM)}/events?session=s", compression=None,
+                     open_timeout=20) as made:  # fmt: skip
+            last = json.loads(made.recv(20))["last"]
+            self.hellos.append(last)
+            if last < self.acknowledged:
+                self.faults.append(f"{self.acknowledged} was acknowledged, but only {last} is stored")
+            number = max(1, last - 20)  # some of them again
+            while self.acknowledged < ITEMS:
+                if number <= ITEMS:
+                    upto = min(ITEMS + 1, number + random.randint(1, 60))
+                    made.send("\n".join(map(item, range(number, upto))))
+                    number = upto
+                try:
+                    told = json.loads(made.recv(0 if number <= ITEMS else 20))
+                except TimeoutError:
+                    continue
+                if "seq" in told:
+                    self.acknowledged = told["seq"]
+
+
+def test_kills_in_the_middle_of_a_long_push_lose_and_double_nothing(tmp_path: Path) -> None:
+    server = ServeProcess(tmp_path / "data")
+    server.start()
+    try:
+        assert server.ask("PUT", stream_path(STREAM))[0] == 200
+        pusher = Pusher(server)
+        pusher.start()
+        for kill in range(KILLS):
+            deadline = time.monotonic() + 60
+            goal = (kill + 1) * ITEMS // (KILLS + 1)
+            while pusher.acknowledged < goal and time.monotonic() < deadline:
+                time.sleep(0.001)
+            server.kill()
+            server.start()
+        pusher.join(120)
+        assert not pusher.is_alive()
+        assert not pusher.faults
+        assert len(pusher.hellos) > KILLS
+        found: list[int] = []
+        while len(found) < ITEMS:
+            status, body = server.ask("GET", f"{stream_path(STREAM)}/events?since={len(found)}&limit=10000",
+                                      headers={"Accept": "application/n-quads"})  # fmt: skip
+            assert status == 200
+            more = [int(line.split('"')[1]) for line in body.decode().splitlines() if f"<{EX}n>" in line]
+            assert more
+            found += more
+        assert found == list(range(1, ITEMS + 1))
+        status, body = server.ask("GET", stream_path(STREAM))
+        assert json.loads(body)["next"] == ITEMS
+    finally:
+        server.close()
