@@ -41,3 +41,11 @@ def test_files_that_pages_name_in_commands_are_there() -> None:
 
 def test_readme_is_short() -> None:
     assert (ROOT / "README.md").stat().st_size <= 8_000
+
+
+@pytest.mark.parametrize("folder", sorted(ROOT.glob("examples/[0-9]*")), ids=lambda folder: folder.name)
+def test_each_example_tells_its_story_and_one_command(folder: Path) -> None:
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"run\.py|oxiseq \w+", page)
+    for picture in folder.glob("*.svg"):
+        assert f"]({picture.name})" in page, picture
