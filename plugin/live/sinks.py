@@ -315,8 +315,13 @@ class _AtWork:
         if self._gives_up(now) and self._read:
             settings = settings_of(self._row.config)
             given_up = _first(self._read, self._position, settings.batch)
-            self._skip(given_up.last, f"given up: {told}")
-            return
+            try:
+                self._skip(given_up.last, f"given up: {told}")
+                return
+            except UnknownError:
+                raise
+            except JournalError as unnoted:  # a full disk must not end the thread: they are tried again
+                LOG.warning("sink %s of %s: %s", self._row.name, self._row.query, unnoted)
         first, longest = self._settings.sink_pauses
         self._pause = min(max(2 * self._pause, first), longest)
         pause = self._pause * random.uniform(0.5, 1.0)

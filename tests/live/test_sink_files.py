@@ -12,6 +12,7 @@ import pytest
 from hot_service import Doors, hot
 from live_services import eventually
 
+from oxiseq.journal import FullError
 from oxiseq.sinks import Allowed
 
 
@@ -134,6 +135,26 @@ def test_two_paths_of_one_file_are_one(tmp_path: Path) -> None:
         for path in (str(tmp_path / "there/a.jsonl"), "link/a.jsonl"):
             status, problem = doors.ask("PUT", "/queries/hot/sinks/s", {"kind": "file", "path": path})
             assert status == 409 and "writes to there/a.jsonl" in problem["detail"]
+
+
+def test_a_disk_that_is_full_while_matches_are_given_up_does_not_end_the_sink(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hot(tmp_path, Allowed(folder=tmp_path)) as doors:
+        noted, rows = doors.service.journal.sinks.advance, doors.service.journal.sinks
+        tried: list[int] = []
+
+        def full(*given: Any, **more: Any) -> None:
+            tried.append(1)
+            if len(tried) < 3:
+                raise FullError("no room")
+            noted(*given, **more)
+
+        monkeypatch.setattr(rows, "advance", full)
+        os.mkfifo(tmp_path / "pipe")
+        doors.put("s", {"kind": "file", "path": "pipe", "give_up": "1ms"})
+        doors.push()
+        eventually(lambda: doors.sink("s")["lost"] == 1)
 
 
 def test_without_a_folder_no_file_is_written(tmp_path: Path) -> None:
