@@ -97,9 +97,8 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
 
 def path_of(route: Route) -> str:
-    return (
-        route.path.replace("{stream}", quote(A, safe="")).replace("{query}", "qa").replace("{match}", "1")
-    )
+    named = route.path.replace("{stream}", quote(A, safe="")).replace("{query}", "qa")
+    return named.replace("{match}", "1").replace("{sink}", "chat")
 
 
 # --- the table -----------------------------------------------------------------------------------------
@@ -138,6 +137,8 @@ def test_the_right_that_a_route_names_is_enough(served: Served, route: Route) ->
     grants = [f"{route.needs.right}:{route.needs.kind}{names}"]
     if route.name in ("why", "whatIf", "provenance", "registerQuery", "replaceQuery"):
         grants.append(f"read:stream:{A}")  # what the text of a query reads is asked for, too
+    if route.name == "putSink":
+        grants.append("read:query:qa")  # its matches are sent elsewhere
     kind = SPASEQ if route.bodies and SPASEQ in route.bodies else "application/json"
     body = query(A) if kind == SPASEQ else json.dumps({"iri": A})
     path = path_of(route) + ("?name=qa" if route.name == "registerQuery" else "")
