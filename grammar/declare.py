@@ -49,9 +49,9 @@ def declare_query(
 ) -> str:
     """The text of a SPAseq query whose matches are the violations of a template.
 
-    `activities`, `end`: names, or IRIs (`<...>`, `http:`, `https:`, `urn:`). `within`: microseconds after which an answer
-    comes too late; `end`: the activity that is the last of every case; `times`: how many occurrences are too many. Raises
-    ArgumentValueError where the template cannot be said so, with the reason.
+    `activities`, `end`: names, or IRIs (`<...>`, `http:`, `https:`, `urn:`). `within`: microseconds after which an
+    answer comes too late; `end`: the activity that is the last of every case; `times`: how many occurrences are too
+    many. Raises ArgumentValueError where the template cannot be said so, with the reason.
 
     >>> from oxiseq.grammar.declare import declare_query
     >>> print(declare_query("not-succession", "pay", "cancel").splitlines()[6])
@@ -96,8 +96,8 @@ def _check(template: Template, activities: tuple[str, ...], within: int | None, 
     if template.ends and (within is None) == (end is None):
         bound = "either --within or --end" if template.timed else "--end"
         raise ArgumentValueError(
-            f"{name} wants {bound}: while a case goes on, what is missing may still come; --end ACTIVITY names the last "
-            "activity of every case" + (", --within DURATION says how long to wait" if template.timed else "")
+            f"{name} wants {bound}: while a case goes on, what is missing may still come; --end ACTIVITY names the "
+            "last activity of every case" + (", --within DURATION says how long to wait" if template.timed else "")
         )
     if end is not None and not template.ends:
         raise ArgumentValueError(f"{name} is decided without the end of a case (--end)")

@@ -24,8 +24,8 @@ def rows() -> list[tuple[str, str, int]]:
 
 def streams() -> dict[str, list[tuple[int, str]]]:
     """The log as a stream."""
-    return {
-        LOG.stream: [
-            (time, f'[] <{LOG.case}> <{SHOP}{case}> ; <{LOG.activity}> "{activity}" .') for case, activity, time in rows()
-        ]
-    }
+    return {LOG.stream: [(time, _event(case, activity)) for case, activity, time in rows()]}
+
+
+def _event(case: str, activity: str) -> str:
+    return f'[] <{LOG.case}> <{SHOP}{case}> ; <{LOG.activity}> "{activity}" .'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TypeAlias
 
 import pytest
 from declared import BROKEN, absence
@@ -18,6 +19,8 @@ from oxiseq.grammar.declare_templates import EVENTS, REFUSED, TEMPLATES
 BY_NAME = {template.name: template for template in TEMPLATES}
 TIMED = [name for name, template in BY_NAME.items() if template.timed]
 SECOND = 1_000_000
+Log: TypeAlias = tuple[list[list[str]], list[tuple[int, int, int]]]
+"""Activities of each case, and (time, case, place in it) of each event."""
 CASES = st.lists(st.lists(st.sampled_from("ABC"), max_size=7), min_size=1, max_size=3)
 """Some cases' activities; C is any other."""
 
@@ -33,7 +36,7 @@ def event(case: object, activity: str, log: EventLog = USUAL_LOG) -> str:
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> tuple[list[list[str]], list[tuple[int, int, int]]]:
+def logs(draw: st.DrawFn) -> Log:
     """Cases, each with its end, and the interleaved (time, case, place): times with gaps, each of one event."""
     cases = [[*case, "End"] for case in draw(CASES)]
     order = draw(st.permutations([n for n, case in enumerate(cases) for _ in case]))
@@ -45,7 +48,7 @@ def logs(draw: st.DrawFn) -> tuple[list[list[str]], list[tuple[int, int, int]]]:
     return cases, events
 
 
-def found(text: str, log: tuple[list[list[str]], list[tuple[int, int, int]]]) -> list[tuple[int, int, int]]:
+def found(text: str, log: Log) -> list[tuple[int, int, int]]:
     """Case and times of each match."""
     cases, events = log
     stream = [(time * SECOND, event(case, cases[case][place])) for time, case, place in events]
@@ -61,7 +64,7 @@ def test_each_template_has_a_plain_meaning() -> None:
 @pytest.mark.parametrize("name", BROKEN)
 @given(log=logs())
 @example(log=([["End"]], [(1, 0, 0)]))
-def test_violations_are_those_of_a_plain_loop(name: str, log: tuple[list[list[str]], list[tuple[int, int, int]]]) -> None:
+def test_violations_are_those_of_a_plain_loop(name: str, log: Log) -> None:
     cases, events = log
     at = {(case, place): time for time, case, place in events}
     expected = sorted((n, at[n, i], at[n, j]) for n, case in enumerate(cases) for i, j in BROKEN[name](case))
@@ -69,7 +72,7 @@ def test_violations_are_those_of_a_plain_loop(name: str, log: tuple[list[list[st
 
 
 @given(log=logs(), times=st.integers(1, 4))
-def test_absence_counts(log: tuple[list[list[str]], list[tuple[int, int, int]]], times: int) -> None:
+def test_absence_counts(log: Log, times: int) -> None:
     cases, events = log
     at = {(case, place): time for time, case, place in events}
     expected = sorted((n, at[n, i], at[n, j]) for n, case in enumerate(cases) for i, j in absence(case, times))
@@ -78,7 +81,7 @@ def test_absence_counts(log: tuple[list[list[str]], list[tuple[int, int, int]]],
 
 @pytest.mark.parametrize("name", TIMED)
 @given(log=logs(), within=st.integers(1, 6))
-def test_bounds_in_time(name: str, log: tuple[list[list[str]], list[tuple[int, int, int]]], within: int) -> None:
+def test_bounds_in_time(name: str, log: Log, within: int) -> None:
     """The bound itself is within it; an A is overdue also where its case, or the stream, has ended."""
     cases, events = log
     at = {(case, place): time for time, case, place in events}
