@@ -1,12 +1,14 @@
 """Messages of an MQTT broker, at quality of service 1: it sends what is not confirmed again.
 
 The session is kept by the broker under the group's name, so that it gathers messages while nobody is connected. At most
-so many as are read at a time are under way: a slow intake holds the broker back.
+so many as are read at a time are under way: a slow intake holds the broker back. What was published at quality of
+service 0 has no number: it cannot be known again, and each message is one of its own.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import queue
 import ssl
 import threading
@@ -41,7 +43,9 @@ class MqttSource:
         if not parts.hostname or not settings.topic:
             raise BridgeError("mqtt: write mqtt://HOST:PORT and a topic, as a/#")
         self._where, self._topic = f"{parts.hostname}", settings.topic
-        self._came: queue.Queue[Message] = queue.Queue()
+        self._came: queue.Queue[Message] = queue.Queue(2 * _UNDER_WAY)
+        self._closed = threading.Event()
+        self._run, self._count = os.urandom(8).hex(), 0
         self._ready, self._refusal, self._gone = threading.Event(), "", ""
         client = self._client = mqtt.Client(
             enums.CallbackAPIVersion.VERSION2, client_id=f"oxiseq-{settings.group}",
@@ -83,8 +87,15 @@ class MqttSource:
 
     def _take(self, client: Any, data: Any, message: Any) -> None:
         name = hashlib.blake2b(message.topic.encode() + b"\0" + message.payload, digest_size=16).hexdigest()
-        key = f"mqtt/{message.mid}/{name}"
-        self._came.put(Message(message.payload, key, (message.mid, message.qos)))
+        self._count += 1
+        key = f"mqtt/{message.mid}/{name}" if message.qos else f"mqtt/{self._run}/{self._count}"
+        came = Message(message.payload, key, (message.mid, message.qos))
+        while not self._closed.is_set():  # the broker counts none of quality of service 0 as under way
+            try:
+                self._came.put(came, timeout=0.2)
+                return
+            except queue.Full:
+                continue
 
     def read(self, most: int, seconds: float) -> Sequence[Message]:
         """See Source."""
@@ -106,5 +117,6 @@ class MqttSource:
 
     def close(self) -> None:
         """See Source."""
+        self._closed.set()
         self._client.disconnect()
         self._client.loop_stop()

@@ -49,9 +49,12 @@ class BridgeSettings:
 
     @property
     def shown(self) -> str:
-        """The URL without its password."""
+        """The URL without its password, which may stand in its query as well (?password=, ?token=)."""
+        if "://" not in self.url:
+            return self.url
         parts = urlsplit(self.url)
-        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else self.url
+        query = parts.query and "***"
+        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query))
 
     @classmethod
     def of(cls, given: Mapping[str, Any], folder: Path, name: str) -> BridgeSettings:

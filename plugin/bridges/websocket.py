@@ -33,7 +33,8 @@ class WebSocket:
                 if settings.topic:
                     self._connection.send(settings.topic)
             except exceptions.WebSocketException as error:
-                raise BridgeError(f"{settings.shown}: {error}") from error
+                told = str(error).replace(settings.url, settings.shown)  # it may have a password
+                raise BridgeError(told if settings.shown in told else f"{settings.shown}: {told}") from None
             self._opened = opened.pop_all()
 
     def read(self, most: int, seconds: float) -> Sequence[Message]:

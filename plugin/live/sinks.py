@@ -101,7 +101,7 @@ class Sinks:
             others = [row for row in self._journal.sinks.all() if (row.query, row.name) != (query, name)]
             if len(others) >= self._settings.sinks:
                 raise BoundError(f"there are {len(others)} sinks, which is the most")
-            _check_file(settings, others)
+            self._check_file(settings, others)
             old = self._at_work.pop((query, name), None)
             if old is not None:
                 old.stop()
@@ -157,6 +157,21 @@ class Sinks:
             made = self._at_work[row.query, row.name] = _AtWork(row, self._journal, self._settings, self._metrics)
             made.start()
 
+    def _check_file(self, settings: SinkSettings, others: Iterable[SinkRow]) -> None:
+        """Raises ConflictError for a file that another sink writes to, whatever path leads there; SinkError."""
+        if settings.file is None:
+            return
+        allowed = self._settings.sinks_allowed
+        wanted = allowed.file(settings.file).resolve()
+        for row in others:
+            try:
+                taken = settings_of(row.config).file
+                same = taken is not None and allowed.file(taken).resolve() == wanted
+            except SinkError:
+                continue
+            if same:
+                raise ConflictError(f"the sink {row.name!r} of the query {row.query!r} writes to {taken}")
+
     def _status(self, row: SinkRow) -> SinkStatus:
         at_work = self._at_work.get((row.query, row.name))
         try:
@@ -165,17 +180,6 @@ class Sinks:
             shown = {"kind": row.config.get("kind"), "refused": str(error)}
         last = self._journal.matches.last(row.query)
         return SinkStatus(row, shown, last - row.position, None if at_work is None else at_work.next_try)
-
-
-def _check_file(settings: SinkSettings, others: Iterable[SinkRow]) -> None:
-    """Raises ConflictError for a file that another sink writes to."""
-    for row in others:
-        try:
-            taken = settings_of(row.config).file
-        except SinkError:
-            continue
-        if taken is not None and settings.file == taken:
-            raise ConflictError(f"the sink {row.name!r} of the query {row.query!r} writes to {taken}")
 
 
 class _AtWork:

@@ -53,6 +53,8 @@ def _options(given: Any, name: str) -> dict[str, str]:
         raise SinkError(f"{name} may have {', '.join(sorted(_TAKEN))}, not {', '.join(sorted(unknown))}")
     for key in {"sasl.mechanism", "sasl.mechanisms"} & set(given):
         word(*_MECHANISMS)(given[key], f"{name}: {key}")
+    if "sasl" in str(given.get("security.protocol")).lower() and not {"sasl.mechanism", "sasl.mechanisms"} & set(given):
+        raise SinkError(f"{name} needs sasl.mechanism, one of {', '.join(_MECHANISMS)}: librdkafka's own is GSSAPI")
     return {key: secret_text(value, f"{name}: {key}") for key, value in given.items()}
 
 

@@ -102,11 +102,13 @@ class _Mailer:
     def deliver(self, delivery: Delivery) -> str:
         settings = self._settings
         try:
+            message = _message(settings, delivery)
             with _connected(settings, self._allowed) as server:
-                refused = server.send_message(_message(settings, delivery), settings.sender, list(settings.to))
+                _check_recipients(server, settings)
+                refused = server.send_message(message, settings.sender, list(settings.to))
         except (smtplib.SMTPException, OSError) as error:
             raise DeliveryError(f"{settings.host}: {_told(error)}") from error
-        if refused:  # the others have it: to send it again would reach them twice
+        if refused:  # since they were asked for
             raise SinkError(f"{settings.host} does not take mail for {', '.join(refused)}: take them out")
         return ""
 
@@ -132,6 +134,19 @@ def _connected(settings: Mail, allowed: Allowed) -> smtplib.SMTP:
         server.close()
         raise
     return server
+
+
+def _check_recipients(server: smtplib.SMTP, settings: Mail) -> None:
+    """Raises SinkError unless the server takes mail for all: the delivery is tried again until it has reached each, so
+    nobody is sent it before, else who is taken would get it again and again."""
+    server.ehlo_or_helo_if_needed()
+    code, said = server.mail(settings.sender)
+    if code != 250:
+        raise smtplib.SMTPSenderRefused(code, said, settings.sender)
+    refused = [each for each in settings.to if server.rcpt(each)[0] not in (250, 251)]
+    server.rset()
+    if refused:
+        raise SinkError(f"{settings.host} does not take mail for {', '.join(refused)}: take them out")
 
 
 def _message(settings: Mail, delivery: Delivery) -> EmailMessage:

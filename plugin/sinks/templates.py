@@ -40,9 +40,14 @@ _SAFE: Final = 1 << 53
 
 def checked(template: Json, variables: Collection[str], name: str = "template") -> Json:
     """The template itself. Raises SinkError where it names what no match has, or is too large or too deep."""
-    if len(json.dumps(template)) > _LARGEST:
+    texts = list(_texts(template, 0, name))  # how deep it is comes first: the rest goes down without a bound
+    try:
+        size = len(json.dumps(template, ensure_ascii=False, allow_nan=False).encode())
+    except ValueError as error:  # NaN, an infinity, half a character: no receiver could read it
+        raise SinkError(f"{name} cannot be written as JSON: {error}") from None
+    if size > _LARGEST:
         raise SinkError(f"{name} is larger than {_LARGEST} bytes")
-    for text in _texts(template, 0, name):
+    for text in texts:
         for place in _PLACE.finditer(text):
             _check_place(place, variables, name)
     return template

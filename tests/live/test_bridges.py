@@ -19,6 +19,7 @@ from live_services import eventually
 
 from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, Message, Outcome, opener_of
 from oxiseq.bridges.lines import FollowedFile
+from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.bridges import Bridges, Door
 from oxiseq.sparql.evaluation import Evaluations
@@ -180,6 +181,63 @@ def test_mqtt_is_tried_again_until_the_broker_is_there(tmp_path: Path) -> None:
         assert "hidden" not in json.dumps(counts(bridges))
         with program("mosquitto", "-c", str(settings), port=port):
             eventually(lambda: counts(bridges)["state"] == "reading")
+
+
+def test_mqtt_messages_without_a_number_are_each_one_of_their_own(tmp_path: Path) -> None:
+    import paho.mqtt.publish as publish  # noqa: PLC0415  the test alone needs it
+
+    port = free_port()
+    settings = tmp_path / "mosquitto.conf"
+    settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+    alike = [{"topic": "plant/1", "payload": event(1), "qos": 0}] * 3
+    with program("mosquitto", "-c", str(settings), port=port), hot(tmp_path) as doors:
+        url = f"mqtt://127.0.0.1:{port}"
+        with bridged(doors, tmp_path, url=url, topic="plant/#", time="arrival") as bridges:
+            eventually(lambda: counts(bridges)["state"] == "reading")
+            time.sleep(0.5)  # until it has subscribed
+            publish.multiple(alike, "127.0.0.1", port)
+            eventually(lambda: counts(bridges)["messages"] == 3)
+            assert counts(bridges)["repeated"] == 0
+
+
+def test_mqtt_messages_that_nobody_confirms_wait_at_the_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import paho.mqtt.publish as publish  # noqa: PLC0415  the test alone needs it
+
+    monkeypatch.setattr("oxiseq.bridges.mqtt._UNDER_WAY", 5)
+    port = free_port()
+    settings = tmp_path / "mosquitto.conf"
+    settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+    with program("mosquitto", "-c", str(settings), port=port):
+        source = MqttSource(BridgeSettings(url=f"mqtt://127.0.0.1:{port}", into=S, topic="a"))
+        try:
+            publish.multiple([{"topic": "a", "payload": str(i), "qos": 0} for i in range(40)], "127.0.0.1", port)
+            eventually(source._came.full)
+            time.sleep(0.3)
+            assert source._came.qsize() == 10
+            found: list[bytes] = []
+            eventually(lambda: found.extend(each.body for each in source.read(3, 0.1)) or len(found) == 40)
+            assert found == [str(i).encode() for i in range(40)]
+            publish.multiple([{"topic": "a", "payload": "x", "qos": 0}] * 40, "127.0.0.1", port)
+            eventually(source._came.full)
+        finally:
+            source.close()  # does not wait for a reader
+
+
+@pytest.mark.parametrize("url", [
+    "redis://localhost/0?password=hidden", "ws://localhost/x?token=hidden", "mqtt://u:hidden@localhost",
+])  # fmt: skip
+def test_no_part_of_a_url_that_may_be_a_password_is_shown(url: str) -> None:
+    shown = BridgeSettings(url=url, into=S).shown
+    assert "hidden" not in shown and "localhost" in shown
+
+
+def test_a_url_that_is_refused_is_told_without_its_password() -> None:
+    settings = BridgeSettings(url="ws://u:hidden@localhost/x#part", into=S)
+    with pytest.raises(BridgeError, match="localhost") as told:
+        opener_of(settings)()
+    assert "hidden" not in str(told.value)
 
 
 def test_redis_entries_are_confirmed_once_they_are_durable(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email import message_from_bytes
-from email.message import Message
+from email.message import EmailMessage, Message
 from email.policy import default as policy
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, Producer
 from hot_service import LOOPBACK, hot
 from live_services import eventually
 
-from oxiseq.sinks import Allowed
+from oxiseq.sinks import Allowed, SinkError, settings_of
 
 needs_mosquitto = pytest.mark.skipif(
     shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin") is None, reason="mosquitto is not installed"
@@ -165,6 +165,13 @@ class Box:
     def __init__(self) -> None:
         self.mails: list[Message] = []
         self.refuses = False
+        self.unknown = ""
+
+    async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
+        if address == self.unknown:
+            return "550 nobody of this name"
+        envelope.rcpt_tos.append(address)
+        return "250 taken"
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
         if self.refuses:
@@ -204,6 +211,26 @@ def test_mail_gathers_matches_and_comes_again_until_it_is_taken(tmp_path: Path) 
     assert [line for line in said.splitlines() if line] == [f"http://example.org/m1 has {i}°" for i in (1, 2, 3)]
 
 
+def test_mail_that_one_recipient_is_refused_reaches_nobody_until_all_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = EmailMessage()
+    made.set_content("hot")
+    monkeypatch.setattr("oxiseq.sinks.mail._message", lambda *_: made)
+    delivery: Any = None
+    with smtp() as (box, port):
+        receiver = settings_of({
+            "kind": "mail", "host": "localhost", "port": port, "tls": "none", "sender": "alerts@example.org",
+            "to": ["ann@example.org", "bob@example.org"],
+        }).open(LOOPBACK, "")  # fmt: skip
+        box.unknown = "bob@example.org"
+        for _ in range(3):
+            with pytest.raises(SinkError, match="does not take mail for bob"):
+                receiver.deliver(delivery)
+        assert not box.mails
+        box.unknown = ""
+        receiver.deliver(delivery)
+    assert len(box.mails) == 1
+
+
 @pytest.mark.parametrize(("settings", "told"), [
     ({"kind": "mqtt", "host": "localhost"}, "needs topic"),
     ({"kind": "mqtt", "host": "elsewhere.example", "topic": "t"}, "--sink-host"),
@@ -214,6 +241,8 @@ def test_mail_gathers_matches_and_comes_again_until_it_is_taken(tmp_path: Path) 
     ({"kind": "kafka", "brokers": ["a,b"], "topic": "t"}, "no broker"),
     ({"kind": "kafka", "brokers": ["localhost"], "topic": "t", "options": {"ssl.ca.location": "/x"}}, "not ssl"),
     ({"kind": "kafka", "brokers": ["localhost"], "topic": "t", "options": {"sasl.mechanism": "GSSAPI"}}, "of PLAIN"),
+    ({"kind": "kafka", "brokers": ["b"], "topic": "t", "options": {"security.protocol": "SASL_SSL"}}, "needs sasl"),
+    ({"kind": "mail", "host": "localhost", "sender": "a@b.c", "to": "a@b.c", "body": "\ud800"}, "written as JSON"),
     ({"kind": "kafka", "brokers": ["elsewhere.example"], "topic": "t"}, "by its name"),
     ({"kind": "mail", "host": "localhost", "sender": "a@b.c", "to": "not an address"}, "no address of mail"),
     ({"kind": "mail", "host": "localhost", "sender": "a@b.c\r\nX: y", "to": "a@b.c"}, "cannot be printed"),

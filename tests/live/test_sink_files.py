@@ -126,6 +126,16 @@ def test_what_is_refused(tmp_path: Path, settings: dict[str, Any], status: int, 
         assert found == status and told in problem["detail"]
 
 
+def test_two_paths_of_one_file_are_one(tmp_path: Path) -> None:
+    with hot(tmp_path, Allowed.of(folder=tmp_path)) as doors:
+        (tmp_path / "there").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "there")
+        doors.put("first", {"kind": "file", "path": "there/a.jsonl"})
+        for path in (str(tmp_path / "there/a.jsonl"), "link/a.jsonl"):
+            status, problem = doors.ask("PUT", "/queries/hot/sinks/s", {"kind": "file", "path": path})
+            assert status == 409 and "writes to there/a.jsonl" in problem["detail"]
+
+
 def test_without_a_folder_no_file_is_written(tmp_path: Path) -> None:
     with hot(tmp_path) as doors:
         status, problem = doors.ask("PUT", "/queries/hot/sinks/s", {"kind": "file", "path": "a"})

@@ -211,6 +211,8 @@ def test_secrets_are_not_shown_again(tmp_path: Path, receiver: Webhooks) -> None
     ({"kind": "webhook", "url": "http://localhost/", "template": {"{?x": 1}}, "single {"),
     ({"kind": "webhook", "url": "http://localhost/", "template": ["{secret}"]}, "known beside variables"),
     ({"kind": "webhook", "url": "http://localhost/", "template": "x" * 70_000}, "larger"),
+    ({"kind": "webhook", "url": "http://localhost/", "template": ["\ud800"]}, "written as JSON"),
+    ({"kind": "webhook", "url": "http://localhost/", "template": [float("nan")]}, "written as JSON"),
     ({"kind": "webhook", "url": "http://elsewhere.example/"}, "--sink-host"),
     ({"kind": "webhook", "url": "http://localhost/", "since": -1}, "id of a match"),
 ])  # fmt: skip
