@@ -68,8 +68,10 @@ def commands(example: str, folder: Path, ending: str) -> list[list[str]]:
 
 
 def _queries(home: Path) -> list[Path]:
-    """query.*, but for the one in CEQL, which wants a table; else all that are numbered."""
-    return [path for path in home.glob("query.*") if path.suffix != ".ceql"] or sorted(home.glob("q*.rspql"))
+    """query.*, but for its picture and the one in CEQL, which wants a table; else all that are numbered."""
+    return [path for path in home.glob("query.*") if path.suffix not in (".ceql", ".svg")] or sorted(
+        home.glob("q*.rspql")
+    )
 
 
 def _run(query: Path, files: Mapping[str, Path]) -> list[str]:

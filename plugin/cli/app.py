@@ -17,6 +17,7 @@ from oxiseq.cli.events import events_command
 from oxiseq.cli.explain import explain_command
 from oxiseq.cli.load import load_command
 from oxiseq.cli.mapping import mapping_command
+from oxiseq.cli.pattern import pattern_command
 from oxiseq.cli.push import push_command
 from oxiseq.cli.queries import queries_command
 from oxiseq.cli.replay import replay_command
@@ -33,7 +34,7 @@ from oxiseq.cli.why import why_command
 from oxiseq.grammar.errors import OxiseqError
 
 SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
-    "Queries": (run_command, check_command, explain_command, translate_command),
+    "Queries": (run_command, check_command, explain_command, translate_command, pattern_command),
     "Why, and what if": (test_command, why_command, what_if_command),
     "Events and knowledge": (convert_command, events_command, mapping_command, load_command),
     "Server": (

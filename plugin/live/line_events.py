@@ -126,6 +126,8 @@ class LineEvents:
             if graph is not None or "time" in item:
                 raise ValueError("an item is an event or `advance`")
             advance = TIME.data(item["advance"], "advance")
+            if self._open.stamped:
+                self._close()  # what is stamped completes its instant itself: the log takes no punctuation with it
             self._open.last = number
             self._close(advance)
             return

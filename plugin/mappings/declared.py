@@ -129,6 +129,7 @@ def _value(given: object) -> dict[str, Any]:
     try:
         text = json.dumps(dict(given), allow_nan=False)
         value: dict[str, Any] = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()  # half a character is in no term
     except (TypeError, ValueError, RecursionError) as error:
         raise MappingError(f"a mapping is of JSON values: {error}") from None
     if len(text) > _LONGEST:

@@ -22,7 +22,11 @@ from oxiseq.mappings.cells import IRI, STRING, Cells, cells_of
 MOST_TEXT: Final = 256 << 20
 """Characters that the terms of some rows may take together."""
 _SAFE: Final = re.compile(r"[A-Za-z0-9\-._~]*")
-_PLAIN_IRI: Final = re.compile(r"[a-z][a-z0-9+.\-]*:[A-Za-z0-9\-._~/?#@!$&'()*+,;=:]*")
+_PLAIN: Final = r"[A-Za-z0-9\-._~/?@!$&'()*+,;=:]*"
+_PLAIN_IRI: Final = re.compile(
+    rf"[a-z][a-z0-9+.\-]*:(?://[A-Za-z0-9\-._~]+(?::[0-9]{{1,5}})?(?![^/?#])|(?!//)){_PLAIN}(?:#{_PLAIN})?"
+)
+"""Surely an IRI; of other texts `is_iri` is asked."""
 _SHOWN: Final = 60
 
 

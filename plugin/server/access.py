@@ -98,10 +98,18 @@ def check_origin(headers: Named, allowed: tuple[str, ...]) -> None:
         if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
             return
         origin = "another origin"
-    elif urlsplit(origin).netloc.lower() == (headers.get("host") or "").lower() or named(origin, allowed):
+    elif _place_of(origin) == (headers.get("host") or "").lower() or named(origin, allowed):
         return
     raise Problem(403, "a page from elsewhere may not write", f"the request comes from {origin}; the server was "
                   f"started without --cors {origin if '://' in origin else 'ORIGIN'}")  # fmt: skip
+
+
+def _place_of(origin: str) -> str | None:
+    """Host and port of an origin; None where it names none."""
+    try:
+        return urlsplit(origin).netloc.lower() or None
+    except ValueError:
+        return None
 
 
 def check_reader(headers: Named, allowed: tuple[str, ...]) -> None:

@@ -158,8 +158,11 @@ class _Pusher:
             data = await self._talk.receive()
             more = data is not None
             work = push.finish if data is None else partial(self._decoded, push, data)
-            pushes = await self._owner.run(is_small(len(data or b"")), work)
+            small = data is not None and is_small(len(data) + push.decoder.held)
+            pushes = await self._owner.run(small, work)
             for each in pushes:
+                if len(self._way) >= _AHEAD and not await self._wait_for_room():
+                    return  # a message may hold tens of thousands of them: not all are submitted at once
                 self._submit(each)
             if not push.decoder.held:
                 self._begun = None
@@ -172,13 +175,15 @@ class _Pusher:
         found = push.feed(data)
         return found + push.finish() if self._talk.messages else found
 
-    async def _wait_for_room(self) -> None:
+    async def _wait_for_room(self) -> bool:
+        """Whether there is some; else the push ends."""
         streams = self._owner.service.streams
         while self._problem is None and (len(self._way) >= _AHEAD or streams.crowded):
             self._room.clear()
             await self._room.wait(_CROWDED)
             if self._begun is not None:
                 self._begun = self._owner.loop.time()  # that it does not come is our doing
+        return self._problem is None
 
     def _submit(self, push: Push) -> None:
         log, call = self._owner.service.journal.log, self._owner.from_threads.call

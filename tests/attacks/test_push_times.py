@@ -168,9 +168,11 @@ def test_an_old_log_that_holds_such_an_entry_stops_nobody(tmp_path: Path, old: i
 
 
 def make_older(path: Path) -> None:
-    """The tables of the version before, which did not know what is set aside."""
+    """The tables of version 2, which did not know what is set aside, nor what came with later versions."""
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("DROP TABLE set_aside")
+        for table in ("set_aside", "sink", "session"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("ALTER TABLE stream DROP COLUMN mapping")
         for column in ("begun", "rebuilt"):
             connection.execute(f"ALTER TABLE query DROP COLUMN {column}")
         connection.execute("PRAGMA user_version = 2")

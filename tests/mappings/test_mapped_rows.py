@@ -6,10 +6,14 @@ import json
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mapped_rows import events_of, rows_of
 
 from oxiseq.engine.errors import EventError, LimitError
 from oxiseq.mappings.declared import StreamMapping
+from oxiseq.mappings.errors import MappingError
+from oxiseq.mappings.plan import _PLAIN_IRI, is_iri
 from oxiseq.mappings.rows import csv_table, json_table, lines_table, read_table, senml_table
 
 FLAT: Final[dict[str, Any]] = {
@@ -43,6 +47,28 @@ def test_no_value_leaves_its_iri(value: str) -> None:
     ]
     (event,), bad = rows_of([{"id": value, "temp": 1, "ts": 1}], FLAT)
     assert not bad and len(event[1]) == 1
+
+
+@pytest.mark.parametrize("value", ["ex:b/", "ex/a#b#c", "a@b@c/", "a:b@c:d/"])
+def test_a_text_of_usual_characters_that_is_no_iri_is_none(value: str) -> None:
+    assert _bad([{"id": value, "temp": 1, "ts": 1}], subject="http://{+id}") == [
+        (1, "id", f"{('http://' + value)!r} is no IRI")
+    ]
+
+
+@given(st.text(alphabet="ab1.-:/?#@[]$&", max_size=12).map("a:".__add__))
+def test_what_is_taken_for_an_iri_is_one(text: str) -> None:
+    assert not _PLAIN_IRI.fullmatch(text) or is_iri(text)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [{"predicates": {"http://ex/a": {"value": "\ud800"}}}, {"predicates": {"http://ex/a": "\ud800"}},
+     {"type": "http://ex/a", "time": "\ud800"}, "CONSTRUCT { <a:b> <a:c> '\ud800' } WHERE {}"],
+)  # fmt: skip
+def test_half_a_character_is_in_no_mapping(declared: Any) -> None:
+    with pytest.raises(MappingError, match="surrogates not allowed"):
+        StreamMapping(declared)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,9 @@ pytest.importorskip("httpx", reason="httpx is not installed: pip install 'oxiseq
 
 from test_edge import EACH, EX, PATH, STREAM, Client, eventually, live
 
+from oxiseq.journal import Appending
 from oxiseq.live import LiveService
+from oxiseq.live.line_events import LineEvents
 from oxiseq.server import ServerSettings
 
 LINES = "Content-Type: application/x-ndjson"
@@ -223,6 +226,58 @@ def test_items_of_all_kinds(tmp_path: Path) -> None:
         assert numbers(service) == [1, 2, 1, 3, 4, 5]
 
 
+def test_an_event_that_is_stamped_keeps_the_punctuation_behind_it(tmp_path: Path) -> None:
+    with live(tmp_path) as (place, service), long(place) as push:
+        push.begin()
+        push.items({"time": "arrival", "graph": f"<{EX}a> <{EX}n> 1 ."}, {"advance": "2999-01-01T00:00:00Z"}, item(2))
+        assert push.until(3)["late"] == 1
+        push.items({"time": "2998-01-01T00:00:00Z", "graph": f"<{EX}a> <{EX}n> 3 ."})
+        assert push.until(4)["late"] == 1
+        assert numbers(service) == [1, 2, 3]
+
+
+def test_a_piece_of_many_portions_is_submitted_as_the_disk_takes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with live(tmp_path) as (place, service), long(place) as push:
+        push.begin()
+        kind = type(service.journal.log)
+        submit, way, longest = kind.submit, list[Appending](), 0
+
+        def counted(log: Any, *given: Any) -> Appending:
+            nonlocal way, longest
+            way = [each for each in way if not each.done] + [submit(log, *given)]
+            longest = max(longest, len(way))
+            return way[-1]
+
+        monkeypatch.setattr(kind, "submit", counted)
+        push.send(b"".join(b'{"advance": %d}\n' % time for time in range(500)))
+        push.until(500)
+        assert 0 < longest <= 9
+
+
+def test_a_large_item_whose_last_byte_comes_is_decoded_by_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed, threads = LineEvents.feed, list[str]()
+
+    def noted(decoder: LineEvents, data: bytes) -> Any:
+        if data == b"\n":
+            threads.append(threading.current_thread().name)
+        return feed(decoder, data)
+
+    monkeypatch.setattr(LineEvents, "feed", noted)
+    with live(tmp_path) as (place, _), long(place) as push:
+        push.begin()
+        text = f'<{EX}a> <{EX}n> "{"x" * 500_000}" .'
+        push.send(json.dumps({"time": 1, "graph": text}).encode())
+        time.sleep(0.3)
+        push.send(b"\n")
+        assert push.until(1)["accepted"] == 1
+    assert threads
+    assert all(name.startswith("oxiseq-live-requests") for name in threads)
+
+
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
@@ -232,7 +287,8 @@ def test_items_of_all_kinds(tmp_path: Path) -> None:
         ({"time": 1, "graph": "", "other": 1}, "unknown members: other"),
         ({"advance": 1, "time": 2}, "an event or"), ({"advance": []}, "advance"),
         ({"time": 10**30, "graph": ""}, ""), ({"time": float("nan"), "graph": ""}, ""),
-        ({"time": True, "graph": ""}, ""), ({"time": 1, "graph": "\ud800"}, ""),
+        ({"time": True, "graph": ""}, ""), ({"\ud800": 1}, "unknown members: \ud800"),
+        ({"time": 1, "graph": "\ud800"}, ""),
         ({"time": 1, "graph": {"@context": "http://127.0.0.1:9/", "a": 1}}, ""),
         ({"time": 1, "graph": {"@context": "file:///etc/passwd"}}, ""),
     ],

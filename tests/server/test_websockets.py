@@ -223,7 +223,7 @@ def test_rights_hold_for_sockets(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", [f"{PATH}/events", MATCHES])
 def test_pages_from_elsewhere_may_not_open_one(tmp_path: Path, path: str) -> None:
     with live(tmp_path) as (place, _):
-        for origin in ("http://evil.example", "null"):
+        for origin in ("http://evil.example", "null", "http://["):
             with pytest.raises(InvalidStatus) as refused, opened(place, path, Origin=origin):
                 pass
             assert refused.value.response.status_code == 403

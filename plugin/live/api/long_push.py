@@ -107,4 +107,5 @@ def at_once(push: LongPush, body: bytes, service: LiveService) -> Iterator[bytes
 
 
 def _line(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    text = json.dumps(value, ensure_ascii=False)
+    return text.encode(errors="backslashreplace") + b"\n"  # half a character as JSON escapes it, too

@@ -144,5 +144,5 @@ def unsupported(request: Request, known: tuple[str, ...]) -> Problem:
 
 def json_response(value: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """A JSON body."""
-    body = _encoded(value).encode() + b"\n"
+    body = _encoded(value).encode(errors="backslashreplace") + b"\n"  # half a character as JSON escapes it, too
     return Response(status, (("content-type", JSON), *headers), body)
