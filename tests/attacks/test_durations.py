@@ -162,6 +162,7 @@ def command_doors(folder: Path) -> Iterator[Door]:
         yield Door(command, lambda d, c=command, p=places: said_by(c, *p, f"--lateness={d}"))
     events = (str(folder / "events.nq"), "--output", str(folder / "out"))
     yield Door("events", lambda d: said_by("events", *events, f"--every={d}"), OF_FILES)
+    yield Door("pattern", lambda d: said_by("pattern", "response", "A", "B", f"--within={d}"), OF_FILES)
     for name, allowed in SETTINGS.items():
         yield Door(f"--{name}", lambda d, name=name: said_by("serve", "--print-config", f"--{name}={d}"), allowed)
         variable = "OXISEQ_" + name.replace("-", "_").upper()
@@ -235,7 +236,7 @@ def test_no_option_of_a_command_is_forgotten() -> None:
         for name, command in main.commands.items() for option in command.params if isinstance(option.type, Duration)
     }  # fmt: skip
     expected = {(name, "lateness") for name in LATE_COMMANDS} | {("serve", name) for name in SETTINGS}
-    assert options == expected | {("events", "every")}
+    assert options == expected | {("events", "every"), ("pattern", "within")}
     floats = {option.name for command in main.commands.values() for option in command.params
               if isinstance(option.type, click.types.FloatParamType)}  # fmt: skip
     assert floats == set()
