@@ -172,7 +172,7 @@ def test_sinks_are_put_listed_shown_and_deleted(server: ServeProcess, tmp_path: 
             break
         assert time.monotonic() < end, row
         time.sleep(0.05)
-    assert (tmp_path / "paid.jsonl").read_text().split() == ["0", "1", "2"]
+    assert (tmp_path / "paid.jsonl").read_text().split() == ['"0"', '"1"', '"2"']
     shown = json.loads(oxiseq("queries", "sink", "show", "paid", "log", url=url).stdout)
     assert (shown["kind"], shown["position"], shown["error"]) == ("file", 3, None)
     assert oxiseq("queries", "sink", "delete", "paid", "log", url=url).exit_code == 0
