@@ -18,4 +18,5 @@ def main() -> oxiseq.Matches:
 
 if __name__ == "__main__":
     for match in main():
-        print(f"{match.at:%H:%M:%S}  {match['address'].value} got in after {match['failures'].value} failures within a minute")
+        address, failures = match["address"].value, match["failures"].value
+        print(f"{match.at:%H:%M:%S}  {address} got in after {failures} failures within a minute")

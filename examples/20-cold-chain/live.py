@@ -56,16 +56,19 @@ media_type = "text/csv"
 """
         (folder / "settings.toml").write_text(settings, encoding="utf-8")
         serve = [sys.executable, "-m", "oxiseq", "serve", "--config", str(folder / "settings.toml")]
-        with program(BROKER, "-c", str(folder / "broker.conf"), port=broker), program(*serve, port=door):
-            with oxiseq.open(f"http://127.0.0.1:{door}") as store:
-                stream = store.stream(STREAM, mapping=json.loads((HERE / "mapping.json").read_text(encoding="utf-8")))
-                query = store.register(HERE / "query.spaseq", name="warm")
-                template = {"text": "{?box}: warm since {?since}, {?hottest} degrees"}
-                query.sink("chat", kind="webhook", url=f"http://127.0.0.1:{port}/", template=template)
-                sent = publish(broker)
-                wait_for(lambda: stream.events == sent)
-                stream.advance(LATER)
-                return alerts.get(timeout=PATIENCE)
+        with (
+            program(BROKER, "-c", str(folder / "broker.conf"), port=broker),
+            program(*serve, port=door),
+            oxiseq.open(f"http://127.0.0.1:{door}") as store,
+        ):
+            stream = store.stream(STREAM, mapping=json.loads((HERE / "mapping.json").read_text(encoding="utf-8")))
+            query = store.register(HERE / "query.spaseq", name="warm")
+            template = {"text": "{?box}: warm since {?since}, {?hottest} degrees"}
+            query.sink("chat", kind="webhook", url=f"http://127.0.0.1:{port}/", template=template)
+            sent = publish(broker)
+            wait_for(lambda: stream.events == sent)
+            stream.advance(LATER)
+            return alerts.get(timeout=PATIENCE)
 
 
 def publish(port: int) -> int:
@@ -95,7 +98,7 @@ def receiver() -> Iterator[tuple[int, queue.Queue[dict[str, Any]]]]:
     class Receiver(BaseHTTPRequestHandler):
         """Takes whatever is posted."""
 
-        def do_POST(self) -> None:  # noqa: N802  http.server asks for this name
+        def do_POST(self) -> None:
             """Confirm it."""
             received.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(204)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 from datetime import datetime
+from itertools import pairwise
 
 import pytest
 from example_loading import EXAMPLES, load
@@ -37,7 +38,7 @@ def test_warm_boxes_are_those_of_a_plain_loop() -> None:
         delivered = [at for at, _, state in rows if state == "delivered"]
         for three in zip(rows, rows[1:], rows[2:], strict=False):
             times = [at for at, _, _ in three]
-            near = all(b - a <= 10 * MINUTE for a, b in zip(times, times[1:], strict=False))
+            near = all(b - a <= 10 * MINUTE for a, b in pairwise(times))
             warm = all(celsius is not None and celsius > 8 for _, celsius, _ in three)
             if near and warm and not any(times[2] < at <= times[2] + 30 * MINUTE for at in delivered):
                 expected.add((box, max(c for _, c, _ in three if c is not None)))
