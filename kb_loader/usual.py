@@ -18,8 +18,6 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.events.lines import other_lines
-
 SHARE: Final = 16
 """One line in so many may be unusual."""
 _Way: TypeAlias = Callable[[str, str | Iterable[int], str], None]
@@ -45,6 +43,8 @@ def parted(block: bytes, *, graphs: bool) -> Parted | None:
 
     None where many lines are not usual, or some end in CR alone: the block is then to be read line by line.
     """
+    from oxiseq.engine.kernels.events.lines import other_lines  # noqa: PLC0415  Numba is slow to import, and seldom needed
+
     if block.count(b"\r") != block.count(b"\r\n"):
         return None
     text = block if block.endswith(b"\n") else block + b"\n"
