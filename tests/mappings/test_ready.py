@@ -24,7 +24,8 @@ TEN: Final = 1_714_557_600_000_000
 CASES: Final[dict[str, tuple[str, Any, list[tuple[int, dict[str, str]]]]]] = {
     "sosa": (
         "application/json",
-        {"sensor": "t 1", "property": "temperature", "feature": "room/1", "result": 21.5, "time": "2024-05-01T10:00:00Z"},
+        {"sensor": "t 1", "property": "temperature", "feature": "room/1", "result": 21.5,
+         "time": "2024-05-01T10:00:00Z"},
         [(TEN, {
             f"{SOSA}madeBySensor": "<urn:sensor:t%201>",
             f"{SOSA}observedProperty": "<urn:property:temperature>",
@@ -53,7 +54,8 @@ CASES: Final[dict[str, tuple[str, Any, list[tuple[int, dict[str, str]]]]]] = {
         "application/json",
         {"event_type": "state_changed", "time_fired": "2024-05-01T10:00:00.000000+00:00", "origin": "LOCAL", "data": {
             "entity_id": "light.bed_light", "old_state": None,
-            "new_state": {"entity_id": "light.bed_light", "state": "on", "attributes": {"friendly_name": "Bed Light"}}}},
+            "new_state": {"entity_id": "light.bed_light", "state": "on",
+                          "attributes": {"friendly_name": "Bed Light"}}}},
         [(TEN, {
             f"{HASS}entity": "<urn:home-assistant:light.bed_light>", f"{HASS}state": "on", f"{HASS}name": "Bed Light",
         })],
@@ -88,8 +90,8 @@ def test_rows_of_the_format(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["sosa", "ecs", "home-assistant"])
 def test_a_row_without_a_time_is_bad_alone(name: str) -> None:
-    media_type, row, expected = CASES[name]
+    _, row, expected = CASES[name]
     (column,) = StreamMapping(name).time
     untimed = {key: value for key, value in row.items() if key != column}
-    found, bad = events(name, "application/x-ndjson", b"\n".join(json.dumps(r).encode() for r in (untimed, row)))
-    assert (found, bad) == (expected, [f"{column}: there is no time"])
+    lines = b"\n".join(json.dumps(each).encode() for each in (untimed, row))
+    assert events(name, "application/x-ndjson", lines) == (expected, [f"{column}: there is no time"])
