@@ -13,7 +13,7 @@ from oxiseq.warmup.importing import loading
 
 @click.command("load", short_help="Load a big knowledge base into a store.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--location", "-l", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path),
+@click.option("--location", "-l", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
               help="The store's folder, made if it is not there.")  # fmt: skip
 @click.option("--reason", "reasoning", type=click.Choice(["rdfs"]),
               help="Materialise subClassOf, subPropertyOf, domain and range into <urn:oxiseq:inferred>.")  # fmt: skip
@@ -34,6 +34,7 @@ from oxiseq.warmup.importing import loading
               help="Validate the store against SHACL shapes; violations are told in the quarantine.")  # fmt: skip
 @click.option("--append", is_flag=True, help="Add to the store that is there; a batch that it has is not added again.")
 @click.option("--batch", metavar="ID", help="Of what is appended. [default: of the files' paths, sizes and times]")
+@click.option("--dry-run", is_flag=True, help="Write no store: tell what a load finds and how long it takes.")
 @click.option("--restart", is_flag=True, help="Replace the store that is there.")
 @quiet_option
 def load_command(**given: Any) -> None:
@@ -47,6 +48,7 @@ def load_command(**given: Any) -> None:
     oxiseq load people.csv --mapping people.rq --location kb
     oxiseq load dump/ --location kb --engine spark --memory 8g
     oxiseq load today.nt --location kb --append
+    oxiseq load dump/ --dry-run
     """
     with loading():
         from oxiseq.cli.loading import load_kb  # noqa: PLC0415  loads the engine: see __init__.py

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.console import Console
@@ -16,15 +16,20 @@ from rich.progress import Progress as Shown
 from oxiseq.cli.progress import counted, lines, nothing_of
 from oxiseq.engine.errors import KbError
 from oxiseq.grammar.errors import OxiseqError
-from oxiseq.kb_loader import LoadReport, Progress, append, load
+from oxiseq.kb_loader import LoadReport, Progress, Rehearsal, append, load, rehearse
 from oxiseq.kb_loader.marker import half_loaded
 from oxiseq.kb_loader.report import Watch
 
 
 def load_kb(
-    sources: Sequence[str], location: Path, *, quiet: bool, **given: Any
+    sources: Sequence[str], location: Path | None, *, quiet: bool, dry_run: bool, **given: Any
 ) -> None:
-    """Load; `given`: what else `kb_loader.load` takes. Raises KbError."""
+    """Load; `given`: what else `kb_loader.load` takes. Raises KbError and click's usage errors."""
+    if dry_run:
+        _rehearse(sources, quiet, given)
+        return
+    if location is None:
+        raise click.UsageError("Missing option '--location' / '-l'.")
     adds = given.pop("append")
     work = _appending(given) if adds else _loading(given)
     if half_loaded(location) and not quiet and not adds:
@@ -39,6 +44,39 @@ def load_kb(
         raise
     if not quiet:
         click.echo(told(report), err=True)
+
+
+_REHEARSED: Final = ("mapping", "graph", "skolemise", "strict")
+_APART: Final = ("append", "batch", "restart", "master", "memory", "parts", "shapes", "quarantine")
+"""Of a load that writes; --engine and --reason are passed over where they ask for what a rehearsal does anyway."""
+
+
+def _rehearse(sources: Sequence[str], quiet: bool, given: dict[str, Any]) -> None:
+    """Raises KbError where something is asked for that only a real load does."""
+    for name in _APART:
+        if given[name]:
+            raise KbError(f"--{name} cannot go with --dry-run, which reads and writes nothing")
+    if given["engine"] == "spark":
+        raise KbError("--engine spark cannot go with --dry-run, which loads for some seconds in this process")
+    with _bar(quiet=quiet) as watch:
+        found = rehearse(sources, watch=watch, **{name: given[name] for name in _REHEARSED})
+    click.echo(rehearsed(found))
+
+
+def rehearsed(found: Rehearsal) -> str:
+    """What a rehearsal has found, exact or reckoned from the part that was read."""
+    about = "" if found.whole else "about "
+    statements = counted(found.expected_statements, "statement", "statements")
+    head = [
+        counted(found.files, "file", "files"), f"{about}{statements}",
+        f"{found.quarantined:,} bad{'' if found.whole else ' so far'}", f"{about}{found.expected:,.1f} s",
+    ]  # fmt: skip
+    lines = [" · ".join(head)]
+    if not found.whole:
+        read = counted(found.statements, "statement", "statements")
+        lines.append(f"read {found.done:,} of {found.total:,} bytes: {read}")
+    lines += [*nothing_of(found.without, "statement"), *(f"bad: {fault}" for fault in found.faults)]
+    return "\n".join([*lines, f"a load takes {found.why}; statistics and reasoning take time besides"])
 
 
 def _loading(given: dict[str, Any]) -> Callable[..., LoadReport]:
