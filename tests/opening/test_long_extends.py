@@ -126,7 +126,7 @@ def test_refusals(tmp_path: Path) -> None:
         with oxiseq.open(address, token="writes") as store:
             assert store.stream(S).extend(events(10)) == 10
             gone = ServedStream(E + "none", store._wire)
-            gone.__class__ = type("Unmapped", (ServedStream,), {"mapping": None})  # else it is asked of the server first
+            gone.__class__ = type("Unmapped", (ServedStream,), {"mapping": None})  # else the server is asked for it
             with pytest.raises(UnknownError):
                 gone.extend(events(10))
         with oxiseq.open(address, token="r") as store, pytest.raises(RefusedError):
