@@ -16,7 +16,7 @@ import os
 import socket
 import struct
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -46,7 +46,6 @@ _STUCK: Final = 120
 """Seconds for which the server may read nothing."""
 _REFUSING: Final = (401, 403, 409, 421, 429, 502, 503, 504, 507)
 """Statuses of a server that says no, also to other requests; any other one says that WebSockets are not taken here."""
-_COUNTS: Final = ("accepted", "late", "left_out", "rejected")
 
 
 class NoSocketError(OxiseqError):
@@ -67,10 +66,6 @@ class LongPush:
     """The events of one session, numbered from 1 on. Not safe for threads."""
 
     def __init__(self, wire: Wire, stream: str, session: str) -> None:
-        self.counts: Counter[str] = Counter()
-        """What the server says of the events: accepted, late, left_out, rejected."""
-        self.reasons: list[str] = []
-        """Why events were rejected or left out."""
         self.stored = 0
         """How many events the server had of this session, before this push."""
         self._wire, self._stream, self._session = wire, stream, session
@@ -138,6 +133,7 @@ class LongPush:
                 if not end or self._last > before:
                     end, pause, before = time.monotonic() + self._wire.patience, PAUSES[0], self._last
                 if not isinstance(problem, UnreachableError | BusyError) or time.monotonic() + pause > end:
+                    self._way.clear()  # it is over: to go on would take the session from who has it now
                     raise problem from error
             self._wire.pause(problem, pause)
             pause = min(2 * pause, PAUSES[1])
@@ -223,10 +219,7 @@ class LongPush:
 
     def _note(self, told: dict[str, Any]) -> None:
         """Raises OxiseqError for what cannot be stored: events behind it would have other numbers."""
-        self.counts.update({name: int(told.get(name) or 0) for name in _COUNTS})
-        self.reasons += [each["reason"] for each in told.get("reasons", ())]
         if told.get("rejected"):
-            self._way.clear()
             raise OxiseqError(f"{told['rejected']} events are not stored: {told['reasons'][0]['reason']}")
 
     def _close(self) -> None:
@@ -246,6 +239,12 @@ def _messages(events: Iterator[str], stored: int) -> Iterator[_Message]:
         parts, size, first = [], 0, number + 1
         return made
 
+    def rest() -> Iterator[_Message]:
+        if first <= number:
+            yield message()
+        elif number <= stored:
+            yield _Message(number, number, b"", False)  # how many there are
+
     try:
         for text in events:
             body = b"" if number < stored else text.encode()
@@ -258,9 +257,8 @@ def _messages(events: Iterator[str], stored: int) -> Iterator[_Message]:
             parts.append(body)
             size += len(body)
             if size >= _MESSAGE:
-                yield message(alone=size > _MESSAGE + _LARGEST or len(body) > _LARGEST)
-    finally:
-        if first <= number:
-            yield message()
-        elif number <= stored:
-            yield _Message(number, number, b"", False)  # how many there are
+                yield message(alone=len(body) > _LARGEST)
+    except Exception:  # of `events`; the end of this generator is none
+        yield from rest()
+        raise
+    yield from rest()

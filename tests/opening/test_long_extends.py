@@ -116,6 +116,7 @@ def test_who_goes_on_with_a_session_ends_the_one_before(store: Any) -> None:
     go_on.set()
     thread.join(60)
     assert "another connection goes on" in str(refused[0])
+    assert stream.extend(events(3), session="s") == 3
     assert stored(store, MANY) == list(range(1, MANY + 1))
 
 
