@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, cast
 
 from pyoxigraph import Literal, NamedNode, Variable
 
-from oxiseq.grammar.algebra import NOWHERE, Call, Exists, Expression, GraphPattern, Group, Span
+from oxiseq.grammar.algebra import NOWHERE, Call, Exists, Expression, GraphPattern, Group, Span, SubSelect
 from oxiseq.grammar.ceql_algebra import Formula, Holds, holds_of
 from oxiseq.grammar.scope import mentioned_variables, subexpressions
 
@@ -53,6 +53,12 @@ class GraphCondition:
         for each in rest:
             first = Call("&&", (first, each))
         return Call("IF", (first, found, Literal(False)))
+
+    def joined(self, own: Mapping[Variable, Variable]) -> GraphPattern:
+        """As a pattern that is joined with an event that binds all that is given; it gives each event one mapping."""
+        names = {**own, **{v: value for v, value in self.given if isinstance(value, Variable)}}
+        shown = tuple(dict.fromkeys(names[v] for v, _ in self.given))
+        return GraphPattern(self.graph, Group((SubSelect(shown, with_variables(self.pattern, names), True),)))
 
     def own(self) -> list[Variable]:
         """The variables that no event gives, in order of their names."""

@@ -12,6 +12,7 @@ from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import Call, Expression, Filter, Group, OptionalPattern, PatternElement, TriplePattern
 from oxiseq.grammar.ceql_graphs import condition_of
+from oxiseq.grammar.scope import conjuncts
 from oxiseq.grammar.terms import RDF_TYPE
 from oxiseq.grammar.translating.ceql_expressions import Names, needed_by, own_attributes, renamed
 from oxiseq.grammar.translating.ceql_places import Place
@@ -43,7 +44,16 @@ class GpmWriter:
             triple = self._attribute(node, attribute, value)
             elements.append(triple if always and not self.by_attribute else OptionalPattern(Group((triple,))))
         certain = frozenset({values[v] for v in needed if v in values} | set(self.partition))
-        return Group((*elements, *(Filter(self._condition(renamed(e, values), certain)) for e in place.asked)))
+        asked = (each for e in place.asked for each in conjuncts(renamed(e, values)))
+        return Group((*elements, *(self._asked(each, certain) for each in asked)))
+
+    def _asked(self, expression: Expression, certain: frozenset[Variable]) -> PatternElement:
+        """What an event is asked. A condition on the knowledge base about what each event binds is a pattern that is
+        joined: its answer is fetched once, not asked for each event."""
+        condition = condition_of(expression)
+        if condition is None or self.by_attribute or not certain.issuperset(value for _, value in condition.given):
+            return Filter(self._condition(expression, certain))
+        return condition.joined({v: Variable(self.names.fresh(v.value)) for v in condition.own()})
 
     def _condition(self, expression: Expression, certain: frozenset[Variable]) -> Expression:
         """Without CEQL's own calls. `certain`: the variables that every event of the place binds."""
