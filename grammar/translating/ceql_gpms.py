@@ -44,8 +44,8 @@ class GpmWriter:
             triple = self._attribute(node, attribute, value)
             elements.append(triple if always and not self.by_attribute else OptionalPattern(Group((triple,))))
         certain = frozenset({values[v] for v in needed if v in values} | set(self.partition))
-        asked = (each for e in place.asked for each in conjuncts(renamed(e, values)))
-        return Group((*elements, *(self._asked(each, certain) for each in asked)))
+        conditions = (each for e in place.asked for each in conjuncts(renamed(e, values)))
+        return Group((*elements, *(self._asked(each, certain) for each in conditions)))
 
     def _asked(self, expression: Expression, certain: frozenset[Variable]) -> PatternElement:
         """What an event is asked. A condition on the knowledge base about what each event binds is a pattern that is
