@@ -88,9 +88,9 @@ SELECT ?t3 ?c ?p1 ?p2 ?p3 WHERE {{
 
 def by_oxiseq(text: str, path: Path) -> Driver:
     """A run that reads the file, as `oxiseq.run` makes it."""
-    replay = language_named("spaseq").replay(load(text), None, Options())
-    replay.attach(STREAM, path)
-    return replay
+    driver = language_named("spaseq").driver(load(text), None, Options())
+    driver.attach(STREAM, path)
+    return driver
 
 
 def count_oxiseq(text: str, path: Path) -> Callable[[], int]:

@@ -59,7 +59,7 @@ def write(folder: Path, events: int, form: str) -> None:
 
 def engine(folder: Path, window: int) -> dict[str, Any]:
     """One engine over the files: CPU seconds and wall seconds, matches."""
-    replay = language_named("spaseq").replay(load(query(window)), None, Options())
+    driver = language_named("spaseq").driver(load(query(window)), None, Options())
     sources = sorted(folder.iterdir())
 
     def batches(terms: TermDictionary) -> Any:
@@ -68,12 +68,12 @@ def engine(folder: Path, window: int) -> dict[str, Any]:
         for file in sources:
             yield from open_events(file, terms)
 
-    warm = language_named("spaseq").replay(load(query(window)), None, Options())
+    warm = language_named("spaseq").driver(load(query(window)), None, Options())
     warm.attach("S", lambda terms: quotes(terms, 2_000, COMPANIES).batches.__iter__())
     sum(len(batch) for batch in warm.batches())
-    replay.attach("S", batches)
+    driver.attach("S", batches)
     wall, cpu = time.perf_counter(), time.process_time()
-    found = sum(len(batch) for batch in replay.batches())
+    found = sum(len(batch) for batch in driver.batches())
     return {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "matches": found}
 
 

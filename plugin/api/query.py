@@ -7,7 +7,7 @@ from html import escape
 from types import MappingProxyType
 from typing import Any, Unpack
 
-from oxiseq.api.replay import answered, checked_names, shape_of
+from oxiseq.api.answering import answered, checked_names, shape_of
 from oxiseq.api.what_if import WhatIf, difference
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.translating import translated_text

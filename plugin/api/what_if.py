@@ -59,7 +59,7 @@ def difference(
     """
     queries = draft.algebra, against.algebra
     mine = fitting(draft.language, options)
-    read = [_names(language_for(q).replay(q, None, o).streams) for q, o in zip(queries, (mine, options), strict=True)]
+    read = [_names(language_for(q).driver(q, None, o).streams) for q, o in zip(queries, (mine, options), strict=True)]
     for name in streams:
         if not any(name in names for names in read):
             warn_unread(name, {iri: iri for names in read for iri in names.values()})
@@ -89,7 +89,7 @@ def _rows(
     """Variables, rows in order of time, what was left out."""
     language = language_for(query)
     check_kb(language, kb)
-    driver: Driver = language.replay(query, kb, options)
+    driver: Driver = language.driver(query, kb, options)
     language.prepare()
     names = _names(driver.streams)
     for name, events in streams.items():

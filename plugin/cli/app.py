@@ -20,7 +20,6 @@ from oxiseq.cli.mapping import mapping_command
 from oxiseq.cli.pattern import pattern_command
 from oxiseq.cli.push import push_command
 from oxiseq.cli.queries import queries_command
-from oxiseq.cli.replay import replay_command
 from oxiseq.cli.run import run_command
 from oxiseq.cli.serve import serve_command
 from oxiseq.cli.test import test_command
@@ -38,7 +37,7 @@ SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Why, and what if": (test_command, why_command, what_if_command),
     "Events and knowledge": (convert_command, events_command, mapping_command, load_command),
     "Server": (
-        serve_command, token_command, queries_command, push_command, bridge_command, watch_command, replay_command,
+        serve_command, token_command, queries_command, push_command, bridge_command, watch_command,
         backup_command, restore_command, verify_command,
     ),
     "This installation": (demo_command, warmup_command, completion_command),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from oxiseq.cli.options import QuerySource
 from oxiseq.cli.request import RunRequest
@@ -11,10 +11,9 @@ from oxiseq.cli.request import RunRequest
 STDIN = "<stdin>"
 
 
-def why_command(request: RunRequest, place: Sequence[str] = ()) -> str:
-    """`oxiseq why` with the query, streams, KB and options of the request, quoted for a shell, in one line; `place`:
-    arguments that say where the events are, if they are not in the request."""
-    words = ["oxiseq", "why", _file(request.query), *_options(request), *place]
+def why_command(request: RunRequest) -> str:
+    """`oxiseq why` with the query, events, KB and options of the request, quoted for a shell, in one line."""
+    words = ["oxiseq", "why", _file(request.query), *_options(request)]
     line = " ".join(shlex.quote(word) for word in words)
     piped = [source for source in (request.query, *request.rules) if source.name == STDIN]
     if not piped:
@@ -34,6 +33,8 @@ def _options(request: RunRequest) -> Iterator[str]:
     if request.query.chosen is not None:
         yield f"--language={request.query.chosen}"
     yield from (f"--stream={stream}" for stream in request.streams)
+    if request.location is not None:
+        yield f"--location={request.location}"
     yield from (f"--kb={kb}" for kb in request.kbs)
     for name, value in {**request.given, "rules": [_file(rules) for rules in request.rules]}.items():
         flag = f"--{name.replace('_', '-')}"

@@ -11,13 +11,13 @@ from typing import Any, Final
 import click
 
 from oxiseq.api.what_if import compared
-from oxiseq.cli.knowledge import checked_kb, combined
+from oxiseq.cli.kept import check_place, check_span, kb_for, kept_events
+from oxiseq.cli.knowledge import checked_kb
 from oxiseq.cli.options import QuerySource
 from oxiseq.cli.progress import working
 from oxiseq.cli.request import HistoryRequest
 from oxiseq.cli.running import stream_files, told
 from oxiseq.grammar.languages import AnyQuery
-from oxiseq.journal import FILE_NAME, Journal, LogSource
 from oxiseq.languages.reasons.read import Span, reading_of
 from oxiseq.languages.reasons.report import WhyRequest
 from oxiseq.languages.registry import language_for
@@ -37,7 +37,7 @@ def tell_why(source: QuerySource, request: HistoryRequest, form: str) -> str:
         options = said_as_data(language.name, request.given, _DOORS, told(request.streams))
     with source.named(), _streams(request, [query], options) as (streams, kb):
         options = replace(options, reads=options.reads or tuple(streams))
-        read = language.replay(query, None, options).streams.values()
+        read = language.driver(query, None, options).streams.values()
         reading = reading_of(options, None if request.location is None else Span())
         mine = {iri: events for iri, events in streams.items() if iri in read}
         why = language.why(query, mine, kb, options, WhyRequest(reading, options.limit))
@@ -51,8 +51,7 @@ def tell_difference(draft: QuerySource, against: QuerySource, request: HistoryRe
     """Gained and lost. Raises OxiseqError and click's usage errors."""
     queries = draft.load(), against.load()
     options = said_as_data(language_for(queries[1]).name, request.given, _DOORS, told(request.streams))
-    if request.location is None and (options.since is not None or options.until is not None):
-        raise click.UsageError("--since and --until are for --location")
+    check_span(request.location, options)
     with _streams(request, queries, options) as (streams, kb):
         options = replace(options, reads=options.reads or tuple(streams))
         found = compared(*queries, streams, kb, options, fitting(language_for(queries[0]).name, options))
@@ -64,18 +63,13 @@ def _streams(
     request: HistoryRequest, queries: Sequence[AnyQuery], options: Options
 ) -> Iterator[tuple[Mapping[str, Any], Kb]]:
     """Stream IRI → its events, and the knowledge base: the folder's where none is named."""
-    if (request.location is None) == (not request.streams):
-        raise click.UsageError("give --stream or --location")
-    kb = combined(request.kbs)
+    check_place(request.streams, request.location)
+    kb = kb_for(request.kbs, request.location, all(language_for(query).asks_kb for query in queries))
     if request.location is None:
         yield stream_files(request.streams, _names(queries, options)), kb
         return
-    asks = all(language_for(query).asks_kb for query in queries)
-    if asks and kb is None and (request.location / "CURRENT").exists():  # every RocksDB folder has that file
-        kb = request.location
-    with Journal(request.location / FILE_NAME, read_only=True) as journal:
-        streams = [stream.iri for stream in journal.streams.all()]
-        yield {iri: LogSource(journal, iri, options.since, options.until) for iri in streams}, kb
+    with kept_events(request.location, options) as streams:
+        yield streams, kb
 
 
 def _names(queries: Sequence[AnyQuery], options: Options) -> dict[str, str]:
@@ -83,7 +77,7 @@ def _names(queries: Sequence[AnyQuery], options: Options) -> dict[str, str]:
     names: dict[str, str] = {}
     for query in queries:
         language = language_for(query)
-        for name, iri in language.replay(query, None, fitting(language.name, options)).streams.items():
+        for name, iri in language.driver(query, None, fitting(language.name, options)).streams.items():
             if names.setdefault(name, iri) != iri:
                 raise click.UsageError(f"the queries mean different streams by {name}: give --stream by IRI")
     return names

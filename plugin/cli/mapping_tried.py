@@ -27,7 +27,7 @@ _TOLD: Final = 10
 
 def tried(file: Path, given: str, first: int) -> bool:
     """Show it; whether all is well. Raises OxiseqError."""
-    mapping = _mapping(given)
+    mapping = mapping_named(given)
     seen: dict[str, None] = {}
 
     def key(name: str) -> str | None:
@@ -43,7 +43,8 @@ def tried(file: Path, given: str, first: int) -> bool:
     return _events(table, mapping, first) & _columns(mapping, tuple(seen))
 
 
-def _mapping(given: str) -> StreamMapping:
+def mapping_named(given: str) -> StreamMapping:
+    """The ready mapping of this name, or that of a file. Raises KbError, EventError, MappingError."""
     if given in READY:
         return StreamMapping(given)
     found = mapping_of_file(Path(given))

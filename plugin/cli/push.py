@@ -20,15 +20,19 @@ if TYPE_CHECKING:
 @click.argument("files", metavar="FILE...", nargs=-1, required=True,
                 type=click.Path(exists=True, path_type=Path))  # fmt: skip
 @click.option("--create", is_flag=True, help="Make the stream if it is not there.")
+@click.option("--mapping", "-m", metavar="FILE|NAME",
+              help="For tables: a CONSTRUCT query, or (.json) a mapping, or the name of a ready one. "
+                   "[default: the stream's own]")  # fmt: skip
 @flag("on_error", usual=True)
 @flag("time_predicate", usual=True)
 @quiet_option
 @at_server
 def push_command(
-    server: Wire, stream: str, files: tuple[Path, ...], create: bool, on_error: str, time_predicate: str, quiet: bool
-) -> None:
+    server: Wire, stream: str, files: tuple[Path, ...], create: bool, mapping: str | None, on_error: str,
+    time_predicate: str, quiet: bool,
+) -> None:  # fmt: skip
     """Push the events of files to the stream of this IRI, in the order given: N-Quads, TriG, RDF Messages, Jelly,
-    event tables.
+    event tables; and tables of rows (CSV, TSV, JSON, JSON Lines, Parquet), which a mapping makes into events.
 
     Done is what the server has on its disk. A batch without an answer, or that comes too early for it, is sent again
     for a minute: the server takes it once. The same command again, after it broke off, also stores no event twice
@@ -36,10 +40,11 @@ def push_command(
 
     \b
     oxiseq push http://example.org/quotes quotes.nq --url http://localhost:7878
+    oxiseq push http://example.org/quotes quotes.csv --mapping quotes.json
     """
     with loading():
         from oxiseq.cli.pushing import push_files  # noqa: PLC0415  loads the engine: see __init__.py
 
     if create:
         server.send("PUT", "streams", stream)
-    push_files(server, stream, files, on_error, time_predicate, quiet=quiet)
+    push_files(server, stream, files, on_error, time_predicate, mapping, quiet=quiet)

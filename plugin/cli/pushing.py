@@ -10,10 +10,10 @@ from time import perf_counter
 from typing import Any, Final, cast
 
 import click
-from pyoxigraph import NamedNode
 
+from oxiseq.cli.mapping_tried import mapping_named
 from oxiseq.cli.progress import closing, counted, progress_bar
-from oxiseq.engine.events.open import open_events
+from oxiseq.cli.pushed_events import mapping_of_stream, pushed_events
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -27,9 +27,13 @@ _REASONS: Final = 10
 
 
 def push_files(
-    server: Wire, stream: str, files: Sequence[Path], on_error: str, time_predicate: str, *, quiet: bool
-) -> None:
-    """Push. Raises EventError, and what the server says no to."""
+    server: Wire, stream: str, files: Sequence[Path], on_error: str, time_predicate: str, mapping: str | None = None,
+    *, quiet: bool,
+) -> None:  # fmt: skip
+    """Push; `mapping`: a file or the name of a ready one, for tables (None: the stream's own). Raises EventError,
+    MappingError, and what the server says no to."""
+    named = None if mapping is None else mapping_named(mapping)
+    mapped = mapping_of_stream(server, stream) if named is None else lambda: named
     begun, sums, reasons = perf_counter(), Counter[str](), list[str]()
     reports: list[ReadReport] = []
 
@@ -37,7 +41,7 @@ def push_files(
         server.tell = lambda _: None
     with progress_bar(lambda: reports, quiet=quiet) as bar:
         for file in files:
-            reader = open_events(file, terms := TermDictionary(), NamedNode(time_predicate), cast(OnError, on_error))
+            reader = pushed_events(file, terms := TermDictionary(), time_predicate, cast(OnError, on_error), mapped)
             reports.append(reader.report)
             for number, body in enumerate(_bodies(quads_text(reader, terms))):
                 done = _push(server, stream, body, f"{file.name} {number}")

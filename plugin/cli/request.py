@@ -1,4 +1,4 @@
-"""What `oxiseq run`, `replay`, `why` and `what-if` were asked to do."""
+"""What `oxiseq run`, `why` and `what-if` were asked to do."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from oxiseq.cli.options import QuerySource
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """The arguments of `oxiseq run`. `given`: the declared options, as data."""
+    """The arguments of `oxiseq run`: over files, or over a server's folder. `given`: the declared options, as data."""
 
     query: QuerySource
     streams: tuple[str, ...]
+    location: Path | None
     kbs: tuple[str, ...]
     format: str | None
     output: Path | None
@@ -25,16 +26,6 @@ class RunRequest:
     given: Mapping[str, Any]
     rules: tuple[QuerySource, ...] = ()
     """The files of the rules in `given`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayRequest:
-    """The arguments of `oxiseq replay`: those of `run`, without streams; the store's folder; since:until in µs."""
-
-    run: RunRequest
-    location: Path
-    since: int | None
-    until: int | None
 
 
 @dataclass(frozen=True, slots=True)

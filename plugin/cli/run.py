@@ -1,4 +1,4 @@
-"""`oxiseq run`: a query over files of events."""
+"""`oxiseq run`: a query over files of events, or over those that a server has kept."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any
 import click
 
 from oxiseq.cli.convert import MESSAGES
-from oxiseq.cli.options import QueryFile, QuerySource, flags, given_options, language_option, quiet_option
+from oxiseq.cli.options import QueryFile, QuerySource, flags, given_options, language_option, log_option, quiet_option
 from oxiseq.cli.request import RunRequest
-from oxiseq.options import QUERY, SOURCES
+from oxiseq.options import HISTORY, QUERY, SOURCES
 from oxiseq.warmup.importing import loading
 
 FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads", *MESSAGES)
 
 
-@click.command("run", short_help="Answer a query over files of events.")
+@click.command("run", short_help="Answer a query over events of files or of a server's folder.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @click.option(
-    "--stream", "-s", "streams", metavar="NAME=FILE", multiple=True, required=True,
+    "--stream", "-s", "streams", metavar="NAME=FILE", multiple=True,
     help="Events of a stream, by the query's name for it or its IRI; FILE alone if the query has one stream. "
     "N-Quads, TriG, RDF Messages (.gz too), Arrow or Parquet event tables; for CEQL also tables of tuples: CSV, Arrow, "
     "Parquet.",
 )  # fmt: skip
+@log_option
 @language_option
 @click.option(
     "--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True,
@@ -34,16 +35,18 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads", *MESSAGE
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file, not to stdout.")
 @click.option("--late", "late", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
               help="Write late events there; the name tells the format, as in convert.")  # fmt: skip
-@flags(QUERY, SOURCES)
+@flags(QUERY, SOURCES, HISTORY, without=("limit",))
 @click.option("--sort", is_flag=True, help="Matches of equal end time by the times of their events.")
 @quiet_option
 def run_command(
-    query: QuerySource, streams: tuple[str, ...], language: str | None, kbs: tuple[str, ...], format_: str | None,
-    output: Path | None, late: Path | None, sort: bool, quiet: bool, **options: Any,
+    query: QuerySource, streams: tuple[str, ...], location: Path | None, language: str | None, kbs: tuple[str, ...],
+    format_: str | None, output: Path | None, late: Path | None, sort: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Answer a query over files of events.
+    """Answer a query over files of events, or over the events that a server has kept.
 
-    QUERY is a file, or - for stdin. Matches go to stdout in order of end time, a summary to stderr.
+    QUERY is a file, or - for stdin. With --location the streams are those of the folder's log, by their IRIs, and
+    without --kb the knowledge base is the store in the folder, as it is now; the server may run meanwhile.
+    Matches go to stdout in order of end time, a summary to stderr.
     CSV, TSV and JSON are the W3C's results formats, which have no column for the time: select
     (ENDTIME() AS ?time) to have it. nquads writes the graphs of a CONSTRUCT query as events, messages-... as RDF
     messages.
@@ -56,13 +59,14 @@ def run_command(
     oxiseq run rises.spaseq -s S1=quotes.arrow -o rises.parquet
     oxiseq run sells.ceql -s Stock=trades.csv -f json
     oxiseq run averages.rspql -s readings.nq.gz --report RSTREAM
+    oxiseq run rises.spaseq --location data --since 2024-05-01T10:00:00Z --until 2024-05-01T11:00:00Z
     """
     with loading():
         from oxiseq.cli.running import run_query  # noqa: PLC0415  loads the engine: see __init__.py
 
     run_query(
         RunRequest(
-            replace(query, chosen=language), streams, kbs, format_, output, late, sort, quiet, given_options(options),
-            options["rules"],
+            replace(query, chosen=language), streams, location, kbs, format_, output, late, sort, quiet,
+            given_options(options), options["rules"],
         )
     )  # fmt: skip

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Final, cast
@@ -11,7 +13,8 @@ from typing import Final, cast
 import click
 
 from oxiseq.cli.hint_why import why_command
-from oxiseq.cli.knowledge import checked_kb, combined
+from oxiseq.cli.kept import check_place, check_span, kb_for, kept_events
+from oxiseq.cli.knowledge import checked_kb
 from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
@@ -23,7 +26,7 @@ from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import language_for
 from oxiseq.matches.text import table_of
 from oxiseq.matches.write import BINARY, ResultFormat, blocks_of, check_format, result_format, write_blocks
-from oxiseq.options import QUERY, SOURCES, said_as_data
+from oxiseq.options import HISTORY, QUERY, SOURCES, Options, said_as_data
 from oxiseq.sources.knowledge import knowledge_of, opened
 from oxiseq.sources.sources import Source
 from oxiseq.sources.unread import unread
@@ -32,50 +35,61 @@ _ONE_STREAM: Final = "urn:oxiseq:stream"
 """The IRI of a stream whose file is given alone to a query that names none."""
 
 
-def run_query(
-    request: RunRequest, sources: Mapping[str, Source] | None = None, place: Sequence[str] = ()
-) -> None:
-    """Answer the query over the request's files, or over `sources`, by stream IRI, as far as it reads them; `place`:
-    how `oxiseq why` finds those.
-
-    Raises OxiseqError and click's usage errors.
-    """
+def run_query(request: RunRequest) -> None:
+    """Answer the query over the request's files, or over what its folder keeps. Raises OxiseqError and click's usage
+    errors."""
     begun = perf_counter()
     query = request.query.load()
     chosen = _format(request)
     if request.late is not None:
         event_format(request.late)  # an unknown ending is told before the work, not after it
+    check_place(request.streams, request.location)
     language = language_for(query)
     checked_kb(language, request.kbs)
     with request.query.named():
-        reads = told(request.streams) if sources is None else tuple(sources)
-        options = said_as_data(language.name, request.given, (QUERY, SOURCES), reads)
-        kb = opened(combined(request.kbs)) if language.asks_kb else None
-        replay = language.replay(query, kb, options)
-    files: Mapping[str, Path | Source]
-    if sources is None:
-        files = stream_files(request.streams, replay.streams)
-    else:
-        files = {iri: sources[iri] for iri in replay.streams.values() if iri in sources}
-    check_format(replay.shape, chosen)
-    for name, events in files.items():
-        replay.attach(name, events, options.on_error, options.time_predicate)
-    if not request.quiet:
-        _tell_unfed(replay.streams, files)
-        if language.asks_kb:
+        options = said_as_data(language.name, request.given, (QUERY, SOURCES, HISTORY), told(request.streams))
+    check_span(request.location, options)
+    kept = nullcontext() if request.location is None else kept_events(request.location, options)
+    with kept as log:
+        kb = opened(kb_for(request.kbs, request.location, language.asks_kb)) if language.asks_kb else None
+        if log is not None:
+            options = replace(options, reads=options.reads or tuple(log))
+        with request.query.named():
+            driver = language.driver(query, kb, options)
+        check_format(driver.shape, chosen)
+        _attach(driver, request, log, options)
+        if language.asks_kb and not request.quiet:
             _tell_missing(query, request.query.text, knowledge_of(kb), options.rules)
-    language.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
-    on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
-    with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
-        count = _write(request, replay, chosen, bar)
-    if request.late is not None:
-        write_events(replay.late_batches(), replay.terms, request.late)
+        language.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
+        _answer(request, driver, chosen, begun)
+
+
+def _attach(driver: Driver, request: RunRequest, log: Mapping[str, Source] | None, options: Options) -> None:
+    """Give the query its streams, as far as it reads them."""
+    files: Mapping[str, Path | Source]
+    if log is None:
+        files = stream_files(request.streams, driver.streams)
+    else:
+        files = {iri: log[iri] for iri in driver.streams.values() if iri in log}
+    for name, events in files.items():
+        driver.attach(name, events, options.on_error, options.time_predicate)
     if not request.quiet:
-        for note in replay.run.notes:
+        _tell_unfed(driver.streams, files)
+
+
+def _answer(request: RunRequest, driver: Driver, chosen: ResultFormat, begun: float) -> None:
+    """Write the matches and the late events; tell a summary."""
+    on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
+    with progress_bar(lambda: driver.reports, quiet=request.quiet or on_terminal) as bar:
+        count = _write(request, driver, chosen, bar)
+    if request.late is not None:
+        write_events(driver.late_batches(), driver.terms, request.late)
+    if not request.quiet:
+        for note in driver.run.notes:
             click.echo(f"note: {note}", err=True)
-        click.echo(_summary(replay, count, perf_counter() - begun), err=True)
+        click.echo(_summary(driver, count, perf_counter() - begun), err=True)
         if not count:
-            click.echo(f"why not: {why_command(request, place)}", err=True)
+            click.echo(f"why not: {why_command(request)}", err=True)
 
 
 def stream_files(given: tuple[str, ...], iris: Mapping[str, str]) -> dict[str, Path]:
@@ -147,9 +161,9 @@ def _tell_missing(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterable
         click.echo(f"warning: line {lint.line}, column {lint.column}: {lint.message}: {lint.hint}", err=True)
 
 
-def _write(request: RunRequest, replay: Driver, chosen: ResultFormat, bar: Bar) -> int:
-    shape = replay.shape
-    blocks = blocks_of(shape, replay.batches(bar.update), chosen, ties=request.sort)
+def _write(request: RunRequest, driver: Driver, chosen: ResultFormat, bar: Bar) -> int:
+    shape = driver.shape
+    blocks = blocks_of(shape, driver.batches(bar.update), chosen, ties=request.sort)
     if chosen == "table" and request.output is None and sys.stdout.isatty() and shape.form != "ASK":
         (whole,) = blocks
         bar.close()
@@ -158,20 +172,20 @@ def _write(request: RunRequest, replay: Driver, chosen: ResultFormat, bar: Bar) 
         return write_blocks(shape, blocks, chosen, out, stream=request.output is None)
 
 
-def _summary(replay: Driver, count: int, seconds: float) -> str:
-    run = replay.run
+def _summary(driver: Driver, count: int, seconds: float) -> str:
+    run = driver.run
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
-    if replay.run.behind:
-        parts.append(f"{replay.run.behind:,} behind what WITHIN still knew: matches may be missing there")
+    if driver.run.behind:
+        parts.append(f"{driver.run.behind:,} behind what WITHIN still knew: matches may be missing there")
     faults = run.faults
     if faults.count:
         parts.append(f"{faults.count:,} left out")
-    lines = [closing(replay.reports, parts, run.events, seconds), *faults.lines]
+    lines = [closing(driver.reports, parts, run.events, seconds), *faults.lines]
     if run.late:
         lines.append(
             f"warning: {run.late:,} of {run.events:,} events were late: older than the newest of their stream "
             "before them, so no match has them. The same events may be there twice, or files may overlap in time; "
             "--lateness allows disorder, --late FILE writes the late events to a file"
         )
-    lines += [f"note: there is no event in {report.file}" for report in replay.reports if not report.events]
+    lines += [f"note: there is no event in {report.file}" for report in driver.reports if not report.events]
     return "\n".join(lines)

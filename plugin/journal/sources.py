@@ -1,4 +1,4 @@
-"""The log as a source of events for a replay."""
+"""The log as a source of events."""
 
 from __future__ import annotations
 

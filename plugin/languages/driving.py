@@ -1,4 +1,4 @@
-"""Streams that are given whole, read in order of time: what replays of all languages share."""
+"""Streams that are given whole, read in order of time: what all languages share."""
 
 from __future__ import annotations
 

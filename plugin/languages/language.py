@@ -1,7 +1,8 @@
 """A query language as users meet it: `Language`, which each is a subclass of.
 
-Where it stands: query → **language** → a run and the shape of its matches, a replay, an explanation, reasons. Store,
-server, Spark, tests and command line ask it, never which language it is: registry.py finds it, ours or a plug-in's.
+Where it stands: query → **language** → a run and the shape of its matches, a driver over whole streams, an
+explanation, reasons. Store, server, Spark, tests and command line ask it, never which language it is: registry.py
+finds it, ours or a plug-in's.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Language(ABC, Generic[Q]):
         """A run that goes on from a snapshot of a run of the same plan. Raises SnapshotError, KbError."""
         return restore(state, cast(AnyPlan, run.plan), terms, kb)
 
-    def replay(self, query: Q, kb: Kb, options: Options) -> Driver:
+    def driver(self, query: Q, kb: Kb, options: Options) -> Driver:
         """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""
         run, shape = self.compile(query, TermDictionary(), knowledge_of(kb), options)
         return Driver(run, shape, self.names(query, run.plan), self.opener(query, options))

@@ -71,7 +71,7 @@ def made_of(
     match = _stored(service, name, number)
     places = [(gpm, iri, time) for gpm, events in match.events(0).items() for iri, time in events]
     query, spoken = load(record.text, record.language), language_named(record.language)
-    asks = spoken.replay(query, None, options_of(spoken.name, record.options)).run.kb_texts
+    asks = spoken.driver(query, None, options_of(spoken.name, record.options)).run.kb_texts
     rights.demand_reading((iri for _, iri, _ in places), kb=bool(asks))
     history = _moments(service, places, check)
     row = _bindings(match)

@@ -76,9 +76,9 @@ class Past:
         language.prepare()
         options = options_of(language.name, record.options)
         options = self._on_its_grid(name, options)
-        replay = language.replay(query, None, options)
-        self._rights.demand_reading(replay.streams.values(), kb=bool(replay.run.kb_texts))
-        streams = self._sources(replay.streams.values())
+        driver = language.driver(query, None, options)
+        self._rights.demand_reading(driver.streams.values(), kb=bool(driver.run.kb_texts))
+        streams = self._sources(driver.streams.values())
         kb = asked_once(self._service) if language.asks_kb else None
         request = WhyRequest(reading_of(options, Span()), provenance, self._bounds)
         why = language.why(query, streams, kb, options, request)
@@ -99,8 +99,8 @@ class Past:
         options = self._on_its_grid(name, options)
         mine = fitting(languages[1].name, options)
         for language, asked, said in zip(languages, (query, draft), (options, mine), strict=True):
-            replay = language.replay(asked, None, said)
-            self._rights.demand_reading(replay.streams.values(), kb=bool(replay.run.kb_texts))
+            driver = language.driver(asked, None, said)
+            self._rights.demand_reading(driver.streams.values(), kb=bool(driver.run.kb_texts))
         kb: Kb = self._service.kb_of_now if all(language.asks_kb for language in languages) else None
         return compared(draft, query, self._sources(streams), kb, options, mine, self._bounds)
 

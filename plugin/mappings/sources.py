@@ -55,6 +55,11 @@ def dict_tables(rows: Iterable[Any], key: Key) -> Iterator[Table]:
         before += len(part)
 
 
+def is_table(path: str | Path) -> bool:
+    """Whether a file is a table of rows, by its name; Parquet by what is in it. Raises EventError."""
+    return _table_file(path) is not None
+
+
 def _table_file(path: str | Path) -> Source | None:
     name = Path(path)
     endings = [suffix.lower() for suffix in name.suffixes[-2:]]

@@ -16,7 +16,7 @@ _DOORS: Final[dict[Door, str]] = {
     QUERY: "Wherever a query is run or registered",
     SOURCES: "Where files and tables of events are read: `run`, `why`, `compare`",
     STATE: "Of a query that is registered with a server",
-    HISTORY: "Where a stretch of the past is looked at: `why`; of a server's events also `replay`, `what-if`",
+    HISTORY: "Where a stretch of the past is looked at: `why`; of a server's events also `run`, `what-if`",
 }
 
 

@@ -1,6 +1,6 @@
 """What events are read from in Python: files, and (time, graph) pairs of whatever makes them.
 
-Where it stands: a source → **batches** → replays, streams of a store.
+Where it stands: a source → **batches** → drivers, streams of a store.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def _read(folder: Path, place: str, data: Mapping[str, Any], number: int) -> Cas
     zero = absolute(data.get("zero", 0))
     time = reader(zero)
     options = _options(language_for(query).name, _given(folder, data, time))
-    streams = language_for(query).replay(query, None, options).streams
+    streams = language_for(query).driver(query, None, options).streams
     words = _words(query, data["prefixes"])
     return Case(
         str(data.get("name", f"case {number}")), place, text, query, _kb(folder, data, words), options, words, zero,

@@ -52,7 +52,7 @@ def run_case(case: Case) -> Result:
     language = language_for(case.query)
     check_kb(language, case.kb)
     language.prepare()
-    run = _Running(case, language.replay(case.query, case.kb, case.options))
+    run = _Running(case, language.driver(case.query, case.kb, case.options))
     try:
         run.work()
     except TestFileError as error:

@@ -69,7 +69,7 @@ LATE_COMMANDS = {
     "run": ("q.spaseq", "--stream", "events.nq"),
     "why": ("q.spaseq", "--stream", "events.nq"),
     "what-if": ("q.spaseq", "--against", "q.spaseq", "--stream", "S=events.nq"),
-    "replay": ("q.spaseq", "--location", "."),
+    "run over a log": ("q.spaseq", "--location", "."),
 }
 SETTINGS = {
     "timeout": OF_WAITING, "upstream-refresh": OF_WAITING, "idle": RANGE, "keep": RANGE, "event-triples-for": RANGE,
@@ -159,7 +159,7 @@ def file_doors(folder: Path) -> Iterator[Door]:
 def command_doors(folder: Path) -> Iterator[Door]:
     for command, given in LATE_COMMANDS.items():
         places = [str(folder / a) if (folder / a).exists() else a.replace("S=", f"S={folder}/") for a in given]
-        yield Door(command, lambda d, c=command, p=places: said_by(c, *p, f"--lateness={d}"))
+        yield Door(command, lambda d, c=command, p=places: said_by(c.split()[0], *p, f"--lateness={d}"))
     events = (str(folder / "events.nq"), "--output", str(folder / "out"))
     yield Door("events", lambda d: said_by("events", *events, f"--every={d}"), OF_FILES)
     yield Door("pattern", lambda d: said_by("pattern", "response", "A", "B", f"--within={d}"), OF_FILES)
@@ -235,7 +235,7 @@ def test_no_option_of_a_command_is_forgotten() -> None:
         (name, max(option.opts, key=len).removeprefix("--"))
         for name, command in main.commands.items() for option in command.params if isinstance(option.type, Duration)
     }  # fmt: skip
-    expected = {(name, "lateness") for name in LATE_COMMANDS} | {("serve", name) for name in SETTINGS}
+    expected = {(name.split()[0], "lateness") for name in LATE_COMMANDS} | {("serve", name) for name in SETTINGS}
     assert options == expected | {("events", "every"), ("pattern", "within")}
     floats = {option.name for command in main.commands.values() for option in command.params
               if isinstance(option.type, click.types.FloatParamType)}  # fmt: skip

@@ -107,10 +107,10 @@ def alone(text: str, events: Sequence[Event], kb: str | None, start: int | None)
     streams: dict[str, list[tuple[int, str]]] = {}
     for iri, time, graph in sorted(events, key=lambda e: e[1]):
         streams.setdefault(iri, []).append((time, graph))
-    replay = language_named("spaseq").replay(parsed(text), kb, Options(origin=start))
+    driver = language_named("spaseq").driver(parsed(text), kb, Options(origin=start))
     for iri, pairs in streams.items():
-        replay.attach(iri, pairs)
-    found = replay.matches()
+        driver.attach(iri, pairs)
+    found = driver.matches()
     rows: Counter[Row] = Counter()
     for match in found:
         values = tuple(str(match.get(name)) for name in found.variables) if "CONSTRUCT" not in text else ()

@@ -172,8 +172,8 @@ def test_all_formats_have_the_matches_of_the_python_api(folder: Path) -> None:
 
 @pytest.mark.parametrize("case", load_cases(), ids=lambda c: c.name)
 def test_matches_that_are_written_as_they_come_are_in_order_of_end_time(case: Case) -> None:
-    replay = language_named("spaseq").replay(load(case.query), case.kb, Options(origin=case.start))
+    driver = language_named("spaseq").driver(load(case.query), case.kb, Options(origin=case.start))
     for name, events in case.streams.items():
-        replay.attach(name, events)
-    times = [time for batch in replay.batches() for time in batch.time.tolist()]
-    assert times == sorted(times) or not replay.shape.in_order
+        driver.attach(name, events)
+    times = [time for batch in driver.batches() for time in batch.time.tolist()]
+    assert times == sorted(times) or not driver.shape.in_order

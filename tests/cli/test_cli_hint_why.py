@@ -99,6 +99,6 @@ def test_a_replay_asks_the_same_folder(folder: Path) -> None:
 
     location = log(folder)
     write(folder, "never.spaseq", query(gpms=NEVER))
-    result = oxiseq("replay", "never.spaseq", "--location", location, "--since", 0)
+    result = oxiseq("run", "never.spaseq", "--location", location, "--since", 0)
     words = shlex.split(line_of(result.stderr))
     assert "without a filter, B: FILTER(?second >= 1000 * ?first)" in oxiseq(*words[1:]).stdout

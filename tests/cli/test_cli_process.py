@@ -32,7 +32,7 @@ def process(*arguments: object, stdin: str | None = None, code: str = MAIN) -> s
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["run", "--help"], ["replay", "--help"], ["check", "jumps.spaseq"]]
+    "arguments", [["--help"], ["--version"], ["run", "--help"], ["queries", "--help"], ["check", "jumps.spaseq"]]
 )
 def test_help_and_check_do_not_load_the_engine(folder: Path, arguments: list[str]) -> None:
     given = [str(folder / a) if a.endswith(".spaseq") else a for a in arguments]

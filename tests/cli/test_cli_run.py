@@ -213,7 +213,7 @@ def test_an_output_that_cannot_be_written(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["jumps.spaseq"], "Missing option"),
+        (["jumps.spaseq"], "give --stream or --location"),
         (["no.spaseq", "-s", "payments.nq"], "No such file"),
         (["jumps.spaseq", "-s", "X=no.nq"], "NAME=FILE with one of S"),
         (["jumps.spaseq", "-s", "S=payments.nq", "-s", "S=payments.nq"], "given twice"),

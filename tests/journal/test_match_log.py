@@ -110,11 +110,11 @@ def test_rows_and_events_are_read_without_a_dictionary() -> None:
 def test_the_heading_of_a_query_names_its_gpms_and_streams(journal: Journal) -> None:
     text = f"""SELECT ?x FROM STREAM S <{STREAM}> WHERE {{ SEQ(A; B+)
         DEFINE GPM A ON S {{ ?x <{E}p> ?y }} DEFINE GPM B ON S {{ ?x <{E}q> ?z }} }}"""
-    replay = language_named("spaseq").replay(load(text), None, Options())
+    driver = language_named("spaseq").driver(load(text), None, Options())
     given = [(1, f"<{E}a> <{E}p> 1 ."), (2, f"<{E}a> <{E}q> 1 ."), (3, f"<{E}a> <{E}q> 2 .")]
-    replay.attach("S", given)
-    batches = list(replay.batches())
-    blobs = [pack_block(replay.shape.block([batch])) for batch in batches]
+    driver.attach("S", given)
+    batches = list(driver.batches())
+    blobs = [pack_block(driver.shape.block([batch])) for batch in batches]
     first = 1
     for data, batch in zip(blobs, batches, strict=True):
         journal.matches.append(Found("q", first, data))

@@ -171,7 +171,7 @@ def test_a_folder_keeps_it_over_a_restart(query: Path, tmp_path: Path) -> None:
 
 def test_its_runs_are_saved_and_go_on(query: Path) -> None:
     then, algebra = language_named("then"), load(TEXT, "then")
-    driver = then.replay(algebra, None, Options())
+    driver = then.driver(algebra, None, Options())
     driver.attach(S, events()[:30])
     first = list(driver.batches())
     assert first

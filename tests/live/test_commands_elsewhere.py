@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -17,6 +18,7 @@ from click.testing import CliRunner, Result
 from serve_process import ServeProcess
 
 from oxiseq.cli import main
+from oxiseq.cli.pushed_events import NO_MAPPING
 
 STREAM = "http://example.org/payments"
 QUERY = f"""PREFIX : <http://example.org/>
@@ -47,7 +49,7 @@ def server(tmp_path: Path) -> Iterator[ServeProcess]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = ServeProcess(tmp_path / "data", "--bind", f"127.0.0.1:{port}", "--write-token", TOKEN,
-                           "--read-token", TOKEN)  # fmt: skip
+                           "--read-token", TOKEN, "--sink-folder", str(tmp_path))  # fmt: skip
     process.start()
     yield process
     process.close()
@@ -128,6 +130,66 @@ def test_a_push_is_stored_once_however_often_it_is_made(server: ServeProcess, tm
     assert "1 batches were there already" in oxiseq("push", STREAM, file, url=url).stderr
     other = oxiseq("push", STREAM, write(tmp_path, "more.nq", events(30, 40)), "-q", url=url)
     assert (other.exit_code, other.stderr) == (0, "")
+
+
+def test_tables_are_pushed_by_a_mapping_of_their_own_or_the_streams(server: ServeProcess, tmp_path: Path) -> None:
+    url, headers = server.address, {"authorization": f"Bearer {TOKEN}"}
+    table = write(tmp_path, "paid.csv", "who,paid,ts\nann,1,1700000000\nbob,x,1700000001\ncy,3,soon\ndi,4,1700000003\n")
+    lines = write(tmp_path, "paid.jsonl", '{"who": "eve", "paid": 5, "ts": 1700000004}\n')
+    given = {"subject": "http://example.org/{who}", "time": "ts", "unit": "s",
+             "predicates": {"http://example.org/paid": {"column": "paid", "datatype": "xsd:integer"}}}  # fmt: skip
+    mapping = write(tmp_path, "paid.json", json.dumps(given))
+    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
+    assert NO_MAPPING in oxiseq("push", STREAM, table, url=url).stderr
+    stopped = oxiseq("push", STREAM, table, "-m", mapping, url=url)
+    assert stopped.exit_code == 1 and "paid.csv:3: paid: 'x' is no xsd:integer" in stopped.stderr
+    pushed = oxiseq("push", STREAM, table, "-m", mapping, "--on-error", "skip", url=url)
+    assert pushed.exit_code == 0, pushed.stderr
+    assert "2 events accepted" in pushed.stderr and "2 skipped" in pushed.stderr and ":4: ts: " in pushed.stderr
+    httpx.put(f"{url}/streams/{quote(STREAM, safe='')}", json={"mapping": given}, headers=headers).raise_for_status()
+    own = oxiseq("push", STREAM, lines, url=url)
+    assert "1 event accepted" in own.stderr
+    assert "1 batches were there already" in oxiseq("push", STREAM, lines, url=url).stderr
+    untimed = write(tmp_path, "untimed.json", json.dumps({**given, "time": None}))
+    assert "the mapping has no time" in oxiseq("push", STREAM, lines, "-m", untimed, url=url).stderr
+    watched = oxiseq("watch", "paid", "--since", "0", "--limit", "3", url=url).stdout.splitlines()
+    assert [json.loads(row)["bindings"]["paid"]["value"] for row in watched] == ["1", "4", "5"]
+
+
+def test_sinks_are_put_listed_shown_and_deleted(server: ServeProcess, tmp_path: Path) -> None:
+    url = server.address
+    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
+    oxiseq("push", STREAM, write(tmp_path, "events.nq", events(0, 3)), url=url)
+    settings = write(tmp_path, "file.toml", 'kind = "file"\npath = "paid.jsonl"\ntemplate = "{?paid}"\n')
+    assert oxiseq("queries", "sink", "list", "paid", url=url).stdout == ""
+    put = oxiseq("queries", "sink", "put", "paid", "log", settings, "--since", "0", url=url)
+    assert put.exit_code == 0, put.stderr
+    end = time.monotonic() + 60
+    while True:
+        heading, row = oxiseq("queries", "sink", "list", "paid", url=url).stdout.splitlines()
+        assert heading.split() == ["id", "kind", "state", "delivered", "waiting", "lost"]
+        if row.split() == ["log", "file", "delivering", "3", "0", "0"]:
+            break
+        assert time.monotonic() < end, row
+        time.sleep(0.05)
+    assert (tmp_path / "paid.jsonl").read_text().split() == ['"0"', '"1"', '"2"']
+    shown = json.loads(oxiseq("queries", "sink", "show", "paid", "log", url=url).stdout)
+    assert (shown["kind"], shown["position"], shown["error"]) == ("file", 3, None)
+    assert oxiseq("queries", "sink", "delete", "paid", "log", url=url).exit_code == 0
+    assert oxiseq("queries", "sink", "list", "paid", url=url).stdout == ""
+
+
+def test_sinks_that_are_refused(server: ServeProcess, tmp_path: Path) -> None:
+    url = server.address
+    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
+    nonsense = oxiseq("queries", "sink", "put", "paid", "log", write(tmp_path, "no.toml", "= 1"), url=url)
+    assert nonsense.exit_code == 2 and "neither JSON nor TOML" in nonsense.stderr
+    mail = {"kind": "mail", "host": "mail.example.org", "sender": "a@example.org", "to": ["b@example.org"]}
+    outside = oxiseq("queries", "sink", "put", "paid", "m", write(tmp_path, "m.json", json.dumps(mail)), url=url)
+    assert outside.exit_code == 1 and "--sink-host" in outside.stderr
+    for verb in ("show", "delete"):
+        gone = oxiseq("queries", "sink", verb, "paid", "log", url=url)
+        assert gone.exit_code == 1 and "404" in gone.stderr
 
 
 def test_watching_goes_on_behind_the_last_match_after_a_kill(server: ServeProcess, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_python_has_them_as_keywords() -> None:
 
 
 FLAGS = {
-    "run": (QUERY, SOURCES), "replay": (QUERY, HISTORY), "why": (QUERY, SOURCES, HISTORY),
+    "run": (QUERY, SOURCES, HISTORY), "why": (QUERY, SOURCES, HISTORY),
     "what-if": (QUERY, SOURCES, HISTORY),
 }  # fmt: skip
 
@@ -102,7 +102,7 @@ FLAGS = {
 @pytest.mark.parametrize("command", FLAGS)
 def test_the_command_line_has_them_as_flags(command: str) -> None:
     params = {param.name: param for param in main.commands[command].params}
-    wanted = names(*FLAGS[command]) - ({"limit"} if command in ("replay", "what-if") else set())
+    wanted = names(*FLAGS[command]) - ({"limit"} if command in ("run", "what-if") else set())
     assert names(QUERY, SOURCES, STATE, HISTORY) & set(params) == wanted
     for name in wanted:
         assert params[name].opts == [f"--{name.replace('_', '-')}"]

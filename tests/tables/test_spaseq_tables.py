@@ -172,7 +172,7 @@ def test_what_no_table_can_be() -> None:
 def test_values_that_have_gone_by_leave_the_dictionary() -> None:
     """Of 200,000 distinct numbers only those stay that the window may still hold."""
     query = oxiseq.Query(TEXT.replace("FROM STREAM", "WITHIN 100 EVENTS SLIDING FROM STREAM", 1))
-    driver = language_named("spaseq").replay(query.algebra, None, Options())
+    driver = language_named("spaseq").driver(query.algebra, None, Options())
     count = 200_000
     numbers = pa.array(range(count), pa.int64())
     rows = pa.table({"time": numbers, "type": pa.array(["A"] * count), "k": numbers})

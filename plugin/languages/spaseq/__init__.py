@@ -1,1 +1,1 @@
-"""SPAseq for users: its matches as objects, columns, text and files, its replays and its explanations."""
+"""SPAseq for users: its matches as objects, columns, text and files, its explanations."""

@@ -75,15 +75,15 @@ def _pieces(
 ) -> Iterator[str]:
     spoken = language_for(query)
     spoken.prepare()
-    replay = spoken.replay(query, service.kb_of_now if spoken.asks_kb else None, options)
-    rights.demand_reading(replay.streams.values(), kb=bool(replay.run.kb_texts))
+    driver = spoken.driver(query, service.kb_of_now if spoken.asks_kb else None, options)
+    rights.demand_reading(driver.streams.values(), kb=bool(driver.run.kb_texts))
     known = options.reads
-    read = [iri for iri in dict.fromkeys(replay.streams.values()) if iri in known]
+    read = [iri for iri in dict.fromkeys(driver.streams.values()) if iri in known]
     if not read:
-        raise Problem(404, "no such stream", f"none of {', '.join(replay.streams.values())} is here")
+        raise Problem(404, "no such stream", f"none of {', '.join(driver.streams.values())} is here")
     for iri in read:
-        replay.attach(iri, LogSource(service.journal, iri))
-    return text_of(replay.shape, blocks_of(replay.shape, replay.batches(sink.check), format), format)
+        driver.attach(iri, LogSource(service.journal, iri))
+    return text_of(driver.shape, blocks_of(driver.shape, driver.batches(sink.check), format), format)
 
 
 ROUTES: Final = (

@@ -11,8 +11,8 @@ from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.places import atoms, negation
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History
+from oxiseq.languages.spaseq.reasons.answering import Found, answered
 from oxiseq.languages.spaseq.reasons.relax import Relaxation
-from oxiseq.languages.spaseq.reasons.replaying import Found, answered
 from oxiseq.languages.spaseq.reasons.stages import Items, beginnings, with_items
 
 

@@ -11,9 +11,9 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence, Provenance
 from oxiseq.languages.reasons.read import History, in_order
+from oxiseq.languages.spaseq.reasons.answering import Found, answered
 from oxiseq.languages.spaseq.reasons.matched import matched_triples, values_in_all
 from oxiseq.languages.spaseq.reasons.origins import provenances
-from oxiseq.languages.spaseq.reasons.replaying import Found, answered
 from oxiseq.matches.rows import cell_key
 
 

@@ -12,8 +12,8 @@ from oxiseq.grammar.algebra import Gpm, GraphPattern, Group, Query, TriplePatter
 from oxiseq.grammar.render import render_group
 from oxiseq.languages.reasons.provenance import Provenance, Source
 from oxiseq.languages.reasons.read import History, graph_of
+from oxiseq.languages.spaseq.reasons.answering import Found
 from oxiseq.languages.spaseq.reasons.relax import mapped
-from oxiseq.languages.spaseq.reasons.replaying import Found
 
 
 def provenances(query: Query, found: Sequence[Found], history: History, kb: KnowledgeBase) -> Iterator[Provenance]:

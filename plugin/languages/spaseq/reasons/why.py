@@ -16,11 +16,11 @@ from oxiseq.languages.reasons.near import distance
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.report import SHOWN, Near, Reason, Stage, Why, Wording
 from oxiseq.languages.reasons.spans import length
+from oxiseq.languages.spaseq.reasons.answering import Answered, Found, answered
 from oxiseq.languages.spaseq.reasons.blockers import blockers
 from oxiseq.languages.spaseq.reasons.funnel import funnels
 from oxiseq.languages.spaseq.reasons.origins import provenances
 from oxiseq.languages.spaseq.reasons.relax import Relaxation, relaxations
-from oxiseq.languages.spaseq.reasons.replaying import Answered, Found, answered
 from oxiseq.languages.spaseq.reasons.stages import Beginning, beginnings, with_items
 
 _WORDING = Wording("graph patterns", "sequence", "match", "matches")

@@ -1,4 +1,4 @@
-"""`oxiseq replay` and `oxiseq backup`: the event log of a folder."""
+"""`oxiseq run --location` and `oxiseq backup`: the event log of a folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def data(folder: Path) -> Path:
 
 def seconds(*arguments: object) -> list[str]:
     """?second of the matches."""
-    result = oxiseq("replay", *arguments, "--format", "json")
+    result = oxiseq("run", *arguments, "--format", "json")
     assert result.exit_code == 0, result.stderr
     return [row["second"]["value"] for row in json.loads(result.stdout)["results"]["bindings"]]
 
@@ -48,7 +48,7 @@ def test_a_replay_writes_what_a_run_over_the_same_events_writes(
     folder: Path, data: Path, query: str, format_: str
 ) -> None:
     expected = oxiseq("run", folder / f"{query}.spaseq", "-s", folder / "payments.nq", "-f", format_, "--sort")
-    given = oxiseq("replay", folder / f"{query}.spaseq", "--location", data, "-f", format_, "--sort")
+    given = oxiseq("run", folder / f"{query}.spaseq", "--location", data, "-f", format_, "--sort")
     assert given.exit_code == 0
     assert given.stdout == expected.stdout
 
@@ -83,11 +83,11 @@ def test_a_replay_while_a_server_writes(folder: Path, data: Path) -> None:
 
 
 def test_the_summary_and_a_stream_that_the_log_does_not_have(folder: Path, data: Path) -> None:
-    result = oxiseq("replay", folder / "jumps.spaseq", "-l", data)
+    result = oxiseq("run", folder / "jumps.spaseq", "-l", data)
     assert "4 events · 2 matches" in result.stderr
     other = folder / "other.spaseq"
     other.write_text((folder / "jumps.spaseq").read_text().replace(STREAM, f"{EX}elsewhere"))
-    result = oxiseq("replay", other, "-l", data)
+    result = oxiseq("run", other, "-l", data)
     assert result.exit_code == 0
     assert f"no events are given for the stream S <{EX}elsewhere>" in result.stderr
 
@@ -99,15 +99,15 @@ def test_a_replay_says_of_a_query_over_windows_what_a_run_says(folder: Path, dat
     )
     for asked in (["--report", "RSTREAM"], ["--at", BEGIN_MICROSECONDS + MINUTE, "--at", BEGIN_MICROSECONDS]):
         expected = oxiseq("run", query, "-s", folder / "payments.nq", "-f", "csv", *asked)
-        given = oxiseq("replay", query, "-l", data, "-f", "csv", *asked)
+        given = oxiseq("run", query, "-l", data, "-f", "csv", *asked)
         assert given.exit_code == 0 and given.stdout == expected.stdout, given.stderr
-        assert given.stdout != oxiseq("replay", query, "-l", data, "-f", "csv").stdout
-    refused = oxiseq("replay", folder / "jumps.spaseq", "-l", data, "--consumption", "RECENT")
+        assert given.stdout != oxiseq("run", query, "-l", data, "-f", "csv").stdout
+    refused = oxiseq("run", folder / "jumps.spaseq", "-l", data, "--consumption", "RECENT")
     assert refused.exit_code == 1 and "consumption is for" in refused.stderr
 
 
 def test_a_folder_without_a_log_is_told(folder: Path) -> None:
-    for command in (["replay", folder / "jumps.spaseq"], ["backup", folder / "copy"]):
+    for command in (["run", folder / "jumps.spaseq"], ["backup", folder / "copy"]):
         result = oxiseq(*command, "--location", folder)
         assert result.exit_code == 1
         assert f"{folder / FILE_NAME}: there is no journal" in result.stderr
@@ -132,3 +132,18 @@ def test_a_backup_of_a_damaged_log_says_so(folder: Path, data: Path) -> None:
     result = oxiseq("backup", "-l", data, folder / "copy")
     assert result.exit_code == 1
     assert "instead of 77" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["-s", "payments.nq", "-l", "data"], "give --stream or --location"),
+        ([], "give --stream or --location"),
+        (["-s", "payments.nq", "--since", "2024-05-01"], "--since and --until are for --location"),
+        (["-s", "payments.nq", "--until", "0"], "--since and --until are for --location"),
+    ],
+)
+def test_events_have_one_place(folder: Path, data: Path, given: list[str], told: str) -> None:
+    result = oxiseq("run", folder / "jumps.spaseq", *(folder / g if g in ("payments.nq", "data") else g for g in given))
+    assert result.exit_code == 2
+    assert told in result.stderr

@@ -31,14 +31,14 @@ def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mappin
     options = said(query.language, given, (QUERY, SOURCES), checked_names(streams))
     if language.asks_kb:
         kb = opened(kb)
-    replay = language.replay(algebra, kb, options)
+    driver = language.driver(algebra, kb, options)
     if language.asks_kb:
         for lint in missing_graphs(algebra, query.text, knowledge_of(kb), options.rules):
             warn_caller(f"{lint.message}: {lint.hint}", MissingGraphWarning)
     language.prepare()
     for name, events in streams.items():
-        replay.attach(name, events, options.on_error, options.time_predicate)
-    return replay.matches()
+        driver.attach(name, events, options.on_error, options.time_predicate)
+    return driver.matches()
 
 
 def checked_names(streams: Mapping[str, Any]) -> tuple[str, ...]:
@@ -51,5 +51,5 @@ def checked_names(streams: Mapping[str, Any]) -> tuple[str, ...]:
 def shape_of(query: QueryText, reads: Collection[str] = ()) -> tuple[Shape, Mapping[str, str]]:
     """What its matches have in common, and the streams that it reads: its name → IRI. `reads`: those that there are,
     for an EP-SPARQL query that names none. Raises QueryError."""
-    replay = language_named(query.language).replay(query.algebra, None, Options(reads=tuple(reads) or _ANY))
-    return replay.shape, {name: iri for name, iri in replay.streams.items() if iri not in _ANY}
+    driver = language_named(query.language).driver(query.algebra, None, Options(reads=tuple(reads) or _ANY))
+    return driver.shape, {name: iri for name, iri in driver.streams.items() if iri not in _ANY}
