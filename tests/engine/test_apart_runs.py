@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loaded import load
 from moved_runs import moved
+from profiles import drawn
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
 from oxiseq.engine.errors import LimitError
@@ -365,6 +366,7 @@ def test_each_query_finds_what_it_finds_alone(seed: int, most: int) -> None:
             drill.close()
 
 
+@drawn(40)
 @given(st.integers(0, 2**62))
 def test_queries_that_differ_in_constants_find_what_they_find_alone(seed: int) -> None:
     drill = Drill(seed)
