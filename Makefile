@@ -1,4 +1,4 @@
-.PHONY: page check lint quick test nightly docs bench soak release
+.PHONY: page check lint quick test coverage nightly docs bench soak release
 
 check: lint docs test
 
@@ -14,6 +14,10 @@ quick:
 
 test:
 	python -m pytest -n auto
+
+# lines and branches; compiled kernels and processes that tests start are not seen
+coverage:
+	python -m pytest -n auto --cov=oxiseq --cov-branch --cov-report=term:skip-covered --cov-report=html
 
 nightly:
 	OXISEQ_PROFILE=nightly python -m pytest -n auto

@@ -1,4 +1,6 @@
 """How fast a knowledge base loads, in one process and on Spark: `python -m benchmarks.loading [--triples N] [WAY...]`.
+`--unusual fault` and `--unusual blank` make one line of a thousand a fault or a statement with a blank node; `--unusual
+none,fault,blank` measures each in turn.
 
 A way is `plain`, or a Spark master such as `local[2]`. Each is a run of its own: its seconds by step, and of the
 process with all that it started CPU seconds and the most memory at a time, from /proc (Linux), read twice a second.
@@ -47,6 +49,15 @@ def triples(count: int) -> Iterator[str]:
         yield f'{s} <{NS}founded> "{1800 + i % 220}"^^<{_XSD}gYear> .\n'
         yield f'{s} <{NS}staff> "{i * 7 % 100_000}"^^<{_XSD}integer> .\n'
         yield f"{s} <{NS}seat> <{NS}city/{i % 9973}> .\n"
+
+
+def unusual(lines: Iterator[str], kind: str) -> Iterator[str]:
+    """The lines, each thousandth a fault or with a blank node; as they are for "none"."""
+    for number, line in enumerate(lines):
+        if kind == "none" or number % 1000 != 500:
+            yield line
+        else:
+            yield "oops\n" if kind == "fault" else f"_:b{number % 977} {line.split(' ', 1)[1]}"
 
 
 def family() -> dict[int, tuple[float, int]]:
@@ -99,19 +110,24 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("ways", nargs="*", metavar="WAY", default=["plain", "local[1]", "local[2]"])
     parser.add_argument("--triples", type=int, default=2_000_000)
     parser.add_argument("--memory", default="2g", help="of Spark's Java")
+    parser.add_argument("--unusual", default="none", metavar="KIND,...", help="none, fault, blank")
     options = parser.parse_args(arguments)
-    print("| way | triples | seconds | triples/s | CPU seconds | GB at most | by step |")
-    print("|---|---:|---:|---:|---:|---:|---|")
+    kinds = options.unusual.split(",")
+    if other := sorted({*kinds} - {"none", "fault", "blank"}):
+        parser.error(f"--unusual: none, fault or blank, not {', '.join(other)}")
+    print("| way | triples | unusual lines | seconds | triples/s | CPU seconds | GB at most | by step |")
+    print("|---|---:|---|---:|---:|---:|---:|---|")
     with TemporaryDirectory() as folder:
-        file = Path(folder) / "kb.nt"
-        with file.open("w", encoding="utf-8") as out:
-            out.writelines(triples(options.triples))
-        for way in options.ways or ["plain", "local[1]", "local[2]"]:
-            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
-                done = fresh.submit(measure, file, Path(folder), way, options.memory).result()
-            steps = ", ".join(f"{step} {seconds:.0f}" for step, seconds in done.steps.items())
-            print(f"| {way} | {done.stored:,} | {done.wall:.0f} | {done.stored / done.wall:,.0f} | {done.cpu:.0f} "
-                  f"| {done.memory / 1e9:.1f} | {steps} |", flush=True)  # fmt: skip
+        for kind in kinds:
+            file = Path(folder) / f"{kind}.nt"
+            with file.open("w", encoding="utf-8") as out:
+                out.writelines(unusual(triples(options.triples), kind))
+            for way in options.ways or ["plain", "local[1]", "local[2]"]:
+                with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
+                    done = fresh.submit(measure, file, Path(folder), way, options.memory).result()
+                steps = ", ".join(f"{step} {seconds:.0f}" for step, seconds in done.steps.items())
+                print(f"| {way} | {done.stored:,} | {kind} | {done.wall:.0f} | {done.stored / done.wall:,.0f} "
+                      f"| {done.cpu:.0f} | {done.memory / 1e9:.1f} | {steps} |", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
 """Loading in one process: each source's valid statements into the store by Oxigraph's bulk load.
 
 Line formats go in blocks, a few at a time in threads: a block without faults and blank nodes is parsed and loaded by
-Oxigraph alone, which leaves Python's lock.
+Oxigraph alone, which leaves Python's lock. Where a few lines are not like that, all others are (usual.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import IO
 
-from pyoxigraph import Quad
+from pyoxigraph import Quad, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.kb_loader.job import Job
@@ -25,10 +25,13 @@ from oxiseq.kb_loader.sources import LINE_FORMATS, Source
 from oxiseq.kb_loader.statements import in_graph, scoped, statements
 from oxiseq.kb_loader.tables import table_statements
 from oxiseq.kb_loader.threads import in_threads
+from oxiseq.kb_loader.usual import parted
 from oxiseq.kb_loader.void import describe
 
 _OFTEN = 20_000
 """Statements between two calls of `watch`."""
+_SINGLES = 50_000
+"""Statements of lines that are not usual, gathered from blocks and loaded together: each bulk load makes a file."""
 
 
 def load_plain(job: Job, store: RdfStore, report: LoadReport) -> None:
@@ -84,18 +87,26 @@ class PlainLoad:
         self, store: RdfStore, source: Source, content: IO[bytes], raw: IO[bytes], tell: Callable[[Fault], None]
     ) -> None:
         cut: list[Fault] = []
+        way = _Way()
+        singles: list[Quad] = []
 
         def work() -> Iterator[Callable[[], _Block]]:
             line = 1
             for text in until_cut_off(blocks(content, BIG_BLOCK), cut.append):
-                yield partial(_load_block, store, self._job, source, text, line)
+                yield partial(_load_block, store, self._job, source, text, line, way)
                 line += line_ends(text)
 
         for block in in_threads(work()):
             for fault in block.faults:
                 tell(fault)
+            singles += block.singles
+            if len(singles) >= _SINGLES:
+                store.bulk_extend(singles)
+                singles.clear()
             self.read += block.statements
             self._watch(raw)
+        if singles:
+            store.bulk_extend(singles)
         for fault in cut:
             tell(fault)
 
@@ -117,23 +128,55 @@ class PlainLoad:
 
 
 @dataclass(slots=True)
+class _Way:
+    """How a source's blocks are read; its threads share it."""
+
+    parts: bool = False
+    """A block was not taken as a whole: the next ones are parted before they are tried."""
+
+
+@dataclass(slots=True)
 class _Block:
-    """What a block held."""
+    """What a block held; `singles`: those of its statements that are still to be loaded."""
 
     statements: int = 0
     faults: list[Fault] = field(default_factory=list)
+    singles: list[Quad] = field(default_factory=list)
 
 
-def _load_block(store: RdfStore, job: Job, source: Source, text: bytes, line: int) -> _Block:
-    assert source.format is not None
+def _load_block(store: RdfStore, job: Job, source: Source, text: bytes, line: int, way: _Way) -> _Block:
+    format = source.format
+    assert format is not None
+    if job.graph is None:
+        if not way.parts and (clean := load_clean(store, text, format)) is not None:
+            return _Block(clean)
+        way.parts = True
+        if (done := _load_parted(store, job, source, text, line)) is not None:
+            return done
     done = _Block()
-    clean = load_clean(store, text, source.format) if job.graph is None else None
-    if clean is not None:
-        done.statements = clean
-        return done
     for part in blocks(BytesIO(text)):
-        valid = valid_lines(part, line, source.format, source.base, done.faults.append)
+        valid = valid_lines(part, line, format, source.base, done.faults.append)
         store.bulk_extend(in_graph(scoped(iter(valid), source.scope, job.skolemise), job.graph))
         done.statements += len(valid)
         line += line_ends(part)
+    return done
+
+
+def _load_parted(store: RdfStore, job: Job, source: Source, text: bytes, line: int) -> _Block | None:
+    """Load a block's usual lines together, and read the others. None if it has too many others, or a usual line that
+    Oxigraph refuses; then nothing is loaded."""
+    assert source.format is not None
+    parts = parted(text, graphs=source.format == RdfFormat.N_QUADS)
+    if parts is None or (parts.usual and load_clean(store, parts.usual, source.format) is None):
+        return None
+    done = _Block(parts.lines)
+
+    def tell(fault: Fault) -> None:
+        assert fault.line is not None
+        at = line + parts.numbers[fault.line]
+        done.faults.append(replace(fault, line=at, last=at))
+
+    valid = valid_lines(parts.others, 0, source.format, source.base, tell)
+    done.singles += scoped(iter(valid), source.scope, job.skolemise)
+    done.statements += len(valid)
     return done

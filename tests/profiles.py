@@ -1,7 +1,7 @@
 """Which examples Hypothesis draws: `OXISEQ_PROFILE=fixed` (the default) or `nightly`.
 
 `fixed` draws the same examples every time, here, at a new user's and in CI, so that the tests pass or fail by what the
-code is. `nightly` draws anew, more than a hundred times as many. `--hypothesis-seed=N` (or `random`) draws anew in either.
+code is. `nightly` draws anew, over a hundred times as many. `--hypothesis-seed=N` (or `random`) draws anew in either.
 `OXISEQ_EXAMPLES=N` says of each property how many.
 """
 

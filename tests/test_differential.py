@@ -212,5 +212,6 @@ def test_run_agrees_with_the_reference(situation: Situation) -> None:
 
 @thorough(phases=WITHOUT_SHRINKING)
 @given(situations() | situations(clauses=True))
+@pytest.mark.slow
 def test_order_does_not_depend_on_how_events_are_pushed(situation: Situation) -> None:
     fail_small(situation, disorder)

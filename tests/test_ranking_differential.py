@@ -10,6 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import thorough
@@ -191,6 +192,7 @@ def disorder(situation: Situation) -> str | None:
 
 @thorough(phases=WITHOUT_SHRINKING)
 @given(situations() | situations(clauses=True), st.integers(0, 1 << 30))
+@pytest.mark.slow
 def test_rankings_do_not_depend_on_how_events_are_pushed(situation: Situation, seed: int) -> None:
     made = ranked(situation, seed)
     if made is not None:

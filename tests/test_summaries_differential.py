@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import thorough
@@ -139,6 +140,7 @@ def test_groups_agree_with_the_reference(situation: Situation, seed: int) -> Non
 
 @thorough(phases=WITHOUT_SHRINKING)
 @given(situations() | situations(clauses=True), st.integers(0, 1 << 30))
+@pytest.mark.slow
 def test_groups_do_not_depend_on_how_events_are_pushed(situation: Situation, seed: int) -> None:
     made = summarised(situation, seed)
     if made is not None:

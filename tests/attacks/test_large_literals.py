@@ -8,6 +8,7 @@ import sys
 from typing import Final
 
 import numpy as np
+import pytest
 from pyoxigraph import Literal
 
 from oxiseq.engine.terms.dictionary import COLLECT_TEXT, TermDictionary
@@ -49,6 +50,7 @@ print(resident() - before)
 '''
 
 
+@pytest.mark.slow
 def test_threads_keep_no_dictionaries() -> None:
     """160 MB of literals by ten threads, one after the other."""
     found = subprocess.run(

@@ -45,6 +45,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield running
 
 
+@pytest.mark.slow
 def test_forty_endless_queries_leave_room_for_small_ones(server: Attacked) -> None:
     answers: list[int] = []
     asking = [threading.Thread(target=lambda: answers.append(server.query(ENDLESS, 60)[0])) for _ in range(40)]
@@ -63,6 +64,7 @@ def test_forty_endless_queries_leave_room_for_small_ones(server: Attacked) -> No
 
 
 @pytest.mark.parametrize("place", ["disk", "memory"])
+@pytest.mark.slow
 def test_a_query_that_takes_all_memory_ends_alone(place: str, tmp_path: Path) -> None:
     """With time enough to take it, however busy the machine is."""
     location = ["--location", str(tmp_path / "kb")] if place == "disk" else []
@@ -82,6 +84,7 @@ def test_nobody_evaluates_for_a_client_that_has_left(server: Attacked) -> None:
     assert time.monotonic() - left < 2.5  # before its time limit
 
 
+@pytest.mark.slow
 def test_a_killed_process_fails_one_request_only(server: Attacked) -> None:
     found: list[int] = []
     asking = threading.Thread(target=lambda: found.append(server.query(ENDLESS, 30)[0]))
@@ -127,6 +130,7 @@ def test_what_is_checked_before_is_not_evaluated(server: Attacked) -> None:
     assert not is_busy(server.process.pid)
 
 
+@pytest.mark.slow
 def test_processes_end_with_a_server_that_is_killed_and_nothing_is_left(tmp_path: Path) -> None:
     location = tmp_path / "kb"
     with filled("--location", str(location)) as server:

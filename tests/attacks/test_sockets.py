@@ -38,6 +38,7 @@ def opened(server: Attacked, number: int, sent: bytes = b"") -> Iterator[list[so
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /query HTTP/1.1\r\nHost: loca"], ids=["silent", "half a request"])
+@pytest.mark.slow
 def test_five_hundred_sockets_more_than_the_limit_leave_it_answering(sent: bytes) -> None:
     with attacked() as server, opened(server, LIMIT + 500, sent):
         for _ in range(3):
@@ -47,6 +48,7 @@ def test_five_hundred_sockets_more_than_the_limit_leave_it_answering(sent: bytes
         assert server.process.poll() is None
 
 
+@pytest.mark.slow
 def test_more_sockets_than_open_files_leave_it_answering_and_idle() -> None:
     with attacked(files=300) as server, opened(server, 600):
         assert server.ask("GET", "/health", seconds=5)[0] == 200
@@ -56,6 +58,7 @@ def test_more_sockets_than_open_files_leave_it_answering_and_idle() -> None:
         assert server.query("ASK {}")[0] == 200
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_at_work_is_not_closed_for_others() -> None:
     with attacked("--timeout", "20s") as server:
         triples = " ".join(f"<http://e/{i}> <http://e/p> {i} ." for i in range(700))

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
 from pyoxigraph import RdfFormat
 
 from oxiseq.api.store import Store
@@ -173,6 +174,7 @@ def test_a_reader_that_reads_nothing(tmp_path: Path) -> None:
             thread.join(30)
 
 
+@pytest.mark.slow
 def test_a_killed_server_tells_a_history_that_adds_up(tmp_path: Path) -> None:
     """SIGKILL between updates, before or after a change is stored and told: who resumes has the answer in the end."""
     server = ServeProcess(tmp_path / "store")

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
 import steady_readers
 from asked_service import BEGIN, EX, STREAM
 
@@ -70,6 +71,7 @@ def push_all(service: LiveService) -> None:
     service.streams.advance(STREAM, BEGIN + EVENTS * 1000)
 
 
+@pytest.mark.slow
 def test_a_reader_that_reads_is_never_cut_off(tmp_path: Path) -> None:
     settings = LiveSettings(idle=None, recent=500, subscribers=READERS)  # the queue is full after one match in forty
     with served(tmp_path, settings) as (address, service):

@@ -20,6 +20,7 @@ TINY = Size(events=300, rounds=1, kb=(8_000, 16_000), sparql_events=200, tries=2
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_case_runs_and_its_ways_agree(name: str) -> None:
     result = CASES[name](replace(TINY, events=3_000) if name == "queries" else TINY)
     assert result.name == name

@@ -95,6 +95,7 @@ def random_events(dice: random.Random) -> list[Event]:
 
 @drawn(100)
 @given(st.sampled_from(KEYED), st.integers(0, 1 << 40), st.sampled_from([2, 3]))
+@pytest.mark.slow
 def test_buckets_find_what_one_engine_finds(kind: tuple[str, str], seed: int, buckets: int) -> None:
     dice = random.Random(seed)
     text = query(*kind)

@@ -92,6 +92,7 @@ def test_a_key_that_is_no_sum_is_worked_out_for_each() -> None:
         loop("ORDER BY MAX(y[v]) LIMIT 2", 30)
 
 
+@pytest.mark.slow
 def test_every_set_of_a_sample_is_as_likely() -> None:
     """Chi-square on 10^5 samples of 2 of the 7 complex events of 3 B's: 21 sets. It does not depend on luck: what is
     drawn is fixed by the text and the times."""

@@ -91,6 +91,7 @@ def test_random_joins_over_graphs(seed: int) -> None:
 
 
 @given(st.integers(0, 2**62))
+@pytest.mark.slow
 def test_random_joins_over_tables(seed: int) -> None:
     situation = joined_situation(seed)
     check(situation, answer(situation, as_table))
@@ -161,6 +162,7 @@ def test_memory_is_flat() -> None:
 
 
 @given(st.integers(0, 2**62))
+@pytest.mark.slow
 def test_a_run_that_is_saved_goes_on(seed: int) -> None:
     """It finds what one finds that stays, with an equal run that parts from it."""
     situation, dice = joined_situation(seed), Dice(seed + 1)

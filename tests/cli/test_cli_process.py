@@ -82,6 +82,7 @@ def test_a_reader_that_stops_early_is_no_traceback(folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
+@pytest.mark.slow
 def test_on_a_terminal_matches_are_a_framed_table_and_binary_formats_are_refused(folder: Path) -> None:
     framed = on_terminal("run", folder / "jumps.spaseq", "-s", folder / "payments.nq")
     assert "┏" in framed
@@ -154,6 +155,7 @@ print({len(kernel.signatures) for kernel in ahead.KERNELS})
 """
 
 
+@pytest.mark.slow
 def test_warm_up_compiles_all_that_the_corpus_needs_and_nothing_twice() -> None:
     """What is compiled ahead is of the types that are called."""
     tests = str(Path(__file__).parent.parent)

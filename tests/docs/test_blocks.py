@@ -53,6 +53,7 @@ def test_python(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("page", pages_with(*SHELL), ids=name)
+@pytest.mark.slow
 def test_shell(page: Path, tmp_path: Path) -> None:
     if page.name == "README.md":
         pytest.skip("the gate's own two commands: .ci/run evaluates them")

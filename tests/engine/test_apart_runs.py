@@ -354,6 +354,7 @@ class Drill:
 
 
 @given(st.integers(0, 2**62), st.sampled_from([3, 40, apart.MOST]))
+@pytest.mark.slow
 def test_each_query_finds_what_it_finds_alone(seed: int, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(apart, "MOST", most)

@@ -138,6 +138,7 @@ def test_several_that_come_at_once_are_next_together() -> None:
     assert queries.push((1, "a", 9), (2, "b", 4), (2, "b", 6), (3, "b", 9), (4, "x", 0)) == [2, 1, 1]
 
 
+@pytest.mark.slow
 def test_who_leaves_goes_on_alone_and_the_last_ones_are_no_family() -> None:
     queries = Queries(*texts("A; B;+", 1, 5, 9, 9))
     queries.push((1, "a", 9), (2, "a", 6), (3, "b", 4), (4, "b", 9), (5, "a", 9), (6, "x", 0))
@@ -181,6 +182,7 @@ def test_explain_says_which_numbers_may_differ() -> None:
     ).sharing
 
 
+@pytest.mark.slow
 def test_a_limit_that_only_the_lenient_query_passes_costs_the_strict_one_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 LAYOUTS = Path(__file__).with_name("kernel_layouts.py")
 
 
+@pytest.mark.slow
 def test_no_kernel_is_compiled_twice_for_different_arrays() -> None:
     """Each signature costs seconds of a first run."""
     result = subprocess.run([sys.executable, LAYOUTS], capture_output=True, text=True, timeout=900, check=False)

@@ -38,6 +38,7 @@ def pretended(code: str, cache: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_kernels_compile(tmp_path: Path) -> None:
     pretended(SORTED, tmp_path)
 

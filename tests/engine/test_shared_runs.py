@@ -367,6 +367,7 @@ class Drill:
 
 
 @given(st.integers(0, 2**62))
+@pytest.mark.slow
 def test_each_query_finds_what_it_finds_alone(seed: int) -> None:
     drill = Drill(seed)
     for _ in range(drill.dice.choice([1, 2])):
@@ -400,6 +401,7 @@ def of_endings(dice: random.Random) -> str:
 
 @drawn(40)
 @given(st.integers(0, 2**62))
+@pytest.mark.slow
 def test_queries_that_work_when_a_match_may_end_find_what_they_find_alone(seed: int) -> None:
     """Kinds of events come in spells, so that they fall asleep and wake up."""
     drill = Drill(seed)
@@ -447,6 +449,7 @@ def test_queries_do_doze() -> None:
 
 @drawn(40)
 @given(st.integers(0, 2**62))
+@pytest.mark.slow
 def test_queries_of_longer_and_shorter_windows_find_what_they_find_alone(seed: int) -> None:
     drill = Drill(seed)
     for _ in range(2):
@@ -462,6 +465,7 @@ def test_queries_of_longer_and_shorter_windows_find_what_they_find_alone(seed: i
 
 @drawn(60)
 @given(st.integers(0, 2**62))
+@pytest.mark.slow
 def test_queries_of_other_thresholds_find_what_they_find_alone(seed: int) -> None:
     drill = Drill(seed)
     drill.kinds = "abcn"

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BOTH = """
 import numpy as np
 from machine_calls import truth
@@ -25,6 +27,7 @@ for text, outcome in CASES:
 """
 
 
+@pytest.mark.slow
 def test_a_kernel_and_other_code_with_the_same_functions_in_one_process(tmp_path: Path) -> None:
     """Both compiled here, the kernel first; LLVM has changed how the copies in the kernel are called."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -101,6 +101,7 @@ def test_only_what_it_reads_is_asked_again(name: str, monkeypatch: pytest.Monkey
     assert asked[-1]
 
 
+@pytest.mark.slow
 def test_a_store_forgets_what_it_watches_when_that_is_too_much() -> None:
     kb = oxiseq.Store().kb
     kb.watch([f"SELECT * {{ ?x <urn:{number}> ?y }}" for number in range(MOST + 1)])

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
 from live_services import eventually
 from profiles import NIGHTLY
 from serve_process import ServeProcess
@@ -29,6 +30,7 @@ def stored(server: ServeProcess) -> int:
     return following
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_has_each_line_once(tmp_path: Path) -> None:
     log, config = tmp_path / "heat.nq", tmp_path / "settings.toml"
     log.touch()
@@ -63,6 +65,7 @@ def bridge(server: ServeProcess, *options: str, given: bytes) -> subprocess.Comp
     return subprocess.run(command, input=given, capture_output=True, timeout=120, check=False)
 
 
+@pytest.mark.slow
 def test_stdin_is_brought_to_its_end(tmp_path: Path) -> None:
     server = ServeProcess(tmp_path / "store")
     dead = tmp_path / "dead.jsonl"

@@ -261,6 +261,7 @@ def test_redis_entries_are_confirmed_once_they_are_durable(tmp_path: Path) -> No
             assert counts(bridges)["repeated"] == 0
 
 
+@pytest.mark.slow
 def test_kafka_offsets_are_committed_once_messages_are_durable(tmp_path: Path) -> None:
     from confluent_kafka import Producer  # noqa: PLC0415  the test alone needs it
 

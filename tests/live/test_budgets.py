@@ -173,6 +173,7 @@ def all_of(service: LiveService) -> list[tuple[str | None, ...]]:
 
 @drawn(8)
 @given(st.integers(0, 2**32))
+@pytest.mark.slow
 def test_restarts_find_what_a_run_with_the_same_decisions_finds(seed: int) -> None:
     """However entries stand together in turns: what has been told before a kill is found again, under the same ids."""
     dice = random.Random(seed)

@@ -136,6 +136,7 @@ def test_deaths_between_changes_change_nothing(tmp_path: Path, expected: dict[st
     assert all(len(each) > 10 for each in expected.values())
 
 
+@pytest.mark.slow
 def test_a_death_between_the_checkpoint_and_the_change(tmp_path: Path, expected: dict[str, Rows]) -> None:
     """Both outcomes of the store's commit: what has not happened is sent again by its client."""
     (tmp_path / "0").mkdir()

@@ -80,6 +80,7 @@ def servers(tmp_path: Path) -> Iterator[list[ServeProcess]]:
         server.close()
 
 
+@pytest.mark.slow
 def test_ids_go_on_and_what_is_missing_is_what_came_after_the_backup(
     servers: list[ServeProcess], tmp_path: Path
 ) -> None:

@@ -239,6 +239,7 @@ def outcome(folder: Path, sent: list[Batch]) -> dict[str, dict[int, dict[str, An
     return found
 
 
+@pytest.mark.slow
 def test_kills_change_nothing(tmp_path: Path, sent: list[Batch]) -> None:
     expected = undisturbed(tmp_path, sent)
     killed = outcome(tmp_path, sent)

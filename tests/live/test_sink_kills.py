@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from hot_service import HOT, STREAM
 from live_services import eventually
 from profiles import NIGHTLY
@@ -81,6 +82,7 @@ def killed_while_pushing(server: ServeProcess, count: int) -> None:
     assert not pusher.is_alive()
 
 
+@pytest.mark.slow
 def test_no_match_is_missing_and_only_what_was_not_confirmed_comes_again(tmp_path: Path) -> None:
     drawn = random.Random(1)
 

@@ -14,6 +14,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 from killed_writer import TEXT, S, graph
 from profiles import NIGHTLY
 
@@ -36,6 +37,7 @@ def killed(folder: Path, cursor: int, following: int, after: float) -> list[list
     return [line.split() for line in told[: told.rfind("\n") + 1].splitlines() if line]
 
 
+@pytest.mark.slow
 def test_what_was_pushed_outlives_a_kill_and_ids_are_given_once(tmp_path: Path) -> None:
     dice = random.Random(11)
     folder, pushed, cursor = tmp_path / "store", -1, 0

@@ -69,6 +69,7 @@ def test_ceql_over_rdf_loads_no_arrow() -> None:
     assert python(code) == "1\n"
 
 
+@pytest.mark.slow
 def test_the_demo_runs_without_extras() -> None:
     assert "39 matches in all" in python("from oxiseq.cli import main; main(['demo'], prog_name='oxiseq')")
 

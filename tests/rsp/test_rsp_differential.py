@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import event, given
 from profiles import thorough
 from reference.rsp import evaluate_rsp
@@ -59,6 +60,7 @@ def test_continuous_sparql_answers_as_its_reference(setting: Setting) -> None:
 
 @thorough()
 @given(event_queries())
+@pytest.mark.slow
 def test_rsepql_answers_as_its_reference(setting: Setting) -> None:
     expected = by_reference(setting)
     assert by_engine(setting) == expected
@@ -67,6 +69,7 @@ def test_rsepql_answers_as_its_reference(setting: Setting) -> None:
 
 @thorough()
 @given(selections())
+@pytest.mark.slow
 def test_selections_answer_as_their_reference(setting: Setting) -> None:
     expected = by_reference(setting)
     event("answers" if expected else "no answers")

@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from failing_kb import FailingKb
 from hypothesis import given
 from hypothesis import strategies as st
@@ -346,6 +347,7 @@ def _failing(answers: JointAnswers, batches: Sequence[EventBatch], passed: int) 
 
 @drawn(60)
 @given(st.integers(0, 2**32))
+@pytest.mark.slow
 def test_each_tells_what_it_tells_alone(seed: int) -> None:
     drill = Drill(random.Random(seed))
     for _ in range(drill.dice.randint(2, 8)):
@@ -358,6 +360,7 @@ def test_each_tells_what_it_tells_alone(seed: int) -> None:
 
 @drawn(60)
 @given(st.integers(0, 2**32))
+@pytest.mark.slow
 def test_each_matches_what_it_matches_alone(seed: int) -> None:
     drill = Drill(random.Random(seed))
     drill.matching, drill.asks_kb = True, 0
@@ -371,6 +374,7 @@ def test_each_matches_what_it_matches_alone(seed: int) -> None:
 
 @drawn(60)
 @given(st.integers(0, 2**32))
+@pytest.mark.slow
 def test_each_reports_what_it_reports_alone(seed: int) -> None:
     drill = Drill(random.Random(seed))
     drill.rhythms, drill.asks_kb = RHYTHMS[3:], 0
@@ -385,6 +389,7 @@ def test_each_reports_what_it_reports_alone(seed: int) -> None:
 
 @drawn(60)
 @given(st.integers(0, 2**32))
+@pytest.mark.slow
 def test_constants_of_two_stars(seed: int) -> None:
     drill = Drill(random.Random(seed))
     drill.patterns, drill.heads = [drill.dice.choice(TWO_STARS)], [drill.dice.choice(HEADS)]

@@ -23,6 +23,7 @@ WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 
 @drawn(150, phases=WITHOUT_SHRINKING)
 @given(continuous() | event_queries(), st.integers(0, 2**32))
+@pytest.mark.slow
 def test_a_run_goes_on_in_another_dictionary(setting: Setting, seed: int) -> None:
     assert pushed_one_by_one(setting, random.Random(seed)) == pushed_one_by_one(setting)
 

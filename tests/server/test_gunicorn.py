@@ -18,6 +18,7 @@ COMMAND = [sys.executable, "-m", "gunicorn", "--bind", "127.0.0.1:0", "--worker-
            "oxiseq.cli.wsgi:application()"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_it_serves_and_keeps_what_it_was_given(tmp_path: Path) -> None:
     environment = {**os.environ, "OXISEQ_LOCATION": str(tmp_path / "kb"), "OXISEQ_WRITE_TOKEN": "sesame"}
     found = []

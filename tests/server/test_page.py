@@ -100,6 +100,7 @@ def click(driver: WebDriver, element: str) -> None:
     driver.execute_script(f"document.getElementById('{element}').click()")
 
 
+@pytest.mark.slow
 def test_the_guided_example_shows_matches_as_they_come(page: WebDriver) -> None:
     click(page, "guide")
     until(page, "document.querySelectorAll('#matches tbody tr').length", 120)
@@ -645,6 +646,7 @@ STORIES = [
 ]
 
 
+@pytest.mark.slow
 def test_every_story_of_the_gallery_finds_a_match_with_one_click(page: WebDriver, address: str) -> None:
     assert len(STORIES) > 12
     seen = []

@@ -43,6 +43,7 @@ def process(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.slow
 def test_it_ends_when_told_and_keeps_what_it_was_given(tmp_path: Path, number: signal.Signals) -> None:
     location = str(tmp_path / "kb")
     with process("--location", location) as (address, running):

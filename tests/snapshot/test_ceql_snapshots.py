@@ -85,6 +85,7 @@ def test_a_tuple_run_with_aggregates_goes_on(situation: CeqlSituation, seed: int
 
 @settings(phases=WITHOUT_SHRINKING)
 @given(ceql_situations(CeqlOptions(most=14, limits=False)), st.integers(0, 2**32), st.booleans())
+@pytest.mark.slow
 def test_a_tuple_run_with_an_order_goes_on(situation: CeqlSituation, seed: int, small: bool) -> None:
     goes_on(with_order(situation, seed), seed, small)
 

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).with_name("fingerprints.py")
 SEEDS = ("1", "2", "3")
 LANGUAGES = (".spaseq", ".ceql", ".epsparql", ".rspql", ".rsepql")
 """Of the examples."""
 
 
+@pytest.mark.slow
 def test_plans_are_known_again_in_another_process() -> None:
     """One process per seed compiles every example of every language, the corpus and random queries."""
     running = [

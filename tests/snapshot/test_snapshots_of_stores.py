@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from loaded import load
@@ -209,6 +210,7 @@ class Drill:
 
 
 @given(st.integers(0, 2**62))
+@pytest.mark.slow
 def test_a_store_goes_on(seed: int) -> None:
     drill = Drill(seed)
     for _ in range(40):

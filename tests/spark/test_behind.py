@@ -82,6 +82,7 @@ def expected(query: str, given: list[tuple[int, str]] = GIVEN) -> Counter[tuple[
 @pytest.mark.parametrize(
     ("query", "wait"), [pytest.param(RISE, 0, marks=LONG), (LONELY, 9 * SECOND)], ids=["end", "negation"]
 )
+@pytest.mark.slow
 def test_windows_count_every_match_once(spark: SparkSession, tmp_path: Path, query: str, wait: int) -> None:
     """Behind a trailing negation, at the time when the last one of an instant is certain."""
     rows = match(spark, query, {"S": source(spark, tmp_path / "in")}, buckets=2)
@@ -113,6 +114,7 @@ def test_matches_are_deduplicated_within_the_watermark(spark: SparkSession, tmp_
     assert sorted((micros(row["time"]), row["k"], row["a"]) for row in found) == sorted(wanted)
 
 
+@pytest.mark.slow
 def test_matches_are_joined_with_matches(spark: SparkSession, tmp_path: Path) -> None:
     """Each side reads files of its own and waits for its own matches."""
     first = match(spark, RISE, {"S": source(spark, tmp_path / "first")}, buckets=2).alias("one")
@@ -136,6 +138,7 @@ def test_matches_are_joined_with_matches(spark: SparkSession, tmp_path: Path) ->
     assert len({row[2] is None for row in wanted}) == 2
 
 
+@pytest.mark.slow
 def test_a_query_reads_what_another_one_derives(spark: SparkSession, tmp_path: Path) -> None:
     """`graph` of CONSTRUCT and `time` are events."""
     derived = match(spark, GRAPHS, {"S": source(spark, tmp_path / "in")}, buckets=2)

@@ -83,6 +83,7 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         ServedStream("http://e", STREAM, "first", None, None).begin()
 
 
+@pytest.mark.slow
 def test_a_served_stream_by_its_offsets(spark: SparkSession, tmp_path: Path) -> None:
     with LiveService(Store(), tmp_path, LiveSettings(idle=None), "normal") as service:
         endpoint = SparqlEndpoint(Store())

@@ -137,6 +137,7 @@ WHERE { SEQ(A; B) DEFINE GPM A ON S { ?x :k ?k ; :v ?a } DEFINE GPM B ON T { ?y 
 LATENESS = 10 * SECOND
 
 
+@pytest.mark.slow
 def test_streams_give_the_same_and_late_events_besides(spark: SparkSession, tmp_path: Path) -> None:
     """Two folders, disorder within the lateness, late events. Restarts: test_spark_kills."""
     spark.dataSource.register(EventSource)

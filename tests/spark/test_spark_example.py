@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 from example_loading import load
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.slow
 def test_the_planted_v_is_found(spark: SparkSession) -> None:
     arranged, rows = load("13-spark").main()
     assert (arranged.events, arranged.bad) == (1200, 2)

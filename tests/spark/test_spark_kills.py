@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from killed_query import QUERY, work_through
 
 import oxiseq
@@ -55,6 +56,7 @@ def event(at: int, *pairs: str) -> list[str]:
     return [*quads, f"<urn:e:{at}> <http://www.w3.org/ns/prov#generatedAtTime> {dated} .\n"]
 
 
+@pytest.mark.slow
 def test_the_sink_holds_every_match_once(spark: SparkSession, tmp_path: Path) -> None:
     dice = random.Random(7)
     write_events(tmp_path / "in", dice, FILES)

@@ -30,6 +30,7 @@ def counts(report: LoadReport) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("reasoning", "graph", "skolemise"), [("rdfs", None, False), (None, "http://e.org/all", True)])
+@pytest.mark.slow
 def test_dirty_sources_give_the_same(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     reasoning: str | None, graph: str | None, skolemise: bool,
@@ -52,6 +53,7 @@ def test_dirty_sources_give_the_same(
     assert not (tmp_path / "spark.parts").exists()
 
 
+@pytest.mark.slow
 def test_parts_are_kept_sorted_and_coded_and_can_be_read(spark: SparkSession, tmp_path: Path) -> None:
     given = write_all(tmp_path / "in", seed=2, lines=150)
     for table in given.rglob("people.*"):

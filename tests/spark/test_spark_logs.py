@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events
@@ -40,6 +42,7 @@ def written(folder: Path) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.slow
 def test_spark_writes_what_one_process_writes(spark: SparkSession, tmp_path: Path) -> None:
     write_logs(tmp_path / "logs")
     (tmp_path / "logs" / "rowless.csv").write_text("time,name,watts\n")

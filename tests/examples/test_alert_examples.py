@@ -1,0 +1,54 @@
+"""SSH brute force and the cold chain find what plain loops over their files find; the alert goes all the way."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from datetime import datetime
+from itertools import pairwise
+
+import pytest
+from example_loading import EXAMPLES, load
+
+MINUTE = 60_000_000
+
+
+def test_guessed_logins_are_those_of_a_plain_loop() -> None:
+    logins = list(load("19-ssh", "make_events").logins())
+    assert len(logins) == 17  # one line of the log is cron's
+    expected = []
+    for at, kind, _, address in logins:
+        before = [t for t, k, _, a in logins if k == "Failed" and a == address and at - MINUTE <= t < at]
+        if kind == "Accepted" and len(before) >= 5:
+            expected.append((at, address, len(before)))
+    found = [(m.at_us, m["address"].value, int(m["failures"].value)) for m in load("19-ssh").main()]
+    assert found == expected
+    assert [address for _, address, _ in expected] == ["203.0.113.9"]
+
+
+def test_warm_boxes_are_those_of_a_plain_loop() -> None:
+    boxes: dict[str, list[tuple[int, float | None, str]]] = {}
+    with (EXAMPLES / "20-cold-chain" / "boxes.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            at = round(datetime.fromisoformat(row["time"]).timestamp() * 1_000_000)
+            celsius = float(row["celsius"]) if row["celsius"] else None
+            boxes.setdefault(row["box"], []).append((at, celsius, row["state"]))
+    expected = set()
+    for box, rows in boxes.items():
+        delivered = [at for at, _, state in rows if state == "delivered"]
+        for three in zip(rows, rows[1:], rows[2:], strict=False):
+            times = [at for at, _, _ in three]
+            near = all(b - a <= 10 * MINUTE for a, b in pairwise(times))
+            warm = all(celsius is not None and celsius > 8 for _, celsius, _ in three)
+            if near and warm and not any(times[2] < at <= times[2] + 30 * MINUTE for at in delivered):
+                expected.add((box, max(c for _, c, _ in three if c is not None)))
+    found = {(m["box"].value.rpartition("/")[2], float(m["hottest"].value)) for m in load("20-cold-chain").main()}
+    assert found == expected == {("b1", 10.5)}
+
+
+@pytest.mark.skipif(shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin") is None,
+                    reason="mosquitto is not installed")  # fmt: skip
+def test_the_alert_goes_from_the_broker_to_the_webhook() -> None:
+    assert load("20-cold-chain", "live").main() == {
+        "text": "http://cold.example/box/b1: warm since 2024-05-01T08:05:00Z, 10.5 degrees"
+    }
