@@ -238,11 +238,15 @@ def joins_in(expression: Expression) -> Iterator[tuple[str, Variable, Call]]:
 
 def first_join(formula: Formula) -> tuple[Holds, Call] | None:
     """The first condition that compares events of two variables, and where it does; None: none does."""
+    return next(((test, call) for test in holds_of(formula) for _, _, call in joins_in(test.predicate)), None)
+
+
+def holds_of(formula: Formula) -> Iterator[Holds]:
+    """The `X[P]` of all its FILTERs."""
     if isinstance(formula, Filtered):
-        for test in atomic(formula.condition):
-            for _, _, call in joins_in(test.predicate):
-                return test, call
-    return next((found for inner in subformulas(formula) if (found := first_join(inner)) is not None), None)
+        yield from atomic(formula.condition)
+    for inner in subformulas(formula):
+        yield from holds_of(inner)
 
 
 def keys_of(expression: Expression) -> Iterator[Variable]:

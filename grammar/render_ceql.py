@@ -27,6 +27,7 @@ from oxiseq.grammar.ceql_algebra import (
     Told,
     Totals,
 )
+from oxiseq.grammar.ceql_graphs import GraphCondition, condition_of
 from oxiseq.grammar.parsing.clauses import MICROSECONDS
 from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample
 from oxiseq.grammar.render_sparql import SparqlWriter
@@ -177,6 +178,8 @@ def _expression(expression: Expression) -> tuple[str, int]:
             # `-1` would be read as one number, `--` as a comment
             safe = text if text[0].isalpha() or text[0] in "_(" else f"({text})"
             return f"{'-' if name == 'NEGATE' else '+'}{safe}", _UNARY
+        case Call("GRAPH") if (condition := condition_of(expression)) is not None:
+            return _graph(condition), _PRIMARY
         case Call(name, ()):
             return name, _PRIMARY
         case Call(name, (left, right)):
@@ -185,6 +188,16 @@ def _expression(expression: Expression) -> tuple[str, int]:
             return f"{_at(left, low)} {_WORDS.get(name, name)} {_at(right, binds + 1)}", binds
         case _:
             raise TypeError(f"{type(expression).__name__} cannot stand in a predicate of CEQL")
+
+
+def _graph(condition: GraphCondition) -> str:
+    """A condition on the knowledge base, in one line."""
+    given = []
+    for variable, value in condition.given:
+        text = _expression(value)[0]
+        given.append(text if text.rpartition(".")[2] == variable.value else f"{text} AS {variable.value}")
+    pattern = " ".join(line.strip() for line in _TERMS.group(condition.pattern, "").splitlines())
+    return f"GRAPH {_TERMS.iri(condition.graph)} ({', '.join(given)}) {pattern}"
 
 
 def _literal(literal: Literal) -> tuple[str, int]:

@@ -5,7 +5,8 @@ Where it stands: algebra → plan → **nodes at work**. Nodes come after their 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from oxiseq.engine.flow.delta import Buffer, Delta, Ids
 from oxiseq.engine.flow.driver import Driver
 from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.nodes.fed import Fed
-from oxiseq.engine.flow.nodes.node import ALL_TIME
+from oxiseq.engine.flow.nodes.node import ALL_TIME, Chosen, KeepsRows
 from oxiseq.engine.flow.plan import FlowPlan
 from oxiseq.engine.kernels.flow.telling import with_rows
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -119,9 +120,16 @@ class Flow:
         for node in self.nodes:
             yield from node.held_ids()
 
-    def save(self, terms: SavedTerms) -> State:
-        """What it keeps, between batches."""
-        return {"begun": self._begun, "nodes": [node.save(terms) for node in self.nodes]}
+    def save(self, terms: SavedTerms, chosen: Mapping[int, Chosen] = MappingProxyType({})) -> State:
+        """What it keeps, between batches. chosen: by place of an operator that keeps rows which of them."""
+        nodes = []
+        for place, node in enumerate(self.nodes):
+            if place in chosen:
+                assert isinstance(node, KeepsRows)
+                nodes.append(node.save_some(chosen[place], terms))
+            else:
+                nodes.append(node.save(terms))
+        return {"begun": self._begun, "nodes": nodes}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state of the same plan; for a flow that has not seen anything."""

@@ -1,7 +1,9 @@
-"""A CEQL query with joins, compiled for live keys: the sequence that SPAseq would match, an event at each position.
+"""A CEQL query with joins or GRAPH, compiled for live keys: the sequence that SPAseq would match, an event at each
+position.
 
 Where it stands: text → algebra → **runner**: `y[price > x.price]` needs prefixes apart by the price of x: live keys do
-that. Where no condition compares two events, determinised sets run the query (cea/plan.py).
+that, and their graph patterns ask the knowledge base. Where no condition needs either, determinised sets run the query
+(cea/plan.py).
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ from oxiseq.engine.cea.plan import CeaPlan, as_words, compile_ceql
 from oxiseq.engine.errors import QueryError
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Query, Select, TriplePattern
+from oxiseq.grammar.algebra import Filter, Query, Select, TriplePattern
 from oxiseq.grammar.ceql_algebra import CeqlQuery, first_join, variables
+from oxiseq.grammar.ceql_graphs import first_graph
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.translating.ceql_spaseq import as_sequence
 
@@ -41,15 +44,15 @@ class JoinedPlan:
 def choose_runner(
     query: CeqlQuery, terms: TermDictionary, stream_names: Mapping[str, str] = {}
 ) -> CeaPlan | JoinedPlan:
-    """Compile a checked query for live keys if a condition compares two events, else for determinised sets. Raises
-    QueryError, LimitError."""
-    if first_join(query.formula) is None:
+    """Compile a checked query for live keys if a condition compares two events or asks the knowledge base, else for
+    determinised sets. Raises QueryError, LimitError."""
+    if first_join(query.formula) is None and first_graph(query.formula) is None:
         return compile_ceql(query, stream_names)
     return compile_joined(query, terms, stream_names)
 
 
 def compile_joined(query: CeqlQuery, terms: TermDictionary, stream_names: Mapping[str, str] = {}) -> JoinedPlan:
-    """The plan of a query with joins. Raises QueryError."""
+    """The plan of a query with joins or GRAPH. Raises QueryError."""
     if query.vocab is None:
         raise QueryError("the query has no VOCAB", query.span, query.text, code="vocab")
     found = as_sequence(query)
@@ -72,5 +75,7 @@ def compile_joined(query: CeqlQuery, terms: TermDictionary, stream_names: Mappin
 
 
 def _attributes(translated: Query, vocab: str) -> tuple[Variable, ...]:
-    iris = (each.predicate.value for each in parts(translated, TriplePattern) if isinstance(each.predicate, NamedNode))
+    """Those of events; what a pattern of the knowledge base names is none."""
+    of_events = [e for gpm in translated.gpms for e in gpm.pattern.elements if not isinstance(e, Filter)]
+    iris = (each.predicate.value for each in parts(of_events, TriplePattern) if isinstance(each.predicate, NamedNode))
     return tuple(Variable(iri.removeprefix(vocab)) for iri in dict.fromkeys(iris) if iri.startswith(vocab))

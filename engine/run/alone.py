@@ -4,7 +4,7 @@ in the state of an equal one."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Self
 
@@ -23,6 +23,26 @@ class AloneRun(Run):
     def left(self) -> Sequence[Any]:
         """What `advance` had found when it raised an error, once; nothing where that is found again."""
         return ()
+
+    def may_share(self, other: Self) -> bool:
+        """Whether it can be in the state of one that is equal, or alike."""
+        return True
+
+    def advance_all(self) -> Sequence[Any]:
+        """As `advance`, for all that are in its state."""
+        return self.advance()
+
+    def of_each(self, found: Sequence[Any]) -> Mapping[int, Sequence[Any]] | None:
+        """Of what `advance_all` has found what each has, by `number`; None: all of them have all of it."""
+        return None
+
+    @property
+    def number(self) -> int:
+        """What tells those apart that are in its state and not equal."""
+        return 0
+
+    def narrow(self, others: Sequence[Self]) -> None:
+        """Only these are in its state now."""
 
     def share(self, other: Self) -> None:
         """Be in the state of an equal one, from now on: what one of them is handed, the other has seen."""

@@ -114,7 +114,7 @@ class ApartRuns:
         lineage: Hashable = run.origin if untouched else object()
         equal = object() if equal is None else equal
         there = self._known.get((equal, lineage))
-        if there is not None:
+        if there is not None and run.may_share(there.run):
             self._join(run, there)
             return
         seen = {iri: self._streams.setdefault(iri, _Stream()).backlog.end for iri in dict.fromkeys(run.plan.streams)}
@@ -132,8 +132,11 @@ class ApartRuns:
         self._join(run, self._members[other])
 
     def _join(self, run: AloneRun, member: Member) -> None:
+        known = {iri: self._keys(member, iri) for iri in member.seen}
         member.take_in(run)
         self._members[run] = member
+        for iri, keys in known.items():
+            self._want(member, iri, frozenset(self._keys(member, iri)).difference(keys))
 
     def _enter(self, member: Member) -> None:
         for iri in member.seen:
@@ -141,10 +144,15 @@ class ApartRuns:
             stream.awake[member] = None
             if member.concern is not None:
                 stream.backlog.watch(member.concern.needed or ())
-            for key in self._keys(member, iri):
-                stream.wanted.setdefault(key, {})[member] = None
-                if key != predicate_of(key):
-                    stream.paired[predicate_of(key)] = stream.paired.get(predicate_of(key), 0) + 1
+            self._want(member, iri, self._keys(member, iri))
+
+    def _want(self, member: Member, iri: str, keys: Iterable[Key]) -> None:
+        """Events with these keys concern it."""
+        stream = self._streams[iri]
+        for key in keys:
+            stream.wanted.setdefault(key, {})[member] = None
+            if key != predicate_of(key):
+                stream.paired[predicate_of(key)] = stream.paired.get(predicate_of(key), 0) + 1
 
     def remove(self, run: AloneRun) -> None:
         """Forget a run; one that has its state with others has none then."""
@@ -274,11 +282,11 @@ class ApartRuns:
 
     def settle(self, run: AloneRun) -> list[Outcome]:
         """One run takes everything seen so far as complete."""
-        return self._by_itself(run, "settle", lambda member: self._step(member, [], run.settle, quiet=False))
+        return self._by_itself(run, "settle", lambda member: self._stepped_once(member, [], run.settle, quiet=False))
 
     def close(self, run: AloneRun) -> list[Outcome]:
         """The streams have ended for one run; `remove` it afterwards."""
-        return self._by_itself(run, "close", lambda member: self._step(member, [], run.close, quiet=False))
+        return self._by_itself(run, "close", lambda member: self._stepped_once(member, [], run.close, quiet=False))
 
     def forget(self, run: AloneRun, at: int) -> None:
         """See `AloneRun.forget`; the run has caught up."""
@@ -296,13 +304,12 @@ class ApartRuns:
         member = self._members[run]
         lineage = member.lineage, what
         there = self._known.get((member.equal, lineage))
-        if there is not None:
-            self._members[run] = there
+        if there is not None and run.may_share(there.run):
             member.drop(run)
             if not member.runs:
                 self._leave(member)
-            there.take_in(run)
-            return [*outcomes, *(outcome._replace(run=run) for outcome in there.ended)]
+            self._join(run, there)
+            return [*outcomes, *there.told_to(run)]
         if len(member.runs) > 1:
             large = run.bytes > LARGE
             member = self._members[run] = member.part(run, self._terms)
@@ -314,7 +321,7 @@ class ApartRuns:
         self._touch(member)
         self._know(member, lineage)
         member.ended = ended
-        return [*outcomes, *ended]
+        return [*outcomes, *member.told(ended, quiet=False)]
 
     def keep_answers(self, run: AloneRun) -> bool:
         """The KB is about to change, and the run has caught up: see `AloneRun.keep_answers`. Raises KbError."""
@@ -367,7 +374,11 @@ class ApartRuns:
         events, first, last = self._streams[iri].backlog.dispensable(seen, concern.needed, span)
         return _Passed(events, last) if events and order.takes(0, first) else None
 
-    def _step(
+    def _step(self, member: Member, items: Sequence[_Item]) -> list[Outcome]:
+        """Hand events and punctuations to runs in one state; what has come of that for each."""
+        return member.told(self._stepped_once(member, items))
+
+    def _stepped_once(
         self, member: Member, items: Sequence[_Item], end: Callable[[], None] | None = None, *, quiet: bool = True
     ) -> list[Outcome]:
         """Hand events and punctuations to a run, one after the other, and let it work through what is complete then;
@@ -388,7 +399,7 @@ class ApartRuns:
                     late[iri] = EventBatch.concat([late[iri], refused]) if iri in late else refused
             if end is not None:
                 end()
-            found = run.advance()
+            found = run.advance_all()
         except Exception as error:
             wrong, found = error, run.left()
             member.wake()  # whatever it has not done it may do at the next event
@@ -400,7 +411,7 @@ class ApartRuns:
         outcomes = [Outcome(run, [], each, stream=iri) for iri, each in others]
         if found or last[1] is not None or left_out or wrong is not None or not quiet:
             outcomes.append(Outcome(run, found, last[1], wrong, left_out, last[0]))
-        return member.told(outcomes)
+        return outcomes
 
     def _place(self, member: Member) -> None:
         """Among those awake, or last among those asleep."""

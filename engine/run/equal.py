@@ -12,7 +12,8 @@ from typing import Any, Final
 from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.run.alone import AloneRun
-from oxiseq.engine.run.fingerprints import fingerprint
+from oxiseq.engine.run.fingerprints import fingerprint, text_of
+from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.grammar.algebra import Call
 from oxiseq.grammar.parts import parts
@@ -28,8 +29,11 @@ def why_unequal(plan: Any) -> str | None:
 
 
 def equal_by(run: AloneRun, bounds: Hashable) -> Hashable | None:
-    """What is the same in equal queries; None: there are none. bounds: those of its state, None without any."""
+    """What is the same in equal queries, or in those that are alike (family.py); None: there are none. bounds: those of
+    its state, None without any."""
     if why_unequal(run.plan) is not None:
         return None
     kb = id(run.kb_in_time.present) if isinstance(run, KbRun) else None
-    return fingerprint(run.plan), run.lateness, run.order.start, kb, bounds
+    alike = run.one.alike if isinstance(run, IntervalRun) and bounds is None else None
+    what = fingerprint(run.plan) if alike is None else text_of(alike)
+    return what, run.lateness, run.order.start, kb, bounds

@@ -33,22 +33,22 @@ def fingerprint(plan: object) -> str:
     """The same for the same query, in whatever dictionary and process it is compiled."""
     made = hashlib.blake2b(digest_size=16)
     for part in _parts(plan):
-        made.update(part if isinstance(part, bytes) else _text(part).encode())
+        made.update(part if isinstance(part, bytes) else text_of(part).encode())
         made.update(b"\0")
     return made.hexdigest()
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     """A value as `repr` writes it, but for sets: the order of their members is another one in each process."""
     match value:
         case set() | frozenset():
-            return f"{{{', '.join(sorted(map(_text, value)))}}}"
+            return f"{{{', '.join(sorted(map(text_of, value)))}}}"
         case tuple() | list():
-            return f"({', '.join(map(_text, value))})"
+            return f"({', '.join(map(text_of, value))})"
         case dict():
-            return f"{{{', '.join(f'{_text(key)}: {_text(each)}' for key, each in value.items())}}}"
+            return f"{{{', '.join(f'{text_of(key)}: {text_of(each)}' for key, each in value.items())}}}"
     if is_dataclass(value):
-        shown = [f"{each.name}={_text(getattr(value, each.name))}" for each in fields(value) if each.repr]
+        shown = [f"{each.name}={text_of(getattr(value, each.name))}" for each in fields(value) if each.repr]
         return f"{type(value).__name__}({', '.join(shown)})"
     return repr(value)
 

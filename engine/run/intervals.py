@@ -7,16 +7,19 @@ Instants are worked through many at a time, unless rules feed each other: then o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.epsparql.algebra import TriplePlan, everything
 from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, at_tick, merged
 from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
 from oxiseq.engine.flow.epsparql.order import in_order
@@ -29,11 +32,12 @@ from oxiseq.engine.flow.epsparql.standing import Query, Standing
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow.facts import read_rows
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.run.concern import Concern, Key, keys_in, keys_of, predicate_of
+from oxiseq.engine.run.concern import Concern, keys_in, predicate_of
+from oxiseq.engine.run.family import Family, OneQuery
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
 from oxiseq.grammar.algebra import Construct
 from oxiseq.grammar.ep_rules import Stratum
 
@@ -58,50 +62,129 @@ class IntervalRun(KbRun):
     that are no intervals, since they start after they end, are left out.
     """
 
+    __slots__ = ("one",)  # all else is in __dict__, which runs in one state have in common
+    one: OneQuery
+    """What the query has by itself."""
     leaves_out: ClassVar[bool] = True
 
     def __init__(
-        self, plan: IntervalPlan, terms: TermDictionary, kb: KnowledgeBase,
-        start: int | None = None, lateness: int = 0,
+        self, plan: IntervalPlan | OneQuery, terms: TermDictionary, kb: KnowledgeBase,
+        start: int | None = None, lateness: int = 0, family: Family | None = None,
     ) -> None:
+        self.one = plan if isinstance(plan, OneQuery) else OneQuery(plan)
+        plan = self.one.plan
+        self._family = Family(self.one, terms) if family is None else family
+        self._told: dict[int, int] = {}
+        """How many answers have been handed out, by number."""
         super().__init__(terms, kb, plan.streams, start, lateness)
-        self._plan = plan
         self.resets, self.faults = Resets(), Faults()
         self._completed = 0
-        self._knowledge = self._kb.materialised("knowledge", KnowledgeReader(plan.plans, terms, self._blanks))
+        self._knowledge = self._kb.materialised("knowledge", KnowledgeReader(self._family.plans, terms, self._blanks))
         self._version: int | None = None
         """Of the KB that has been handed out."""
         self._stamps = Stamps(terms)
         self._most = 1 if plan.one_by_one else CHUNK if plan.answered.uses is None else _CHOSEN
         self._begun: _Operators | None = None  # a query among many may never see an event that concerns it
-        self._keys = self._pattern_keys()
         terms.register(self)
 
     def another(self) -> Self:
-        return type(self)(self._plan, self._terms, self._kb.present, self.order.start, self.lateness)
+        return self._another(None)
+
+    def _another(self, family: Family | None) -> Self:
+        return type(self)(self.one, self._terms, self._kb.present, self.order.start, self.lateness, family)
 
     @property
     def plan(self) -> IntervalPlan:
-        return self._plan
+        return self.one.plan
+
+    # --- with others that are alike ---------------------------------------------------------------------
+
+    @property
+    def shares(self) -> bool:
+        """Whether its state is that of others, too, which are not equal."""
+        return self._family.tabled
+
+    @property
+    def number(self) -> int:
+        return self._family.number(self.one)
+
+    def may_share(self, other: Self) -> bool:
+        begun = other._begun is not None or other._knowledge.made
+        return other._family.has(self.one) or not begun
+
+    def share(self, other: Self) -> None:
+        other._family.take_in(self.one)
+        super().share(other)
+
+    def part(self, terms: TermDictionary) -> None:
+        alone = self._another(self._family.copy())
+        alone._restore(deepcopy(self._saved(SavedTerms(terms), None)), SameTerms(terms))
+        alone._told = dict(self._told)
+        self.share(alone)
+
+    def narrow(self, others: Sequence[Self]) -> None:
+        kept = {run.number: run.one for run in others}
+        if self._begun is None or not self._family.tabled or 2 * len(kept) > len(self._family):
+            return
+        self._tidy(now=True)
+        self._family.narrow(kept.values())
+        self._begun.query.standing.keep_of(self._family.ids(kept))
+
+    def of_each(self, found: Sequence[Any]) -> Mapping[int, Sequence[Any]] | None:
+        if not self._family.tabled:
+            return None
+        numbers = self._family.numbers
+        by_id = dict(zip(self._family.ids(numbers).tolist(), numbers, strict=True)) if found else {}
+        each: dict[int, list[MatchBatch]] = {}
+        for batch in found:
+            order = np.argsort(batch.values[:, 0], kind="stable")
+            bounds = np.flatnonzero(np.diff(batch.values[order, 0], prepend=0))
+            for low, high in pairwise([*bounds.tolist(), len(order)]):
+                part = batch.take(order[low:high])
+                own = replace(part, values=np.ascontiguousarray(part.values[:, 1:]))
+                each.setdefault(by_id[int(part.values[0, 0])], []).append(own)
+        return each
+
+    @property
+    def matches(self) -> int:
+        return self._told.get(self.number, 0)
+
+    @matches.setter
+    def matches(self, count: int) -> None:
+        self._told[self.number] = count
+
+    def advance_all(self) -> list[MatchBatch]:
+        return super().advance()
+
+    def advance(self) -> list[MatchBatch]:
+        found = self.advance_all()
+        each = self.of_each(found)
+        return found if each is None else [*each.get(self.number, ())]
+
+    def counted(self, found: list[MatchBatch]) -> list[MatchBatch]:
+        whole = self.put_together(found)
+        each = self.of_each(whole)
+        for number, batches in ({self.number: whole} if each is None else each).items():
+            self._told[number] = self._told.get(number, 0) + sum(map(len, batches))
+        return whole
+
+    # --- what it works with -----------------------------------------------------------------------------
 
     @property
     def concern(self) -> Concern | None:
         """An answer ends with an event that a pattern of the query, or of a rule, has a triple of."""
-        if self._keys is None:
+        keys = self._family.keys
+        if keys is None:
             return None
-        return Concern(dict.fromkeys(self._plan.streams, self._keys), needed=self._stamps.predicates)
+        return Concern(dict.fromkeys(self.plan.streams, keys), needed=self._stamps.predicates)
 
     def reserve(self) -> None:
         assert self._work is self._begun
 
-    def _pattern_keys(self) -> frozenset[Key] | None:
-        patterns = [p.places for plan in self._plan.plans for p in everything(plan) if isinstance(p, TriplePlan)]
-        return keys_of([(predicate, object_) for _, predicate, object_ in patterns], self._terms)
-
     @property
     def _work(self) -> _Operators:
         if self._begun is None:
-            self._begun = _Operators(self._plan, self._terms, self._most)
+            self._begun = _Operators(self.plan, self._family, self._terms, self._most)
         return self._begun
 
     @property
@@ -110,9 +193,10 @@ class IntervalRun(KbRun):
 
     def _are_nothing(self, events: EventBatch) -> bool:
         """Whether nothing comes of events that are the first ones."""
-        if self._begun is not None or self._keys is None:
+        keys = self._family.keys
+        if self._begun is not None or keys is None:
             return False
-        return next(keys_in(events, self._keys, {predicate_of(key) for key in self._keys}), None) is None
+        return next(keys_in(events, keys, {predicate_of(key) for key in keys}), None) is None
 
     @property
     def reads_kb(self) -> bool:
@@ -213,8 +297,9 @@ class IntervalRun(KbRun):
         count = len(found)
         ends, times = np.empty(count, np.int64), np.empty(2 * count, np.int64)
         values = np.empty((count, found.width - INTERVAL), np.uint32)
-        if read_rows(found.address, ends, values, times):
-            rows = in_order(Rows(values, times[::2], ends), self._terms)
+        numbered = self._family.tabled
+        if read_rows(found.address, ends, values, times) or numbered:
+            rows = in_order(Rows(values, times[::2], ends), self._terms, numbered=numbered)
             ends, values, times = rows.end, rows.values, np.stack([rows.start, rows.end], axis=1).reshape(-1)
         letters = np.zeros(2 * count, np.int32)
         letters[1::2] = END
@@ -238,18 +323,30 @@ class IntervalRun(KbRun):
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches. What the knowledge base knows is asked again, but for instants that were not
         complete when it changed; its blank nodes keep their ids."""
+        return self._saved(terms, self._family.ids([self.number]))
+
+    def _saved(self, terms: SavedTerms, numbers: NDArray[np.uint32] | None) -> State:
+        """numbers: of the rows that are some query's only those of these."""
         self._tidy(now=True)
+        query = None if self._begun is None else self._begun.query.standing
         return {
-            "matches": self.matches, "resets": self.resets.save(),
+            "matches": self.matches, "resets": self.resets.save(), "number": self.number,
+            "slots": None if self._begun is None else [*(self._family.slots or ())],
             "tick": None if self._begun is None else self._begun.arriving.tick,
             "faults": self.faults.save(), "completed": self._completed, "arrivals": self._arrivals.save(terms),
-            "parts": [part.flow.save(terms) for part in self._parts],
+            "parts": [part.save(terms, numbers if part is query else None) for part in self._parts],
             "blanks": self._blanks.save(terms), "kept": self._kb.save(terms),
         }  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for a run that has not seen any event."""
-        self.matches, self._completed = int(state["matches"]), int(state["completed"])
+        if state["slots"] is not None:
+            self._family.restore(self.one, int(state["number"]), state["slots"])
+        self.matches = int(state["matches"])
+        self._restore(state, terms)
+
+    def _restore(self, state: State, terms: KnownTerms) -> None:
+        self._completed = int(state["completed"])
         self.resets, self.faults = Resets.restored(state["resets"]), Faults.restored(state["faults"])
         self._arrivals.restore(state["arrivals"], terms)
         self._blanks.restore(state["blanks"], terms)
@@ -280,11 +377,11 @@ class IntervalRun(KbRun):
 class _Operators:
     """What is at work for a query once something may come of an event. `most`: facts of a piece."""
 
-    def __init__(self, plan: IntervalPlan, terms: TermDictionary, most: int) -> None:
+    def __init__(self, plan: IntervalPlan, family: Family, terms: TermDictionary, most: int) -> None:
         self.arriving = Arriving(terms, most)
         self.known = Known()
         self.strata = [(stratum.recursive, _rules(stratum, plan, terms)) for stratum in plan.strata]
-        self.query = Query(plan.answered, plan.distinct, terms)
+        self.query = Query(family.answered(), plan.distinct, terms, family.plans)
         if not self.strata:
             self.query.standing.read(self.arriving.facts)
         self.parts: Sequence[Standing] = [*(rules.standing for _, rules in self.strata), *self.query.parts]

@@ -9,7 +9,7 @@ do it one after the other are one again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from oxiseq.engine.run.alone import AloneRun
@@ -41,7 +41,8 @@ class Member:
     owing: set[AloneRun] = field(default_factory=set)
     """Those that have not been told that answers of the KB are kept."""
     ended: Sequence[Outcome] = ()
-    """What came of that by which it has left others."""
+    """What came of that by which it has left others, for all that are in its state."""
+    _by_number: dict[int, list[AloneRun]] | None = None
 
     @property
     def run(self) -> AloneRun:
@@ -79,12 +80,14 @@ class Member:
         """Another run, which is in the same state or has none."""
         run.share(self.run)
         self.runs.append(run)
+        self.concern, self._by_number = self.run.concern, None
 
     def part(self, run: AloneRun, terms: TermDictionary) -> Member:
         """One run with a state of its own, which is the same."""
         run.part(terms)
         self.runs.remove(run)
         self.owing.discard(run)
+        self._by_number = None
         return replace(self, runs=[run], seen=dict(self.seen), owing=set(), ended=())
 
     def drop(self, run: AloneRun) -> None:
@@ -93,6 +96,9 @@ class Member:
             run.share(run.another())
         self.runs.remove(run)
         self.owing.discard(run)
+        self._by_number = None
+        if self.runs:
+            self.run.narrow(self.runs)
 
     def keep_answers(self, run: AloneRun) -> bool:
         """As `AloneRun.keep_answers`: each of the runs is told that some are kept. Raises KbError."""
@@ -103,8 +109,30 @@ class Member:
         self.owing.discard(run)
         return owed
 
-    def told(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
-        """What has come of a step, for each run."""
-        if len(self.runs) == 1:
-            return list(outcomes)
-        return [outcome._replace(run=run) for run in self.runs for outcome in outcomes]
+    def told(self, outcomes: Sequence[Outcome], *, quiet: bool = True) -> list[Outcome]:
+        """What has come of a step, for each run; `quiet`: only for those for which something has."""
+        return [each for outcome in outcomes for each in self._told(outcome, quiet)]
+
+    def _told(self, outcome: Outcome, quiet: bool) -> Iterator[Outcome]:
+        found = self.run.of_each(outcome.matches)
+        if found is None:
+            yield from (outcome._replace(run=run) for run in self.runs)
+            return
+        every = not quiet or outcome.late is not None or outcome.error is not None or outcome.left_out
+        for run in self.runs if every else self._of(found):
+            yield outcome._replace(run=run, matches=found.get(run.number, ()))
+
+    def told_to(self, run: AloneRun) -> list[Outcome]:
+        """What has come for one of the runs of that by which it has left others."""
+        found = [(outcome, run.of_each(outcome.matches)) for outcome in self.ended]
+        return [
+            outcome._replace(run=run, matches=outcome.matches if each is None else each.get(run.number, ()))
+            for outcome, each in found
+        ]
+
+    def _of(self, numbers: Iterable[int]) -> list[AloneRun]:
+        if self._by_number is None:
+            self._by_number = {}
+            for run in self.runs:
+                self._by_number.setdefault(run.number, []).append(run)
+        return [run for number in numbers for run in self._by_number.get(number, ())]

@@ -7,6 +7,7 @@ consume      CONSUME BY PARTITION without partitions
 select       a name stands twice in SELECT, or means nothing there
 group        an attribute by which complex events are not apart
 order        a key of ORDER BY that a complex event does not have
+graph        a condition on the knowledge base that does not use what is given to it
 join         a comparison of two events that is not decided at one of them (grammar/ceql_joins.py)
 """
 
@@ -26,6 +27,7 @@ from oxiseq.grammar.ceql_algebra import (
     subformulas,
     variables,
 )
+from oxiseq.grammar.checking.ceql_graphs import check_graphs
 from oxiseq.grammar.checking.ceql_joins import check_joins
 from oxiseq.grammar.checking.ceql_order import check_order
 from oxiseq.grammar.checking.ceql_totals import check_totals
@@ -95,5 +97,5 @@ def _all(formula: Formula) -> Iterator[Formula]:
 
 
 CEQL_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (
-    _names, _formula, _clauses, check_joins, check_totals, check_order,
+    _names, _formula, _clauses, check_graphs, check_joins, check_totals, check_order,
 )  # fmt: skip

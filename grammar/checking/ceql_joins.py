@@ -1,4 +1,4 @@
-"""Checks of CEQL queries with joins, which live keys run (docs/languages/ceql.md): what they cannot say yet."""
+"""Checks of CEQL queries with joins or GRAPH, which live keys run (docs/languages/ceql.md): what they cannot say."""
 
 from __future__ import annotations
 
@@ -21,18 +21,23 @@ from oxiseq.grammar.ceql_algebra import (
     variables,
 )
 from oxiseq.grammar.ceql_choices import twofold
+from oxiseq.grammar.ceql_graphs import first_graph
 from oxiseq.grammar.ceql_joins import JoinError, decided
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import error
 
 
 def check_joins(query: CeqlQuery, text: str) -> Iterator[Finding]:
-    """Nothing where no condition compares events of two variables."""
-    if first_join(query.formula) is None:
+    """Nothing where no condition compares events of two variables or asks the knowledge base."""
+    if first_join(query.formula) is not None:
+        has = "joins"
+    elif first_graph(query.formula) is not None:
+        has = "GRAPH"
+    else:
         return
     yield from _decisions(query.formula)
-    yield from _clauses(query)
-    yield from _sets(query)
+    yield from _clauses(query, has)
+    yield from _sets(query, has)
 
 
 def _decisions(formula: Formula) -> Iterator[Finding]:
@@ -63,34 +68,34 @@ def _alternatives(condition: Condition) -> Iterator[Finding]:
         yield from _alternatives(each)
 
 
-def _clauses(query: CeqlQuery) -> Iterator[Finding]:
+def _clauses(query: CeqlQuery, has: str) -> Iterator[Finding]:
     if isinstance(query.window, AttributeWindow):
         hint = "WITHIN 30 SECONDS or WITHIN 10 EVENTS"
-        yield error("join", "a query with joins has no window over an attribute", query.window.span, hint)
+        yield error("join", f"a query with {has} has no window over an attribute", query.window.span, hint)
     elif query.window is not None and query.window.size == 0:
-        yield error("join", "a window of size 0 holds one event, a join has two", query.window.span)
-    hint = "SPAseq has GROUP BY, ORDER BY and SAMPLE with joins: translate the query without them, then add them"
+        yield error("join", f"a window of size 0 holds one event, with {has} it cannot be asked", query.window.span)
+    hint = f"SPAseq has GROUP BY, ORDER BY and SAMPLE with {has}: translate the query without them, then add them"
     if query.totals is not None:
         span = query.totals.columns[0].span if query.totals.columns else query.span
-        yield error("join", "a query with joins tells complex events one by one", span, hint)
+        yield error("join", f"a query with {has} tells complex events one by one", span, hint)
     for clause in (query.order, query.sample):
         if clause is not None:
-            message = "a query with joins tells all complex events, in order of their ends"
+            message = f"a query with {has} tells all complex events, in order of their ends"
             yield error("join", message, clause.span, hint)
 
 
-def _sets(query: CeqlQuery) -> Iterator[Finding]:
+def _sets(query: CeqlQuery, has: str) -> Iterator[Finding]:
     """A complex event is a set of events: live keys find each way to it, so there has to be one."""
     if two := twofold(query.formula):
         first, second = two
         ways = f"here and at another {first.name} of the same complex event"
-        message = f"with joins, an event {second.name} can stand {ways}"
+        message = f"with {has}, an event {second.name} can stand {ways}"
         yield error("join", message, second.span, "name each type so that one way is left")
     if query.columns is None:
         return
     shown = {column.name for column in query.columns}
     for place in _hidden(query.formula, shown):
-        message = f"with joins, SELECT has to show every event, and does not show this {place.name}"
+        message = f"with {has}, SELECT has to show every event, and does not show this {place.name}"
         yield error("join", message, place.span, "write SELECT *")
 
 

@@ -34,6 +34,7 @@ from oxiseq.grammar.ceql_algebra import (
     Told,
     Totals,
 )
+from oxiseq.grammar.ceql_graphs import GraphCondition
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
 from oxiseq.grammar.terms import number, span_of
@@ -49,10 +50,11 @@ class CeqlBuilder(ClauseBuilder):
     def query(self, tree: Tree[Token]) -> CeqlQuery:
         """The whole text."""
         vocab = [self.namespace(t) for v in trees(tree, "vocab") for t in tokens(v, "IRIREF")]
+        self.prefixes.update(("", iri) for iri in vocab)
         (select,) = trees(tree, "select")
         (streams,) = trees(tree, "from")
         (formula,) = trees(tree, *_FORMULAS)
-        totals = self.totals(select, trees(tree, "group"), trees(tree, "having"))
+        totals = self.totals(select, trees(tree, "grouped"), trees(tree, "having"))
         return CeqlQuery(
             None if tokens(select, "STAR") or totals is not None else self.names(select),
             self.names(streams),
@@ -210,6 +212,8 @@ class CeqlBuilder(ClauseBuilder):
                 return Call(OTHER, (self.attribute(of), self.attribute(attribute)), span=span)
             case "literal":
                 return self.literal(node)
+            case "holding":
+                return self.holding(node, span)
             case "aggregate":
                 return self.over_all(node, span)
             case "key":
@@ -222,6 +226,20 @@ class CeqlBuilder(ClauseBuilder):
                 left, op, right = node.children
                 name = _COMPARE.get(str(op), str(op))
                 return Call(name, (self.predicate(left), self.predicate(right)), span=span)
+
+    def holding(self, node: Tree[Token], span: Span) -> Expression:
+        """A condition on the knowledge base."""
+        (graph,), (pattern,) = trees(node, "iri"), trees(node, "group")
+        given = tuple(self.given(each) for each in trees(node, "given"))
+        return GraphCondition(self.iri_of(graph), given, self.group(pattern), span=span).call
+
+    def given(self, node: Tree[Token]) -> tuple[Variable, Expression]:
+        """`company`, `x.company AS rival`: a variable and what gives its value. Without AS it is called as that is."""
+        what, *name = node.children
+        assert isinstance(what, Tree)
+        named = name[0] if name else tokens(what, "NAME")[-1]
+        assert isinstance(named, Token)
+        return self.attribute(named), self.predicate(what)
 
     def signed(self, node: Tree[Token], span: Span) -> Expression:
         """`-1` is a number, `-(1)` and `-price` are calls."""

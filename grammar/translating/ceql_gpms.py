@@ -6,11 +6,13 @@ conditions cannot hold is a triple pattern, another one is OPTIONAL.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyoxigraph import NamedNode, Variable
 
-from oxiseq.grammar.algebra import Call, Filter, Group, OptionalPattern, PatternElement, TriplePattern
+from oxiseq.grammar.algebra import Call, Expression, Filter, Group, OptionalPattern, PatternElement, TriplePattern
+from oxiseq.grammar.ceql_graphs import condition_of
+from oxiseq.grammar.scope import conjuncts
 from oxiseq.grammar.terms import RDF_TYPE
 from oxiseq.grammar.translating.ceql_expressions import Names, needed_by, own_attributes, renamed
 from oxiseq.grammar.translating.ceql_places import Place
@@ -41,7 +43,27 @@ class GpmWriter:
         for attribute, value, always in place.told:
             triple = self._attribute(node, attribute, value)
             elements.append(triple if always and not self.by_attribute else OptionalPattern(Group((triple,))))
-        return Group((*elements, *(Filter(renamed(e, values)) for e in place.asked)))
+        certain = frozenset({values[v] for v in needed if v in values} | set(self.partition))
+        conditions = (each for e in place.asked for each in conjuncts(renamed(e, values)))
+        return Group((*elements, *(self._asked(each, certain) for each in conditions)))
+
+    def _asked(self, expression: Expression, certain: frozenset[Variable]) -> PatternElement:
+        """What an event is asked. A condition on the knowledge base about what each event binds is a pattern that is
+        joined: its answer is fetched once, not asked for each event."""
+        condition = condition_of(expression)
+        if condition is None or self.by_attribute or not certain.issuperset(value for _, value in condition.given):
+            return Filter(self._condition(expression, certain))
+        return condition.joined({v: Variable(self.names.fresh(v.value)) for v in condition.own()})
+
+    def _condition(self, expression: Expression, certain: frozenset[Variable]) -> Expression:
+        """Without CEQL's own calls. `certain`: the variables that every event of the place binds."""
+        condition = condition_of(expression)
+        if condition is not None:
+            own = {v: Variable(self.names.fresh(v.value)) for v in condition.own()}
+            return condition.written(own, certain)
+        if isinstance(expression, Call):
+            return replace(expression, args=tuple(self._condition(each, certain) for each in expression.args))
+        return expression
 
     def _attribute(self, node: Variable, attribute: Variable, value: Variable) -> TriplePattern:
         return TriplePattern(node, NamedNode(self.vocab + attribute.value), value)

@@ -12,12 +12,13 @@ from typing import Any, Final, cast
 import click
 
 from oxiseq.cli.mapping_tried import mapping_named
-from oxiseq.cli.progress import closing, counted, progress_bar
+from oxiseq.cli.progress import closing, counted, nothing_of, progress_bar
 from oxiseq.cli.pushed_events import mapping_of_stream, pushed_events
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import UnknownError
+from oxiseq.mappings.sources import is_table
 from oxiseq.served.wire import Wire
 
 _LARGEST: Final = 8 << 20
@@ -56,6 +57,9 @@ def push_files(
     parts += [f"{sums[name]:,} {word}" for name, word in (("left_out", "left out by queries"), ("rejected", "rejected"),
                                                           ("repeated", "batches were there already")) if sums[name]]
     click.echo(closing(reports, parts, accepted, perf_counter() - begun), err=True)
+    nothing = [file for file, report in zip(files, reports, strict=True) if is_table(file) and not report.events]
+    for note in nothing_of(nothing, "event"):
+        click.echo(note, err=True)
     for reason in reasons[:_REASONS]:
         click.echo(f"rejected or left out: {reason}", err=True)
 

@@ -18,7 +18,7 @@ from pyoxigraph import Store as RdfStore
 
 from oxiseq.api.store import Store
 from oxiseq.cli.settings import SECOND, ServeSettings, seconds
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ExtraError, OxiseqError
 from oxiseq.kb_loader import open_kb
 from oxiseq.kb_loader.coded import is_coded
 from oxiseq.kb_loader.marker import not_opened
@@ -47,7 +47,7 @@ try:
     from oxiseq.sparql.workers import Workers
 except ModuleNotFoundError as error:
     missing = (error.name or "").partition(".")[0]
-    raise OxiseqError(f"the server needs {missing}: pip install 'oxiseq[server]'") from error
+    raise ExtraError(missing, "server") from error
 
 
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]

@@ -43,6 +43,8 @@ class _Open:
     repeated: int = 0
     last: int = 0
     """The number of its last item; 0: it has none."""
+    advance: int | None = None
+    """The latest punctuation so far (µs); none of the events is before it, unless it came before that punctuation."""
 
     def reject(self, line: int, reason: str) -> None:
         self.rejected += 1
@@ -128,28 +130,38 @@ class LineEvents:
             advance = TIME.data(item["advance"], "advance")
             if self._open.stamped:
                 self._close()  # what is stamped completes its instant itself: the log takes no punctuation with it
+            before = self._open.advance
+            self._open.advance = advance if before is None else max(before, advance)
             self._open.last = number
-            self._close(advance)
             return
         time = item.get("time", ON_ARRIVAL if self._usual else None)
         if time is None or graph is None:
             raise ValueError(f"no {'time' if time is None else 'graph'}")
         stamped = time == ON_ARRIVAL
         event = 0 if stamped else TIME.data(time, "time"), _triples(graph)
-        if self._open.events and (self._open.stamped != stamped or len(self._open.events) >= _EVENTS):
+        if not self._takes(event[0], stamped=stamped):
             self._close()
         self._open.stamped = stamped
         self._open.events.append(event)
         self._open.last = number
 
-    def _close(self, advance: int | None = None) -> None:
+    def _takes(self, time: int, *, stamped: bool) -> bool:
+        """Whether the open portion can hold this event, too. Its punctuation is stored behind all of its events. That
+        changes nothing for an event that is not before it, so thousands of punctuations do not make thousands of
+        entries; a late event, or one that the server stamps, begins another portion."""
+        opened = self._open
+        if opened.advance is not None and (stamped or time < opened.advance):
+            return False
+        return not opened.events or (opened.stamped == stamped and len(opened.events) < _EVENTS)
+
+    def _close(self) -> None:
         """What has come so far is a portion."""
         done = self._open
         if not done.last:
             return
         self._open = _Open()
         reading = read_triples(done.events, done.rejected, tuple(done.reasons))
-        self._done.append(Portion(done.last, reading, done.stamped, advance, done.repeated))
+        self._done.append(Portion(done.last, reading, done.stamped, done.advance, done.repeated))
 
 
 def _item(line: bytes) -> dict[str, Any]:

@@ -27,11 +27,10 @@ from oxiseq.kb_loader.tables import Mapping
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.errors import MappingError
 from oxiseq.mappings.events import mapped
-from oxiseq.mappings.sources import rows_table
+from oxiseq.mappings.sources import OBJECTS, rows_table
 
 MESSAGES: Final = ".ndjsonld"
 """An ending of events that no knowledge base has."""
-_OBJECTS: Final = (".json", ".jsonl", ".ndjson")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,40}")
 _DATE_TIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 
@@ -83,7 +82,7 @@ def _table(
                 if (compiled := _compiled(meaning)) is None:
                     yield encode_events(_events(rows, meaning, tell), terms)
                 else:
-                    yield _mapped(rows, compiled, terms, tell, named=source.ending not in _OBJECTS)
+                    yield _mapped(rows, compiled, terms, tell, named=source.ending not in OBJECTS)
         except BROKEN as error:
             tell(cut_off(error))
 

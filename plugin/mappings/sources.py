@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 else:
     pa = needed("pyarrow")
 
+OBJECTS: Final = (".json", ".jsonl", ".ndjson")
+"""Endings of tables whose rows name their columns one by one; those of others have one head for all."""
 _TOGETHER: Final = 4096
 
 
@@ -80,7 +82,7 @@ def _file_tables(source: Source, key: Key) -> Iterator[Table]:
     with raw, content:
         try:
             for rows in table_rows(source, content, faults.append):
-                table = rows_table(rows, key)
+                table = rows_table(rows, key, named=source.ending not in OBJECTS)
                 table.bad += [BadRow(fault.reason, fault.line) for fault in faults]
                 faults.clear()
                 yield table

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
 from typing import Final
 
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
@@ -19,6 +21,7 @@ from oxiseq.grammar.arguments import faced
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
 from oxiseq.pictures.tables import html_table
+from oxiseq.served.long_push import LongPush, NoSocketError
 from oxiseq.served.wire import Wire, in_header
 from oxiseq.sources.sources import EventLike, Events, Row, batches_of, check_events, row_event
 
@@ -28,8 +31,8 @@ _KEY: Final = 200
 
 @faced
 class ServedStream:
-    """Get it by `store.stream(iri)`. What `push` and `extend` return from is durable; each batch is sent under a key of
-    its own, so that one that is sent again after a broken connection is stored once."""
+    """Get it by `store.stream(iri)`. What `push` and `extend` return from is durable. Each push has a key, and each
+    `extend` a session, so that what is sent again after a broken connection is stored once."""
 
     def __init__(self, iri: str, wire: Wire) -> None:
         self.iri = iri
@@ -78,16 +81,39 @@ class ServedStream:
         given = self._wire.send("GET", "streams", self.iri).json().get("mapping")
         return None if given is None else StreamMapping(given)
 
-    def extend(self, events: Events, on_error: OnError = "stop") -> int:
-        """Push the events of a file, (time, graph) pairs or rows, as `Stream.extend`; how many. Each part of some
-        thousand is durable before the next is sent. Raises as `push` does."""
+    def extend(self, events: Events, on_error: OnError = "stop", *, session: str | None = None) -> int:
+        """Push the events of a file, (time, graph) pairs or rows, as `Stream.extend`; how many. All of them are durable
+        when it returns. Where it raises while it reads, what it read before is.
+
+        Over a WebSocket, where the server takes one: it acknowledges events while more are sent, and after a broken
+        connection gets what it has not stored. `session`: the name, at most 200 visible ASCII characters, under which
+        it remembers for a day how many events of this source it has. A program that was killed calls this again with
+        the same name and the same events: those that are stored are passed over, and counted.
+
+        Raises as `push` does; OxiseqError for a `session` where there is no WebSocket."""
         check_events(events)
-        terms, count = TermDictionary(), 0
-        for batch in batches_of(events, terms, on_error, mapping=self.mapping, bad=self._left_out):
-            self._send(batch, terms, None)
-            count += len(batch)
-            terms.collect_if_due()
-        return count
+        if session is not None and not (0 < len(session) <= _KEY and in_header(session)):
+            raise OxiseqError(f"session={session!r}: it has 1 to {_KEY} visible ASCII characters"[:200])
+        terms = TermDictionary()
+        batches = batches_of(events, terms, on_error, mapping=self.mapping, bad=self._left_out)
+        first = next(batches, None)
+        if first is None:
+            return 0
+        if self._wire.sockets:
+            push = LongPush(self._wire, self.iri, secrets.token_hex(16) if session is None else session)
+            with suppress(NoSocketError):
+                return push.send(quads_text(_collected(chain((first,), batches), terms), terms))
+        if session is not None:
+            raise OxiseqError("session: it needs a server that takes WebSockets, and the package websockets here")
+        return sum(self._stored(batch, terms) for batch in _collected(chain((first,), batches), terms))
+
+    async def extend_async(self, events: Events, on_error: OnError = "stop", *, session: str | None = None) -> int:
+        """`extend`, while other tasks go on. It goes on itself when its task is cancelled."""
+        return await asyncio.to_thread(self.extend, events, on_error, session=session)
+
+    def _stored(self, batch: EventBatch, terms: TermDictionary) -> int:
+        self._send(batch, terms, None)
+        return len(batch)
 
     def _left_out(self, row: BadRow) -> None:
         self.rejected += 1
@@ -119,3 +145,10 @@ class ServedStream:
 
     def __repr__(self) -> str:
         return f"<ServedStream {self.iri}>"
+
+
+def _collected(batches: Iterable[EventBatch], terms: TermDictionary) -> Iterator[EventBatch]:
+    """Batches, after each of which terms that nobody needs any more are forgotten."""
+    for batch in batches:
+        yield batch
+        terms.collect_if_due()

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.extras import installed
 from oxiseq.journal import ConflictError, CursorError, DamagedBatchError, FullError, UnknownError
 from oxiseq.live.errors import BoundError, BusyError
 
@@ -18,7 +19,7 @@ _CONNECTING, _ANSWERING = 10.0, 330.0
 """Seconds that a server may take; to answer, a little more than its own time limit."""
 _AGAIN: Final = (429, 502, 503, 504)
 """Statuses after which the same may be tried again."""
-_PAUSES: Final = (0.05, 2.0)
+PAUSES: Final = (0.05, 2.0)
 """Seconds between two tries: of the first, and at most."""
 _LONGEST: Final = 8000
 """Characters of a name in an address: servers take no more."""
@@ -46,10 +47,13 @@ class RefusedError(OxiseqError, PermissionError):
 
 class Wire:
     """One server. `patience`: seconds for which a request is tried again, if to send it twice does no harm; `tell` is
-    told of that. Safe for many threads."""
+    told of that; `sockets`: whether it may take WebSockets. Safe for many threads."""
 
-    def __init__(self, client: httpx.Client, patience: float, tell: Callable[[str], object] = lambda _: None) -> None:
-        self._client, self._patience, self.tell = client, patience, tell
+    def __init__(
+        self, client: httpx.Client, patience: float, tell: Callable[[str], object] = lambda _: None, *,
+        sockets: bool = False,
+    ) -> None:  # fmt: skip
+        self._client, self.patience, self.tell, self.sockets = client, patience, tell, sockets
 
     @property
     def address(self) -> str:
@@ -75,8 +79,8 @@ class Wire:
             again = key is not None or method not in ("POST", "PATCH")
         timeout = httpx.Timeout(_CONNECTING, read=within)
         given = {name: value for name, value in (params or {}).items() if value is not None}
-        end = time.monotonic() + (self._patience if again else 0)
-        pause = _PAUSES[0]
+        end = time.monotonic() + (self.patience if again else 0)
+        pause = PAUSES[0]
         while True:
             try:
                 reply = self._client.request(
@@ -86,7 +90,7 @@ class Wire:
             except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
                 raise UnreachableError(f"{self.address!r} {_NO_ADDRESS}") from error
             except httpx.TransportError as error:
-                problem: OxiseqError = self._unreachable(error)
+                problem: OxiseqError = self.unreachable(error)
                 if time.monotonic() + pause > end:
                     raise problem from error
             else:
@@ -99,10 +103,8 @@ class Wire:
                 if reply.status_code not in _AGAIN or time.monotonic() + max(pause, asked) > end:
                     raise problem
                 pause = max(pause, asked)
-            if pause >= _TELLING:
-                self.tell(f"{problem}; again in {pause:g} s")
-            time.sleep(pause)
-            pause = min(2 * pause, _PAUSES[1])
+            self.pause(problem, pause)
+            pause = min(2 * pause, PAUSES[1])
 
     @contextmanager
     def listening(self, *path: str, params: Mapping[str, Any], patience: float) -> Iterator[httpx.Response]:
@@ -120,9 +122,32 @@ class Wire:
         except httpx.ReadTimeout:
             raise
         except httpx.TransportError as error:
-            raise self._unreachable(error) from error
+            raise self.unreachable(error) from error
 
-    def _unreachable(self, error: httpx.TransportError) -> UnreachableError:
+    def socket(self, *path: str, params: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+        """The address of a WebSocket, and how `websockets.connect` is to open it: as this wire's requests are sent."""
+        self._check_open()
+        url = self._client.base_url
+        place = f"{'wss' if url.scheme == 'https' else 'ws'}://{url.netloc.decode()}{url.path.rstrip('/')}"
+        options: dict[str, Any] = {"open_timeout": _CONNECTING}
+        if url.scheme == "https":
+            options["ssl"] = httpx.create_ssl_context()
+        if "authorization" in self._client.headers:
+            options["additional_headers"] = {"authorization": self._client.headers["authorization"]}
+        return f"{place}{_path(path)}?{urlencode(params)}", options
+
+    def pause(self, problem: OxiseqError, seconds: float) -> None:
+        """Wait before something is tried again."""
+        if seconds >= _TELLING:
+            self.tell(f"{problem}; again in {seconds:g} s")
+        time.sleep(seconds)
+
+    def refused(self, status: int, body: bytes) -> OxiseqError:
+        """The error of a refusal that came over a WebSocket."""
+        return self._refusal(httpx.Response(status, content=body))
+
+    def unreachable(self, error: BaseException) -> UnreachableError:
+        """The error of a connection that is not to be had, or has broken."""
         reason = str(error) or type(error).__name__
         return UnreachableError(f"no answer from {self.address} ({reason}): is `oxiseq serve` at work there?")
 
@@ -172,7 +197,7 @@ def wire_to(
         raise RefusedError("the token cannot be sent: it has a space or a line's end around it, or no ASCII inside")
     headers = {"user-agent": "oxiseq"} | ({} if token is None else {"authorization": f"Bearer {token}"})
     try:
-        return Wire(httpx.Client(base_url=address, headers=headers), patience, tell)
+        return Wire(httpx.Client(base_url=address, headers=headers), patience, tell, sockets=installed("websockets"))
     except (httpx.InvalidURL, ValueError) as error:
         raise UnreachableError(f"{address!r} {_NO_ADDRESS}") from error
 

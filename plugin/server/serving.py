@@ -18,6 +18,7 @@ from typing import Any, Final
 import flask
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.live.portions import LARGEST_ITEM
@@ -122,7 +123,7 @@ class Serving:
 
     def _config(self, app: Any, protocol: Any = "httptools") -> uvicorn.Config:
         return uvicorn.Config(
-            app, http=protocol, ws="websockets-sansio", ws_max_size=LARGEST_ITEM, ws_per_message_deflate=False,
+            app, http=protocol, ws=WebSocketsSansIOProtocol, ws_max_size=LARGEST_ITEM, ws_per_message_deflate=False,
             ws_ping_interval=_PING, ws_ping_timeout=None, loop="auto", lifespan="off", interface="asgi3",
             log_config=None, access_log=False, proxy_headers=False, server_header=False, backlog=BACKLOG,
             timeout_keep_alive=_REST, timeout_graceful_shutdown=ceil(self._settings.grace),

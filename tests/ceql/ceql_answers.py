@@ -12,6 +12,7 @@ from reference.choose import is_choice
 
 import oxiseq
 from oxiseq.grammar import load
+from oxiseq.grammar.ceql_algebra import CeqlQuery
 
 
 def answer(
@@ -25,9 +26,9 @@ def as_pairs(events: Sequence[CeqlEvent]) -> list[tuple[int, str]]:
     return [(e.time, e.graph) for e in events]
 
 
-def check(situation: CeqlSituation, found: oxiseq.Matches) -> None:
-    """Complex events, what holds them, their streams and times."""
-    query = load(situation.text, "ceql")
+def check(situation: CeqlSituation, found: oxiseq.Matches, query: CeqlQuery | None = None) -> None:
+    """Complex events, what holds them, their streams and times. `query`: for the reference, if not the text."""
+    query = query or load(situation.text, "ceql")
     expected = evaluate_ceql(query, as_tuples(situation.events))
     got = [(m.positions.first, m.positions.last, frozenset(m.positions.all)) for m in found]
     assert found.events == len(situation.events) and not found.late

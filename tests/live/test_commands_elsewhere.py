@@ -150,6 +150,9 @@ def test_tables_are_pushed_by_a_mapping_of_their_own_or_the_streams(server: Serv
     own = oxiseq("push", STREAM, lines, url=url)
     assert "1 event accepted" in own.stderr
     assert "1 batches were there already" in oxiseq("push", STREAM, lines, url=url).stderr
+    lacking, bare = write(tmp_path, "lacking.csv", "who,ts\nann,1\n"), write(tmp_path, "bare.csv", "who,paid,ts\n")
+    assert "lacking.csv: no column 'paid', which the mapping reads" in oxiseq("push", STREAM, lacking, url=url).stderr
+    assert f"no event came of {bare}" in oxiseq("push", STREAM, bare, url=url).stderr
     untimed = write(tmp_path, "untimed.json", json.dumps({**given, "time": None}))
     assert "the mapping has no time" in oxiseq("push", STREAM, lines, "-m", untimed, url=url).stderr
     watched = oxiseq("watch", "paid", "--since", "0", "--limit", "3", url=url).stdout.splitlines()

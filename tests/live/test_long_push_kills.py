@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import socket
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,10 +20,18 @@ from serve_process import ServeProcess, stream_path
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
+import oxiseq
+
 EX = "http://example.org/"
 STREAM = f"{EX}s"
 KILLS = int(os.environ.get("OXISEQ_KILLS", "4"))
 ITEMS = 1500 * (KILLS + 1)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def item(number: int) -> str:
@@ -97,5 +107,35 @@ def test_kills_in_the_middle_of_a_long_push_lose_and_double_nothing(tmp_path: Pa
         assert found == list(range(1, ITEMS + 1))
         status, body = server.ask("GET", stream_path(STREAM))
         assert json.loads(body)["next"] == ITEMS
+    finally:
+        server.close()
+
+
+def test_a_program_that_extends_goes_on_over_kills_of_the_server(tmp_path: Path) -> None:
+    server, port = ServeProcess(tmp_path / "data"), free_port()
+    server._command += ["--bind", f"127.0.0.1:{port}"]
+    server.start()
+    count, read = 12_000, 0
+
+    def events() -> Iterator[tuple[int, str]]:
+        nonlocal read
+        for read in range(1, count + 1):
+            yield read, f'<{EX}a> <{EX}n> "{read}" .'
+
+    try:
+        with oxiseq.open(server.address, patience="120s") as store:
+            stream = store.stream(STREAM)
+            found: list[int] = []
+            thread = threading.Thread(target=lambda: found.append(stream.extend(events(), session="plant1")))
+            thread.start()
+            for kill in range(min(KILLS, 10)):
+                deadline = time.monotonic() + 60
+                while thread.is_alive() and read < kill * count // KILLS and time.monotonic() < deadline:
+                    time.sleep(0.001)
+                server.kill()
+                server.start()
+            thread.join(240)
+            assert found == [count]
+            assert stream.extend(events(), session="plant1") == count == stream.events
     finally:
         server.close()

@@ -251,7 +251,7 @@ def test_a_piece_of_many_portions_is_submitted_as_the_disk_takes_them(
             return way[-1]
 
         monkeypatch.setattr(kind, "submit", counted)
-        push.send(b"".join(b'{"advance": %d}\n' % time for time in range(500)))
+        push.items(*(each for time in range(250) for each in ({"advance": 10 + time}, item(0))))
         push.until(500)
         assert 0 < longest <= 9
 

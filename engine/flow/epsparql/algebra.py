@@ -13,6 +13,7 @@ from typing import TypeAlias
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
+from oxiseq.engine.flow.plan import Sign
 from oxiseq.grammar.algebra import Expression, TimeOp
 
 Place: TypeAlias = Column | NamedNode | Literal
@@ -180,15 +181,37 @@ class ClosurePlan:
         return frozenset(self.columns)
 
 
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """Rows of `child`, each with the rows of a table that agree on the columns of both, and on pairs of a column and
+    the table's (`equal`). bound: a column, the table's, and how the one stands to the other as numbers; others may
+    pass. The table is there before the first row comes, and does not change (alike.py)."""
+
+    child: Plan
+    table: TimelessPlan
+    equal: tuple[tuple[Column, Column], ...] = ()
+    bound: tuple[Column, Column, Sign] | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(dict.fromkeys((*self.child.columns, *self.table.columns)))
+
+    @property
+    def certain(self) -> frozenset[Column]:
+        return self.child.certain | self.table.certain
+
+
 Plan: TypeAlias = (
-    TriplePlan | TimelessPlan | JoinPlan | OptionalPlan | MinusPlan | TestPlan | UnionPlan | FilterPlan | ExtendPlan
-    | ProjectPlan | ClosurePlan
+    TriplePlan | TimelessPlan | TablePlan | JoinPlan | OptionalPlan | MinusPlan | TestPlan | UnionPlan | FilterPlan
+    | ExtendPlan | ProjectPlan | ClosurePlan
 )  # fmt: skip
 
 
 def below(plan: Plan) -> tuple[Plan, ...]:
     """The operators directly below."""
     match plan:
+        case TablePlan(child, table):
+            return child, table
         case JoinPlan(_, left, right):
             return left, right
         case OptionalPlan(_, main, other):

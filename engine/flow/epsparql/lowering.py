@@ -29,6 +29,7 @@ from oxiseq.engine.flow.epsparql.algebra import (
     OptionalPlan,
     Plan,
     ProjectPlan,
+    TablePlan,
     TestPlan,
     TimelessPlan,
     TriplePlan,
@@ -38,7 +39,7 @@ from oxiseq.engine.flow.epsparql.algebra import (
 from oxiseq.engine.flow.epsparql.anew import Leaf, Memory, limit_of, needs
 from oxiseq.engine.flow.epsparql.guards import Guards, Kept
 from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, Low, Rel, SolutionColumn, lifetime
-from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
+from oxiseq.engine.flow.epsparql.rows import NEVER, ROW, Column, Hidden
 from oxiseq.engine.flow.epsparql.times import NUMBER as AS_NUMBER
 from oxiseq.engine.flow.epsparql.times import has_time, length_of, prepared
 from oxiseq.engine.flow.rewriting import placed, replaced
@@ -55,6 +56,9 @@ class Lowered:
     has none; timeless: those of rows without a time, and which; roots: the answers of each pattern; columns: those of
     its solutions; kept: what is made of triples that may be used up: first, by number, what is kept behind guards.
 
+    numbered: operators that keep rows of queries that share the plan, and in which column the number stands that says
+    whose a row is (alike.py).
+
     If what is kept may have to be made anew: leaves: where all facts are found that it was made of; memories: what has
     happened besides."""
 
@@ -66,6 +70,7 @@ class Lowered:
     roots: tuple[int, ...]
     columns: tuple[tuple[SolutionColumn, ...], ...]
     kept: tuple[Kept, ...]
+    numbered: tuple[tuple[int, int], ...]
     leaves: tuple[Leaf, ...]
     memories: tuple[Memory, ...]
 
@@ -123,6 +128,9 @@ class _Lowering:
         self._remembered: set[int] = set()
         self._late = False
         self._hidden = 0
+        self._tables: dict[TimelessPlan, Rel] = {}
+        self._numbered: dict[int, int] = {}
+        """By operator that keeps rows of several queries where it says whose they are."""
 
     @property
     def forgets(self) -> bool:
@@ -139,6 +147,7 @@ class _Lowering:
         looked += [place for place, _ in self._timeless]
         looked += [leaf.place for leaf in leaves] + [each.place for each in used]
         looked += [place for each in self._memories for place in (each.place, each.source)]
+        looked += self._numbered
         also = (*roots[1:], *looked)
         plan = self.sheet.plan(roots[0], also)
         names = dict(zip(also, plan.also, strict=True)) | {roots[0]: plan.root}
@@ -146,10 +155,11 @@ class _Lowering:
         timeless = tuple((names[place], each) for place, each in self._timeless)
         places = tuple(names[root] for root in roots)
         kept = tuple(replace(each, place=names[each.place]) for each in used)
+        numbered = tuple((names[place], column) for place, column in self._numbered.items())
         anew = tuple(replace(leaf, place=names[leaf.place]) for leaf in leaves)
         memories = tuple(Memory(names[each.place], names[each.source]) for each in self._memories)
         return Lowered(
-            plan, now, past, seen, timeless, places, tuple(columns), kept, anew, memories,
+            plan, now, past, seen, timeless, places, tuple(columns), kept, numbered, anew, memories,
         )  # fmt: skip
 
     # --- what is kept, made anew ----------------------------------------------------------------------
@@ -205,6 +215,8 @@ class _Lowering:
                 return self.triples(plan)
             case TimelessPlan():
                 return self.without_time(plan)
+            case TablePlan():
+                return self.with_table(plan)
             case JoinPlan():
                 return self.join(plan)
             case OptionalPlan():
@@ -265,6 +277,30 @@ class _Lowering:
         place = self.sheet.add(p.Given(name, INTERVAL + len(plan.columns), raw, once=True))
         self._timeless.append((place, plan))
         return Rel(place, plan.columns, plan.certain)
+
+    def with_table(self, plan: TablePlan) -> Rel:
+        rel = self.of(plan.child)
+        if plan.table not in self._tables:
+            self._tables[plan.table] = self.without_time(plan.table)
+        table = self._tables[plan.table]
+        pairs = [*((c, c) for c in table.columns if c in rel.columns), *plan.equal]
+        key = table.places(there for _, there in pairs)
+        kept = self.keeping(replace(table, node=self.sheet.add(p.Arrange(table.node, key, coming=True))))
+        bound = None
+        if plan.bound is not None and not pairs:
+            here, there, sign = plan.bound
+            bound = p.Bound(rel.places([here])[0], table.places([there])[0], sign)
+        node = self.sheet.add(p.Lookup(rel.node, kept, rel.places(here for here, _ in pairs), bound))
+        width, more = INTERVAL + len(rel.columns), tuple(c for c in table.columns if c not in rel.columns)
+        picked = (*range(width), *(width + place for place in table.places(more)))
+        node = self.sheet.pick(node, tuple((i,) for i in picked))
+        return replace(rel, node=node, columns=(*rel.columns, *more), certain=rel.certain | table.certain)
+
+    def keeping(self, rel: Rel) -> int:
+        """An operator that keeps rows: whose they are is noted."""
+        if ROW in rel.columns:
+            (self._numbered[rel.node],) = rel.places([ROW])
+        return rel.node
 
     def union(self, plan: UnionPlan) -> Rel:
         number = plan.columns[-1]
@@ -362,7 +398,7 @@ class _Lowering:
         place = self.sheet.add(p.Arrange(rel.node, key, loose, lifetime(limit), coming=True))
         if rel.uses:
             self._kept[place] = Kept(place, rel.uses)
-        return place
+        return self.keeping(replace(rel, node=place))
 
     def covered(self, pairs: int, first: Rel, second: Rel, limit: int | None) -> Rel:
         """Pairs, the columns of the first before those of the second, as rows with the interval of both, each once."""
@@ -500,16 +536,17 @@ class _Lowering:
         if not other.mixed:
             self._looks_back = True
             if self._remembering:
-                picked = self.remembered(picked)
+                picked = self.remembered(picked, shared)
         node = self.sheet.add(p.Distinct(self.sheet.add(p.Sometime(picked))))
         certain = other.certain & frozenset(c for c in shared if not isinstance(c, Low))
         once = Rel(node, shared, certain, mixed=other.mixed)
+        self.keeping(once)
         sides = _Sides(main, once)
         kept = self.arranged(once, sides.key_right, sides.loose_right, None)
         self._remembered |= set() if other.mixed else {kept}
         return p.Look(main.node, kept, sides.key_left, sides.loose_left, "BY"), once
 
-    def remembered(self, rows: int) -> int:
+    def remembered(self, rows: int, columns: tuple[SolutionColumn, ...]) -> int:
         """Rows, and what is told again of what has happened."""
         width, raw = self.sheet.width(rows), tuple(range(INTERVAL))
         told = p.Given(f"what has happened {len(self._memories)}", width, raw)
@@ -522,6 +559,8 @@ class _Lowering:
         first = self.sheet.add(p.Look(timed, kept, key, (), "ANY", "WITHOUT", earlier=True))
         place = self.sheet.add(p.Arrange(first, (), (), coming=True))
         self._memories.append(Memory(place, source))
+        for node in (known, kept, place):
+            self.keeping(Rel(node, columns, frozenset()))
         self._remembered |= {kept, place}
         return every
 

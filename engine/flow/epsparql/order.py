@@ -10,13 +10,15 @@ from oxiseq.engine.flow.epsparql.rows import Rows
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 
-def in_order(rows: Rows, terms: TermDictionary) -> Rows:
+def in_order(rows: Rows, terms: TermDictionary, *, numbered: bool = False) -> Rows:
     """By end, start, then column by column: unbound, blank nodes in the order in which they were made, other terms by
-    their text."""
+    their text. numbered: those of one number, their first column, together, each in this order."""
     if len(rows) < 2:
         return rows
-    rows = rows.take(np.lexsort((rows.start, rows.end)))
-    equal = (rows.start[1:] == rows.start[:-1]) & (rows.end[1:] == rows.end[:-1])
+    number = rows.values[:, 0] if numbered else np.zeros(len(rows), np.uint32)
+    order = np.lexsort((rows.start, rows.end, number))
+    rows, number = rows.take(order), number[order]
+    equal = (rows.start[1:] == rows.start[:-1]) & (rows.end[1:] == rows.end[:-1]) & (number[1:] == number[:-1])
     if not equal.any():
         return rows
     tied = np.append(equal, False) | np.append(False, equal)
@@ -24,7 +26,7 @@ def in_order(rows: Rows, terms: TermDictionary) -> Rows:
     rank = _ranks(rows.values[at], terms)
     keys = [rank[rows.values[at, i]] for i in reversed(range(rows.values.shape[1]))]
     order = np.arange(len(rows))
-    order[at] = at[np.lexsort([*keys, rows.start[at], rows.end[at]])]
+    order[at] = at[np.lexsort([*keys, rows.start[at], rows.end[at], number[at]])]
     return rows.take(order)
 
 

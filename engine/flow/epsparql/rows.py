@@ -24,6 +24,8 @@ class Hidden:
 
 
 Column: TypeAlias = Variable | Hidden
+ROW: Final = Hidden(1 << 30)
+"""Of queries that share a plan: the number of the one that a row is of (alike.py)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ Where it stands: facts and knowledge → **plans at work** → rules' facts (rul
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,14 +18,17 @@ from oxiseq.engine.flow.epsparql.anew import Leaf
 from oxiseq.engine.flow.epsparql.knowledge import Knowledge
 from oxiseq.engine.flow.epsparql.lowering import Lowered, lowered, lowered_choice
 from oxiseq.engine.flow.epsparql.relations import INTERVAL, Guard, Low
+from oxiseq.engine.flow.epsparql.rows import ROW
 from oxiseq.engine.flow.epsparql.using import Uses
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.happening import Look
+from oxiseq.engine.flow.nodes.lookup import LookupBetween
 from oxiseq.engine.flow.nodes.node import Chosen
 from oxiseq.engine.flow.times import NO_END, NO_START, halves_of, times_at
 from oxiseq.engine.kernels.flow.clocks import OVER
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import SavedTerms, State
 
 _AGAIN: Final = 1 << 16
 """Facts that are worked through again at a time."""
@@ -38,7 +42,9 @@ class Standing:
 
     def __init__(self, lowered: Lowered, plans: Sequence[Plan], terms: TermDictionary) -> None:
         self._lowered, self._terms = lowered, terms
-        self._every = [each for plan in plans for each in everything(plan)]
+        self._plans = plans
+        self._numbers: Ids | None = None
+        """Of the queries whose rows are kept, once some are gone."""
         self.flow = Flow(lowered.plan, terms)
         self._looking = [node for node in self.flow.nodes if isinstance(node, Look)]
 
@@ -73,16 +79,28 @@ class Standing:
         The tick from which on it goes on."""
         past = self._past()
         self.keep(_is_timed if past is None else _none)
-        asked = [knowledge.triples(each.places) for each in self._every if isinstance(each, TriplePlan)]
+        every = (each for plan in self._plans for each in everything(plan))
+        places = dict.fromkeys(each.places for each in every if isinstance(each, TriplePlan))
+        asked = [knowledge.triples(each) for each in places]
+        self.flow.clock[:] = NO_START, NO_END
+        tables = [(place, plan) for place, plan in self._lowered.timeless if ROW in plan.columns]
+        if tables:  # they are there before anything looks for them
+            for place, plan in tables:
+                rows = self._rows(plan, knowledge)
+                chosen = rows if self._numbers is None else rows[np.isin(rows[:, 0], self._numbers)]
+                self.flow.feed(place, _timeless(chosen, tick))
+            self.flow.step(tick)
+            self._read_tables()
+            tick += 1
         known = [rows for rows in asked if len(rows)]
         if known:
             facts = _timeless(known[0] if len(known) == 1 else np.unique(np.concatenate(known), axis=0), tick)
-            for place in (self._lowered.now, self._lowered.past):
-                if place is not None:
-                    self.flow.feed(place, facts)
+            for source in (self._lowered.now, self._lowered.past):
+                if source is not None:
+                    self.flow.feed(source, facts)
         for place, plan in self._lowered.timeless:
-            self.flow.feed(place, _timeless(self._rows(plan, knowledge), tick))
-        self.flow.clock[:] = NO_START, NO_END
+            if (place, plan) not in tables:
+                self.flow.feed(place, _timeless(self._rows(plan, knowledge), tick))
         self.flow.step(tick)
         for node in self._looking:
             node.learn()
@@ -155,6 +173,27 @@ class Standing:
         for node in self.flow.nodes:
             node.keep(chosen)
 
+    # --- of several queries ---------------------------------------------------------------------------
+
+    def keep_of(self, numbers: Ids) -> None:
+        """Of the rows that are some query's those of these numbers."""
+        self._numbers = numbers
+        for place, chosen in self._of(numbers).items():
+            self.flow.nodes[place].keep(chosen)
+        self._read_tables()
+
+    def _read_tables(self) -> None:
+        for node in self.flow.nodes:
+            if isinstance(node, LookupBetween):
+                node.read()
+
+    def save(self, terms: SavedTerms, numbers: Ids | None) -> State:
+        """What it keeps. numbers: of the rows that are some query's only those of these."""
+        return self.flow.save(terms, {} if numbers is None else self._of(numbers))
+
+    def _of(self, numbers: Ids) -> dict[int, Chosen]:
+        return {place: partial(_numbered, column, numbers) for place, column in self._lowered.numbered}
+
 
 class _Past(NamedTuple):
     """What came at instants that are over. told: by source its rows, in order of their ends."""
@@ -187,6 +226,11 @@ def _is_timed(rows: Ids) -> NDArray[np.bool_]:
     return timed
 
 
+def _numbered(column: int, numbers: Ids, rows: Ids) -> NDArray[np.bool_]:
+    chosen: NDArray[np.bool_] = np.isin(rows[:, column], numbers)
+    return chosen
+
+
 def _none(rows: Ids) -> NDArray[np.bool_]:
     return np.zeros(len(rows), np.bool_)
 
@@ -201,11 +245,14 @@ def _timeless(values: Ids, tick: int) -> Delta:
 
 
 class Query:
-    """The query's pattern at work. Where answers use up triples, its solutions are chosen before they are shown."""
+    """The query's pattern at work. Where answers use up triples, its solutions are chosen before they are shown.
+    asking: the patterns whose triples are asked of the knowledge base."""
 
-    def __init__(self, answered: Answered, distinct: bool, terms: TermDictionary) -> None:
+    def __init__(
+        self, answered: Answered, distinct: bool, terms: TermDictionary, asking: Sequence[Plan] | None = None
+    ) -> None:
         made = lowered([answered], distinct)
-        self.standing = Standing(made, [answered.plan], terms)
+        self.standing = Standing(made, [answered.plan] if asking is None else asking, terms)
         self._uses = None
         if answered.uses is not None:
             columns = made.columns[0]

@@ -54,10 +54,14 @@ class LookupBetween(Copying):
         order = np.argsort(number, kind="stable")
         return k.Between(places, np.ascontiguousarray(number[order]), np.ascontiguousarray(rows[order]))
 
+    def read(self) -> None:
+        """Read the table, which is another now."""
+        rows, _ = self._table.kept
+        self._known = bool(len(rows))
+        self._memory.set(self._ordered(rows))
+
     def call(self) -> Call:
         if not self._known:
-            rows, _ = self._table.kept
-            self._known = bool(len(rows))
-            self._memory.set(self._ordered(rows))
+            self.read()
         addresses = (self._memory.address, self._terms.address, self.inputs[0].address, self.out.address)
         return Call(k.between, addresses)

@@ -138,7 +138,15 @@ class KeepsRows(KernelNode):
         return (ids_in(self._rows()[0], self.inputs[0].raw),)
 
     def save(self, terms: SavedTerms) -> State:
+        return self._saved(*self._rows(), terms)
+
+    def save_some(self, chosen: Chosen, terms: SavedTerms) -> State:
+        """As `save`, of some of the rows."""
         rows, weight = self._rows()
+        kept = chosen(rows)
+        return self._saved(np.ascontiguousarray(rows[kept]), weight[kept], terms)
+
+    def _saved(self, rows: Ids, weight: I64, terms: SavedTerms) -> State:
         return {"rows": saved_rows(rows, self.inputs[0].raw, terms), "weight": weight}
 
     def restore(self, state: State, terms: KnownTerms) -> None:

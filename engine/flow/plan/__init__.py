@@ -44,7 +44,7 @@ from oxiseq.engine.flow.plan.forms import (
     renamed,
 )
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
-from oxiseq.engine.flow.plan.pairs import Arrange, Bound, Extreme, Follow, Join, Lookup, Timed
+from oxiseq.engine.flow.plan.pairs import SIGNS, Arrange, Bound, Extreme, Follow, Join, Lookup, Sign, Timed
 from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
 from oxiseq.engine.flow.plan.sheet import Sheet
 from oxiseq.engine.flow.plan.sources import (
@@ -63,6 +63,7 @@ from oxiseq.engine.flow.plan.sources import (
 )
 
 __all__ = [
+    "SIGNS",
     "Arrange",
     "Asked",
     "Best",
@@ -96,6 +97,7 @@ __all__ = [
     "Rank",
     "Reach",
     "Sheet",
+    "Sign",
     "Sometime",
     "Source",
     "Sum",

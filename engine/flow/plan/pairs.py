@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, TypeAlias
 
 from oxiseq.engine.flow.plan.sources import Lifetime
 
@@ -29,6 +30,13 @@ class Join:
     right: int
 
 
+Sign: TypeAlias = Literal["<", "=", ">"]
+SIGNS: Final[Mapping[str, tuple[Sign, Sign]]] = {
+    "<": ("<", ">"), "<=": ("<", ">"), ">": (">", "<"), ">=": (">", "<"), "=": ("=", "="),
+}  # fmt: skip
+"""By comparison how the first operand stands to the second, and the other way round."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """A condition on pairs: the row's column at `place` is above (">"), below or equal to the table's at `column`, as
@@ -36,7 +44,7 @@ class Bound:
 
     place: int
     column: int
-    sign: Literal["<", "=", ">"]
+    sign: Sign
 
 
 @dataclass(frozen=True, slots=True)

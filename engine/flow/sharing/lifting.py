@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal, NamedTuple
+from typing import NamedTuple
 
 from pyoxigraph import Variable
 
@@ -19,11 +19,6 @@ from oxiseq.engine.flow.sharing.opening import closed, stars
 from oxiseq.engine.windows import ConjunctiveQuery
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.scope import conjuncts, expression_variables
-
-_SIGNS: Final[Mapping[str, tuple[Literal["<", "=", ">"], Literal["<", "=", ">"]]]] = {
-    "<": ("<", ">"), "<=": ("<", ">"), ">": (">", "<"), ">=": (">", "<"), "=": ("=", "="),
-}  # fmt: skip
-"""How the first operand stands to the second, and the other way round."""
 
 
 class NotLiftedError(Exception):
@@ -181,8 +176,8 @@ class _Lifting:
         here = {name: place for place in range(len(columns)) for name, c in columns.items() if c == p.column(place)}
         there = {name: 1 + i for i, name in enumerate(self._parameters)}
         for each in (each for whole in conditions for each in conjuncts(whole)):
-            if isinstance(each, Call) and each.name in _SIGNS and len(each.args) == 2:
-                for (a, b), sign in zip((each.args, each.args[::-1]), _SIGNS[each.name], strict=True):
+            if isinstance(each, Call) and each.name in p.SIGNS and len(each.args) == 2:
+                for (a, b), sign in zip((each.args, each.args[::-1]), p.SIGNS[each.name], strict=True):
                     if isinstance(a, Variable) and isinstance(b, Variable) and a in here and b in there:
                         return p.Bound(here[a], there[b], sign)
         return None

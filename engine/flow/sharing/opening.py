@@ -61,13 +61,13 @@ def closed(forms: Sequence[Form], known: Mapping[Variable, Filling]) -> tuple[Fo
 def _opened(form: Form, taken: Callable[[Constant], Variable]) -> Form:
     match form:
         case Patterns(query, _):
-            filters = tuple(_expression(e, taken) for e in query.filters)
+            filters = tuple(opened_expression(e, taken) for e in query.filters)
             patterns = opened_patterns(query.patterns, taken)
             return replace(form, query=replace(query, patterns=patterns, filters=filters))
         case Filter(_, conditions):
-            return replace(form, conditions=tuple(_expression(e, taken) for e in conditions))
+            return replace(form, conditions=tuple(opened_expression(e, taken) for e in conditions))
         case Extend(_, expression) if is_pure(expression):
-            return replace(form, expression=_expression(expression, taken))
+            return replace(form, expression=opened_expression(expression, taken))
         case _:
             return form
 
@@ -119,14 +119,15 @@ def _object(pattern: TriplePattern, taken: Callable[[Constant], Variable]) -> Te
     return taken(pattern.object) if isinstance(pattern.object, NamedNode | Literal) else pattern.object
 
 
-def _expression(expression: Expression, taken: Callable[[Constant], Variable]) -> Expression:
+def opened_expression(expression: Expression, taken: Callable[[Constant], Variable]) -> Expression:
+    """An expression with other variables for its constants."""
     match expression:
         case NamedNode() | Literal():
             return taken(expression)
         case Call(name, args):
-            return Call(name, tuple(_expression(arg, taken) for arg in args))
+            return Call(name, tuple(opened_expression(arg, taken) for arg in args))
         case FunctionCall(function, args, distinct):
-            return FunctionCall(function, tuple(_expression(arg, taken) for arg in args), distinct)
+            return FunctionCall(function, tuple(opened_expression(arg, taken) for arg in args), distinct)
         case _:
             return expression
 

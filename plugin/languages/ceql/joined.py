@@ -1,5 +1,4 @@
-"""CEQL queries with joins: live keys run them, so they are explained, and asked why, as the sequence that they become.
-"""
+"""CEQL queries with joins or GRAPH, which live keys run: explained, and asked why, as the sequence that they become."""
 
 from __future__ import annotations
 
@@ -12,6 +11,7 @@ from oxiseq.engine.plan.joined import JoinedPlan
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import first_join
+from oxiseq.grammar.ceql_graphs import first_graph
 from oxiseq.grammar.render_ceql import render_formula, render_predicate
 from oxiseq.languages.ceql.reasons.events import without_faults
 from oxiseq.languages.explanation import WITH_EQUALS, Explanation
@@ -50,10 +50,11 @@ class JoinedExplanation(Explanation):
 
 def explain_joined(plan: JoinedPlan) -> JoinedExplanation:
     """The explanation of a plan."""
-    found = first_join(plan.query.formula)
+    join, asked = first_join(plan.query.formula), first_graph(plan.query.formula)
+    found = join or asked
     assert found is not None, "else determinised sets run it"
-    test, _ = found
-    because = f"{test.name}[{render_predicate(test.predicate)}] compares events of two variables"
+    test, does = found[0], "compares events of two variables" if join else "asks the knowledge base"
+    because = f"{test.name}[{render_predicate(test.predicate)}] {does}"
     sequence = replace(explain(compile_query(plan.translated, TermDictionary())), sharing=WITH_EQUALS)
     return JoinedExplanation(render_formula(plan.query.formula), f"live keys, since {because}", sequence)
 
@@ -66,7 +67,7 @@ def why_joined(plan: JoinedPlan, history: History, kb: Kb, provenance: int, boun
     for batch in history.batches.values():
         for time in batch.time.tolist():
             if time in times:
-                needs = "why of a query with joins needs events at different times"
+                needs = "why of a query with joins or GRAPH needs events at different times"
                 raise OxiseqError(f"{needs}; two are at {to_text(time)}")
             times.add(time)
     found = why_of(plan.translated, history, knowledge_of(kb), provenance, bounds)

@@ -34,7 +34,6 @@ class Ceql(Language[CeqlQuery]):
     """Complex event automata over tuples (semantics.md 3)."""
 
     syntax: ClassVar[Syntax[Any]] = syntax_named("ceql")
-    asks_kb = False
     whole = "its complex events have positions among all events"
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:

@@ -17,6 +17,7 @@ from oxiseq.engine.flow.epsparql.algebra import (
     OptionalPlan,
     Plan,
     ProjectPlan,
+    TablePlan,
     TestPlan,
     TimelessPlan,
     TriplePlan,
@@ -28,6 +29,7 @@ from oxiseq.engine.flow.epsparql.algebra import (
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column
 from oxiseq.engine.run.equal import why_unequal
+from oxiseq.engine.run.family import why_not_alike
 from oxiseq.grammar.algebra import Construct, Expression, TimeOp
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.render_clauses import amount
@@ -65,7 +67,13 @@ def _sharing(plan: IntervalPlan) -> str:
     why = why_unequal(plan)
     if why is not None:
         return f"nothing: {why}"
-    return f"{WITH_EQUALS}; nothing with others: what it keeps is what has happened since it was registered"
+    why = why_not_alike(plan)
+    if why is not None:
+        return f"{WITH_EQUALS}; nothing with others: {why}"
+    return (
+        f"{WITH_EQUALS}; one plan with those that differ in constants of triple patterns and expressions only, if no "
+        "event of their streams comes between their registrations"
+    )
 
 
 def _made(rule: EpQuery) -> list[str]:
@@ -139,6 +147,8 @@ class _Explainer:
                 return f"triples {self.place(subject)} {type_} {self.place(target)}{without}"
             case TimelessPlan(asked=asked):
                 return "knowledge " + " ".join(asked.split()) if asked else "rows without a time"
+            case TablePlan(_, table):
+                return f"constants of {len(table.rows)} queries"
             case JoinPlan(op):
                 return f"{'join' if op is None else op.value}{self.on(plan.left, plan.right)}{_within(plan.limit)}"
             case OptionalPlan(op, main, other):

@@ -1,0 +1,145 @@
+"""EP-SPARQL queries that differ in constants only: they have one state as long as they have seen the same.
+
+Where it stands: plans of queries → **a table of their constants, one plan for all** → the run at work (intervals.py),
+whose answers say of which query each is. A query may join until the plan is made, when something first comes that
+concerns one of them; then only one whose constants the table has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from contextlib import suppress
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Literal
+
+from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TriplePlan, everything
+from oxiseq.engine.flow.epsparql.alike import NotAlikeError, Opened, opened, over_table
+from oxiseq.engine.flow.epsparql.query import IntervalPlan
+from oxiseq.engine.flow.sharing.opening import Constant
+from oxiseq.engine.run.concern import Key, keys_of
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+Constants: TypeAlias = tuple[Constant, ...]
+
+
+def why_not_alike(plan: IntervalPlan) -> str | None:
+    """Why a query shares nothing with others that differ in constants; None: it does."""
+    try:
+        opened(plan.answered)
+    except NotAlikeError as error:
+        return str(error)
+    return None
+
+
+class OneQuery:
+    """What a query has by itself. constants: what is not the same in those that are alike."""
+
+    def __init__(self, plan: IntervalPlan) -> None:
+        self.plan = plan
+        self._opened: Opened | None = None
+        with suppress(NotAlikeError):
+            self._opened = opened(plan.answered)
+
+    @property
+    def form(self) -> Answered:
+        """Its pattern without its constants."""
+        return self.plan.answered if self._opened is None else self._opened.form
+
+    @property
+    def constants(self) -> Constants:
+        """What stood there."""
+        return () if self._opened is None else self._opened.constants
+
+    @property
+    def alike(self) -> tuple[Hashable, ...] | None:
+        """What is the same in queries that are alike; None: there are none."""
+        if self._opened is None:
+            return None
+        kinds = tuple(isinstance(each, Literal) for each in self._opened.constants)
+        return self._opened.form, kinds, self.plan.streams, self.plan.rules, self.plan.distinct
+
+
+class Family:
+    """Queries in one state."""
+
+    def __init__(self, first: OneQuery, terms: TermDictionary) -> None:
+        self._terms = terms
+        self._first = first
+        self._rows: dict[Constants, int] = {}
+        self.plans: list[Plan] = []
+        """All that is asked of the knowledge base."""
+        self.keys: frozenset[Key] | None = frozenset()
+        """Of the triples that may concern one of them; None: any may."""
+        self.slots: tuple[int, ...] | None = None
+        """Those whose constants stand in a table; none where there is one query. None: no plan is made yet."""
+        self.take_in(first)
+
+    def copy(self) -> Family:
+        """Another, of the same queries."""
+        made = Family(self._first, self._terms)
+        made._rows, made.plans, made.keys, made.slots = dict(self._rows), [*self.plans], self.keys, self.slots
+        return made
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def has(self, one: OneQuery) -> bool:
+        """Whether a query that is alike is one of them, or equal to one."""
+        return one.constants in self._rows
+
+    def take_in(self, one: OneQuery) -> None:
+        """One more."""
+        if one.constants in self._rows:
+            return
+        self._rows[one.constants] = len(self._rows)
+        mine = one.plan.plans if not self.plans else (one.plan.answered.plan,)
+        self.plans += mine
+        keys = self._keys(mine)
+        self.keys = None if keys is None or self.keys is None else self.keys | keys
+
+    def _keys(self, plans: Sequence[Plan]) -> frozenset[Key] | None:
+        patterns = [each.places for plan in plans for each in everything(plan) if isinstance(each, TriplePlan)]
+        return keys_of([(predicate, object_) for _, predicate, object_ in patterns], self._terms)
+
+    def restore(self, one: OneQuery, number: int, slots: Sequence[int]) -> None:
+        """Be what a plan has been made of, with one of its queries."""
+        self._rows, self.slots = {one.constants: number}, tuple(slots)
+
+    def narrow(self, kept: Collection[OneQuery]) -> None:
+        """Forget all queries but some."""
+        self._rows = {each.constants: self._rows[each.constants] for each in kept}
+        first = next(iter(kept))
+        self.plans[:] = [*first.plan.plans[:-1], *(each.plan.answered.plan for each in kept)]
+
+    # --- the plan -------------------------------------------------------------------------------------
+
+    @property
+    def tabled(self) -> bool:
+        """Whether its rows say of which query they are."""
+        return bool(self.slots)
+
+    def answered(self) -> Answered:
+        """The pattern of all; no other query may join from now on."""
+        if self.slots is None:
+            columns = list(zip(*self._rows, strict=True))
+            self.slots = tuple(i for i, column in enumerate(columns) if len({*column}) > 1)
+        if not self.slots:
+            return self._first.plan.answered
+        rows = tuple((Literal(str(n)), *(each[i] for i in self.slots)) for each, n in self._rows.items())
+        return over_table(self._first.form, self.slots, next(iter(self._rows)), rows)
+
+    def number(self, one: OneQuery) -> int:
+        """Of its rows."""
+        return self._rows[one.constants]
+
+    def ids(self, numbers: Collection[int]) -> NDArray[np.uint32]:
+        """Terms that stand for numbers."""
+        return np.array([self._terms.constant(Literal(str(n))) for n in numbers], np.uint32)
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of all."""
+        return [*self._rows.values()]

@@ -1,0 +1,101 @@
+"""Conditions of CEQL on the knowledge base: `y[GRAPH <kb> (company) { ?company :sector :Tech }]`.
+
+Where it stands: text → **condition** → checks, translation to SPAseq. The condition holds where the graph matches the
+pattern with the values given to it. All other variables of the pattern are its own. A predicate holds one as the call
+`GRAPH(EXISTS { GRAPH <kb> { ... } }, "company", company, "rival", x.company)`: whatever walks through predicates meets
+the attributes of events among the arguments and leaves the pattern alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Final, TypeVar, cast
+
+from pyoxigraph import Literal, NamedNode, Variable
+
+from oxiseq.grammar.algebra import NOWHERE, Call, Exists, Expression, GraphPattern, Group, Span, SubSelect
+from oxiseq.grammar.ceql_algebra import Formula, Holds, holds_of
+from oxiseq.grammar.scope import mentioned_variables, subexpressions
+
+CALL: Final = "GRAPH"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCondition:
+    """`given`: each variable of the pattern whose value comes from an event, and which attribute gives it."""
+
+    graph: NamedNode
+    given: tuple[tuple[Variable, Expression], ...]
+    pattern: Group
+    span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def call(self) -> Call:
+        """As part of a predicate."""
+        inner = Exists(Group((GraphPattern(self.graph, self.pattern, span=self.span),)), span=self.span)
+        given = (part for variable, value in self.given for part in (Literal(variable.value), value))
+        return Call(CALL, (inner, *given), span=self.span)
+
+    def written(self, own: Mapping[Variable, Variable], certain: frozenset[Variable]) -> Expression:
+        """As a condition of SPARQL, where `given` names variables, and `own` renames all that are the pattern's own.
+
+        A variable that is not `certain` may be unbound. EXISTS would find any value for it, and an attribute that an
+        event lacks makes a condition an error: so does IF.
+        """
+        names = {**own, **{v: value for v, value in self.given if isinstance(value, Variable)}}
+        found = Exists(Group((GraphPattern(self.graph, with_variables(self.pattern, names)),)))
+        bound = [Call("SAMETERM", (v, v)) for v in dict.fromkeys(names[v] for v, _ in self.given) if v not in certain]
+        if not bound:
+            return found
+        first, *rest = bound
+        for each in rest:
+            first = Call("&&", (first, each))
+        return Call("IF", (first, found, Literal(False)))
+
+    def joined(self, own: Mapping[Variable, Variable]) -> GraphPattern:
+        """As a pattern that is joined with an event that binds all that is given; it gives each event one mapping."""
+        names = {**own, **{v: value for v, value in self.given if isinstance(value, Variable)}}
+        shown = tuple(dict.fromkeys(names[v] for v, _ in self.given))
+        return GraphPattern(self.graph, Group((SubSelect(shown, with_variables(self.pattern, names), True),)))
+
+    def own(self) -> list[Variable]:
+        """The variables that no event gives, in order of their names."""
+        given = {variable for variable, _ in self.given}
+        return sorted(mentioned_variables(self.pattern) - given, key=lambda v: v.value)
+
+
+def condition_of(expression: Expression) -> GraphCondition | None:
+    """The condition that this part of a predicate is, if it is one."""
+    match expression:
+        case Call("GRAPH", (Exists(Group((GraphPattern(NamedNode() as graph, pattern),))), *given)):
+            names, values = cast(list[Literal], given[::2]), given[1::2]
+            pairs = tuple((Variable(name.value), value) for name, value in zip(names, values, strict=True))
+            return GraphCondition(graph, pairs, pattern, span=expression.span)
+    return None
+
+
+def conditions_in(expression: Expression) -> Iterator[GraphCondition]:
+    """The conditions on the knowledge base in a predicate."""
+    for part in subexpressions(expression):
+        if (found := condition_of(part)) is not None:
+            yield found
+
+
+def first_graph(formula: Formula) -> tuple[Holds, GraphCondition] | None:
+    """The first condition that asks the knowledge base; None: none does."""
+    return next(((test, found) for test in holds_of(formula) for found in conditions_in(test.predicate)), None)
+
+
+def with_variables(value: T, names: Mapping[Variable, Variable]) -> T:
+    """A pattern, or a part of one, with other variables."""
+    found: Any = value
+    if isinstance(value, Variable):
+        found = names.get(value, value)
+    elif isinstance(value, tuple):
+        found = tuple(with_variables(each, names) for each in value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        inner = {f.name: with_variables(getattr(value, f.name), names) for f in fields(value) if f.init}
+        found = replace(value, **inner)
+    return cast(T, found)

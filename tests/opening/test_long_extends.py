@@ -1,0 +1,158 @@
+"""`extend` at a server elsewhere: over a WebSocket with sessions where one is to be had, else in batches."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opened_stores import serving
+from werkzeug.serving import make_server
+
+import oxiseq
+from oxiseq.api.store import Store
+from oxiseq.journal import ConflictError, UnknownError
+from oxiseq.live import LiveService
+from oxiseq.live.api import LiveRoutes
+from oxiseq.rights import Token, digest_of, grant_of, line_of
+from oxiseq.served import RefusedError, ServedStream
+from oxiseq.server import ServerSettings, Tokens, create_app
+from oxiseq.sparql import SparqlEndpoint
+
+E = "http://e/"
+S = E + "S"
+MANY = 9000
+"""Events of several messages and of several batches that are read at a time."""
+
+
+def events(count: int, first: int = 1) -> Iterator[tuple[int, str]]:
+    return ((n, f'<{E}x> <{E}p> "{n}" .') for n in range(first, first + count))
+
+
+def stored(store: Any, count: int) -> list[int]:
+    """The numbers in the stream's events, in their order."""
+    found: list[int] = []
+    while len(found) < count:
+        params = {"since": len(found), "limit": 10_000}
+        text = store._wire.send("GET", "streams", S, "events", params=params, accept="application/n-quads").text
+        more = [int(line.split('"')[1].split("-")[0]) for line in text.splitlines() if f"<{E}p>" in line]
+        assert more
+        found += more
+    return found
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Any]:
+    with serving(tmp_path / "j") as address, oxiseq.open(address, patience="5s") as opened:
+        yield opened
+
+
+def test_events_of_many_messages_are_stored_in_their_order(store: Any) -> None:
+    stream = store.stream(S)
+    assert stream.extend(events(MANY)) == MANY == stream.events
+    assert stored(store, MANY) == list(range(1, MANY + 1))
+    assert asyncio.run(stream.extend_async(events(10, MANY))) == 10
+    assert stream.extend(iter(())) == 0
+    assert stream.events == MANY + 10
+
+
+def test_a_session_goes_on_behind_what_is_stored(store: Any) -> None:
+    stream = store.stream(S)
+    assert stream.extend(events(5000), session="back fill") == 5000
+    assert stream.extend(events(MANY), session="back fill") == MANY == stream.events
+    assert stream.extend(events(MANY), session="back fill") == MANY
+    assert stream.extend(events(3), session="back fill") == 3
+    assert stored(store, MANY) == list(range(1, MANY + 1))
+    for wrong in ("", "a\n", "ä", "a" * 201):
+        with pytest.raises(oxiseq.OxiseqError, match="session="):
+            stream.extend(events(1), session=wrong)
+
+
+@pytest.mark.parametrize("length", [300_000, 600_000, 1_300_000])
+def test_events_that_fit_no_message_are_pushed_between_the_others(store: Any, length: int) -> None:
+    def mixed() -> Iterator[tuple[int, str]]:
+        for n, graph in events(9):
+            yield n, graph.replace('"', '"' + f"{n}-" + "x" * length, 1).replace(f"x{n}", "x") if n % 3 == 0 else graph
+
+    for _ in range(2):
+        assert store.stream(S).extend(mixed(), session="large") == 9
+    assert stored(store, 9) == list(range(1, 10))
+
+
+def test_what_was_read_before_an_error_is_stored(store: Any) -> None:
+    def broken() -> Iterator[Any]:
+        yield from events(MANY)
+        yield "no event"
+
+    with pytest.raises(oxiseq.OxiseqError):
+        store.stream(S).extend(broken())
+    assert store.stream(S).events == 2 * 4096
+    assert stored(store, 8192) == list(range(1, 8193))
+
+
+def test_who_goes_on_with_a_session_ends_the_one_before(store: Any) -> None:
+    stream, halfway, go_on = store.stream(S), threading.Event(), threading.Event()
+    refused: list[BaseException] = []
+
+    def slow() -> Iterator[tuple[int, str]]:
+        yield from events(5000)
+        halfway.set()
+        assert go_on.wait(60)
+        yield from events(MANY - 5000, 5001)
+
+    def first() -> None:
+        try:
+            stream.extend(slow(), session="s")
+        except ConflictError as error:
+            refused.append(error)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert halfway.wait(60)
+    assert stream.extend(events(MANY), session="s") == MANY
+    go_on.set()
+    thread.join(60)
+    assert "another connection goes on" in str(refused[0])
+    assert stream.extend(events(3), session="s") == 3
+    assert stored(store, MANY) == list(range(1, MANY + 1))
+
+
+def test_refusals(tmp_path: Path) -> None:
+    reads = Token("r", digest_of("r"), (grant_of("read"),))
+    (tmp_path / "tokens").write_text(line_of(reads) + "\n")
+    with serving(tmp_path / "j", Tokens("looks", "writes", file=tmp_path / "tokens")) as address:
+        with oxiseq.open(address, token="writes") as store:
+            assert store.stream(S).extend(events(10)) == 10
+            gone = ServedStream(E + "none", store._wire)
+            gone.__class__ = type("Unmapped", (ServedStream,), {"mapping": None})  # else the server is asked for it
+            with pytest.raises(UnknownError):
+                gone.extend(events(10))
+        with oxiseq.open(address, token="r") as store, pytest.raises(RefusedError):
+            ServedStream(S, store._wire).extend(events(10))
+
+
+def test_where_no_websockets_are_taken_events_are_pushed_in_batches(tmp_path: Path) -> None:
+    with LiveService(Store(), tmp_path, None, "normal") as service:
+        endpoint = SparqlEndpoint(service.store)
+        app = create_app(endpoint, ServerSettings(port=0), LiveRoutes(service, endpoint.evaluations))
+        server = make_server("127.0.0.1", 0, app, threaded=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            with oxiseq.open(f"http://127.0.0.1:{server.server_port}") as store:
+                assert store.stream(S).extend(events(MANY)) == MANY
+                assert stored(store, MANY) == list(range(1, MANY + 1))
+                with pytest.raises(oxiseq.OxiseqError, match="session: it needs"):
+                    store.stream(S).extend(events(1), session="s")
+        finally:
+            server.shutdown()
+            thread.join(30)
+            server.server_close()
+
+
+def test_a_folder_takes_no_session(tmp_path: Path) -> None:
+    with oxiseq.open(tmp_path / "store") as store, pytest.raises(oxiseq.OxiseqError, match="session: it needs"):
+        store.stream(S).extend(events(1), session="s")
