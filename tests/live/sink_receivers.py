@@ -50,7 +50,10 @@ def webhooks() -> Iterator[Webhooks]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
+            body = self.rfile.read(length := int(self.headers["content-length"]))
+            if len(body) < length:  # whoever sent it was killed: it is no request
+                self.close_connection = True
+                return
             headers = {name.lower(): value for name, value in self.headers.items()}
             status, more = made.answer(headers, body)
             with made.changed:
