@@ -100,6 +100,8 @@ def test_ids_go_on_and_what_is_missing_is_what_came_after_the_backup(
     pusher.start()
     backups = tmp_path / "backups"
     try:
+        while not pushed[0] and pusher.is_alive():  # on a busy machine the first push takes its time
+            time.sleep(0.01)
         for _ in range(5):
             back_up_into(tmp_path / "first" / "data", backups, full=False)
             time.sleep(0.4)
