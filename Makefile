@@ -4,6 +4,7 @@ check: lint docs test
 
 lint:
 	ruff check .
+	ruff format --check .
 	lint-imports
 	mypy -p oxiseq
 

@@ -90,13 +90,22 @@ def _run(name: str, case: Callable[[Size], Result], size: Size) -> Result:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks", description="Ratios and medians of one run.")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer rounds: for a first look")
-    parser.add_argument("--only", action="append", choices=[*CASES, "flink"], metavar="NAME",
-                        help=f"one of: {', '.join(CASES)}, flink; may be given several times")
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=[*CASES, "flink"],
+        metavar="NAME",
+        help=f"one of: {', '.join(CASES)}, flink; may be given several times",
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the Markdown there too")
     parser.add_argument("--pictures", type=Path, metavar="DIR", help="draw what was measured there, as SVG")
     parser.add_argument("--flink", metavar="PYTHON", help="an interpreter with apache-flink: compare with it")
-    parser.add_argument("--profile", choices=list(profile.CASES), metavar="NAME",
-                        help=f"split a case's time by stage instead: {', '.join(profile.CASES)}")
+    parser.add_argument(
+        "--profile",
+        choices=list(profile.CASES),
+        metavar="NAME",
+        help=f"split a case's time by stage instead: {', '.join(profile.CASES)}",
+    )
     parser.add_argument("--events", type=int, help="events of a run, instead of the usual number")
     parser.add_argument("--rounds", type=int, help="rounds, instead of the usual number")
     return parser

@@ -37,9 +37,15 @@ def browser(width: int = 1360, height: int = 900) -> Iterator[WebDriver]:
     options.binary_location = chromium() or ""
     # in a container there is neither a sandbox of its own nor a large /dev/shm
     for argument in (
-        "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars",
-        f"--window-size={width},{height}", "--disable-background-networking", "--no-first-run",
-    ):  # fmt: skip
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        f"--window-size={width},{height}",
+        "--disable-background-networking",
+        "--no-first-run",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options, Service(shutil.which("chromedriver")))

@@ -57,8 +57,14 @@ SPASEQ: Final = {
 def table(events: int) -> pa.Table:
     """Events of four types, one each millisecond."""
     dice = np.random.default_rng(1)
-    return pa.table({"type": ["ABCD"[i] for i in dice.integers(0, 4, events)], "time": np.arange(events) * 1000,
-                     "v": dice.integers(0, 100, events), "k": dice.integers(0, KEYS, events)})  # fmt: skip
+    return pa.table(
+        {
+            "type": ["ABCD"[i] for i in dice.integers(0, 4, events)],
+            "time": np.arange(events) * 1000,
+            "v": dice.integers(0, 100, events),
+            "k": dice.integers(0, KEYS, events),
+        }
+    )
 
 
 def ceql(text: str, rows: pa.Table) -> Callable[[], int]:
@@ -84,10 +90,13 @@ def spaseq(select: str, tail: str, rows: pa.Table) -> Callable[[], int]:
     plan = compile_query(query, terms)
     event = "<{0}e{1}> <{0}is> <{0}{2}> . <{0}e{1}> <{0}k> {3} . <{0}e{1}> <{0}v> {4} ."
     integer = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'
-    batch = encode_events([
-        (row["time"], event.format(E, i, row["type"], integer.format(row["k"]), integer.format(row["v"])))
-        for i, row in enumerate(rows.to_pylist())
-    ], terms)  # fmt: skip
+    batch = encode_events(
+        [
+            (row["time"], event.format(E, i, row["type"], integer.format(row["k"]), integer.format(row["v"])))
+            for i, row in enumerate(rows.to_pylist())
+        ],
+        terms,
+    )
 
     def task() -> int:
         run = QueryRun(plan, terms, StoreKb(Store()))
@@ -103,12 +112,16 @@ def cases(rows: pa.Table) -> Iterator[tuple[str, str, dict[str, Callable[[], int
     """Pattern, window, and the ways."""
     for pattern in PATTERNS:
         for window, clause in WINDOWS.items():
-            yield f"CEQL {pattern}", window, {
-                name: ceql(text.format(f"FROM S WHERE {pattern} {clause}"), rows) for name, text in CEQL.items()
-            }
-    yield "SPAseq A; B;+; C of one key", "tumbling, 1,000 events", {
-        name: spaseq(*parts, rows) for name, parts in SPASEQ.items()
-    }
+            yield (
+                f"CEQL {pattern}",
+                window,
+                {name: ceql(text.format(f"FROM S WHERE {pattern} {clause}"), rows) for name, text in CEQL.items()},
+            )
+    yield (
+        "SPAseq A; B;+; C of one key",
+        "tumbling, 1,000 events",
+        {name: spaseq(*parts, rows) for name, parts in SPASEQ.items()},
+    )
 
 
 def main() -> None:

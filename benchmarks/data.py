@@ -120,7 +120,11 @@ def stock_events(terms: TermDictionary, count: int, seed: int = 1, every: int = 
 
 
 def quotes(
-    terms: TermDictionary, count: int, companies: int = 110, moves: str = "walk", seed: int = 2,
+    terms: TermDictionary,
+    count: int,
+    companies: int = 110,
+    moves: str = "walk",
+    seed: int = 2,
     known: int | None = None,
 ) -> Events:
     """Quotes one second apart: company, price, kind (Open, Trade or Close, so that a query can tell them apart).

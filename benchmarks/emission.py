@@ -51,8 +51,10 @@ def run(size: Size) -> Result:
         "SPARQL JSON by pyoxigraph": _by_store(len(few)),
     }
     measured = measure(ways, size.rounds, ways)
-    rows = {name: Row.of(f"{count:,} matches" if many == count else f"{many:,} of them", name, measured[name], many)
-            for name, many in zip(ways, (count, count, len(few), len(few)), strict=True)}  # fmt: skip
+    rows = {
+        name: Row.of(f"{count:,} matches" if many == count else f"{many:,} of them", name, measured[name], many)
+        for name, many in zip(ways, (count, count, len(few), len(few)), strict=True)
+    }
     arrow, json = rows["to Arrow"], rows["to SPARQL JSON"]
     figures = (
         Figure(f"time to Arrow over that of {ARROW:,} rows/s", arrow.ns * ARROW / 1e9, 1.0),

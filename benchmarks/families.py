@@ -50,10 +50,15 @@ def text_of(kind: str, output: str, number: int) -> str:
     gpms = "\n".join(
         f"DEFINE GPM {name} ON S {{ ?k :{name} ?{variable} {condition} }}"
         for name, variable, condition in (
-            ("A", "x", f"FILTER(?x >= {bound})"), ("B", "y", f"FILTER(?y >= {bound})"), ("C", "z", ""))
-    )  # fmt: skip
-    return (f"PREFIX : <{E}> SELECT {select} WITHIN PT{window}S SLIDING FROM STREAM S <{STREAM}> "
-            f"WHERE {{ SEQ(A; B;+; C)\n{gpms} }} {behind}")  # fmt: skip
+            ("A", "x", f"FILTER(?x >= {bound})"),
+            ("B", "y", f"FILTER(?y >= {bound})"),
+            ("C", "z", ""),
+        )
+    )
+    return (
+        f"PREFIX : <{E}> SELECT {select} WITHIN PT{window}S SLIDING FROM STREAM S <{STREAM}> "
+        f"WHERE {{ SEQ(A; B;+; C)\n{gpms} }} {behind}"
+    )
 
 
 class Registered:
@@ -111,8 +116,11 @@ def main() -> None:
                     each.push(batch)
             took = [statistics.median(each.seconds[BATCHES // 3 :]) * 1e6 / BATCH for each in all_]
             for queries, each, taken in zip(sizes, all_, took, strict=True):
-                print(f"| {kind} | {output} | {queries} | {each.matches / BATCH / BATCHES:.2f} | {taken:.2f} | "
-                      f"{taken / took[0]:.1f} |", flush=True)  # fmt: skip
+                print(
+                    f"| {kind} | {output} | {queries} | {each.matches / BATCH / BATCHES:.2f} | {taken:.2f} | "
+                    f"{taken / took[0]:.1f} |",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

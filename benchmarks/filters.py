@@ -19,9 +19,16 @@ BATCH = 8_192
 ROUNDS = 5
 WORDS = ("error", "ok", "disk", "full", "user", "login")
 FILTERS = (
-    "true", 'CONTAINS(?m, "error")', 'REGEX(?m, "^err.*7$")', 'LCASE(?m) = "x"', "STRLEN(?m) > 20", "CONTAINS(?m, ?w)",
-    'STRBEFORE(?m, " ") = ?w', '?m > "error"', "ISIRI(?e)",
-)  # fmt: skip
+    "true",
+    'CONTAINS(?m, "error")',
+    'REGEX(?m, "^err.*7$")',
+    'LCASE(?m) = "x"',
+    "STRLEN(?m) > 20",
+    "CONTAINS(?m, ?w)",
+    'STRBEFORE(?m, " ") = ?w',
+    '?m > "error"',
+    "ISIRI(?e)",
+)
 
 
 def batches(terms: TermDictionary) -> list[EventBatch]:

@@ -60,8 +60,9 @@ class FlinkJob:
     def __enter__(self) -> FlinkJob:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-                 ) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._process.communicate()
 
     def matches(self, path: Path, window: int) -> Clocked:
@@ -98,8 +99,10 @@ def run(size: Size, python: str) -> Result:
         first = cases[WINDOWS[0]]
         with FlinkJob(python, Path(folder, "log")) as job:
             # the first jobs of a JVM are slow: it compiles while it runs
-            warm = {"oxiseq": first.prepared.counting(first.events.first(WARM)),
-                    "Flink": lambda: [job.matches(path, WINDOWS[0]) for path in (few, first.path)]}
+            warm = {
+                "oxiseq": first.prepared.counting(first.events.first(WARM)),
+                "Flink": lambda: [job.matches(path, WINDOWS[0]) for path in (few, first.path)],
+            }
             measured = measure(_ways(cases, job, few), rounds, warm)
             notes = {
                 w: _wall(job.wall[case.path, w][-rounds:], job.wall[few, w][-rounds:], len(case.events) - FEW)
@@ -165,5 +168,11 @@ def _result(measured: Mapping[str, Measured], cases: Mapping[int, Case], notes: 
         Line.of(by, "", (rows[3 * i + place].at(window) for i, window in enumerate(WINDOWS)))
         for place, by in enumerate((OXISEQ, TEXTBOOK, FLINK))
     )
-    return Result("flink", "The V-shape by Flink", ABOUT.format(few=FEW), tuple(rows), tuple(figures),
-                  (Chart("window", V_SHAPE_TITLE, "window (events)", lines),))
+    return Result(
+        "flink",
+        "The V-shape by Flink",
+        ABOUT.format(few=FEW),
+        tuple(rows),
+        tuple(figures),
+        (Chart("window", V_SHAPE_TITLE, "window (events)", lines),),
+    )

@@ -100,9 +100,7 @@ def count_oxiseq(text: str, path: Path) -> Callable[[], int]:
 
 def answers_oxiseq(text: str, path: Path) -> Matches:
     """The answer rows."""
-    return Counter(
-        (str(match.at_us), *(str(match[v]) for v in SHOWN)) for match in by_oxiseq(text, path).matches()
-    )
+    return Counter((str(match.at_us), *(str(match[v]) for v in SHOWN)) for match in by_oxiseq(text, path).matches())
 
 
 def by_window(text: str, path: Path, window: int) -> Iterator[QuerySolutions]:

@@ -28,9 +28,12 @@ def event(number: int) -> tuple[int, str]:
     e = "http://example.org/"
     node = f"<{e}tx/{number}>"
     parts = {
-        "account": f"<{e}account/{number % 500}>", "city": f"<{e}city/{number % 40}>", "currency": '"EUR"',
-        "merchant": f"<{e}merchant/{number % 300}>", "amount": f"{number * 37 % 1000}.50",
-    }  # fmt: skip
+        "account": f"<{e}account/{number % 500}>",
+        "city": f"<{e}city/{number % 40}>",
+        "currency": '"EUR"',
+        "merchant": f"<{e}merchant/{number % 300}>",
+        "amount": f"{number * 37 % 1000}.50",
+    }
     return number * 1000, "".join(f"{node} <{e}{name}> {value} .\n" for name, value in parts.items())
 
 

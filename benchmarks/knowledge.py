@@ -152,8 +152,14 @@ def run(size: Size) -> Result:
         for by, found in ((OXISEQ, mine), (SPARQL, theirs)):
             points = (row.at(case.triples) for row, case in zip(found, own, strict=True))
             lines.append(Line.of(by, f"KB variables {kind}", points))
-    return Result("knowledge", TITLE, ABOUT, tuple(rows), tuple(figures),
-                  (Chart("knowledge", TITLE, "knowledge base (triples)", tuple(lines)),))
+    return Result(
+        "knowledge",
+        TITLE,
+        ABOUT,
+        tuple(rows),
+        tuple(figures),
+        (Chart("knowledge", TITLE, "knowledge base (triples)", tuple(lines)),),
+    )
 
 
 def _row(case: Case, measured: Measured, events: int, by: str, note: str) -> Row:

@@ -126,8 +126,11 @@ def main(arguments: list[str] | None = None) -> None:
                 with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
                     done = fresh.submit(measure, file, Path(folder), way, options.memory).result()
                 steps = ", ".join(f"{step} {seconds:.0f}" for step, seconds in done.steps.items())
-                print(f"| {way} | {done.stored:,} | {kind} | {done.wall:.0f} | {done.stored / done.wall:,.0f} "
-                      f"| {done.cpu:.0f} | {done.memory / 1e9:.1f} | {steps} |", flush=True)  # fmt: skip
+                print(
+                    f"| {way} | {done.stored:,} | {kind} | {done.wall:.0f} | {done.stored / done.wall:,.0f} "
+                    f"| {done.cpu:.0f} | {done.memory / 1e9:.1f} | {steps} |",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

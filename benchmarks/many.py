@@ -39,8 +39,10 @@ Text = Callable[[str, str, str], str]
 
 
 def _spaseq(stream: str, first: str, second: str) -> str:
-    return (f"PREFIX : <{E}> SELECT ?x ?y WITHIN 1 MINUTE FROM STREAM S <{E}{stream}> WHERE {{ SEQ(A; B) "
-            f"DEFINE GPM A ON S {{ ?h :p{first} ?x }} DEFINE GPM B ON S {{ ?h :p{second} ?y }} }}")  # fmt: skip
+    return (
+        f"PREFIX : <{E}> SELECT ?x ?y WITHIN 1 MINUTE FROM STREAM S <{E}{stream}> WHERE {{ SEQ(A; B) "
+        f"DEFINE GPM A ON S {{ ?h :p{first} ?x }} DEFINE GPM B ON S {{ ?h :p{second} ?y }} }}"
+    )
 
 
 def _ceql(stream: str, first: str, second: str) -> str:
@@ -48,13 +50,17 @@ def _ceql(stream: str, first: str, second: str) -> str:
 
 
 def _rspql(stream: str, first: str, second: str) -> str:
-    return (f"PREFIX : <{E}> SELECT ?h ?x ?y FROM NAMED WINDOW :w ON :{stream} [RANGE PT1M STEP PT10S] "
-            f"WHERE {{ WINDOW :w {{ ?h :p{first} ?x . ?h :p{second} ?y }} }}")  # fmt: skip
+    return (
+        f"PREFIX : <{E}> SELECT ?h ?x ?y FROM NAMED WINDOW :w ON :{stream} [RANGE PT1M STEP PT10S] "
+        f"WHERE {{ WINDOW :w {{ ?h :p{first} ?x . ?h :p{second} ?y }} }}"
+    )
 
 
 def _epsparql(stream: str, first: str, second: str) -> str:
-    return (f"PREFIX : <{E}> SELECT ?x ?y FROM STREAM :{stream} WHERE {{ {{ ?h :p{first} ?x }} SEQ "
-            f'{{ ?h :p{second} ?y }} FILTER(getDURATION() < "PT1M"^^{DURATION}) }}')  # fmt: skip
+    return (
+        f"PREFIX : <{E}> SELECT ?x ?y FROM STREAM :{stream} WHERE {{ {{ ?h :p{first} ?x }} SEQ "
+        f'{{ ?h :p{second} ?y }} FILTER(getDURATION() < "PT1M"^^{DURATION}) }}'
+    )
 
 
 TEXTS: Final[dict[str, Text]] = {"spaseq": _spaseq, "ceql": _ceql, "rspql": _rspql, "epsparql": _epsparql}
@@ -112,8 +118,10 @@ def _pushes(store: oxiseq.Store) -> dict[str, float]:
         begun = process_time_ns()
         many(events)
         batched.append(process_time_ns() - begun)
-    return {"push_us": statistics.median(taken[SINGLE // 4 :]) / 1e3,
-            "batch_us": statistics.mean(batched[BATCHES // 4 :]) / 1e3 / len(graphs)}  # fmt: skip
+    return {
+        "push_us": statistics.median(taken[SINGLE // 4 :]) / 1e3,
+        "batch_us": statistics.mean(batched[BATCHES // 4 :]) / 1e3 / len(graphs),
+    }
 
 
 def main() -> None:
@@ -136,8 +144,11 @@ def main() -> None:
                 asked = [sys.executable, "-m", "benchmarks.many", "--cell", language, kind, str(queries)]
                 found = json.loads(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
                 pushes = f"{found['push_us']:.1f} | {found['batch_us']:.2f}" if "push_us" in found else "- | -"
-                print(f"| {language} | {kind} | {queries:,} | {pushes} | {found['register_s']:.2f} | "
-                      f"{found['register_MB']:.0f} |", flush=True)  # fmt: skip
+                print(
+                    f"| {language} | {kind} | {queries:,} | {pushes} | {found['register_s']:.2f} | "
+                    f"{found['register_MB']:.0f} |",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

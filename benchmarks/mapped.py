@@ -28,22 +28,35 @@ CONSTRUCT: Final = """PREFIX ex: <http://example.org/> PREFIX xsd: <http://www.w
 CONSTRUCT { ?s a ex:Reading ; ex:celsius ?t ; ex:room ?r ; ex:note ?note } WHERE {
   BIND(IRI(CONCAT("http://example.org/sensor/", STR(?id))) AS ?s) BIND(xsd:double(?temp) AS ?t)
   BIND(IRI(CONCAT("http://example.org/room/", STR(?room))) AS ?r) }"""
-FLAT: Final = StreamMapping({
-    "prefixes": {"ex": "http://example.org/"}, "subject": "ex:sensor/{id}", "type": "ex:Reading",
-    "predicates": {"ex:celsius": {"column": "temp", "datatype": "xsd:double"}, "ex:room": "<ex:room/{room}>",
-                   "ex:note": "note"},
-    "time": "ts", "unit": "s",
-})  # fmt: skip
+FLAT: Final = StreamMapping(
+    {
+        "prefixes": {"ex": "http://example.org/"},
+        "subject": "ex:sensor/{id}",
+        "type": "ex:Reading",
+        "predicates": {
+            "ex:celsius": {"column": "temp", "datatype": "xsd:double"},
+            "ex:room": "<ex:room/{room}>",
+            "ex:note": "note",
+        },
+        "time": "ts",
+        "unit": "s",
+    }
+)
 QUERY: Final = StreamMapping({"construct": CONSTRUCT, "time": "ts", "unit": "s"})
 
 
 def rows(count: int) -> list[dict[str, object]]:
     """Readings of a thousand sensors in fifty rooms."""
     return [
-        {"id": i % 1000, "temp": f"{10 + i * 37 % 2000 / 100:.2f}", "room": f"r{i % 50}", "note": "ok",
-         "ts": 1_714_557_600 + i}
+        {
+            "id": i % 1000,
+            "temp": f"{10 + i * 37 % 2000 / 100:.2f}",
+            "room": f"r{i % 50}",
+            "note": "ok",
+            "ts": 1_714_557_600 + i,
+        }
         for i in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def compiled(body: bytes, mapping: StreamMapping, *, csv: bool) -> int:

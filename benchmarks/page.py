@@ -30,8 +30,7 @@ document.getElementById('past-until').value = '2008-12-05T00:00';
 document.getElementById('why').click();
 """
 _DONE = (
-    "document.getElementById('notice').dataset.kind === 'good' && "
-    "document.querySelectorAll('#detail .subject').length"
+    "document.getElementById('notice').dataset.kind === 'good' && document.querySelectorAll('#detail .subject').length"
 )
 
 
@@ -51,8 +50,11 @@ def save(driver: WebDriver, path: Path, selector: str | None = None) -> None:
     """What the window shows, or one element with a small margin, as PNG."""
     asked: dict[str, object] = {"format": "png", "captureBeyondViewport": selector is not None}
     if selector is not None:
-        box = value(driver, f"(() => {{ const b = document.querySelector({selector!r}).getBoundingClientRect();"
-                            "return [b.x + scrollX, b.y + scrollY, b.width, b.height]; })()")  # fmt: skip
+        box = value(
+            driver,
+            f"(() => {{ const b = document.querySelector({selector!r}).getBoundingClientRect();"
+            "return [b.x + scrollX, b.y + scrollY, b.width, b.height]; })()",
+        )
         asked["clip"] = {"x": box[0] - 8, "y": box[1] - 8, "width": box[2] + 16, "height": box[3] + 16, "scale": 1}
     taken = driver.execute_cdp_cmd("Page.captureScreenshot", asked)
     _small(base64.b64decode(taken["data"])).save(path, optimize=True)

@@ -48,11 +48,15 @@ def run(size: Size) -> Result:
     measured = measure(ways, size.rounds, ways)
     rows = [
         Row.of(f"{number} of {kind}", "GPMs matched", measured[f"{kind} {number}"], size.events)
-        for kind in LIMITS for number in COUNTS
-    ]  # fmt: skip
+        for kind in LIMITS
+        for number in COUNTS
+    ]
     figures = tuple(
-        Figure(f"{COUNTS[-1]} GPMs matched, {kind}, over one",
-               measured[f"{kind} {COUNTS[-1]}"].median / measured[f"{kind} 1"].median, limit)
+        Figure(
+            f"{COUNTS[-1]} GPMs matched, {kind}, over one",
+            measured[f"{kind} {COUNTS[-1]}"].median / measured[f"{kind} 1"].median,
+            limit,
+        )
         for kind, limit in LIMITS.items()
-    )  # fmt: skip
+    )
     return Result("passes", "Many graph patterns in one pass", ABOUT, tuple(rows), figures)

@@ -24,8 +24,8 @@ RATE = 4_000_000
 """Star events per second that are asked for."""
 
 PATTERNS: Mapping[str, str] = {
-    "star of 4, two numeric filters":
-        "?e :type :Reading ; :power ?p ; :flow ?f ; :zone ?z . FILTER(?p > 499 && ?f > 799)",
+    "star of 4, two numeric filters": "?e :type :Reading ; :power ?p ; :flow ?f ; :zone ?z . "
+    "FILTER(?p > 499 && ?f > 799)",
     "chain of 3": "?e :zone ?z . ?z :part ?b . ?b :owner ?o .",
     "tree of 4": "?e :power ?p ; :zone ?z . ?z :part ?b . ?z :floor ?l .",
     "cycle of 3": "?e :zone ?z . ?z :part ?b . ?b :holds ?e .",
@@ -38,10 +38,20 @@ def _shape(name: str) -> tuple[tuple[str, str, str], ...]:
     if name.startswith("star, 4"):
         return (("e", "type", "Reading"), ("e", "power", "#"), *((("e", "many", "#"),) * 4))
     if name.startswith("star"):
-        return (("e", "type", "Reading"), ("e", "power", "#"), ("e", "flow", "#"), ("e", "zone", "z"),
-                ("e", "more", "#"))
-    return (("e", "zone", "z"), ("z", "part", "b"), ("b", "owner", "#"), ("e", "power", "#"),
-            ("b", "holds", "e") if name.startswith("cycle") else ("z", "floor", "#"))
+        return (
+            ("e", "type", "Reading"),
+            ("e", "power", "#"),
+            ("e", "flow", "#"),
+            ("e", "zone", "z"),
+            ("e", "more", "#"),
+        )
+    return (
+        ("e", "zone", "z"),
+        ("z", "part", "b"),
+        ("b", "owner", "#"),
+        ("e", "power", "#"),
+        ("b", "holds", "e") if name.startswith("cycle") else ("z", "floor", "#"),
+    )
 
 
 def events_of(name: str, terms: TermDictionary, number: int, seed: int = 4) -> tuple[EventBatch, ...]:
@@ -58,9 +68,12 @@ def events_of(name: str, terms: TermDictionary, number: int, seed: int = 4) -> t
     subject, object_ = (np.stack([column(t[i]) for t in shape], axis=1) for i in (0, 2))
     predicate = np.tile(terms.intern_all(iri(t[1]) for t in shape), number)
     batch = EventBatch(
-        START + SECOND * np.arange(number), len(shape) * np.arange(number + 1), subject.ravel().astype(np.uint32),
-        predicate.astype(np.uint32), object_.ravel().astype(np.uint32),
-    )  # fmt: skip
+        START + SECOND * np.arange(number),
+        len(shape) * np.arange(number + 1),
+        subject.ravel().astype(np.uint32),
+        predicate.astype(np.uint32),
+        object_.ravel().astype(np.uint32),
+    )
     terms.hold(*batch.ids)
     return tuple(batch.slice(low, low + BATCH) for low in range(0, number, BATCH))
 

@@ -27,7 +27,10 @@ from benchmarks.report import Result
 
 COLOURS: Final = {OXISEQ: "#0072B2", TEXTBOOK: "#D55E00", SPARQL: "#009E73", FLINK: "#CC79A7"}
 LOOKS: Final[tuple[tuple[str, Any], ...]] = (
-    ("o", "-"), ("s", (0, (5, 2))), ("^", (0, (1, 1.5))), ("D", (0, (4, 1.5, 1, 1.5))),
+    ("o", "-"),
+    ("s", (0, (5, 2))),
+    ("^", (0, (1, 1.5))),
+    ("D", (0, (4, 1.5, 1, 1.5))),
 )
 GREY: Final = "#777777"
 WIDTH: Final = 4.3
@@ -82,8 +85,16 @@ def _alternatives(axes: Axes, panels: Sequence[Chart | Histogram]) -> None:
     """Whose colour is whose, above the first panel."""
     there = {by for panel in panels for by in _names(panel)}
     for_each = [Patch(color=colour, label=by) for by, colour in COLOURS.items() if by in there]
-    axes.figure.legend(handles=for_each, loc="lower left", bbox_to_anchor=(0, 1.13), borderaxespad=0,
-                       bbox_transform=axes.transAxes, ncols=4, handlelength=1.2, handleheight=0.5)
+    axes.figure.legend(
+        handles=for_each,
+        loc="lower left",
+        bbox_to_anchor=(0, 1.13),
+        borderaxespad=0,
+        bbox_transform=axes.transAxes,
+        ncols=4,
+        handlelength=1.2,
+        handleheight=0.5,
+    )
 
 
 def _names(panel: Chart | Histogram) -> Iterable[str]:
@@ -110,8 +121,15 @@ def _line(axes: Axes, line: Line, marker: str, dash: Any) -> None:
     colour = COLOURS[line.by]
     axes.plot([p.x for p in line.points], [p.rate for p in line.points], color=colour, linestyle=dash, marker=marker)
     cut = [point for point in line.points if not point.whole]
-    axes.plot([p.x for p in cut], [p.rate for p in cut], linestyle="none", marker=marker, color=colour,
-              markerfacecolor="white", zorder=3)
+    axes.plot(
+        [p.x for p in cut],
+        [p.rate for p in cut],
+        linestyle="none",
+        marker=marker,
+        color=colour,
+        markerfacecolor="white",
+        zorder=3,
+    )
 
 
 def _keys(kinds: Sequence[str], cut: bool) -> list[Artist]:
@@ -123,8 +141,9 @@ def _keys(kinds: Sequence[str], cut: bool) -> list[Artist]:
             for kind, (marker, dash) in zip(kinds, LOOKS, strict=False)
         ]
     if cut:
-        keys.append(Line2D([], [], color=GREY, linestyle="none", marker="o", markerfacecolor="white",
-                           label="stopped early"))
+        keys.append(
+            Line2D([], [], color=GREY, linestyle="none", marker="o", markerfacecolor="white", label="stopped early")
+        )
     return keys
 
 
@@ -140,8 +159,15 @@ def _histogram(axes: Axes, chart: Histogram) -> None:
     keys: list[Artist] = []
     for by, times in chart.samples.items():
         share = np.full(len(times), 1 / len(times))
-        axes.hist(times, edges, weights=share, histtype="stepfilled", facecolor=to_rgba(COLOURS[by], 0.35),
-                  edgecolor=COLOURS[by], linewidth=1.2)
+        axes.hist(
+            times,
+            edges,
+            weights=share,
+            histtype="stepfilled",
+            facecolor=to_rgba(COLOURS[by], 0.35),
+            edgecolor=COLOURS[by],
+            linewidth=1.2,
+        )
         median, late, last = np.percentile(times, (50, 95, 99))
         axes.axvline(last, color=COLOURS[by], linestyle=(0, (2, 2)), linewidth=1)
         figures = f"median {_micros(median)}, 95 % {_micros(late)}, 99 % {_micros(last)}"

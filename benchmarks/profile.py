@@ -75,8 +75,10 @@ def stages() -> Iterator[StageClock]:
 def profile(cases: Mapping[str, tuple[Prepared, Events]], rounds: int = 3) -> str:
     """A Markdown table: nanoseconds per event by stage, the best of some rounds, for each case."""
     names = tuple(dict.fromkeys(stage for stage, _, _ in STAGES))
-    lines = [f"| ns per event | {' | '.join(names)} | rest | all | matches/event |",
-             "|---|" + "---:|" * (len(names) + 3)]
+    lines = [
+        f"| ns per event | {' | '.join(names)} | rest | all | matches/event |",
+        "|---|" + "---:|" * (len(names) + 3),
+    ]
     for label, (prepared, events) in cases.items():
         prepared.counting(events.first(WARM))()
         best: tuple[float, dict[str, float], int] | None = None
@@ -96,8 +98,6 @@ def profile(cases: Mapping[str, tuple[Prepared, Events]], rounds: int = 3) -> st
     return "\n".join(lines) + "\n"
 
 
-
-
 def run(name: str, size: Size) -> str:
     """The table of one case at its smallest and largest window, or KB."""
     return profile(CASES[name](size), min(3, size.rounds))
@@ -109,7 +109,8 @@ def _sequences(size: Size) -> dict[str, tuple[Prepared, Events]]:
     ends = sequences.SECONDS[0], sequences.SECONDS[-1]
     return {
         f"`:` {steps} steps, {seconds} s": (Prepared.of(sequences.query(steps, seconds), terms), events)
-        for steps in STEPS for seconds in ends
+        for steps in STEPS
+        for seconds in ends
     }
 
 

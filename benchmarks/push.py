@@ -132,7 +132,9 @@ class BySparql:
 
 
 WAYS: Final[dict[str, tuple[Callable[[int], Pusher], int]]] = {
-    OXISEQ: (ByOxiseq, 1), TEXTBOOK: (ByTextbook, 1), SPARQL: (BySparql, SPARQL_FEWER),
+    OXISEQ: (ByOxiseq, 1),
+    TEXTBOOK: (ByTextbook, 1),
+    SPARQL: (BySparql, SPARQL_FEWER),
 }
 
 
@@ -150,7 +152,8 @@ def run(size: Size) -> Result:
         rows += mine
         figures += [
             Figure(f"median of a push, {way} over oxiseq, {window:,} events", row.ns / mine[0].ns)
-            for way, row in zip(WAYS, mine, strict=True) if way != OXISEQ
+            for way, row in zip(WAYS, mine, strict=True)
+            if way != OXISEQ
         ]
         every = {way: np.concatenate(times) for way, times in samples.items()}
         charts.append(Histogram("push", f"V-shape, window of {window:,} events", every))
@@ -177,8 +180,14 @@ def _row(way: str, window: int, samples: list[Times], found: int) -> Row:
     medians = [float(np.median(times)) for times in samples]
     every = np.concatenate(samples)
     note = ", ".join(f"{p} %: {np.percentile(every, p):,.0f} µs" for p in PERCENT)
-    return Row(f"one push, {way}", f"{window:,} events", 1e3 * float(np.median(every)), max(medians) / min(medians),
-               found, f"{note}; {len(samples[0]):,} pushes")
+    return Row(
+        f"one push, {way}",
+        f"{window:,} events",
+        1e3 * float(np.median(every)),
+        max(medians) / min(medians),
+        found,
+        f"{note}; {len(samples[0]):,} pushes",
+    )
 
 
 def latencies(pusher: Pusher, graphs: Sequence[Graph], window: int) -> tuple[Times, int]:
@@ -196,6 +205,7 @@ def latencies(pusher: Pusher, graphs: Sequence[Graph], window: int) -> tuple[Tim
         times[number - window] = process_time_ns() - begin
     pusher.settle()
     return times / 1e3, pusher.found - before
+
 
 # --- a star of five triples ---------------------------------------------------------------------------
 
@@ -215,9 +225,7 @@ def star_rows(size: Size) -> list[Row]:
     return rows
 
 
-def _one_by_one(
-    body: str, graphs: Iterable[Graph], clock: Callable[[], float]
-) -> tuple[tuple[float, float], int]:
+def _one_by_one(body: str, graphs: Iterable[Graph], clock: Callable[[], float]) -> tuple[tuple[float, float], int]:
     """Median and 99th percentile of a push in seconds, after the first tenth; the number of matches."""
     found = 0
 
@@ -248,6 +256,13 @@ def _stars(number: int) -> list[Graph]:
     made: list[Graph] = []
     for i in range(number):
         e, zone = iri(f"e{i}"), iri(f"zone{dice.randrange(20)}")
-        made.append([Triple(e, iri("type"), iri("Reading")), Triple(e, iri("power"), value()),
-                     Triple(e, iri("flow"), value()), Triple(e, iri("zone"), zone), Triple(e, iri("more"), value())])
+        made.append(
+            [
+                Triple(e, iri("type"), iri("Reading")),
+                Triple(e, iri("power"), value()),
+                Triple(e, iri("flow"), value()),
+                Triple(e, iri("zone"), zone),
+                Triple(e, iri("more"), value()),
+            ]
+        )
     return made

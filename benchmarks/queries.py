@@ -103,9 +103,11 @@ def readings(terms: TermDictionary, kind: str, count: int, seed: int = 4) -> tup
     types = terms.intern_all(iri(f"T{number}") for number in range(COUNTS[-1]))[own]
     sensors = terms.intern_all(iri(f"sensor/{number}") for number in range(SENSORS))[sensor]
     values = terms.intern_all(decimal(number) for number in range(10_000))[cents]
-    columns = {"type": (np.full(count, terms.intern(_TYPE), np.uint32), types),
-               "sensor": (np.full(count, terms.intern(iri("sensor")), np.uint32), sensors),
-               "reading": (predicates, values)}
+    columns = {
+        "type": (np.full(count, terms.intern(_TYPE), np.uint32), types),
+        "sensor": (np.full(count, terms.intern(iri("sensor")), np.uint32), sensors),
+        "reading": (predicates, values),
+    }
     if kind == "own predicates":
         del columns["type"]
     predicate, objects = (np.stack(part, axis=1).ravel() for part in zip(*columns.values(), strict=True))
@@ -162,9 +164,7 @@ def run(size: Size) -> Result:
     ways |= {f"{TEXTBOOK} {case}": rivals[case].task for case in cases}
     measured = measure(ways, size.rounds, {f"{case}": live[case].push_all for case in cases})
     mine = {case: Row.of(case[0], _queries(case[1]), measured[f"{OXISEQ} {case}"], cases[case]) for case in cases}
-    theirs = {
-        case: rivals[case].row(case[0], _queries(case[1]), measured[f"{TEXTBOOK} {case}"]) for case in cases
-    }
+    theirs = {case: rivals[case].row(case[0], _queries(case[1]), measured[f"{TEXTBOOK} {case}"]) for case in cases}
     _check(rivals, mine, theirs)
     figures = tuple(
         Figure(f"time per event, {kind}, {COUNTS[-1]} queries over 1", mine[kind, COUNTS[-1]].ns / mine[kind, 1].ns)
@@ -172,14 +172,22 @@ def run(size: Size) -> Result:
     )
     lines = tuple(
         Line.of(by, kind, (rows[kind, n].at(n) for n in COUNTS))
-        for by, rows in ((OXISEQ, mine), (TEXTBOOK, theirs)) for kind in KINDS
+        for by, rows in ((OXISEQ, mine), (TEXTBOOK, theirs))
+        for kind in KINDS
     )
-    return Result("queries", "Many registered queries", ABOUT, (*mine.values(), *theirs.values()), figures,
-                  (Chart("queries", "Many registered queries", "registered queries", lines),))
+    return Result(
+        "queries",
+        "Many registered queries",
+        ABOUT,
+        (*mine.values(), *theirs.values()),
+        figures,
+        (Chart("queries", "Many registered queries", "registered queries", lines),),
+    )
 
 
 def _check(
-    rivals: Mapping[tuple[str, int], Rival], mine: Mapping[tuple[str, int], Row],
+    rivals: Mapping[tuple[str, int], Rival],
+    mine: Mapping[tuple[str, int], Row],
     theirs: Mapping[tuple[str, int], Row],
 ) -> None:
     """A live store must have found what the textbook found, where that came to the end."""
@@ -190,5 +198,3 @@ def _check(
 
 def _queries(count: int) -> str:
     return f"{count} {'query' if count == 1 else 'queries'}"
-
-

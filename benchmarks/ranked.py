@@ -48,8 +48,10 @@ CEQL_TAILS: Final = {
 
 def text(tail: str) -> str:
     """The query."""
-    gpms = " ".join(f"DEFINE GPM {name} ON S {{ ?{name.lower()} :{name.lower()} ?{value} }}"
-                    for name, value in (("A", "x"), ("B", "v"), ("C", "y")))  # fmt: skip
+    gpms = " ".join(
+        f"DEFINE GPM {name} ON S {{ ?{name.lower()} :{name.lower()} ?{value} }}"
+        for name, value in (("A", "x"), ("B", "v"), ("C", "y"))
+    )
     return f"PREFIX : <{E}> SELECT ?x ?y FROM STREAM S <{E}s> WHERE {{ SEQ(A : B:+ : C) {gpms} }} {tail}"
 
 
@@ -75,8 +77,10 @@ def completing_in_ceql(tail: str, loops: int) -> tuple[float, int]:
     text = f"VOCAB <{E}> SELECT * FROM s WHERE A AS a; B+ AS b; C AS c {tail}"
     run = TupleRun(compile_ceql(load(text, "ceql")), terms)
     a_type = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-    events = [(1 + i, f"<{E}e> <{a_type}> <{E}{kind}> . <{E}e> <{E}v> {i * 37 % 100} .")
-              for i, kind in enumerate(["A", *["B"] * loops, "C"])]  # fmt: skip
+    events = [
+        (1 + i, f"<{E}e> <{a_type}> <{E}{kind}> . <{E}e> <{E}v> {i * 37 % 100} .")
+        for i, kind in enumerate(["A", *["B"] * loops, "C"])
+    ]
     run.push(E + "s", encode_events(events[:-1], terms))
     run.advance()
     last = encode_events(events[-1:], terms)

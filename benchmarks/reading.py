@@ -67,7 +67,7 @@ def by_oxiseq(path: Path) -> int:
 def by_dict(path: Path) -> int:
     """The number of quads, their terms numbered in a dict."""
     count, ids = 0, dict[object, int]()
-    with (gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as file:
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         for quad in parse(file, RdfFormat.N_QUADS):
             for term in (quad.subject, quad.predicate, quad.object):
                 if term not in ids:

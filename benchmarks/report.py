@@ -49,9 +49,7 @@ class Row:
         return Point(x, self.rate, self.whole)
 
     @classmethod
-    def of(
-        cls, what: str, where: str, measured: Measured, events: int, note: str = "", whole: bool = True
-    ) -> Row:
+    def of(cls, what: str, where: str, measured: Measured, events: int, note: str = "", whole: bool = True) -> Row:
         """From a measurement whose answer is the number of matches."""
         assert isinstance(measured.answer, int)
         spread = max(measured.seconds) / max(min(measured.seconds), 1e-9)
@@ -90,8 +88,13 @@ def markdown(results: Iterable[Result], setting: str) -> str:
     lines = [setting, "", "| ratio | measured | asked |", "|---|---:|---:|"]
     lines += [_figure(figure) for result in every for figure in result.figures]
     for result in every:
-        lines += ["", f"**{result.title}** (`--only {result.name}`). {result.about}", "",
-                  "| | | ns per event | events/s | matches | |", "|---|---|---:|---:|---:|---|"]
+        lines += [
+            "",
+            f"**{result.title}** (`--only {result.name}`). {result.about}",
+            "",
+            "| | | ns per event | events/s | matches | |",
+            "|---|---|---:|---:|---:|---|",
+        ]
         lines += [_row(row) for row in result.rows]
     return "\n".join(lines) + "\n"
 

@@ -27,11 +27,11 @@ def query(steps: int, seconds: int) -> str:
     names = [f"G{i}" for i in range(steps)]
     gpms = "\n".join(_gpm(i, last=i == steps - 1) for i in range(steps))
     return f"""PREFIX : <{NS}>
-SELECT {' '.join(f'?v{i}' for i in range(steps))}
+SELECT {" ".join(f"?v{i}" for i in range(steps))}
 WITHIN {seconds} SECONDS SLIDING
 FROM STREAM S <{STREAM}>
 WHERE {{
-  SEQ({' : '.join(names)})
+  SEQ({" : ".join(names)})
 {gpms}
 }}"""
 
@@ -64,17 +64,13 @@ def run(size: Size) -> Result:
     terms = TermDictionary()
     events = stock_events(terms, size.events)
     start, rows = events.first(WARM), plain(events, by_number=False)
-    cases = {
-        (steps, seconds): Prepared.of(query(steps, seconds), terms) for steps in STEPS for seconds in SECONDS
-    }
+    cases = {(steps, seconds): Prepared.of(query(steps, seconds), terms) for steps in STEPS for seconds in SECONDS}
     rivals = {key: textbook(nfa(*key), rows, prepared, events, size.tries) for key, prepared in cases.items()}
     ways: dict[str, Callable[[], int]] = {f"{s} steps, {w} s": p.counting(events) for (s, w), p in cases.items()}
     warm = {f"{s} steps, {w} s": p.counting(start) for (s, w), p in cases.items()}
     ways |= {f"{s} steps, {w} s, {TEXTBOOK}": rival.task for (s, w), rival in rivals.items()}
     measured = measure(ways, size.rounds, warm)
-    mine = {
-        (s, w): Row.of(f"`:` {s} steps", f"{w} s", measured[f"{s} steps, {w} s"], len(events)) for s, w in cases
-    }
+    mine = {(s, w): Row.of(f"`:` {s} steps", f"{w} s", measured[f"{s} steps, {w} s"], len(events)) for s, w in cases}
     theirs = {
         (s, w): rival.row(f"`:` {s} steps", f"{w} s", measured[f"{s} steps, {w} s, {TEXTBOOK}"])
         for (s, w), rival in rivals.items()
@@ -82,19 +78,25 @@ def run(size: Size) -> Result:
     figures = tuple(
         Figure(f"`:` {s} steps, 10 to 400 s", growth([mine[s, w].ns for w in SECONDS]), LIMIT) for s in STEPS
     )
-    return Result("sequences", "`:` sequences over stock events", ABOUT, (*mine.values(), *theirs.values()), figures,
-                  _charts({OXISEQ: mine, TEXTBOOK: theirs}))
+    return Result(
+        "sequences",
+        "`:` sequences over stock events",
+        ABOUT,
+        (*mine.values(), *theirs.values()),
+        figures,
+        _charts({OXISEQ: mine, TEXTBOOK: theirs}),
+    )
 
 
 def _charts(found: Mapping[str, Mapping[tuple[int, int], Row]]) -> tuple[Chart, Chart]:
     windows, lengths = [], []
     for by, rows in found.items():
-        windows += [
-            Line.of(by, f"{s} steps", (rows[s, w].at(w) for w in SECONDS)) for s in (STEPS[0], STEPS[-1])
-        ]
+        windows += [Line.of(by, f"{s} steps", (rows[s, w].at(w) for w in SECONDS)) for s in (STEPS[0], STEPS[-1])]
         lengths += [
             Line.of(by, f"window of {w} s", (rows[s, w].at(s) for s in STEPS)) for w in (SECONDS[0], SECONDS[-1])
         ]
     title = "`:` sequences over stock events"
-    return (Chart("window", title, "window (s)", tuple(windows)),
-            Chart("length", title, "pattern length (steps)", tuple(lengths)))
+    return (
+        Chart("window", title, "window (s)", tuple(windows)),
+        Chart("length", title, "pattern length (steps)", tuple(lengths)),
+    )

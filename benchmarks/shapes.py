@@ -62,11 +62,14 @@ WHERE {{
 
 def v_shape_nfa(window: int) -> Nfa:
     """The V-shape for the textbook, over `plain` quotes."""
-    return Nfa([
-        Step(lambda event, _: True),
-        Step(lambda event, chosen: event[1] == chosen[0][1] and event[2] < chosen[0][2], ";"),
-        Step(lambda event, chosen: event[1] == chosen[0][1] and event[2] > chosen[1][2], ";"),
-    ], window)
+    return Nfa(
+        [
+            Step(lambda event, _: True),
+            Step(lambda event, chosen: event[1] == chosen[0][1] and event[2] < chosen[0][2], ";"),
+            Step(lambda event, chosen: event[1] == chosen[0][1] and event[2] > chosen[1][2], ";"),
+        ],
+        window,
+    )
 
 
 def kleene_nfa(chain: str) -> Callable[[int], Nfa]:
@@ -76,12 +79,19 @@ def kleene_nfa(chain: str) -> Callable[[int], Nfa]:
         return bool(event[3] == NS + "Trade" and event[1] == chosen[0][1])
 
     def steps(window: int) -> Nfa:
-        return Nfa([
-            Step(lambda event, _: event[3] == NS + "Open"),
-            Step(trade, ";", chain.rstrip("+") or ",", lambda e, chosen: trade(e, chosen) and e[2] > chosen[-1][2]),
-            Step(lambda event, chosen: event[3] == NS + "Close" and event[1] == chosen[0][1]
-                 and event[2] < chosen[-1][2], ";"),
-        ], window)
+        return Nfa(
+            [
+                Step(lambda event, _: event[3] == NS + "Open"),
+                Step(trade, ";", chain.rstrip("+") or ",", lambda e, chosen: trade(e, chosen) and e[2] > chosen[-1][2]),
+                Step(
+                    lambda event, chosen: (
+                        event[3] == NS + "Close" and event[1] == chosen[0][1] and event[2] < chosen[-1][2]
+                    ),
+                    ";",
+                ),
+            ],
+            window,
+        )
 
     return steps
 
@@ -112,7 +122,8 @@ def _run(name: str, title: str, about: str, shapes: Mapping[str, Shape], size: S
     cases = {key: case for moves in MOVES for key, case in _prepare(shapes, moves, size).items()}
     ways = {key: case.ways for key, case in cases.items()}
     measured = measure(
-        {f"{by} {key}": task for key, tasks in ways.items() for by, task in tasks.items()}, size.rounds,
+        {f"{by} {key}": task for key, tasks in ways.items() for by, task in tasks.items()},
+        size.rounds,
         {str(key): case.warm for key, case in cases.items()},
     )
     mine = {
@@ -125,14 +136,22 @@ def _run(name: str, title: str, about: str, shapes: Mapping[str, Shape], size: S
     }
     figures = tuple(
         Figure(f"{shape}, {moves}, 100 to 10,000 events", growth([mine[shape, moves, w].ns for w in WINDOWS]), LIMIT)
-        for moves in MOVES for shape in shapes
+        for moves in MOVES
+        for shape in shapes
     )
     lines = tuple(
         Line.of(by, shape if len(shapes) > 1 else "", (rows[shape, MOVES[0], w].at(w) for w in WINDOWS))
-        for by, rows in ((OXISEQ, mine), (TEXTBOOK, theirs)) for shape in shapes
+        for by, rows in ((OXISEQ, mine), (TEXTBOOK, theirs))
+        for shape in shapes
     )
-    return Result(name, title, about, (*mine.values(), *theirs.values()), figures,
-                  (Chart("window", title, "window (events)", lines),))
+    return Result(
+        name,
+        title,
+        about,
+        (*mine.values(), *theirs.values()),
+        figures,
+        (Chart("window", title, "window (events)", lines),),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -54,13 +54,19 @@ KINDS: Mapping[str, Callable[[int], tuple[str, str, str]]] = {
     "constants": lambda n: ("?o ?v", f"?o :sensor :s{n} ; :value ?v", ""),
     "aggregates": lambda n: (f"?s {_aggregates(n)}", "?o :sensor ?s ; :value ?v", "GROUP BY ?s HAVING(COUNT(*) > 18)"),
     "told": lambda n: (f"?s {_aggregates(n)}", "?o :sensor ?s ; :value ?v", "GROUP BY ?s"),
-    "groups": lambda n: (f"{_KEYS[n % 3]} (COUNT(*) AS ?n)", "?o :sensor ?s ; :value ?v",
-                         f"GROUP BY {_KEYS[n % 3]} HAVING(COUNT(*) > {18 + n // 3})"),
+    "groups": lambda n: (
+        f"{_KEYS[n % 3]} (COUNT(*) AS ?n)",
+        "?o :sensor ?s ; :value ?v",
+        f"GROUP BY {_KEYS[n % 3]} HAVING(COUNT(*) > {18 + n // 3})",
+    ),
     "knowledge": lambda n: ("?o ?s ?v", f"?o :sensor ?s ; :value ?v }} GRAPH :kb {{ ?s :kind :k{n} ; :in ?place", ""),
     "filters": lambda n: ("?o ?s ?v", f"?o :sensor ?s ; :value ?v FILTER(?v > {990 - n % 100})", ""),
-    "having": lambda n: ("?s (SUM(?v) AS ?sum)", "?o :sensor ?s ; :value ?v",
-                         f"GROUP BY ?s HAVING(SUM(?v) > {9000 - n})"),
-}  # fmt: skip
+    "having": lambda n: (
+        "?s (SUM(?v) AS ?sum)",
+        "?o :sensor ?s ; :value ?v",
+        f"GROUP BY ?s HAVING(SUM(?v) > {9000 - n})",
+    ),
+}
 """What is selected, the pattern, what follows it."""
 _REPORT = (
     f"PREFIX : <{E}> SELECT ?o ?v FROM NAMED WINDOW :w ON <{STREAM}> [RANGE {{window}}s SLIDE 1s] "
@@ -78,8 +84,10 @@ _IN_TIME = (
     'FILTER(getDURATION() < "PT{window}S"^^<http://www.w3.org/2001/XMLSchema#duration>) }}'
 )
 ONE_RUN: Mapping[str, tuple[str, str]] = {
-    "report": ("rspql", _REPORT), "events": ("rsepql", _EVENTS), "in time": ("epsparql", _IN_TIME)
-}  # fmt: skip
+    "report": ("rspql", _REPORT),
+    "events": ("rsepql", _EVENTS),
+    "in time": ("epsparql", _IN_TIME),
+}
 """Language and text of queries of which equal ones are one run."""
 
 
@@ -135,8 +143,9 @@ def knowledge() -> StoreKb:
     store, graph = Store(), NamedNode(E + "kb")
     store.extend(
         Quad(NamedNode(f"{E}s{n}"), NamedNode(E + name), NamedNode(f"{E}{what}{n % 100}"), graph)
-        for n in range(SENSORS) for name, what in (("kind", "k"), ("in", "p"))
-    )  # fmt: skip
+        for n in range(SENSORS)
+        for name, what in (("kind", "k"), ("in", "p"))
+    )
     return StoreKb(store)
 
 

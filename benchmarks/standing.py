@@ -173,9 +173,11 @@ def main() -> None:
     found = timed(store, queries, world, chosen.updates)
     states = sorted({query.state for query in queries})
     print(f"{machine()}\n")
-    print(f"{len(store):,} triples, {len(queries):,} queries of {len(TEMPLATES)} templates, {', '.join(states)}, "
-          f"registered in {seconds:.1f} s; "
-          f"{chosen.updates:,} updates of ten triples, {len(found.told):,} changes told\n")
+    print(
+        f"{len(store):,} triples, {len(queries):,} queries of {len(TEMPLATES)} templates, {', '.join(states)}, "
+        f"registered in {seconds:.1f} s; "
+        f"{chosen.updates:,} updates of ten triples, {len(found.told):,} changes told\n"
+    )
     print("| milliseconds from before the update | p50 | p90 | p99 | most |\n|---|---:|---:|---:|---:|")
     rows = {"to a subscriber": found.told, "to the last subscriber": found.last, "the update itself": found.made}
     for name, taken in rows.items():

@@ -59,15 +59,19 @@ def asked(address: str, behind: str, count: int, companies: int) -> None:
     block = f"{{ SELECT ?c ?p {{ GRAPH ?e {{ ?t :of ?c ; :price ?p }} FILTER(?p < {count}) }} }}"
     values = " ".join(f"(:c{number * 7919 % companies} {number})" for number in range(count))
     for what, head, tail in (
-        ("joined", "SELECT ?c ?p ?s", ""), ("counted", "SELECT ?s (COUNT(*) AS ?n)", "GROUP BY ?s")
-    ):  # fmt: skip
+        ("joined", "SELECT ?c ?p ?s", ""),
+        ("counted", "SELECT ?s (COUNT(*) AS ?n)", "GROUP BY ?s"),
+    ):
         here = f"{PREFIX}{head} {{ SERVICE :trades {block} ?c :sector ?s }} {tail}"
         there = f"{PREFIX}{head} {{ VALUES(?c ?p) {{ {values} }} ?c :sector ?s }} {tail}"
         one, other = rows_of(address, here), rows_of(behind, there)
         assert one == other, (one, other)
         front_seconds, direct = best(lambda: rows_of(address, here)), best(lambda: rows_of(behind, there))  # noqa: B023
-        print(f"{what:8} {count:>8,} solutions: {front_seconds:7.3f} s, by hand {direct:7.3f} s, "
-              f"{front_seconds / direct:4.1f} times, {one:,} rows", flush=True)  # fmt: skip
+        print(
+            f"{what:8} {count:>8,} solutions: {front_seconds:7.3f} s, by hand {direct:7.3f} s, "
+            f"{front_seconds / direct:4.1f} times, {one:,} rows",
+            flush=True,
+        )
 
 
 def stood(address: str, behind: str, rows: int) -> None:
@@ -89,11 +93,19 @@ def stood(address: str, behind: str, rows: int) -> None:
     last = httpx.get(f"{address}/queries/q/changes?since={last_id}&limit=100000", timeout=600).json()["changes"]
     assert sum(len(change["added"]) for change in last) == 10 * ROUNDS, last
     direct = best(lambda: rows_of(behind, text))
-    print(f"stands   {rows:>8,} rows: registered {registered:.3f} s, refresh without change {unchanged:.3f} s, of ten "
-          f"rows {min(taken):.3f} s, the question alone {direct:.3f} s", flush=True)  # fmt: skip
+    print(
+        f"stands   {rows:>8,} rows: registered {registered:.3f} s, refresh without change {unchanged:.3f} s, of ten "
+        f"rows {min(taken):.3f} s, the question alone {direct:.3f} s",
+        flush=True,
+    )
     httpx.delete(f"{address}/queries/q").raise_for_status()
-    httpx.post(f"{behind}/update", data={"update": f"{PREFIX}DELETE WHERE {{ ?c :sector :new0 }} ; "
-               "DELETE WHERE { ?c :sector :new1 } ; DELETE WHERE { ?c :sector :new2 }"})  # fmt: skip
+    httpx.post(
+        f"{behind}/update",
+        data={
+            "update": f"{PREFIX}DELETE WHERE {{ ?c :sector :new0 }} ; "
+            "DELETE WHERE { ?c :sector :new1 } ; DELETE WHERE { ?c :sector :new2 }"
+        },
+    )
 
 
 def refresh(address: str) -> None:
@@ -147,7 +159,7 @@ def oxigraph(folder: Path, companies: int) -> Iterator[str]:
         for n in range(companies):
             of = f"<{E}c{n}> <{E}"
             out.write(
-                f"{of}sector> <{E}s{n % 20}> .\n{of}country> <{E}l{n % 100}> .\n{of}name> \"company {n}\" .\n"
+                f'{of}sector> <{E}s{n % 20}> .\n{of}country> <{E}l{n % 100}> .\n{of}name> "company {n}" .\n'
                 f'{of}number> "{n}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n{of}owner> <{E}c{n // 2}> .\n'
                 f"{of}chair> <{E}p{n}> .\n{of}city> <{E}v{n % 5000}> .\n{of}kind> <{E}Company> .\n"
             )

@@ -54,9 +54,11 @@ def as_triples(quotes: Events) -> list[Graph]:
     graphs = []
     for number, (_, company, price, kind) in enumerate(plain(quotes, by_number=True)):
         subject = BlankNode(f"e{number}")
-        graphs.append([
-            Triple(subject, COMPANY, NamedNode(company)),
-            Triple(subject, PRICE, Literal(f"{price:.2f}", datatype=DECIMAL)),
-            Triple(subject, KIND, NamedNode(kind)),
-        ])
+        graphs.append(
+            [
+                Triple(subject, COMPANY, NamedNode(company)),
+                Triple(subject, PRICE, Literal(f"{price:.2f}", datatype=DECIMAL)),
+                Triple(subject, KIND, NamedNode(kind)),
+            ]
+        )
     return graphs

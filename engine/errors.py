@@ -1,14 +1,14 @@
 """The engine's exceptions.
 
-    OxiseqError              everything this package raises on purpose (grammar/errors.py)
-    ├── ArgumentTypeError    an argument of a type that a function does not take; a TypeError, too (grammar/errors.py)
-    ├── ArgumentValueError   an argument of a value that it does not take; a ValueError, too (grammar/errors.py)
-    ├── QueryError           a query text that is not accepted (grammar/errors.py)
-    ├── EventError           an event, or a file of events, that cannot be read
-    ├── LimitError           a limit is exceeded: what was given, what is allowed
-    ├── KbError              the knowledge base cannot be read or asked
-    ├── ExtraError           a package is not installed: which, and the extra that brings it; an ImportError, too
-    └── SnapshotError        a saved state cannot be restored
+OxiseqError              everything this package raises on purpose (grammar/errors.py)
+├── ArgumentTypeError    an argument of a type that a function does not take; a TypeError, too (grammar/errors.py)
+├── ArgumentValueError   an argument of a value that it does not take; a ValueError, too (grammar/errors.py)
+├── QueryError           a query text that is not accepted (grammar/errors.py)
+├── EventError           an event, or a file of events, that cannot be read
+├── LimitError           a limit is exceeded: what was given, what is allowed
+├── KbError              the knowledge base cannot be read or asked
+├── ExtraError           a package is not installed: which, and the extra that brings it; an ImportError, too
+└── SnapshotError        a saved state cannot be restored
 """
 
 from __future__ import annotations

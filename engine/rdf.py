@@ -42,9 +42,13 @@ def parse(content: Content, format: RdfFormat, **options: Any) -> Iterator[Quad]
 
 
 def load(
-    method: Callable[..., None], content: Content = None, format: RdfFormat | None = None, *,
-    path: str | Path | None = None, **options: Any,
-) -> None:  # fmt: skip
+    method: Callable[..., None],
+    content: Content = None,
+    format: RdfFormat | None = None,
+    *,
+    path: str | Path | None = None,
+    **options: Any,
+) -> None:
     """Call a store's `load` or `bulk_load`. Raises SyntaxError, ValueError, OSError."""
     try:
         if path is not None and (format or _by_ending(path)) == RdfFormat.RDF_XML:

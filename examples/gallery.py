@@ -50,12 +50,17 @@ def _story(folder: Path, case: Case) -> dict[str, Any] | None:
     if len(kb) > LARGEST:
         return None
     return {
-        "name": folder.name[3:], "title": folder.name[3:].replace("-", " ").capitalize(), "story": case.name,
-        "language": language_for(case.query).name, "text": case.text, "rules": list(case.options.rules), "kb": kb,
+        "name": folder.name[3:],
+        "title": folder.name[3:].replace("-", " ").capitalize(),
+        "story": case.name,
+        "language": language_for(case.query).name,
+        "text": case.text,
+        "rules": list(case.options.rules),
+        "kb": kb,
         "at_once": len({e.time for e in case.events}) < len({(e.time, e.stream) for e in case.events}),
         "events": [{"stream": e.stream, "quads": _quads(n, e.time, e.graph)} for n, e in enumerate(case.events)],
         "end": to_text(max(e.time for e in case.events) + 366 * 86_400_000_000),
-    }  # fmt: skip
+    }
 
 
 def _knowledge(case: Case) -> str:

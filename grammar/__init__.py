@@ -19,6 +19,14 @@ from oxiseq.grammar.parser import parse
 from oxiseq.grammar.render import render
 
 __all__ = [
-    "LANGUAGES", "Finding", "OxiseqError", "QueryError", "check", "language_names", "language_of", "load", "parse",
+    "LANGUAGES",
+    "Finding",
+    "OxiseqError",
+    "QueryError",
+    "check",
+    "language_names",
+    "language_of",
+    "load",
+    "parse",
     "render",
-]  # fmt: skip
+]

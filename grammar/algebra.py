@@ -110,9 +110,7 @@ class MatchFunction:
     span: Span = span_field()
 
 
-Expression: TypeAlias = (
-    NamedNode | Literal | Variable | Call | FunctionCall | Aggregate | Exists | Prev | MatchFunction
-)
+Expression: TypeAlias = NamedNode | Literal | Variable | Call | FunctionCall | Aggregate | Exists | Prev | MatchFunction
 
 # --- property paths -------------------------------------------------------------------------------
 
@@ -147,9 +145,7 @@ class PathNegated:
     paths: tuple[NamedNode | PathInverse, ...]
 
 
-Path: TypeAlias = (
-    NamedNode | PathInverse | PathSequence | PathAlternative | PathRepeat | PathNegated
-)
+Path: TypeAlias = NamedNode | PathInverse | PathSequence | PathAlternative | PathRepeat | PathNegated
 
 # --- graph patterns -------------------------------------------------------------------------------
 

@@ -47,8 +47,7 @@ def public(what: T) -> T:
 
 
 def faced(what: C) -> C:
-    """A class whose objects users get: the arguments of its methods are checked, and completion offers what is theirs.
-    """
+    """A class whose objects users get: the arguments of its methods are checked, completion offers what is theirs."""
     for name, member in list(vars(what).items()):
         if inspect.isfunction(member) and not name.startswith("_") and not hasattr(member, _INTERNAL):
             setattr(what, name, checked(member))

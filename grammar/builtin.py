@@ -68,9 +68,16 @@ def _by(passes: Sequence[Callable[[Q, str], Iterator[Finding]]]) -> Callable[[Q,
 def _over_windows(name: RspLanguage, title: str, about: str) -> Syntax[RspQuery]:
     """They share one grammar, one algebra and one check."""
     return Syntax(
-        name, title, partial(_windows, name), _by(RSP_CHECKS), render_rsp, options=_AT_INSTANTS, about=about,
-        own=_own_windows, words=OVER_WINDOWS,
-    )  # fmt: skip
+        name,
+        title,
+        partial(_windows, name),
+        _by(RSP_CHECKS),
+        render_rsp,
+        options=_AT_INSTANTS,
+        about=about,
+        own=_own_windows,
+        words=OVER_WINDOWS,
+    )
 
 
 def _own_windows(query: RspQuery) -> tuple[str, Span]:
@@ -81,18 +88,34 @@ def _own_windows(query: RspQuery) -> tuple[str, Span]:
 
 declare(
     Syntax(
-        "spaseq", "SPAseq", _spaseq, check_spaseq, render_spaseq, words=SPASEQ, options=_TABLES,
+        "spaseq",
+        "SPAseq",
+        _spaseq,
+        check_spaseq,
+        render_spaseq,
+        words=SPASEQ,
+        options=_TABLES,
         about="SPAseq asks each event by itself and says which may come between",
         own=lambda query: ("graph patterns in a sequence", query.sequence.span),
     ),
     Syntax(
-        "ceql", "CEQL", _ceql, _by(CEQL_CHECKS), render_ceql,
-        options=("stream_names", *_TABLES), words=CEQL,
+        "ceql",
+        "CEQL",
+        _ceql,
+        _by(CEQL_CHECKS),
+        render_ceql,
+        options=("stream_names", *_TABLES),
+        words=CEQL,
         about="CEQL asks events that are tuples with one type",
         own=lambda query: ("sets of tuple events", query.formula.span),
     ),
     Syntax(
-        "epsparql", "EP-SPARQL", _epsparql, _by(EP_CHECKS), render_ep, options=("consumption", "rules"),
+        "epsparql",
+        "EP-SPARQL",
+        _epsparql,
+        _by(EP_CHECKS),
+        render_ep,
+        options=("consumption", "rules"),
         words=OVER_WINDOWS,
         about="EP-SPARQL joins triples by their intervals and never takes an answer back",
         own=lambda query: ("patterns with intervals", query.where.span),
@@ -100,6 +123,6 @@ declare(
     _over_windows("rspql", "RSP-QL", "RSP-QL asks what windows hold, whatever the order of their events"),
     _over_windows("spectra", "SPECTRA", "SPECTRA asks what a window holds, whatever the order of its events"),
     _over_windows("rsepql", "RSEP-QL", "RSEP-QL asks items of windows, and pairs them in time"),
-)  # fmt: skip
+)
 LANGUAGES: Final = tuple(each.name for each in ours())
 """Their names."""

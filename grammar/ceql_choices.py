@@ -28,9 +28,7 @@ def twofold(formula: Formula) -> tuple[EventType, EventType] | None:
     return (places[pairs[0][0]], places[pairs[0][1]]) if pairs else None
 
 
-def _reached(
-    start: set[tuple[int, int]], steps: dict[tuple[int, int], set[tuple[int, int]]]
-) -> set[tuple[int, int]]:
+def _reached(start: set[tuple[int, int]], steps: dict[tuple[int, int], set[tuple[int, int]]]) -> set[tuple[int, int]]:
     found, waiting = set(start), list(start)
     while waiting:
         new = steps.get(waiting.pop(), set()) - found

@@ -95,9 +95,7 @@ def _before(formula: Formula, name: str, later: str) -> bool:
     return bool(lefts) and _counts(formula).get(name, (0, 0))[1] == 1 and all(name in left for left in lefts)
 
 
-def _lefts(
-    formula: Formula, name: str, left: frozenset[str], held: frozenset[str]
-) -> Iterator[frozenset[str]]:
+def _lefts(formula: Formula, name: str, left: frozenset[str], held: frozenset[str]) -> Iterator[frozenset[str]]:
     """For each type whose events `name` holds: the variables that surely hold an event before it. `held`: by which its
     events are held."""
     match formula:
@@ -132,8 +130,10 @@ def _counts(formula: Formula) -> dict[str, tuple[int, int]]:
         case Either(formulas):
             ways = [_counts(each) for each in formulas]
             names = dict.fromkeys(name for way in ways for name in way)
-            return {name: (min(w.get(name, (0, 0))[0] for w in ways), max(w.get(name, (0, 0))[1] for w in ways))
-                    for name in names}  # fmt: skip
+            return {
+                name: (min(w.get(name, (0, 0))[0] for w in ways), max(w.get(name, (0, 0))[1] for w in ways))
+                for name in names
+            }
         case Follows(first, rest):
             steps = [_counts(each) for each in (first, *(inner for _, inner in rest))]
             names = dict.fromkeys(name for step in steps for name in step)

@@ -78,8 +78,9 @@ def _template(name: str) -> Template:
     return _BY_NAME[wanted]
 
 
-def _check(template: Template, activities: tuple[str, ...], within: int | None, end: str | None,
-           times: int | None) -> None:  # fmt: skip
+def _check(
+    template: Template, activities: tuple[str, ...], within: int | None, end: str | None, times: int | None
+) -> None:
     """Raises where the template does not take what is given, or needs more."""
     name = template.name
     if len(activities) != template.activities:

@@ -170,9 +170,7 @@ class Finding:
 
     def to_error(self) -> QueryError:
         """The same as an exception."""
-        return QueryError(
-            self.message, self.span, self.text, hint=self.hint, expected=self.expected, code=self.code
-        )
+        return QueryError(self.message, self.span, self.text, hint=self.hint, expected=self.expected, code=self.code)
 
 
 def source_line(text: str, span: Span) -> str:

@@ -140,12 +140,14 @@ def render_condition(condition: Condition) -> str:
         case Holds(name, predicate):
             return f"{name}[{render_predicate(predicate)}]"
         case AllOf(conditions):
-            parts = (f"({render_condition(c)})" if isinstance(c, AllOf | AnyOf) else render_condition(c)
-                     for c in conditions)  # fmt: skip
+            parts = (
+                f"({render_condition(c)})" if isinstance(c, AllOf | AnyOf) else render_condition(c) for c in conditions
+            )
             return " AND ".join(parts)
         case AnyOf(conditions):
-            return " OR ".join(f"({render_condition(c)})" if isinstance(c, AnyOf) else render_condition(c)
-                               for c in conditions)  # fmt: skip
+            return " OR ".join(
+                f"({render_condition(c)})" if isinstance(c, AnyOf) else render_condition(c) for c in conditions
+            )
 
 
 # --- predicates -----------------------------------------------------------------------------------

@@ -47,8 +47,9 @@ def _form(query: RspQuery, writer: SparqlWriter) -> str:
     if query.form == "ASK":
         return "ASK"
     if query.form == "CONSTRUCT":
-        triples = (f"  {writer.term(t.subject)} {writer.verb(t.predicate)} {writer.term(t.object)} ."
-                   for t in query.template)  # fmt: skip
+        triples = (
+            f"  {writer.term(t.subject)} {writer.verb(t.predicate)} {writer.term(t.object)} ." for t in query.template
+        )
         return "\n".join(["CONSTRUCT {", *triples, "}"])
     body = query.body
     mode = "DISTINCT " if body.distinct else "REDUCED " if body.reduced else ""

@@ -39,9 +39,13 @@ def lalr(grammar: str) -> Lark:
 def build(grammar: str) -> Lark:
     """The same without the tables on disk."""
     return Lark.open(
-        str(_GRAMMARS / f"{grammar}.lark"), parser="lalr", lexer="contextual", propagate_positions=True,
-        maybe_placeholders=False, start=_STARTS.get(grammar, "start"),
-    )  # fmt: skip
+        str(_GRAMMARS / f"{grammar}.lark"),
+        parser="lalr",
+        lexer="contextual",
+        propagate_positions=True,
+        maybe_placeholders=False,
+        start=_STARTS.get(grammar, "start"),
+    )
 
 
 def _place(grammar: str) -> Path:

@@ -17,6 +17,20 @@ from oxiseq.kb_loader.report import LoadReport, Progress
 from oxiseq.kb_loader.void import describe
 
 __all__ = [
-    "DATASET", "INFERRED", "STATISTICS", "LoadReport", "Progress", "Rehearsal", "append", "describe", "is_path", "load",
-    "load_file", "load_text", "open_kb", "reason", "rehearse", "remove_inferred",
-]  # fmt: skip
+    "DATASET",
+    "INFERRED",
+    "STATISTICS",
+    "LoadReport",
+    "Progress",
+    "Rehearsal",
+    "append",
+    "describe",
+    "is_path",
+    "load",
+    "load_file",
+    "load_text",
+    "open_kb",
+    "reason",
+    "rehearse",
+    "remove_inferred",
+]

@@ -60,9 +60,15 @@ def append(
     bad = Quarantine(Path(quarantine or beside(folder, "quarantine")), strict=strict)
     shaped = Shapes(shapes) if shapes is not None else None
     job = prepared(
-        sources, [folder, bad.folder], bad, reasoning=reasoning is not None, mapping=mapping, graph=graph,
-        skolemise=skolemise, watch=watch,
-    )  # fmt: skip
+        sources,
+        [folder, bad.folder],
+        bad,
+        reasoning=reasoning is not None,
+        mapping=mapping,
+        graph=graph,
+        skolemise=skolemise,
+        watch=watch,
+    )
     check_apart(folder, bad.folder, "quarantine")
     number = _id(job) if batch is None else batch
     if not 0 < len(number) <= _LONGEST:

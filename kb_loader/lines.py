@@ -67,9 +67,7 @@ def line_ends(block: bytes) -> int:
     return block.count(b"\n") + (returns - block.count(b"\r\n") if returns else 0)
 
 
-def valid_lines(
-    block: bytes, line: int, format: RdfFormat, base: str, tell: Callable[[Fault], None]
-) -> list[Quad]:
+def valid_lines(block: bytes, line: int, format: RdfFormat, base: str, tell: Callable[[Fault], None]) -> list[Quad]:
     """The valid statements of a block whose first line has the number `line`; a bad line goes to `tell`."""
     try:
         return list(parse(block, format=format, base_iri=base))

@@ -1,6 +1,6 @@
 """`load`: RDF files and tables into a store's folder, cleaned, and reasoned over if asked.
 
-    sources ─▶ valid statements (bad ones: quarantine) ─▶ bulk load ─▶ RDFS ─▶ VoID ─▶ the store is whole
+sources ─▶ valid statements (bad ones: quarantine) ─▶ bulk load ─▶ RDFS ─▶ VoID ─▶ the store is whole
 """
 
 from __future__ import annotations
@@ -67,9 +67,15 @@ def load(
     used = engine != "plain" and (staging / PARTS).exists()
     shaped = Shapes(shapes) if shapes is not None else None
     job = prepared(
-        sources, [folder, bad.folder, *[staging] * used], bad, reasoning=reasoning is not None, mapping=mapping,
-        graph=graph, skolemise=skolemise, watch=watch,
-    )  # fmt: skip
+        sources,
+        [folder, bad.folder, *[staging] * used],
+        bad,
+        reasoning=reasoning is not None,
+        mapping=mapping,
+        graph=graph,
+        skolemise=skolemise,
+        watch=watch,
+    )
     found = job.sources
     asked = "master" if master is not None else "parts" if parts is not None else None
     choice = choose(engine, found, asked)

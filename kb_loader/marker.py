@@ -1,6 +1,6 @@
 """Whether a store's folder is loaded whole: a file in it says so as long as it is not.
 
-    load begins ─▶ oxiseq-loading.json is there ─▶ ... ─▶ all is written, the file is taken away
+load begins ─▶ oxiseq-loading.json is there ─▶ ... ─▶ all is written, the file is taken away
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from oxiseq.engine.errors import KbError
 MARKER = "oxiseq-loading.json"
 BATCHES = "oxiseq-batches.json"
 """What has been appended, by id."""
-_OURS = re.compile(r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|"
-                   r"bulk-\d+\.sst|OPTIONS.*dbtmp|oxiseq-(loading|batches)\.json(\.part)?")  # fmt: skip
+_OURS = re.compile(
+    r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|"
+    r"bulk-\d+\.sst|OPTIONS.*dbtmp|oxiseq-(loading|batches)\.json(\.part)?"
+)
 _LOCKED = re.compile("lock file|lock hold")
 """In RocksDB's words: by another process, by this one."""
 

@@ -17,9 +17,16 @@ from oxiseq.kb_loader.tables import Mapping, check_columns
 
 
 def prepared(
-    sources: str | Path | Iterable[str | Path], apart: Iterable[Path], quarantine: Quarantine, *, reasoning: bool,
-    mapping: str | Path | None, graph: str | None, skolemise: bool, watch: Watch,
-) -> Job:  # fmt: skip
+    sources: str | Path | Iterable[str | Path],
+    apart: Iterable[Path],
+    quarantine: Quarantine,
+    *,
+    reasoning: bool,
+    mapping: str | Path | None,
+    graph: str | None,
+    skolemise: bool,
+    watch: Watch,
+) -> Job:
     """The job of a load. `apart`: folders that it writes to. Raises KbError if a source cannot be loaded."""
     given = [sources] if isinstance(sources, str | Path) else sources
     found = find_sources(given, apart)

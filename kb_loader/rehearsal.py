@@ -106,6 +106,14 @@ def rehearse(
         spent = perf_counter() - begun
         del store
         return Rehearsal(
-            len(job.sources), work.read, bad.count, tuple(bad.first), tuple(work.without),
-            total if whole else reached.done, total, spent, whole, choose("auto", job.sources, None).why,
-        )  # fmt: skip
+            len(job.sources),
+            work.read,
+            bad.count,
+            tuple(bad.first),
+            tuple(work.without),
+            total if whole else reached.done,
+            total,
+            spent,
+            whole,
+            choose("auto", job.sources, None).why,
+        )

@@ -105,9 +105,7 @@ class Source:
         return cast(IO[bytes], _OPENERS[self.packing](raw)) if self.packing else raw
 
 
-def find_sources(
-    given: Iterable[str | Path], apart: Iterable[Path] = (), also: Collection[str] = ()
-) -> list[Source]:
+def find_sources(given: Iterable[str | Path], apart: Iterable[Path] = (), also: Collection[str] = ()) -> list[Source]:
     """Files, folders (all of known endings below them) and globs (`**` too), sorted, each file once.
 
     `apart`: folders that will be written to; what folders and globs hold of them is left out, and what folders hold

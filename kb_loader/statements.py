@@ -73,8 +73,13 @@ def _valid(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fau
             # at the same place again, or at none: it would not end
             final = format in _NO_GOING_ON or place == before or error.lineno is None
             reason = syntax_reason(error)
-            tell(Fault(error.lineno or lines.line, error.end_lineno or lines.line,
-                       f"{reason}; the rest of the file is left out" * final or reason))  # fmt: skip
+            tell(
+                Fault(
+                    error.lineno or lines.line,
+                    error.end_lineno or lines.line,
+                    f"{reason}; the rest of the file is left out" * final or reason,
+                )
+            )
             if final:
                 return
             before = place
@@ -163,6 +168,4 @@ def in_graph(quads: Iterator[Quad], graph: NamedNode | None) -> Iterator[Quad]:
     if graph is None:
         return quads
     default = DefaultGraph()
-    return (
-        Quad(q.subject, q.predicate, q.object, graph) if q.graph_name == default else q for q in quads
-    )
+    return (Quad(q.subject, q.predicate, q.object, graph) if q.graph_name == default else q for q in quads)

@@ -164,9 +164,7 @@ def table_statements(
     return scoped(_mapped(source, content, mapping, tell), source.scope, skolemise, numbered=True)
 
 
-def _mapped(
-    source: Source, content: IO[bytes], mapping: Mapping, tell: Callable[[Fault], None]
-) -> Iterator[Quad]:
+def _mapped(source: Source, content: IO[bytes], mapping: Mapping, tell: Callable[[Fault], None]) -> Iterator[Quad]:
     try:
         for rows in table_rows(source, content, tell):
             for triple in mapping.triples(rows):

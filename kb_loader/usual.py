@@ -118,22 +118,39 @@ def _string(way: _Way) -> None:
     """Well-formed UTF-8 (table 3-7 of the Unicode standard) without escapes and control characters, up to a quote."""
     way("string", {*range(0x20, 0x7F), ord("\t")} - {*b'"\\'}, "string")
     way("string", '"', "string end")
-    for first, last, to in ((0xC2, 0xDF, "1 more"), (0xE0, 0xE0, "E0"), (0xE1, 0xEC, "2 more"), (0xED, 0xED, "ED"),
-                            (0xEE, 0xEF, "2 more"), (0xF0, 0xF0, "F0"), (0xF1, 0xF3, "3 more"),
-                            (0xF4, 0xF4, "F4")):  # fmt: skip
+    for first, last, to in (
+        (0xC2, 0xDF, "1 more"),
+        (0xE0, 0xE0, "E0"),
+        (0xE1, 0xEC, "2 more"),
+        (0xED, 0xED, "ED"),
+        (0xEE, 0xEF, "2 more"),
+        (0xF0, 0xF0, "F0"),
+        (0xF1, 0xF3, "3 more"),
+        (0xF4, 0xF4, "F4"),
+    ):
         way("string", range(first, last + 1), to)
-    for state, first, last, to in (("E0", 0xA0, 0xBF, "1 more"), ("ED", 0x80, 0x9F, "1 more"),
-                                   ("F0", 0x90, 0xBF, "2 more"), ("F4", 0x80, 0x8F, "2 more"),
-                                   ("3 more", 0x80, 0xBF, "2 more"), ("2 more", 0x80, 0xBF, "1 more"),
-                                   ("1 more", 0x80, 0xBF, "string")):  # fmt: skip
+    for state, first, last, to in (
+        ("E0", 0xA0, 0xBF, "1 more"),
+        ("ED", 0x80, 0x9F, "1 more"),
+        ("F0", 0x90, 0xBF, "2 more"),
+        ("F4", 0x80, 0x8F, "2 more"),
+        ("3 more", 0x80, 0xBF, "2 more"),
+        ("2 more", 0x80, 0xBF, "1 more"),
+        ("1 more", 0x80, 0xBF, "string"),
+    ):
         way(state, range(first, last + 1), to)
 
 
 def _language(way: _Way) -> None:
     """Tags of two or three letters, and a region of two."""
     way("string end", "@", "tag")
-    for before, after in (("tag", "tag 1"), ("tag 1", "tag 2"), ("tag 2", "tag 3"), ("region", "region 1"),
-                          ("region 1", "region 2")):  # fmt: skip
+    for before, after in (
+        ("tag", "tag 1"),
+        ("tag 1", "tag 2"),
+        ("tag 2", "tag 3"),
+        ("region", "region 1"),
+        ("region 1", "region 2"),
+    ):
         way(before, ascii_letters, after)
     for tag in ("tag 2", "tag 3"):
         way(tag, "-", "region")

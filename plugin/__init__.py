@@ -51,16 +51,30 @@ if TYPE_CHECKING:
     from oxiseq.served.opening import open
 
 _HOMES = {
-    "ArgumentTypeError": "engine.errors", "ArgumentValueError": "engine.errors",
-    "ContinuousQuery": "api.continuous", "EventError": "engine.errors",
-    "ExtraError": "engine.errors", "KbError": "engine.errors",
-    "LimitError": "engine.errors", "Match": "matches.match",
-    "Matches": "matches.matches", "MissingGraphWarning": "languages.graphs", "OxiseqError": "engine.errors",
-    "Positions": "matches.match", "Snapshot": "api.standing", "StandingQuery": "api.standing",
-    "StoreChange": "api.standing", "Query": "api.query", "QueryError": "engine.errors", "Store": "api.store",
-    "Stream": "api.stream", "StreamMapping": "mappings.declared",
-    "Why": "languages.reasons.report", "open": "served.opening", "run": "api.query",
-}  # fmt: skip
+    "ArgumentTypeError": "engine.errors",
+    "ArgumentValueError": "engine.errors",
+    "ContinuousQuery": "api.continuous",
+    "EventError": "engine.errors",
+    "ExtraError": "engine.errors",
+    "KbError": "engine.errors",
+    "LimitError": "engine.errors",
+    "Match": "matches.match",
+    "Matches": "matches.matches",
+    "MissingGraphWarning": "languages.graphs",
+    "OxiseqError": "engine.errors",
+    "Positions": "matches.match",
+    "Snapshot": "api.standing",
+    "StandingQuery": "api.standing",
+    "StoreChange": "api.standing",
+    "Query": "api.query",
+    "QueryError": "engine.errors",
+    "Store": "api.store",
+    "Stream": "api.stream",
+    "StreamMapping": "mappings.declared",
+    "Why": "languages.reasons.report",
+    "open": "served.opening",
+    "run": "api.query",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,10 +21,27 @@ TYPES = ("A", "B", "C")
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 PREDICATES = [
-    "v > 1", "v = 2", "v < 3", "v >= 2", "v != 2", "v <= 2.0", "NOT v = 1", "v = 1 OR v = 3", "v > 1 AND v < 3",
-    "v + 1 > w", "v * 2 >= w", "k = 'x'", "k != 'x'", "NOT k = 'y' OR v = 1", "-v < -1", "v = 1e0", "w = v",
-    "v / 2 < 1", "k = 1", "NOT (v = 2 OR k = 'x')",
-]  # fmt: skip
+    "v > 1",
+    "v = 2",
+    "v < 3",
+    "v >= 2",
+    "v != 2",
+    "v <= 2.0",
+    "NOT v = 1",
+    "v = 1 OR v = 3",
+    "v > 1 AND v < 3",
+    "v + 1 > w",
+    "v * 2 >= w",
+    "k = 'x'",
+    "k != 'x'",
+    "NOT k = 'y' OR v = 1",
+    "-v < -1",
+    "v = 1e0",
+    "w = v",
+    "v / 2 < 1",
+    "k = 1",
+    "NOT (v = 2 OR k = 'x')",
+]
 VALUES = ["1", "2", "3"]
 ODD_VALUES = ["1", "2", "3", "2.5", "2e0", '"2"', "true", '"01"^^xsd:integer']
 LOW_VALUES = ["-1", "0", "2", "-2.5", "-5e-1", '"NaN"^^xsd:double', '"-INF"^^xsd:double']
@@ -141,19 +158,48 @@ def ceql_situation(dice: Dice, options: CeqlOptions) -> CeqlSituation:
 
 
 COLUMNS = [
-    "COUNT(*)", "COUNT({0})", "COUNT({0}[v])", "SUM({0}[v])", "AVG({0}[v])", "MIN({0}[v])", "MAX({0}[w])",
-    "SUM({0}[w]) - COUNT({0})", "SUM({0}[v]) / SUM({0}[w])", "2 * COUNT(*) + 1", "MIN({0}[k])", "COUNT({0}[none])",
-    "MAX({0}[none])", "SUM({0}[k])",
-]  # fmt: skip
+    "COUNT(*)",
+    "COUNT({0})",
+    "COUNT({0}[v])",
+    "SUM({0}[v])",
+    "AVG({0}[v])",
+    "MIN({0}[v])",
+    "MAX({0}[w])",
+    "SUM({0}[w]) - COUNT({0})",
+    "SUM({0}[v]) / SUM({0}[w])",
+    "2 * COUNT(*) + 1",
+    "MIN({0}[k])",
+    "COUNT({0}[none])",
+    "MAX({0}[none])",
+    "SUM({0}[k])",
+]
 HAVINGS = [
-    "COUNT(*) > 1", "COUNT({0}) < 3", "SUM({0}[v]) >= 4 OR COUNT(*) > 2", "c0 > 2", "NOT c0 = 1", "COUNT(*) < 3",
-    "MIN({0}[v]) = 1", "c0 < COUNT(*) * 3 AND MAX({0}[w]) > 1", "AVG({0}[w]) > 1.5",
-]  # fmt: skip
+    "COUNT(*) > 1",
+    "COUNT({0}) < 3",
+    "SUM({0}[v]) >= 4 OR COUNT(*) > 2",
+    "c0 > 2",
+    "NOT c0 = 1",
+    "COUNT(*) < 3",
+    "MIN({0}[v]) = 1",
+    "c0 < COUNT(*) * 3 AND MAX({0}[w]) > 1",
+    "AVG({0}[w]) > 1.5",
+]
 RANKED = [
-    "START", "START", "SUM({0}[v])", "SUM({0}[v])", "COUNT({0})", "COUNT({0})", "SUM({0}[v]) - 2 * COUNT({1})",
-    "MAX({0}[v])", "MIN({0}[k])", "AVG({0}[w])", "SUM({0}[v]) / COUNT({0})", "0.5 * SUM({0}[w]) + SUM({1}[v])",
-    "COUNT({0}[none])", "-SUM({0}[v])",
-]  # fmt: skip
+    "START",
+    "START",
+    "SUM({0}[v])",
+    "SUM({0}[v])",
+    "COUNT({0})",
+    "COUNT({0})",
+    "SUM({0}[v]) - 2 * COUNT({1})",
+    "MAX({0}[v])",
+    "MIN({0}[k])",
+    "AVG({0}[w])",
+    "SUM({0}[v]) / COUNT({0})",
+    "0.5 * SUM({0}[w]) + SUM({1}[v])",
+    "COUNT({0}[none])",
+    "-SUM({0}[v])",
+]
 STRATEGIES = ("ALL ", "NEXT ", "LAST ", "MAX ", "STRICT ")
 
 
@@ -186,8 +232,10 @@ def with_order(situation: CeqlSituation, seed: int) -> CeqlSituation:
     if selected == "*":
         formula = "\n".join(lines[3:])
         shown = [n for n in ("A", "B", "C", "x", "y", "z") if re.search(rf"(?<!')\b{n}\b(?!')", formula)]
-    keys = [f"{dice.pick(RANKED).format(dice.pick(shown), dice.pick(shown))}{dice.pick(['', ' ASC', ' DESC'])}"
-            for _ in range(dice.pick([1, 1, 2]))]  # fmt: skip
+    keys = [
+        f"{dice.pick(RANKED).format(dice.pick(shown), dice.pick(shown))}{dice.pick(['', ' ASC', ' DESC'])}"
+        for _ in range(dice.pick([1, 1, 2]))
+    ]
     clauses = [f"ORDER BY {', '.join(keys)}"]
     match dice.pick(["", "limit", "limit", "offset", "sample"]):
         case "limit":

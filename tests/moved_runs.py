@@ -12,7 +12,11 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 
 def moved(
-    runs: Runs, plans: Sequence[AnyPlan], old: TermDictionary, new: TermDictionary, kb: KnowledgeBase,
+    runs: Runs,
+    plans: Sequence[AnyPlan],
+    old: TermDictionary,
+    new: TermDictionary,
+    kb: KnowledgeBase,
     bounds: Sequence[Hashable | None] | None = None,
 ) -> Runs:
     """Queries that have caught up, in the order of their plans; `old` and `new`: the dictionaries."""

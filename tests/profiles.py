@@ -22,9 +22,13 @@ _SLOW_TO_DRAW: Final = [HealthCheck.too_slow, HealthCheck.data_too_large, Health
 def load_profile(exploring: bool) -> None:
     """Take the profile that the environment names; `exploring`: a seed was given, other examples are wanted."""
     settings.register_profile(
-        PROFILE, max_examples=EXAMPLES, derandomize=not (NIGHTLY or exploring), deadline=None,
-        print_blob=True, suppress_health_check=_SLOW_TO_DRAW,
-    )  # fmt: skip
+        PROFILE,
+        max_examples=EXAMPLES,
+        derandomize=not (NIGHTLY or exploring),
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=_SLOW_TO_DRAW,
+    )
     settings.load_profile(PROFILE)
 
 

@@ -257,36 +257,91 @@ class Shape:
 # --- graph patterns -------------------------------------------------------------------------------
 
 OWN_TESTS = [
-    "{v} > 1", "{v} != 2", "{v} = 1.0", "{v} <= 2e0", "{v} < 3", '{v} IN (1, "a")', "{v} NOT IN (1, 2)", "!({v} > 1)",
-    "{v} * 2 - 1 > 2", "{v} / 2 < 1", "-{v} < -1", '{v} >= "2020-01-01T00:00:00Z"^^xsd:dateTime', '{v} < "b"',
-    "STRLEN(STR({v})) = 1", 'REGEX(STR({v}), "^[12a]")', 'STRSTARTS(STR({v}), "a")', "isNumeric({v})",
-    "{v} > 1 && {v} < 3", "{v} = 1 || {v} = 2", "DATATYPE({v}) = xsd:integer", "COALESCE({v}, 2) > 1",
-    "IF(isLiteral({v}), {v} > 1, false)", "sameTerm({v}, 1)", "{v}", '{v} = "0.1"^^xsd:float', "BOUND({v})",
-    "{v} = 9007199254740992", '{v} != "a"@en', '{v} = "x"^^:unknown',
-]  # fmt: skip
+    "{v} > 1",
+    "{v} != 2",
+    "{v} = 1.0",
+    "{v} <= 2e0",
+    "{v} < 3",
+    '{v} IN (1, "a")',
+    "{v} NOT IN (1, 2)",
+    "!({v} > 1)",
+    "{v} * 2 - 1 > 2",
+    "{v} / 2 < 1",
+    "-{v} < -1",
+    '{v} >= "2020-01-01T00:00:00Z"^^xsd:dateTime',
+    '{v} < "b"',
+    "STRLEN(STR({v})) = 1",
+    'REGEX(STR({v}), "^[12a]")',
+    'STRSTARTS(STR({v}), "a")',
+    "isNumeric({v})",
+    "{v} > 1 && {v} < 3",
+    "{v} = 1 || {v} = 2",
+    "DATATYPE({v}) = xsd:integer",
+    "COALESCE({v}, 2) > 1",
+    "IF(isLiteral({v}), {v} > 1, false)",
+    "sameTerm({v}, 1)",
+    "{v}",
+    '{v} = "0.1"^^xsd:float',
+    "BOUND({v})",
+    "{v} = 9007199254740992",
+    '{v} != "a"@en',
+    '{v} = "x"^^:unknown',
+]
 PAIR_TESTS = [
-    "{v} > {o}", "{v} < {o}", "{v} >= {o}", "{v} <= {o}", "{v} != {o}", "{v} = {o}", "{v} + 1 > {o}",
-    "{v} * 2 >= {o} + 1", "{v} - {o} < 1", "{v} / {o} > 1", "STR({v}) < STR({o})", "CONTAINS(STR({v}), STR({o}))",
-    "{v} > {o} && {v} < 3", "{v} = {o} || {v} = 1", "!({v} = {o})", "{v} IN ({o}, 1)", "sameTerm({v}, {o})",
-    "{v} > {o} || !BOUND({o})", "{o} > 1",
-]  # fmt: skip
+    "{v} > {o}",
+    "{v} < {o}",
+    "{v} >= {o}",
+    "{v} <= {o}",
+    "{v} != {o}",
+    "{v} = {o}",
+    "{v} + 1 > {o}",
+    "{v} * 2 >= {o} + 1",
+    "{v} - {o} < 1",
+    "{v} / {o} > 1",
+    "STR({v}) < STR({o})",
+    "CONTAINS(STR({v}), STR({o}))",
+    "{v} > {o} && {v} < 3",
+    "{v} = {o} || {v} = 1",
+    "!({v} = {o})",
+    "{v} IN ({o}, 1)",
+    "sameTerm({v}, {o})",
+    "{v} > {o} || !BOUND({o})",
+    "{o} > 1",
+]
 EXISTS_TESTS = [
-    "EXISTS {{ {s} :v {o} }}", "NOT EXISTS {{ {s} :w {o} }}", "EXISTS {{ ?n :w {o} }}", "NOT EXISTS {{ ?n :v {o} }}",
-    "EXISTS {{ ?n :v ?m FILTER(?m > {o}) }}", "NOT EXISTS {{ {s} :w ?m FILTER(?m != {o}) }}",
-    "EXISTS {{ {s} :v|:w {o} }}", "EXISTS {{ {s} :next*/:v {o} }}", "EXISTS {{ {s} ?n {o} }}",
-    "{v} > {o} || EXISTS {{ {s} :w {o} }}", "IF(EXISTS {{ {s} :w {o} }}, 1, 2) < {v}", "!(EXISTS {{ ?n :w {o} }})",
-    "EXISTS {{ GRAPH :g {{ ?n :limit {o} }} }}", "NOT EXISTS {{ GRAPH :g {{ ?n :of {o} ; :limit ?m }} }}",
+    "EXISTS {{ {s} :v {o} }}",
+    "NOT EXISTS {{ {s} :w {o} }}",
+    "EXISTS {{ ?n :w {o} }}",
+    "NOT EXISTS {{ ?n :v {o} }}",
+    "EXISTS {{ ?n :v ?m FILTER(?m > {o}) }}",
+    "NOT EXISTS {{ {s} :w ?m FILTER(?m != {o}) }}",
+    "EXISTS {{ {s} :v|:w {o} }}",
+    "EXISTS {{ {s} :next*/:v {o} }}",
+    "EXISTS {{ {s} ?n {o} }}",
+    "{v} > {o} || EXISTS {{ {s} :w {o} }}",
+    "IF(EXISTS {{ {s} :w {o} }}, 1, 2) < {v}",
+    "!(EXISTS {{ ?n :w {o} }})",
+    "EXISTS {{ GRAPH :g {{ ?n :limit {o} }} }}",
+    "NOT EXISTS {{ GRAPH :g {{ ?n :of {o} ; :limit ?m }} }}",
     "EXISTS {{ GRAPH :g {{ ?n :limit ?m }} FILTER(?m <= {v} && ?m >= {o}) }}",
     "EXISTS {{ {s} :v {v} OPTIONAL {{ {s} :w ?m FILTER(?m = {o}) }} FILTER(BOUND(?m)) }}",
-    "EXISTS {{ {{ {s} :v {o} }} UNION {{ {s} :w {o} }} }}", "EXISTS {{ {s} :v ?m . {{ ?n :w ?m FILTER(?m >= {o}) }} }}",
-    "EXISTS {{ {s} :v ?m MINUS {{ {s} :w {o} }} }}", "EXISTS {{ {s} :v {o} FILTER NOT EXISTS {{ {s} :w {o} }} }}",
-    "EXISTS {{ {{ SELECT {s} {o} {{ {s} :v {o} }} }} }}", "EXISTS {{ {s} :v ?m BIND({o} + 1 AS ?n) FILTER(?m = ?n) }}",
-    "EXISTS {{ VALUES {o} {{ 1 2 }} }} && {v} > 1", "{o} > 1 || EXISTS {{ {s} :w {v} }}",
+    "EXISTS {{ {{ {s} :v {o} }} UNION {{ {s} :w {o} }} }}",
+    "EXISTS {{ {s} :v ?m . {{ ?n :w ?m FILTER(?m >= {o}) }} }}",
+    "EXISTS {{ {s} :v ?m MINUS {{ {s} :w {o} }} }}",
+    "EXISTS {{ {s} :v {o} FILTER NOT EXISTS {{ {s} :w {o} }} }}",
+    "EXISTS {{ {{ SELECT {s} {o} {{ {s} :v {o} }} }} }}",
+    "EXISTS {{ {s} :v ?m BIND({o} + 1 AS ?n) FILTER(?m = ?n) }}",
+    "EXISTS {{ VALUES {o} {{ 1 2 }} }} && {v} > 1",
+    "{o} > 1 || EXISTS {{ {s} :w {v} }}",
     "EXISTS {{ FILTER({o} > 1) }}",
-]  # fmt: skip
+]
 PREV_TESTS = [
-    "{v} > PREV({v})", "{v} != PREV({v})", "{v} >= PREV({v}) + 1", "STR({v}) < STR(PREV({v}))", "{v} <= PREV({v})",
-]  # fmt: skip
+    "{v} > PREV({v})",
+    "{v} != PREV({v})",
+    "{v} >= PREV({v}) + 1",
+    "STR({v}) < STR(PREV({v}))",
+    "{v} <= PREV({v})",
+]
 
 
 @dataclass
@@ -368,9 +423,7 @@ def _kb(dice: Dice, place: Place, out: Body, subject: str, key: str) -> None:
     out.values.append(limit)
 
 
-def _filters(
-    dice: Dice, place: Place, bodies: dict[str, Body], out: Body, stateful: bool, subject: str
-) -> None:
+def _filters(dice: Dice, place: Place, bodies: dict[str, Body], out: Body, stateful: bool, subject: str) -> None:
     if not out.values:
         return
     tests = []

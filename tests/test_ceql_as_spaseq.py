@@ -65,8 +65,10 @@ def test_both_references_find_the_same(seed: int) -> None:
     consume = dice.pick(["", "", "CONSUME BY ANY", "CONSUME BY PARTITION"])
     ceql = f"VOCAB <{VOCAB}> SELECT {strategy}* FROM S WHERE {both.cel} {window} {consume}"
     ceql += " PARTITION BY [k]" if partitioned else ""
-    gpms = [f"DEFINE GPM {n} ON S {{ ?{n} a :{t} ; :k ?{'k' if partitioned else n + 'k'} }}"
-            for n, t in zip(names, both.types, strict=True)]  # fmt: skip
+    gpms = [
+        f"DEFINE GPM {n} ON S {{ ?{n} a :{t} ; :k ?{'k' if partitioned else n + 'k'} }}"
+        for n, t in zip(names, both.types, strict=True)
+    ]
     spaseq = f"PREFIX : <{VOCAB}> SELECT {strategy}* {window and window + ' SLIDING'} {consume}"
     spaseq += " PARTITION BY ?k" if partitioned else ""
     spaseq += f" FROM STREAM S <{VOCAB}S> WHERE {{ SEQ({both.seq}) {' '.join(gpms)} }}"

@@ -24,10 +24,14 @@ def test_suites_are_unpacked_and_old_files_go(tmp_path: Path) -> None:
     target = tmp_path / "w3c"
     (target / "sparql11").mkdir(parents=True)
     (target / "sparql11" / "old").write_text("old")
-    archive = packed(**{
-        "rdf-tests-main/sparql/sparql11/bind/manifest.ttl": "a", "rdf-tests-main/rdf/rdf11/rdf-trig/x.trig": "b",
-        "rdf-tests-main/README.md": "c", "rdf-tests-main/sparql/sparql11/../../../../out": "d",
-    })  # fmt: skip
+    archive = packed(
+        **{
+            "rdf-tests-main/sparql/sparql11/bind/manifest.ttl": "a",
+            "rdf-tests-main/rdf/rdf11/rdf-trig/x.trig": "b",
+            "rdf-tests-main/README.md": "c",
+            "rdf-tests-main/sparql/sparql11/../../../../out": "d",
+        }
+    )
     assert unpack(archive, target) == 2
     there = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
     assert there == {"w3c/sparql11/bind/manifest.ttl", "w3c/rdf11/rdf-trig/x.trig"}

@@ -33,7 +33,23 @@ def test_every_package_has_its_docstring() -> None:
 def test_nothing_else_lies_at_the_top() -> None:
     told = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     assert {name.split("/")[0] for name in told.stdout.decode().split("\0") if name} == {
-        ".ci", ".github", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
-        "SECURITY.md", "benchmarks", "docs", "engine", "examples", "grammar", "kb_loader", "mkdocs.yml", "plugin",
-        "pyproject.toml", "tests",
-    }  # fmt: skip
+        ".ci",
+        ".github",
+        ".gitignore",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "SECURITY.md",
+        "benchmarks",
+        "docs",
+        "engine",
+        "examples",
+        "grammar",
+        "kb_loader",
+        "mkdocs.yml",
+        "plugin",
+        "pyproject.toml",
+        "tests",
+    }

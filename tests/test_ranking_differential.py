@@ -164,8 +164,9 @@ def told_by(situation: Situation, *, listing: bool) -> Sequence[object]:
         for m in range(len(batch)):
             events = slice(int(batch.ends[m]), int(batch.ends[m + 1]))
             shown = tuple(terms.text(i) if i else "" for i in batch.values[m].tolist())
-            found.append((int(batch.time[m]), shown, batch.event_letter[events].tolist(),
-                          batch.event_time[events].tolist()))  # fmt: skip
+            found.append(
+                (int(batch.time[m]), shown, batch.event_letter[events].tolist(), batch.event_time[events].tolist())
+            )
     return found
 
 

@@ -76,9 +76,13 @@ def test_reference_fills_the_window(case: RspCase) -> None:
 def test_engine_answers_the_case(case: RspCase) -> None:
     assert case.query is not None
     answers = oxiseq.run(
-        case.query, streams=case.streams, kb=case.kb or None, language=case.language, report=case.report,
+        case.query,
+        streams=case.streams,
+        kb=case.kb or None,
+        language=case.language,
+        report=case.report,
         at=case.instants,
-    )  # fmt: skip
+    )
     found = [
         told(a.at_us, a.start_us, a.end_us, tuple(sorted((v, str(t)) for v, t in a.items() if t is not None)), case)
         for a in answers

@@ -58,8 +58,9 @@ def summarised(situation: Situation, seed: int) -> Situation | None:
         having = (Call(dice.choice((">", "<=")), (Aggregate("COUNT", None), number(dice.randint(0, 3)))),)
     report = dice.choice((None, None, OnChange(), OnClose(), Every(dice.randint(1, 4))))
     tumbles = query.window is not None and not query.window.sliding
-    if (isinstance(report, OnClose) and not tumbles) or (isinstance(report, Every) and query.window is not None
-                                                         and query.window.events):  # fmt: skip
+    if (isinstance(report, OnClose) and not tumbles) or (
+        isinstance(report, Every) and query.window is not None and query.window.events
+    ):
         report = None
     order, limit = (), None
     if measures and dice.random() < 0.2:

@@ -38,8 +38,10 @@ MF = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
 QT = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-query#")
 RS: Final = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 _FORMATS: Final = {
-    ".srx": QueryResultsFormat.XML, ".srj": QueryResultsFormat.JSON, ".tsv": QueryResultsFormat.TSV,
-}  # fmt: skip
+    ".srx": QueryResultsFormat.XML,
+    ".srj": QueryResultsFormat.JSON,
+    ".tsv": QueryResultsFormat.TSV,
+}
 Term: TypeAlias = NamedNode | BlankNode | Literal
 
 
@@ -103,9 +105,13 @@ def evaluations(name: str, folder: Path) -> Iterator[Evaluation]:
         data = graph.value(action, QT.data)
         named = sorted(str(g) for g in graph.objects(action, QT.graphData) if isinstance(g, URIRef))
         yield Evaluation(
-            name, _name(entry), _path(query).read_text(), None if data is None else _path(data),
-            tuple((g, _path(g)) for g in named), _path(result),
-        )  # fmt: skip
+            name,
+            _name(entry),
+            _path(query).read_text(),
+            None if data is None else _path(data),
+            tuple((g, _path(g)) for g in named),
+            _path(result),
+        )
 
 
 def syntax_tests(name: str, folder: Path) -> Iterator[Syntax]:
@@ -223,7 +229,9 @@ def same_order(one: Table, other: Table, columns: Sequence[int]) -> bool:
     """Whether rows come in the same order, as far as columns tell; blank nodes are alike."""
 
     def keys(table: Table) -> list[list[str]]:
-        return [["_:" if isinstance(t, BlankNode) else str(t and normal(t)) for t in (row[c] for c in columns)]
-                for row in table.rows]  # fmt: skip
+        return [
+            ["_:" if isinstance(t, BlankNode) else str(t and normal(t)) for t in (row[c] for c in columns)]
+            for row in table.rows
+        ]
 
     return keys(one) == keys(other)

@@ -10,13 +10,21 @@ from pyoxigraph import NamedNode, Quad, Store, Triple
 from w3c_suites import Evaluation, triples
 
 SUITES: Final = (
-    "aggregates", "bind", "csv-tsv-res", "exists", "json-res", "negation", "property-path", "subquery",
-)  # fmt: skip
+    "aggregates",
+    "bind",
+    "csv-tsv-res",
+    "exists",
+    "json-res",
+    "negation",
+    "property-path",
+    "subquery",
+)
 
 _TOKEN = re.compile(
     r"""(?P<skip>\"{3}(?:[^"\\]|\\.|"(?!""))*\"{3}|'{3}(?:[^'\\]|\\.|'(?!''))*'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'
-    |<[^<>"{}|^`\\\s]*>|\#[^\n]*|[?$:][\w-]+)|(?P<word>[A-Za-z_][\w-]*)|(?P<mark>[{}()])""", re.VERBOSE,
-)  # fmt: skip
+    |<[^<>"{}|^`\\\s]*>|\#[^\n]*|[?$:][\w-]+)|(?P<word>[A-Za-z_][\w-]*)|(?P<mark>[{}()])""",
+    re.VERBOSE,
+)
 
 
 def places(text: str) -> tuple[int, int, int]:

@@ -14,9 +14,14 @@ from benchmarks.measure import growth
 from benchmarks.report import Result
 
 AIMS: Final = (
-    ("S3", (TABLE,), 8e6), ("S3'", (TABLE,), 8e6), ("S12", (TABLE,), 3e6), ("S24", (TABLE,), 2e6),
-    ("S24'", (TABLE,), 2e6), ("S3", (RDF, SPASEQ), 3e6), ("S12", (RDF, SPASEQ), 1.5e6),
-)  # fmt: skip
+    ("S3", (TABLE,), 8e6),
+    ("S3'", (TABLE,), 8e6),
+    ("S12", (TABLE,), 3e6),
+    ("S24", (TABLE,), 2e6),
+    ("S24'", (TABLE,), 2e6),
+    ("S3", (RDF, SPASEQ), 3e6),
+    ("S12", (RDF, SPASEQ), 1.5e6),
+)
 """Events per second that are asked for, by one of the ways at least."""
 FLAT: Final = 1.3
 """The quickest window over the slowest, at most."""
@@ -27,8 +32,11 @@ MOST: Final = 200e6
 CORE: Final = {"S3": "0.6-0.9", "S6": "0.25-0.37", "S12": "0.2-0.3", "Q4": "0.35-0.6"}
 """CORE's own engine (C++, one thread, a machine like this one), millions of events per second."""
 _TITLES: Final = {
-    "S": "Stock trades, S3 to S24", "H": "Smart homes, H3 to H24", "T": "Taxi trips, T3 to T24", "Q": "Q1 to Q7",
-}  # fmt: skip
+    "S": "Stock trades, S3 to S24",
+    "H": "Smart homes, H3 to H24",
+    "T": "Taxi trips, T3 to T24",
+    "Q": "Q1 to Q7",
+}
 
 Rates = Mapping[str, Found]
 
@@ -40,14 +48,20 @@ def faults(found: Rates, memory: Mapping[str, Memory]) -> list[str]:
 
 def missed(found: Rates, memory: Mapping[str, Memory]) -> list[str]:
     """What is not as asked."""
-    slow = [f"{name}, {' or '.join(ways)}: {_millions(rate)} M events/s, {_millions(aim)} asked"
-            for name, ways, rate, aim in _aims(found) if rate < aim]
-    steep = [f"{name} over its windows: {ratio:.2f}×, {FLAT}× asked"
-             for name, ratio in _windows(found) if ratio > FLAT]
-    large = [f"{name}: memory grows {m.growth:.3f}× from the second quarter to the last"
-             for name, m in memory.items() if m.growth > GROWS]
-    large += [f"{name}: {_mega(m.peak)} MB resident, {_mega(MOST)} asked"
-              for name, m in memory.items() if m.peak > MOST]
+    slow = [
+        f"{name}, {' or '.join(ways)}: {_millions(rate)} M events/s, {_millions(aim)} asked"
+        for name, ways, rate, aim in _aims(found)
+        if rate < aim
+    ]
+    steep = [f"{name} over its windows: {ratio:.2f}×, {FLAT}× asked" for name, ratio in _windows(found) if ratio > FLAT]
+    large = [
+        f"{name}: memory grows {m.growth:.3f}× from the second quarter to the last"
+        for name, m in memory.items()
+        if m.growth > GROWS
+    ]
+    large += [
+        f"{name}: {_mega(m.peak)} MB resident, {_mega(MOST)} asked" for name, m in memory.items() if m.peak > MOST
+    ]
     return slow + steep + large
 
 
@@ -70,12 +84,13 @@ def pictures(found: Rates) -> list[Result]:
     lengths = [
         Line.of(OXISEQ, f"{letter}n{prime}, {what}", _points(found, [(n, f"{letter}{n}{prime}") for n in LENGTHS], way))
         for letter, prime, way, what in (
-            ("S", "", TABLE, "table"), ("S", "'", TABLE, "table"), ("S", "", RDF, "RDF"), ("S", "'", RDF, "RDF"),
+            ("S", "", TABLE, "table"),
+            ("S", "'", TABLE, "table"),
+            ("S", "", RDF, "RDF"),
+            ("S", "'", RDF, "RDF"),
         )
     ]
-    windows = [
-        Line.of(OXISEQ, f"{letter}3'", _points(found, _variants(letter), TABLE)) for letter in "SHT"
-    ]
+    windows = [Line.of(OXISEQ, f"{letter}3'", _points(found, _variants(letter), TABLE)) for letter in "SHT"]
     charts = (
         Chart("core", "CORE's sequences over stock trades", "pattern length (steps)", _drawn(lengths)),
         Chart("core", "CORE's windows, from tables", "window (s)", _drawn(windows)),
@@ -87,8 +102,10 @@ def pictures(found: Rates) -> list[Result]:
 
 
 def _asked(found: Rates) -> list[str]:
-    rows = [f"| {name}, {' or '.join(ways)} | {_millions(rate)} | ≥ {_millions(aim)} |"
-            for name, ways, rate, aim in _aims(found)]
+    rows = [
+        f"| {name}, {' or '.join(ways)} | {_millions(rate)} | ≥ {_millions(aim)} |"
+        for name, ways, rate, aim in _aims(found)
+    ]
     return ["| M events/s | measured | asked |", "|---|---:|---:|", *rows] if rows else []
 
 
@@ -110,8 +127,13 @@ def _table(rows: Sequence[Found]) -> list[str]:
 
 
 def _growth(found: Rates) -> list[str]:
-    lines = ["", "**Time per event over the length**: of n steps over that of 3.", "",
-             f"| | {' | '.join(map(str, LENGTHS))} |", "|---|" + "---:|" * len(LENGTHS)]
+    lines = [
+        "",
+        "**Time per event over the length**: of n steps over that of 3.",
+        "",
+        f"| | {' | '.join(map(str, LENGTHS))} |",
+        "|---|" + "---:|" * len(LENGTHS),
+    ]
     for letter in "SHT":
         for prime in ("", "'"):
             for way in (TABLE, RDF, SPASEQ):
@@ -123,9 +145,14 @@ def _growth(found: Rates) -> list[str]:
 
 
 def _by_window(found: Rates) -> list[str]:
-    lines = ["", f"**Over the window**, M events/s from tables; the last column is the quickest over the slowest, "
-             f"of which at most {FLAT}× is asked.", "",
-             f"| | {' | '.join(f'{s} s' for s in SECONDS)} | |", "|---|" + "---:|" * (len(SECONDS) + 1)]
+    lines = [
+        "",
+        f"**Over the window**, M events/s from tables; the last column is the quickest over the slowest, "
+        f"of which at most {FLAT}× is asked.",
+        "",
+        f"| | {' | '.join(f'{s} s' for s in SECONDS)} | |",
+        "|---|" + "---:|" * (len(SECONDS) + 1),
+    ]
     for name, ratio in _windows(found):
         cells = [_millions(rate) for _, rate in _rates(found, _variants(name[-3], name), TABLE)]
         lines.append(f"| {name} | {' | '.join(cells)} | {ratio:.2f}× |")
@@ -143,12 +170,16 @@ def _windows(found: Rates) -> Iterable[tuple[str, float]]:
 def _memory(memory: Mapping[str, Memory], events: int) -> list[str]:
     if not memory:
         return []
-    lines = ["", f"**Memory** over {events:,} events from tables of 8,192, each query in a process of its own; MB "
-             "resident. \"Before\" is a process that has imported all and loaded the kernels; \"private\" is what of "
-             "the peak no file backs: without the code of NumPy, Arrow, LLVM and Oxigraph. Nodes are the partial "
-             "matches' records at the end.", "",
-             "| query | before | most in 2nd quarter | most in last | peak | private | nodes | matches |",
-             "|---|" + "---:|" * 7]
+    lines = [
+        "",
+        f"**Memory** over {events:,} events from tables of 8,192, each query in a process of its own; MB "
+        'resident. "Before" is a process that has imported all and loaded the kernels; "private" is what of '
+        "the peak no file backs: without the code of NumPy, Arrow, LLVM and Oxigraph. Nodes are the partial "
+        "matches' records at the end.",
+        "",
+        "| query | before | most in 2nd quarter | most in last | peak | private | nodes | matches |",
+        "|---|" + "---:|" * 7,
+    ]
     for name, m in memory.items():
         sizes = [_mega(size) for size in (m.before, m.second, m.last, m.peak, m.private)]
         cells = [*sizes, f"{m.records:,}", f"{m.matches:,}"]

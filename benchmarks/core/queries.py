@@ -21,17 +21,32 @@ USUAL: Final = 10
 """Seconds of the window of all others but Q1 to Q7."""
 
 STOCKS: Final = (
-    ("SELL", "INTC"), ("BUY", "RIMM"), ("BUY", "QQQ"), ("SELL", "IPIX"), ("BUY", "AMAT"), ("BUY", "CSCO"),
-    ("SELL", "YHOO"), ("BUY", "DELL"), ("BUY", "ORCL"), ("SELL", "MSFT"), ("BUY", "INTC"), ("BUY", "RIMM"),
-)  # fmt: skip
+    ("SELL", "INTC"),
+    ("BUY", "RIMM"),
+    ("BUY", "QQQ"),
+    ("SELL", "IPIX"),
+    ("BUY", "AMAT"),
+    ("BUY", "CSCO"),
+    ("SELL", "YHOO"),
+    ("BUY", "DELL"),
+    ("BUY", "ORCL"),
+    ("SELL", "MSFT"),
+    ("BUY", "INTC"),
+    ("BUY", "RIMM"),
+)
 """The first twelve steps; the next twelve are the same again, here and below."""
 HOMES: Final = (0, 2, 4, 6, 9, 10, 12, 14, 15, 4, 9, 10)
 LOAD: Final = 76
 """A load is asked to be above it."""
 _ZONES = (
-    "East Harlem North", "Midwood", "Gravesend", "West Brighton", "Lincoln Square West",
-    "Sutton Place/Turtle Bay North", "East Concourse/Concourse Village",
-)  # fmt: skip
+    "East Harlem North",
+    "Midwood",
+    "Gravesend",
+    "West Brighton",
+    "Lincoln Square West",
+    "Sutton Place/Turtle Bay North",
+    "East Concourse/Concourse Village",
+)
 _ROUTE = (0, 1, 2, 3, 4, 5, 6, 0, 0, 2, 1, 1, 2)
 TRIPS: Final = tuple((_ZONES[a], _ZONES[b]) for a, b in pairwise(_ROUTE))
 NOBODY: Final = "NotExists"
@@ -79,37 +94,45 @@ class Query:
         """In CEQL."""
         names = [step.name or f"T{n}" for n, step in enumerate(self.steps, 1)]
         parts = "; ".join(_element(step, name) for step, name in zip(self.steps, names, strict=True))
-        asked = [f"{name}[{_predicate(t for t in step.tests if t not in self.shared)}]"
-                 for step, name in zip(self.steps, names, strict=True)]
+        asked = [
+            f"{name}[{_predicate(t for t in step.tests if t not in self.shared)}]"
+            for step, name in zip(self.steps, names, strict=True)
+        ]
         if self.shared:
             parts, asked = f"({parts}) AS Every", [f"Every[{_predicate(iter(self.shared))}]", *asked]
-        return "\n".join([
-            f"VOCAB <{NS}>",
-            f"SELECT {'LAST ' if self.last else ''}* FROM stocks",
-            f"WHERE {parts}",
-            f"FILTER {' AND '.join(asked)}",
-            *([f"PARTITION BY [{self.by}]"] if self.by else []),
-            f"WITHIN {self.window} [{self.clock}]",
-            "CONSUME BY ANY",
-            f"LIMIT {LIMIT}",
-        ])
+        return "\n".join(
+            [
+                f"VOCAB <{NS}>",
+                f"SELECT {'LAST ' if self.last else ''}* FROM stocks",
+                f"WHERE {parts}",
+                f"FILTER {' AND '.join(asked)}",
+                *([f"PARTITION BY [{self.by}]"] if self.by else []),
+                f"WITHIN {self.window} [{self.clock}]",
+                "CONSUME BY ANY",
+                f"LIMIT {LIMIT}",
+            ]
+        )
 
     def spaseq(self, clauses: bool) -> str:
         """In SPAseq, for stocks, whose clock is the events' time in milliseconds. `clauses`: with CONSUME BY and LIMIT,
         which make no difference to a query that nothing completes."""
         names = [f"G{n}" for n in range(len(self.steps))]
-        gpms = "\n".join(f"  DEFINE GPM {name} ON S {{ {_pattern(step, n)} }}"
-                         for n, (name, step) in enumerate(zip(names, self.steps, strict=True)))
-        return "\n".join([
-            f"PREFIX : <{NS}>",
-            f"SELECT {' '.join(f'?e{n}' for n in range(len(names)))}",
-            f"WITHIN {self.window // 1000} SECONDS SLIDING",
-            *(["CONSUME BY ANY"] if clauses else []),
-            f"FROM STREAM S <{STREAM}>",
-            f"WHERE {{\n  SEQ({' : '.join(names)})",
-            f"{gpms}\n}}",
-            *([f"LIMIT {LIMIT}"] if clauses else []),
-        ])
+        gpms = "\n".join(
+            f"  DEFINE GPM {name} ON S {{ {_pattern(step, n)} }}"
+            for n, (name, step) in enumerate(zip(names, self.steps, strict=True))
+        )
+        return "\n".join(
+            [
+                f"PREFIX : <{NS}>",
+                f"SELECT {' '.join(f'?e{n}' for n in range(len(names)))}",
+                f"WITHIN {self.window // 1000} SECONDS SLIDING",
+                *(["CONSUME BY ANY"] if clauses else []),
+                f"FROM STREAM S <{STREAM}>",
+                f"WHERE {{\n  SEQ({' : '.join(names)})",
+                f"{gpms}\n}}",
+                *([f"LIMIT {LIMIT}"] if clauses else []),
+            ]
+        )
 
 
 def every() -> tuple[Query, ...]:
@@ -138,9 +161,10 @@ def trip_step(number: int) -> Step:
 
 def _family(letter: str, step: Callable[[int], Step]) -> Iterator[Query]:
     kinds: dict[str, tuple[Stream, str, int]] = {
-        "S": ("stocks", "stock_time", 1_000), "H": ("homes", "plug_timestamp", 1),
+        "S": ("stocks", "stock_time", 1_000),
+        "H": ("homes", "plug_timestamp", 1),
         "T": ("taxis", "dropoff_datetime", 1_000),
-    }  # fmt: skip
+    }
     stream, clock, unit = kinds[letter]
     shared: tuple[Test, ...] = (("value", ">", LOAD),) if letter == "H" else ()
 
@@ -159,7 +183,9 @@ def _others() -> Iterator[Query]:
     """Q1 to Q7."""
     either, window = ("BUY", "SELL"), 30_000
     bounds: dict[str, tuple[Test, ...]] = {
-        "MSFT": (("price", ">", 26.0),), "ORCL": (("price", ">", 11.14),), "AMAT": (("price", ">=", 18.92),),
+        "MSFT": (("price", ">", 26.0),),
+        "ORCL": (("price", ">", 11.14),),
+        "AMAT": (("price", ">=", 18.92),),
     }
 
     def steps(middle: tuple[str, ...], priced: bool) -> tuple[Step, ...]:

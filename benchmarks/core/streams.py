@@ -21,11 +21,31 @@ EVENTS: Final = {"stocks": 224_473, "homes": 1_000_000, "taxis": 585_762}
 EVERY: Final = 25_000
 PLANTED: Final = 24
 
-_SHARES: Final = {"AMAT": 668, "CSCO": 809, "DELL": 608, "INTC": 1039, "IPIX": 1779, "MSFT": 913, "ORCL": 646,
-                  "QQQ": 1123, "RIMM": 681, "YHOO": 499}
+_SHARES: Final = {
+    "AMAT": 668,
+    "CSCO": 809,
+    "DELL": 608,
+    "INTC": 1039,
+    "IPIX": 1779,
+    "MSFT": 913,
+    "ORCL": 646,
+    "QQQ": 1123,
+    "RIMM": 681,
+    "YHOO": 499,
+}
 """Sizes of the original's files, kB."""
-_PRICES: Final = {"AMAT": 18.9, "CSCO": 23.1, "DELL": 34.2, "INTC": 27.2, "IPIX": 11.0, "MSFT": 25.95, "ORCL": 11.15,
-                  "QQQ": 36.4, "RIMM": 98.5, "YHOO": 52.8}
+_PRICES: Final = {
+    "AMAT": 18.9,
+    "CSCO": 23.1,
+    "DELL": 34.2,
+    "INTC": 27.2,
+    "IPIX": 11.0,
+    "MSFT": 25.95,
+    "ORCL": 11.15,
+    "QQQ": 36.4,
+    "RIMM": 98.5,
+    "YHOO": 52.8,
+}
 """AMAT's, IPIX's and MSFT's are the original's; ORCL's is near a query's bound; the others are only different."""
 _RUN: Final = 2.4
 """Trades at one price in a row, on average."""
@@ -46,8 +66,10 @@ Column: TypeAlias = pa.Array | NDArray[np.int64] | NDArray[np.float64]
 def stream(name: str, count: int, seed: int = 1) -> pa.Table:
     """One of the three."""
     makers: Mapping[str, Callable[[int, np.random.Generator], dict[str, Column]]] = {
-        "stocks": _stocks, "homes": _homes, "taxis": _taxis,
-    }  # fmt: skip
+        "stocks": _stocks,
+        "homes": _homes,
+        "taxis": _taxis,
+    }
     made = makers[name](count, np.random.default_rng(seed))
     return pa.table({name: c if isinstance(c, pa.Array) else column(c) for name, c in made.items()})
 

@@ -99,5 +99,3 @@ def _answer(found: Iterable[ComplexEvents | MatchBatch]) -> Answer:
         count += len(batch)
         times += int(batch.time.astype(np.uint64).sum(dtype=np.uint64))
     return count, times % 2**64
-
-

@@ -63,8 +63,13 @@ def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.operators", description="Operators over windows.")
     parser.add_argument("--only", action="append", metavar="NAME", help="only this operator; repeatable")
     parser.add_argument("--most", type=int, default=max(WINDOWS), metavar="N", help="the largest window, in triples")
-    parser.add_argument("--rivals", type=int, default=100_000, metavar="N",
-                        help="the largest window that the store gets (default 100,000)")  # fmt: skip
+    parser.add_argument(
+        "--rivals",
+        type=int,
+        default=100_000,
+        metavar="N",
+        help="the largest window that the store gets (default 100,000)",
+    )
     parser.add_argument("--budget", type=float, default=1.0, metavar="S", help="seconds of the store (default 1)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
     return parser

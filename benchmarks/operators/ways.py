@@ -59,8 +59,10 @@ class Running:
     def told(self, events: int) -> Told:
         """What so many more events tell, one by one. An instant is complete when another has come: one event more."""
         first, end = self.at * SECOND, (self.at + events) * SECOND
-        found = [batch.take(np.flatnonzero((batch.time >= first) & (batch.time < end)))
-                 for batch in self.push(events + 1, 1)[0]]  # fmt: skip
+        found = [
+            batch.take(np.flatnonzero((batch.time >= first) & (batch.time < end)))
+            for batch in self.push(events + 1, 1)[0]
+        ]
         names = sorted(self.shape.variables)
         rows = (self.shape.block([batch]).match(i) for batch in found for i in range(len(batch)))
         return Counter(tuple(str(row.get(name)) for name in names) for row in rows)

@@ -44,9 +44,21 @@ WHERE {{
 }}"""
 SERVERS = {
     "own": [sys.executable, "-c", "from oxiseq.cli import main; main()", "serve"],
-    "gunicorn": [sys.executable, "-m", "gunicorn", "--worker-class", "gthread", "--threads", "80", "--keep-alive", "60",
-                 "--bind", "127.0.0.1:0", "oxiseq.cli.wsgi:application()"],
-}  # fmt: skip
+    "gunicorn": [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "--worker-class",
+        "gthread",
+        "--threads",
+        "80",
+        "--keep-alive",
+        "60",
+        "--bind",
+        "127.0.0.1:0",
+        "oxiseq.cli.wsgi:application()",
+    ],
+}
 EACH = f"""PREFIX : <{EX}>
 SELECT ?house ?number
 FROM STREAM S <{EX}single%d>
@@ -202,9 +214,12 @@ def throughput(address: str, subscribers: int, count: int) -> None:
     while sum(readers.counts) != before:
         before, ended = sum(readers.counts), time.perf_counter()
         time.sleep(1.0)
-    print(f"1,000-event batches, {subscribers} subscribers: {count * 1000 / acknowledged:,.0f} events/s acknowledged, "
-          f"{count * 1000 / (ended - begun):,.0f} events/s until read; {sum(readers.counts):,} matches read, "
-          f"{refused} refused for a while", flush=True)  # fmt: skip
+    print(
+        f"1,000-event batches, {subscribers} subscribers: {count * 1000 / acknowledged:,.0f} events/s acknowledged, "
+        f"{count * 1000 / (ended - begun):,.0f} events/s until read; {sum(readers.counts):,} matches read, "
+        f"{refused} refused for a while",
+        flush=True,
+    )
     readers.close()
 
 
@@ -242,12 +257,15 @@ def latency(address: str, pid: int, given: argparse.Namespace, rate: int) -> Non
     tail = [i for i in seen if i >= total // 5]  # after the first fifth
     from_request = np.array([(seen[i] - sent[i]) * 1000 for i in tail])
     from_due = np.array([(seen[i] - begun - i / rate) * 1000 for i in tail])
-    print(f"{rate}/s asked, {total / pushed:,.0f}/s done, {streams} streams, {producers} connections, "
-          f"{subscribers} subscribers: from request to match "
-          f"median {np.median(from_request):.1f} ms, p99 {np.percentile(from_request, 99):.1f} ms; "
-          f"from when it was due p99 {np.percentile(from_due, 99):.1f} ms; {total - len(seen)} missing; "
-          f"CPU per push: server {used:.2f} ms, clients {own:.2f} ms; "
-          f"load {os.getloadavg()[0]:.1f}", flush=True)  # fmt: skip
+    print(
+        f"{rate}/s asked, {total / pushed:,.0f}/s done, {streams} streams, {producers} connections, "
+        f"{subscribers} subscribers: from request to match "
+        f"median {np.median(from_request):.1f} ms, p99 {np.percentile(from_request, 99):.1f} ms; "
+        f"from when it was due p99 {np.percentile(from_due, 99):.1f} ms; {total - len(seen)} missing; "
+        f"CPU per push: server {used:.2f} ms, clients {own:.2f} ms; "
+        f"load {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
     for reader in readers:
         reader.close()
 

@@ -1,6 +1,6 @@
 """What live subscribers cost that are told nothing: resident memory and CPU of the server.
 
-    python -m benchmarks.serving.idle [--subscribers 1000] [--seconds 30]
+python -m benchmarks.serving.idle [--subscribers 1000] [--seconds 30]
 """
 
 from __future__ import annotations

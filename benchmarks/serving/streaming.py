@@ -65,11 +65,13 @@ def main() -> None:
         matched = np.array([(readers.seen[i] - due[i - 1]) * 1000 for i in tail])
         stored = (done - due)[count // 5 :] * 1000
         readers.close()
-    print(f"{given.rate:,} events/s asked, {count * given.message / (done[-1] - begun):,.0f} acknowledged, messages of "
-          f"{given.message}; from when it was due to the match: median {np.median(matched):.1f} ms, p99 "
-          f"{np.percentile(matched, 99):.1f} ms; to the acknowledgement: median {np.median(stored):.1f} ms, p99 "
-          f"{np.percentile(stored, 99):.1f} ms; {count + 1 - len(readers.seen)} missing; CPU of the server "
-          f"{used / count / given.message * 1e6:.0f} us an event; load {os.getloadavg()[0]:.1f}")  # fmt: skip
+    print(
+        f"{given.rate:,} events/s asked, {count * given.message / (done[-1] - begun):,.0f} acknowledged, messages of "
+        f"{given.message}; from when it was due to the match: median {np.median(matched):.1f} ms, p99 "
+        f"{np.percentile(matched, 99):.1f} ms; to the acknowledgement: median {np.median(stored):.1f} ms, p99 "
+        f"{np.percentile(stored, 99):.1f} ms; {count + 1 - len(readers.seen)} missing; CPU of the server "
+        f"{used / count / given.message * 1e6:.0f} us an event; load {os.getloadavg()[0]:.1f}"
+    )
 
 
 def message(number: int, events: int) -> bytes:

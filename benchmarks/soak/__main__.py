@@ -61,8 +61,7 @@ class Soak:
         seconds = process_time() - begin - drawing
         counted = self._counter.count(Drawn.concat(parts))
         records = sum(self._run.state[name] for name in RECORDS)
-        return Stretch(events, seconds, watch.resident(), records, self._terms.live,
-                       (found, times % 2**64), counted)
+        return Stretch(events, seconds, watch.resident(), records, self._terms.live, (found, times % 2**64), counted)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -91,19 +90,25 @@ def report(stretches: list[Stretch], faults: list[str], options: argparse.Namesp
     seconds = sum(s.seconds for s in stretches)
     growth = ", ".join(f"{what} {watch.growth(stretches, f):.3f}×" for what, f in watch.GROWING.items())
     lines = [
-        "# A soak", "",
-        f"`python -m benchmarks.soak --events {events} --rate {options.rate} --seed {options.seed}`. {machine()}.", "",
+        "# A soak",
+        "",
+        f"`python -m benchmarks.soak --events {events} --rate {options.rate} --seed {options.seed}`. {machine()}.",
+        "",
         f"A `:` sequence of {STEPS} kinds of reading, all of one machine, in a sliding window of one hour: "
         f"{options.rate} events a second, so {3600 * options.rate:,} in a window, of "
         f"{machines(options.rate):,} machines; every event is a candidate of one step. Each event's subject and "
         "every 64th reading are terms that occur once. Seconds are CPU time of pushing, matching and freeing terms; "
         "the matches of each stretch, and the sum of the times at which they end, are compared with a count by NumPy "
-        "(benchmarks/soak/count.py).", "",
+        "(benchmarks/soak/count.py).",
+        "",
         f"{events:,} events in {seconds:,.0f} s: {events / max(seconds, 1e-9):,.0f} events/s; {found:,} matches. "
         f"Last quarter over second: {growth} (at most {watch.MEMORY_GROWTH}×), "
-        f"rate {watch.rate_kept(stretches):.2f}× (at least {watch.RATE_KEPT}×).", "",
-        *(f"**{fault}**" for fault in faults or ["All counts are equal; memory and rate are flat."]), "",
-        watch.table(stretches), "",
+        f"rate {watch.rate_kept(stretches):.2f}× (at least {watch.RATE_KEPT}×).",
+        "",
+        *(f"**{fault}**" for fault in faults or ["All counts are equal; memory and rate are flat."]),
+        "",
+        watch.table(stretches),
+        "",
         "Live records are the nodes, groups and buckets of the sequence and the rows of the window; terms are those "
         "that the dictionary holds, which frees what has gone by after at least 131,072 new ones.",
     ]

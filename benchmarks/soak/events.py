@@ -65,7 +65,7 @@ SELECT ?m ?e0 ?r0 ?e{STEPS - 1} ?r{STEPS - 1}
 WITHIN 1 HOUR SLIDING
 FROM STREAM S <{NS}readings>
 WHERE {{
-  SEQ({' : '.join(names)})
+  SEQ({" : ".join(names)})
 {gpms}
 }}"""
 

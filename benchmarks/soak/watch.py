@@ -54,7 +54,8 @@ def faults(stretches: Sequence[Stretch]) -> list[str]:
     """What is not as it should be, in words; empty when all is well."""
     found = [
         f"stretch {number}: {stretch.found[0]:,} matches, but {stretch.counted[0]:,} were counted, or at other times"
-        for number, stretch in enumerate(stretches, 1) if not stretch.right
+        for number, stretch in enumerate(stretches, 1)
+        if not stretch.right
     ]
     for what, figure in GROWING.items():
         ratio = growth(stretches, figure)
@@ -82,8 +83,13 @@ def rate_kept(stretches: Sequence[Stretch]) -> float:
 
 def table(stretches: Sequence[Stretch]) -> str:
     """A Markdown table of the stretches."""
-    return "\n".join([HEAD, "|---:" * 7 + "|", *(line(s, sum(t.events for t in stretches[: i + 1]))
-                                                   for i, s in enumerate(stretches))])
+    return "\n".join(
+        [
+            HEAD,
+            "|---:" * 7 + "|",
+            *(line(s, sum(t.events for t in stretches[: i + 1])) for i, s in enumerate(stretches)),
+        ]
+    )
 
 
 HEAD: Final = "| events so far | events/s | resident MB | live records | terms | matches | counted |"

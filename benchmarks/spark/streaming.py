@@ -91,9 +91,11 @@ def operator(folder: Path, window: int, cores: int, scratch: Path, files: int) -
     rows = match(spark, query(window), {"S": events})
     begun = time.perf_counter()
     running = (
-        rows.writeStream.format("noop").option("checkpointLocation", str(scratch / f"checkpoint-{cores}"))
-        .trigger(availableNow=True).start()
-    )  # fmt: skip
+        rows.writeStream.format("noop")
+        .option("checkpointLocation", str(scratch / f"checkpoint-{cores}"))
+        .trigger(availableNow=True)
+        .start()
+    )
     begun_cpu = None
     while running.isActive:
         time.sleep(0.05)
@@ -105,10 +107,14 @@ def operator(folder: Path, window: int, cores: int, scratch: Path, files: int) -
     steps = [step for step in running.recentProgress if step["numInputRows"]]
     state = [sum(part["commitTimeMs"] for part in step["stateOperators"]) / 1000 for step in steps]
     return {
-        "session": session, "total": total, "first": steps[0]["durationMs"]["triggerExecution"] / 1000, "cpu": spent,
-        "steps": [step["durationMs"]["triggerExecution"] / 1000 for step in steps[1:]], "commit": state[1:],
+        "session": session,
+        "total": total,
+        "first": steps[0]["durationMs"]["triggerExecution"] / 1000,
+        "cpu": spent,
+        "steps": [step["durationMs"]["triggerExecution"] / 1000 for step in steps[1:]],
+        "commit": state[1:],
         "matches": sum(step["observedMetrics"]["oxiseq"]["matches"] for step in running.recentProgress),
-    }  # fmt: skip
+    }
 
 
 def cpu_seconds() -> float:
@@ -137,9 +143,11 @@ def main() -> None:
     given = parser.parse_args()
     if given.child:
         folder, scratch = Path(given.child), Path(given.child).parent
-        result = engine(folder, given.window) if not given.cores else operator(
-            folder, given.window, given.cores[0], scratch, given.files
-        )  # fmt: skip
+        result = (
+            engine(folder, given.window)
+            if not given.cores
+            else operator(folder, given.window, given.cores[0], scratch, given.files)
+        )
         print(json.dumps(result))
         return
     print(f"load before: {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; {given.events:,} events as {given.form}")
@@ -148,19 +156,37 @@ def main() -> None:
         folder.mkdir()
         write(folder, given.events, given.form)
         alone = _child(given, folder, [])
-        print(f"engine alone: {given.events / alone['seconds']:,.0f} events/s, "
-              f"{given.events / alone['cpu']:,.0f} per CPU second; {alone['matches']:,} matches")  # fmt: skip
+        print(
+            f"engine alone: {given.events / alone['seconds']:,.0f} events/s, "
+            f"{given.events / alone['cpu']:,.0f} per CPU second; {alone['matches']:,} matches"
+        )
         for cores in given.cores or [1, 2]:
             told = _child(given, folder, ["--cores", str(cores)])
             seconds, events = sum(told["steps"]), given.events - given.files * IN_A_FILE
-            print(f"local[{cores}]: {events / seconds:,.0f} events/s, {events / told['cpu']:,.0f} per CPU second; "
-                  f"session {told['session']:.1f} s, first micro-batch {told['first']:.1f} s; state commits "
-                  f"{sum(told['commit']) / seconds:.1%} of the time; {told['matches']:,} matches")  # fmt: skip
+            print(
+                f"local[{cores}]: {events / seconds:,.0f} events/s, {events / told['cpu']:,.0f} per CPU second; "
+                f"session {told['session']:.1f} s, first micro-batch {told['first']:.1f} s; state commits "
+                f"{sum(told['commit']) / seconds:.1%} of the time; {told['matches']:,} matches"
+            )
 
 
 def _child(given: argparse.Namespace, folder: Path, more: list[str]) -> dict[str, Any]:
-    command = [sys.executable, "-W", "ignore", "-m", __spec__.name, "--child", str(folder), "--window",
-               str(given.window), "--form", given.form, "--files", str(given.files), *more]  # fmt: skip
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        __spec__.name,
+        "--child",
+        str(folder),
+        "--window",
+        str(given.window),
+        "--form",
+        given.form,
+        "--files",
+        str(given.files),
+        *more,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
     if done.returncode:
         raise SystemExit(done.stderr[-3000:])

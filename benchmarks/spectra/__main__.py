@@ -92,8 +92,9 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="fewer triples, aims not asked for")
     parser.add_argument("--only", action="append", metavar="NAME", help="only this query, Q2 for instance; repeatable")
     parser.add_argument("--most", type=int, default=max(WINDOWS), metavar="N", help="the largest window, in triples")
-    parser.add_argument("--rivals", type=int, default=max(WINDOWS), metavar="N",
-                        help="the largest window that the other ways get")  # fmt: skip
+    parser.add_argument(
+        "--rivals", type=int, default=max(WINDOWS), metavar="N", help="the largest window that the other ways get"
+    )
     parser.add_argument("--budget", type=float, default=1.0, metavar="S", help="seconds of each other way (default 1)")
     parser.add_argument("--triples", type=int, metavar="N", help="of a measurement (default 200,000)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")

@@ -45,8 +45,9 @@ def missed(found: Iterable[Found]) -> list[str]:
         times = one.times(DELTA)
         if times is not None and times < TIMES and not one.setting.tumbling:
             lines.append(f"{one.name}: {times:.0f} times pyoxigraph's best use")
-    lines += [f"{name}: {growth:.1f} times more per triple" for name, growth in growths(every).items()
-              if growth > GROWTH]  # fmt: skip
+    lines += [
+        f"{name}: {growth:.1f} times more per triple" for name, growth in growths(every).items() if growth > GROWTH
+    ]
     return lines
 
 
@@ -82,8 +83,10 @@ def _triples(size: int) -> str:
 
 
 def _table(found: list[Found]) -> Iterable[str]:
-    yield ("| query | window | rows at the end | new | new and ended | again | whole | delta | rdflib | "
-           "times again | times whole | times delta |")  # fmt: skip
+    yield (
+        "| query | window | rows at the end | new | new and ended | again | whole | delta | rdflib | "
+        "times again | times whole | times delta |"
+    )
     yield "|---|---|---|" + "---:|" * 9
     for one in found:
         cells = [_rate(one.rates.get(way)) for way in (NEW, ENDED, AGAIN, WHOLE, DELTA, RDFLIB)]

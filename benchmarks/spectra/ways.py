@@ -87,9 +87,7 @@ class Coded:
         return known
 
 
-def incremental(
-    query: WindowQuery, coded: Coded, settings: Sequence[Setting], triples: int
-) -> list[dict[str, Rate]]:
+def incremental(query: WindowQuery, coded: Coded, settings: Sequence[Setting], triples: int) -> list[dict[str, Rate]]:
     """New rows, and new and ended ones, of every setting: measured in turns, over `triples` triples after a full
     window, or a whole window if that is more and it tumbles. Growth from window to window is then no affair of what
     else the machine does."""
@@ -272,11 +270,13 @@ def _quad(triple: Triple) -> Quad:
 
 def _of_rdflib(triple: Triple) -> tuple[rdflib.term.Node, rdflib.term.Node, rdflib.term.Node]:
     s, p, o = (
-        rdflib.URIRef(t.value) if isinstance(t, NamedNode)
-        else rdflib.Literal(t.value, datatype=rdflib.URIRef(t.datatype.value)) if isinstance(t, Literal)
+        rdflib.URIRef(t.value)
+        if isinstance(t, NamedNode)
+        else rdflib.Literal(t.value, datatype=rdflib.URIRef(t.datatype.value))
+        if isinstance(t, Literal)
         else rdflib.BNode(t.value)
         for t in triple
-    )  # fmt: skip
+    )
     return s, p, o
 
 

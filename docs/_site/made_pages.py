@@ -100,8 +100,10 @@ def error_messages() -> str:
     tree = "\n".join(line for line in (errors.__doc__ or "").splitlines() if line.startswith("    "))
     text = f"# Errors\n\n## In Python\n\n```text\n{tree}\n```\n\nThe command line prints the message.\n"
     rows = [(str(status), title) for status, title in sorted(problems())]
-    return text + "\n## Over HTTP\n\n`title` and `status` of the problem; `detail` says what and where.\n\n" + _table(
-        ("status", "title"), rows
+    return (
+        text
+        + "\n## Over HTTP\n\n`title` and `status` of the problem; `detail` says what and where.\n\n"
+        + _table(("status", "title"), rows)
     )
 
 
@@ -156,6 +158,11 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "python": python, "command-line": command_line, "http": http, "settings": settings, "metrics": metrics,
-    "errors": error_messages, "layers": layers,
-}  # fmt: skip
+    "python": python,
+    "command-line": command_line,
+    "http": http,
+    "settings": settings,
+    "metrics": metrics,
+    "errors": error_messages,
+    "layers": layers,
+}

@@ -29,9 +29,12 @@ _HOLDS: Final[dict[str, Callable[[pa.DataType], bool]]] = {
     "dates": lambda kind: pa.types.is_date(kind),
 }
 _IS: Final = {
-    "string": _TEXT, "boolean": "true and false", "dateTime": "times with a date", "date": "dates",
+    "string": _TEXT,
+    "boolean": "true and false",
+    "dateTime": "times with a date",
+    "date": "dates",
     **dict.fromkeys(("integer", "decimal", "float", "double"), _NUMBERS),
-}  # fmt: skip
+}
 
 
 class ColumnNotes:

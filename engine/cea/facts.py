@@ -74,8 +74,9 @@ def compile_facts(atoms: Sequence[Atom]) -> FactPlan:
     words = max(1, -(-(len(leaves) + len(compiler.gates)) // 64))
     numbers = [[i for i, atom in enumerate(atoms) if atom.type == t] for t in types]
     first_atom, atom_of = _ranges(numbers)
-    first_leaf, leaf_of = _ranges([sorted({leaf for i in mine for f in asked[i] for leaf in compiler.below(f)})
-                                   for mine in numbers])  # fmt: skip
+    first_leaf, leaf_of = _ranges(
+        [sorted({leaf for i in mine for f in asked[i] for leaf in compiler.below(f)}) for mine in numbers]
+    )
     place = compiler.places()
     return FactPlan(
         types,

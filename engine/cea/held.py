@@ -129,8 +129,12 @@ class _History:
     def save(self) -> State:
         letters, count = self._letters, self._count
         oldest = int(letters.sizes[kernels.OLDEST])
-        return {"symbol": letters.symbol[:count], "before": letters.before[:count], "oldest": oldest,
-                "last": self._last}  # fmt: skip
+        return {
+            "symbol": letters.symbol[:count],
+            "before": letters.before[:count],
+            "oldest": oldest,
+            "last": self._last,
+        }
 
     def restore(self, state: State) -> None:
         self._letters = self._letters._replace(symbol=state["symbol"].copy(), before=state["before"].copy())

@@ -67,9 +67,7 @@ class ValueNumbers:
     def restore(self, texts: NDArray[np.uint8]) -> None:
         """Go on with saved terms."""
         lines = texts.tobytes().decode().split("\n")[:-1]
-        self._number = {
-            BlankNode(f"past{n}") if line == "_" else read_term(line): n for n, line in enumerate(lines)
-        }
+        self._number = {BlankNode(f"past{n}") if line == "_" else read_term(line): n for n, line in enumerate(lines)}
         self._texts = sum(map(_length, self._number))
 
     def numbers(self, keys: Sequence[Any], known: dict[Any, int], term: Callable[[Any], Term]) -> I64:

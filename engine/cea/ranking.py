@@ -83,8 +83,10 @@ def ranking_of(plan: CeaPlan, order: EndOrder) -> EndRanking:
 
 
 def _is_sum(part: Expression) -> bool:
-    return isinstance(part, Aggregate) and part.name in ("SUM", "COUNT") and (
-        part.name == "SUM" or isinstance(part.arg, Variable)
+    return (
+        isinstance(part, Aggregate)
+        and part.name in ("SUM", "COUNT")
+        and (part.name == "SUM" or isinstance(part.arg, Variable))
     )
 
 

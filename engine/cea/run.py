@@ -110,7 +110,10 @@ class CeaRun:
     """The running state of one query. `oldest`: no partial match refers to a position before it."""
 
     def __init__(
-        self, plan: CeaPlan, capacities: Capacities | None = None, ends: Ends | None = None,
+        self,
+        plan: CeaPlan,
+        capacities: Capacities | None = None,
+        ends: Ends | None = None,
         picker: EventPicker | None = None,
     ) -> None:
         """`ends`: sees the complex events of each end as a set, instead of their being told one by one. `picker`: for a
@@ -219,10 +222,16 @@ class CeaRun:
     def state(self) -> dict[str, int]:
         """Numbers of records, for tests of leaks and for explanations."""
         s, cache = self._memory.scalars, self._cache
-        return {"nodes": int(s[matches.NODE_TOP]), "live": self._live,
-                "states": cache.states, "symbols": cache.symbols, "rebuilds": cache.rebuilds,
-                "steps": cache.steps, "touched": int(s[k.TOUCHED]),
-                "bytes": self.bytes}  # fmt: skip
+        return {
+            "nodes": int(s[matches.NODE_TOP]),
+            "live": self._live,
+            "states": cache.states,
+            "symbols": cache.symbols,
+            "rebuilds": cache.rebuilds,
+            "steps": cache.steps,
+            "touched": int(s[k.TOUCHED]),
+            "bytes": self.bytes,
+        }
 
     @property
     def records(self) -> int:
@@ -258,9 +267,12 @@ class CeaRun:
         self.collect()
         self._holders.forget(self.oldest)
         return {
-            "memory": save_memory(self._memory, self._cache), "holders": self._holders.save(), "oldest": self.oldest,
-            "collected": self._collected, "tau": self._tau,
-        }  # fmt: skip
+            "memory": save_memory(self._memory, self._cache),
+            "holders": self._holders.save(),
+            "oldest": self.oldest,
+            "collected": self._collected,
+            "tau": self._tau,
+        }
 
     def restore(self, state: State) -> None:
         """Go on from a saved state; for a run that has not seen any event."""

@@ -203,9 +203,11 @@ def _is_text(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
         or pa.types.is_null(kind)
-    )  # fmt: skip
+    )
 
 
 def _window_values(cells: Cells | None, count: int) -> NDArray[np.float64]:
@@ -246,9 +248,7 @@ class _Attribute:
         self._values: dict[Any, NDArray[np.uint64]] = {}
         self._of_codes = _Recent(self._facts_of)
         what = [compared(leaf) for leaf in self._leaves.values()]
-        self._equalities = all(
-            w is not None and w[0] in ("=", "!=") and read(w[2]).kind == kinds.STRING for w in what
-        )
+        self._equalities = all(w is not None and w[0] in ("=", "!=") and read(w[2]).kind == kinds.STRING for w in what)
         """Whether all leaves ask for texts: then a text that no leaf names is like any other such."""
         self._named = list(dict.fromkeys(w[2].value for w in what if w is not None)) if self._equalities else []
 

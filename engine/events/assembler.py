@@ -64,9 +64,15 @@ class EventAssembler:
     """
 
     def __init__(
-        self, terms: TermDictionary, time_predicate: NamedNode, fault: Fault, batch_events: int = BATCH_EVENTS,
-        *, rows: int = _FIRST_ROWS, remembered: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        terms: TermDictionary,
+        time_predicate: NamedNode,
+        fault: Fault,
+        batch_events: int = BATCH_EVENTS,
+        *,
+        rows: int = _FIRST_ROWS,
+        remembered: int | None = None,
+    ) -> None:
         """`rows` of triples that room is made for at first; `remembered`: names of events that are known as over
         (default: REMEMBERED). Both are smaller where the whole input is: making room takes longer than a few lines."""
         self._terms = terms
@@ -146,8 +152,12 @@ class EventAssembler:
         before, words = self._block, state[[k.DATA, k.POSITION, k.STOP, k.LINE, k.TRUSTED]]
         self._block = block
         state[[k.DATA, k.POSITION, k.STOP, k.LINE, k.TRUSTED]] = (
-            address_of(np.frombuffer(block.text, np.uint8)), block.start, block.size, line, trusted,
-        )  # fmt: skip
+            address_of(np.frombuffer(block.text, np.uint8)),
+            block.start,
+            block.size,
+            line,
+            trusted,
+        )
         self._make_scratch(block.size)
         while (status := nquads.read(self._address, self._terms.address)) != k.OK:
             if status == k.FULL:

@@ -30,9 +30,7 @@ GraphLike: TypeAlias = "str | bytes | rdflib.Graph | Iterable[Triple] | Iterable
 _ALL_TRIPLES: Final = {Triple}
 
 
-def encode_events(
-    events: Iterable[tuple[Time | Literal, GraphLike]], terms: TermDictionary
-) -> EventBatch:
+def encode_events(events: Iterable[tuple[Time | Literal, GraphLike]], terms: TermDictionary) -> EventBatch:
     """A batch of (time, graph) pairs; for times see `to_microseconds`.
 
     A blank node gets a fresh id per label and graph: labels mean nothing outside. Graph names of quads are ignored.

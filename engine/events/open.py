@@ -1,12 +1,12 @@
 """Files of events by their names: the one door for the command line and the Python API.
 
-    .nq .nquads   .trig          N-Quads, TriG; .gz after them, or gzip found by its first bytes
-    .nt .ttl .ndjsonld           RDF Messages in N-Triples, Turtle, NDJSON-LD; .gz likewise. N-Quads and TriG that begin
-                                 with VERSION "1.2-messages" are such, too
-    .jelly                       Jelly, with the extra oxiseq[jelly]; .gz likewise
-    .arrow .feather .ipc         coded event table, Arrow IPC
-    .parquet .pq                 coded event table, Parquet
-    a folder                     the coded event tables in it; names that begin with _ or . are not read
+.nq .nquads   .trig          N-Quads, TriG; .gz after them, or gzip found by its first bytes
+.nt .ttl .ndjsonld           RDF Messages in N-Triples, Turtle, NDJSON-LD; .gz likewise. N-Quads and TriG that begin
+                             with VERSION "1.2-messages" are such, too
+.jelly                       Jelly, with the extra oxiseq[jelly]; .gz likewise
+.arrow .feather .ipc         coded event table, Arrow IPC
+.parquet .pq                 coded event table, Parquet
+a folder                     the coded event tables in it; names that begin with _ or . are not read
 """
 
 from __future__ import annotations
@@ -140,9 +140,13 @@ def _messages(file: Path, chosen: EventFormat, *, named: bool) -> MessageFormat 
         return _ANNOUNCING[chosen] if announced else None
     if not announced:
         ending = "".join(file.suffixes[-2:] if file.suffix.lower() == ".gz" else file.suffixes[-1:])
-        raise EventError(str(file), None, f"{ending} files have no named graphs, hence no events, unless they are RDF "
-                         f'Messages: begin it with VERSION "{VERSION}" and end each event with MESSAGE, or use N-Quads '
-                         "(.nq) or TriG")  # fmt: skip
+        raise EventError(
+            str(file),
+            None,
+            f"{ending} files have no named graphs, hence no events, unless they are RDF "
+            f'Messages: begin it with VERSION "{VERSION}" and end each event with MESSAGE, or use N-Quads '
+            "(.nq) or TriG",
+        )
     return cast(MessageFormat, chosen)
 
 

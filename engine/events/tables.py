@@ -229,9 +229,7 @@ class _Decoder:
         sizes = np.diff(_numpy(table.column("terms").offsets))
         starts = np.flatnonzero(sizes)
         cuts = np.unique(np.concatenate([[0], starts, [len(table)]])).tolist()
-        return EventBatch.concat(
-            [self._decode_part(table.slice(a, b - a), bool(sizes[a])) for a, b in pairwise(cuts)]
-        )
+        return EventBatch.concat([self._decode_part(table.slice(a, b - a), bool(sizes[a])) for a, b in pairwise(cuts)])
 
     def _decode_part(self, table: pa.RecordBatch, new: bool) -> EventBatch:
         """Rows with one dictionary, which is `new` or the one of the rows before."""

@@ -170,9 +170,12 @@ def _read_file(file: Path) -> Iterator[tuple[float, pa.RecordBatch]]:
 def _read_csv(file: Path) -> pa.Table:
     """An empty field is a null, an empty text stands in quotes; `NA` and the like are text."""
     options = csv.ConvertOptions(
-        null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
-        auto_dict_encode=True, auto_dict_max_cardinality=1 << 16,
-    )  # fmt: skip
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        auto_dict_encode=True,
+        auto_dict_max_cardinality=1 << 16,
+    )
     parsing = csv.ParseOptions(newlines_in_values=True)
     if file.suffix.lower() == ".gz":
         with gzip.open(file) as unzipped:

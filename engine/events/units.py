@@ -53,8 +53,9 @@ def check_unit(low: int, high: int, column: str) -> None:
         if _EARLIEST * second <= low <= high < _LATEST * second:
             there = to_text(as_microseconds(low, unit))
             raise EventError(
-                None, None,
+                None,
+                None,
                 f"the column {column!r} seems to hold {_NAMES[unit]}: {low} is {there} in {_NAMES[unit]}, but "
                 f"{to_text(low)} in microseconds, as integers are read: give --time-unit {unit} (time_unit={unit!r} in "
                 f"Python), or us if microseconds are meant",
-            )  # fmt: skip
+            )

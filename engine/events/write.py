@@ -61,9 +61,11 @@ def triples_text(
 
 
 def _texts(
-    batches: Iterable[EventBatch], terms: TermDictionary, time_predicate: NamedNode,
+    batches: Iterable[EventBatch],
+    terms: TermDictionary,
+    time_predicate: NamedNode,
     render: Callable[[str, str, list[str]], str],
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     texts = _Texts(terms)
     number = 0
     for batch in batches:

@@ -33,9 +33,12 @@ def holding(
 
 
 def _holding(
-    condition: Expression, columns: Mapping[Variable, NDArray[np.uint32]], count: int, terms: TermDictionary,
+    condition: Expression,
+    columns: Mapping[Variable, NDArray[np.uint32]],
+    count: int,
+    terms: TermDictionary,
     ask: Ask | None,
-) -> NDArray[np.bool_]:  # fmt: skip
+) -> NDArray[np.bool_]:
     used = expression_variables(condition).union(graph_of(e.gpm) for e in exists_in(condition) if e.given is not None)
     variables = sorted((v for v in used if v in columns), key=str)
     places = dict.fromkeys(used, 0)

@@ -1,8 +1,8 @@
 """Standing queries as delta operators: what has changed in, what has changed of the answer out (operators.md).
 
-    plan.py        a query as a table of operators; relations.py: what SPARQL's algebra makes of them
-    sparql/        a query's algebra as such a table
-    delta.py       rows that come and go
-    nodes/         operators at work
-    sharing/       several plans as one
+plan.py        a query as a table of operators; relations.py: what SPARQL's algebra makes of them
+sparql/        a query's algebra as such a table
+delta.py       rows that come and go
+nodes/         operators at work
+sharing/       several plans as one
 """

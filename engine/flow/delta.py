@@ -106,9 +106,10 @@ class Buffer:
         count = len(delta.at)
         if count > _FEW:
             self._point(
-                np.require(delta.at, np.int64, ("C", "W")), np.require(delta.weight, np.int64, ("C", "W")),
+                np.require(delta.at, np.int64, ("C", "W")),
+                np.require(delta.weight, np.int64, ("C", "W")),
                 np.require(delta.rows, np.uint32, ("C", "W")),
-            )  # fmt: skip
+            )
             self._own = False
         else:
             if count > self._room or not self._own:

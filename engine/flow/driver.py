@@ -47,10 +47,16 @@ class Driver:
         ends = [0, *accumulate(map(len, readers))]
         self._steps["first"], self._steps["last"] = ends[:-1], ends[1:]
         sources = [place for place, node in enumerate(nodes) if isinstance(node, Fed)]
-        self._pointers = Pointers(Steps(
-            self._scalars, self._steps, np.array([*chain(*readers)], np.int64), np.array(sources, np.int64),
-            due=np.zeros(len(nodes), np.uint8), filled=np.zeros(len(nodes), np.int64),
-        ))  # fmt: skip
+        self._pointers = Pointers(
+            Steps(
+                self._scalars,
+                self._steps,
+                np.array([*chain(*readers)], np.int64),
+                np.array(sources, np.int64),
+                due=np.zeros(len(nodes), np.uint8),
+                filled=np.zeros(len(nodes), np.int64),
+            )
+        )
         self._address = self._pointers.address
         self._until_tidy = _TIDIED
 

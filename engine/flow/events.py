@@ -28,8 +28,9 @@ from oxiseq.grammar.algebra import Choice, EventName, EventPattern, FirstOf, Fol
 from oxiseq.grammar.rsp_algebra import event_names
 
 _EDGE: Final[Mapping[Choice, Literal["EARLIEST", "LATEST"]]] = {
-    Choice.CHRONOLOGICAL: "EARLIEST", Choice.RECENT: "LATEST"
-}  # fmt: skip
+    Choice.CHRONOLOGICAL: "EARLIEST",
+    Choice.RECENT: "LATEST",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +241,14 @@ class Events:
         columns += [(place,) for first_half in times for place in _halves(first_half)]
         start, items = len(variables), len(first.items) + len(second.items)
         return Mappings(
-            self._sheet.pick(node, tuple(columns)), variables, first.certain | second.certain, start, start + 2,
+            self._sheet.pick(node, tuple(columns)),
+            variables,
+            first.certain | second.certain,
+            start,
+            start + 2,
             tuple(start + 4 + 2 * i for i in range(items)),
             None if second.moment is None else start + 4 + 2 * items,
-        )  # fmt: skip
+        )
 
     def _pick(self, node: int, places: Sequence[int]) -> int:
         return self._sheet.pick(node, tuple((place,) for place in places))

@@ -125,8 +125,12 @@ class _Describing:
             case p.Lasting(_, _, _, least, most):
                 return ("lasting", _PLAIN, f"from {least} to {most} microseconds")
             case p.Follow(left, right, choice, meeting):
-                return ("follows", "the rows of both sides, in order of time", *self.followed(left, right),
-                        *self.of_pairs(choice, meeting))  # fmt: skip
+                return (
+                    "follows",
+                    "the rows of both sides, in order of time",
+                    *self.followed(left, right),
+                    *self.of_pairs(choice, meeting),
+                )
             case p.Extreme(child, key, _, latest):
                 keys = (f"by {self.keys(child, key, ())}",) if key else ()
                 return ("last" if latest else "first", "its rows, in order of time", *keys)

@@ -54,9 +54,14 @@ class Knowledge:
     """The KB's part in a run: a `Reader`. name: what tells it apart from others of the run."""
 
     def __init__(
-        self, graphs: Sequence[KbGraph], tables: Sequence[Asked], kb: KbInTime, blanks: KbBlanks,
-        terms: TermDictionary, name: str = "flow",
-    ) -> None:  # fmt: skip
+        self,
+        graphs: Sequence[KbGraph],
+        tables: Sequence[Asked],
+        kb: KbInTime,
+        blanks: KbBlanks,
+        terms: TermDictionary,
+        name: str = "flow",
+    ) -> None:
         self._graphs, self._tables = graphs, tables
         self._texts = [graph.text for graph in graphs] + [table.text for table in tables]
         self._kb, self._blanks, self._terms = kb, blanks, terms

@@ -59,9 +59,7 @@ class Leaves:
         self._versions = 0
         queries = [_numbered(form, number) for form in forms]
         every = (*windows, *(_NEWEST for _ in self.graphs))
-        self._run = (
-            WindowRun(compile_windows(queries, terms, len(every)), terms, every, wanted) if queries else None
-        )
+        self._run = WindowRun(compile_windows(queries, terms, len(every)), terms, every, wanted) if queries else None
 
     def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> I64:
         """Events by window, each in order of time, and what the KB's graphs hold now, at the time of the first event,
@@ -132,4 +130,3 @@ def _graphs(forms: Sequence[Patterns]) -> list[KbGraph]:
 
 def _numbered(form: Patterns, number: dict[Place, int]) -> ConjunctiveQuery:
     return replace(form.query, sources=tuple(number[form.places[source]] for source in form.query.sources))
-

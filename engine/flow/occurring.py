@@ -132,9 +132,12 @@ class Occurring:
         """All of them, and where the window is."""
         kept = slice(0, self._count)
         return {
-            "rows": saved_rows(self._rows[kept].copy(), self._raw, terms), "place": self._place[kept].copy(),
-            "used": self._used[kept].copy(), "going": self.going.copy(), "window": [self._start, self._stop],
-        }  # fmt: skip
+            "rows": saved_rows(self._rows[kept].copy(), self._raw, terms),
+            "place": self._place[kept].copy(),
+            "used": self._used[kept].copy(),
+            "going": self.going.copy(),
+            "window": [self._start, self._stop],
+        }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""

@@ -99,9 +99,7 @@ class Relations:
 
     # --- where rows come from -----------------------------------------------------------------------
 
-    def source(
-        self, form: p.Source, columns: Sequence[Column], certain: Iterable[Column]
-    ) -> Relation:
+    def source(self, form: p.Source, columns: Sequence[Column], certain: Iterable[Column]) -> Relation:
         """The rows of an operator without inputs, under these names."""
         return Relation(self.sheet.add(form), tuple(columns), frozenset(certain))
 
@@ -216,9 +214,12 @@ class Relations:
         for c in joined.columns:
             if isinstance(c, Variable):
                 known[c] = p.column(
-                    width + len(b.columns) + either.index(c) if c in either
-                    else a.place(c) if c in a.columns else width + b.place(c)
-                )  # fmt: skip
+                    width + len(b.columns) + either.index(c)
+                    if c in either
+                    else a.place(c)
+                    if c in a.columns
+                    else width + b.place(c)
+                )
         every = tuple(placed(each, known) for whole in conditions for each in conjuncts(whole))
         return self._made(self.sheet.filtered(node, every), a, b)
 
@@ -324,14 +325,18 @@ class Relations:
         return Relation(node, (*key, *(name for name, _ in sums)), (a.certain & frozenset(key)) | counts)
 
     def best(
-        self, a: Relation, key: Sequence[Column], order: Sequence[tuple[Column, bool]], start: int = 0,
-        stop: int | None = None, *, ties: bool = False,
-    ) -> Relation:  # fmt: skip
+        self,
+        a: Relation,
+        key: Sequence[Column],
+        order: Sequence[tuple[Column, bool]],
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        ties: bool = False,
+    ) -> Relation:
         """By key the rows of the ranks [start, stop); order: columns, and whether descending."""
         ranks = tuple(p.Rank(a.place(c), down) for c, down in order)
-        return Relation(
-            self.sheet.add(p.Best(a.node, a.places(key), ranks, start, stop, ties)), a.columns, a.certain
-        )
+        return Relation(self.sheet.add(p.Best(a.node, a.places(key), ranks, start, stop, ties)), a.columns, a.certain)
 
     def reach(self, a: Relation) -> Relation:
         """Of edges (context, from, to) the pairs that one step or more connect."""

@@ -40,9 +40,16 @@ class Standing:
     before."""
 
     def __init__(
-        self, plan: FlowPlan, report: Report, compared: int, windows: Sequence[Window], kb: KbInTime, blanks: KbBlanks,
-        terms: TermDictionary, knowledge: Knowledge | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        plan: FlowPlan,
+        report: Report,
+        compared: int,
+        windows: Sequence[Window],
+        kb: KbInTime,
+        blanks: KbBlanks,
+        terms: TermDictionary,
+        knowledge: Knowledge | None = None,
+    ) -> None:
         self._flow = Flow(plan, terms)
         self._leaves = Leaves(plan, windows, wanted_of(plan, report, compared), terms)
         for place, out in zip(self._leaves.nodes, self._leaves.outs, strict=True):
@@ -125,9 +132,12 @@ class Standing:
     def save(self, terms: SavedTerms) -> State:
         """Its state between instants."""
         return {
-            "tick": self._tick, "flow": self._flow.save(terms), "leaves": self._leaves.save(terms),
-            "kb": self.knowledge.save(terms), "told": self._told.save(terms),
-        }  # fmt: skip
+            "tick": self._tick,
+            "flow": self._flow.save(terms),
+            "leaves": self._leaves.save(terms),
+            "kb": self.knowledge.save(terms),
+            "told": self._told.save(terms),
+        }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""

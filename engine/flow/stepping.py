@@ -45,16 +45,19 @@ class Stepping:
     """The first part of a plan at work. streams: by an event's name the number of its stream."""
 
     def __init__(
-        self, plan: Cut, used: Sequence[Used], occurring: Mapping[str, Occurring], streams: Mapping[str, int],
+        self,
+        plan: Cut,
+        used: Sequence[Used],
+        occurring: Mapping[str, Occurring],
+        streams: Mapping[str, int],
         terms: TermDictionary,
-    ) -> None:  # fmt: skip
+    ) -> None:
         first = plan.first
         self._nodes = build(first, terms)
         self._names = [form.name for form in first.forms if isinstance(form, Given)]
         sources = (node for node, form in zip(self._nodes, first.forms, strict=True) if isinstance(form, Given))
         self._events = [
-            _Events(node.out, occurring[name], streams[name])
-            for name, node in zip(self._names, sources, strict=True)
+            _Events(node.out, occurring[name], streams[name]) for name, node in zip(self._names, sources, strict=True)
         ]
         self._driver = Driver(self._nodes, terms)
         self._found = tuple(plan.kept)
@@ -63,10 +66,13 @@ class Stepping:
         pairs = [(out.address, kept.address) for out, kept in zip(found, self._kept, strict=True)]
         self._pairs = np.array(pairs, np.int64)
         self._used = np.array(
-            [(self._nodes[place].out.address, 2 * number, streams[name])
-             for each, place in zip(used, first.also, strict=True) for number, name in enumerate(each.events)],
+            [
+                (self._nodes[place].out.address, 2 * number, streams[name])
+                for each, place in zip(used, first.also, strict=True)
+                for number, name in enumerate(each.events)
+            ],
             np.int64,
-        )  # fmt: skip
+        )
         self._tick = 0
         """The next one."""
 
@@ -95,11 +101,17 @@ class Stepping:
         """What the kernel takes."""
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.TICK], scalars[k.STEPS] = self._tick, self._driver.ready()
-        given = [(source.address, each.out.address, each.stream)
-                 for source, each in zip(sources, self._events, strict=True)]  # fmt: skip
+        given = [
+            (source.address, each.out.address, each.stream) for source, each in zip(sources, self._events, strict=True)
+        ]
         return k.Stepped(
-            scalars, np.array(given, np.int64), self._pairs, self._used, more, np.zeros(len(more), np.int64),
-        )  # fmt: skip
+            scalars,
+            np.array(given, np.int64),
+            self._pairs,
+            self._used,
+            more,
+            np.zeros(len(more), np.int64),
+        )
 
     def _make_room(self, answer: int, which: int, sources: Sequence[Replaceable[k.Source]]) -> None:
         """What the kernel lacks."""

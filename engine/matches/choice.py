@@ -60,10 +60,27 @@ class Chooser:
                 self._by_node(len(nodes))
             if len(self._picked) < len(finals):
                 self._picked = np.zeros(2 * len(finals), np.int64)
-            outcome = choose(Pointers(c.ChoiceMemory(
-                nodes, scalars, finals, positions, self._state, self._best, self._kept, self._done, self._stack,
-                self._leaves, self._classes, self._table, self._sets, self._picked, self._spine,
-            )).address)  # fmt: skip
+            outcome = choose(
+                Pointers(
+                    c.ChoiceMemory(
+                        nodes,
+                        scalars,
+                        finals,
+                        positions,
+                        self._state,
+                        self._best,
+                        self._kept,
+                        self._done,
+                        self._stack,
+                        self._leaves,
+                        self._classes,
+                        self._table,
+                        self._sets,
+                        self._picked,
+                        self._spine,
+                    )
+                ).address
+            )
             if outcome == c.CHOSEN:
                 picked = self._picked[: self._state[c.PICKED]]
                 return put_finals(S if nodes is S.nodes else S._replace(nodes=nodes), picked)

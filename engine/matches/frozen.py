@@ -30,11 +30,25 @@ Places = NDArray[np.int64]
 
 _BY_THREE: Final = np.zeros((0, 3), np.int32)
 _NOTHING: Final = f.FrozenMemory(
-    np.zeros(0, k.NODE), np.zeros((0, 2), np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64),
-    np.zeros(f.FROZEN_STATES, np.int64), np.zeros(0, np.int64), _BY_THREE, np.zeros((0, 1), np.uint64),
-    np.zeros((0, 1), np.uint64), np.zeros(0, np.uint8), np.zeros((0, 0)), _BY_THREE, _BY_THREE, _BY_THREE,
-    np.zeros(0, f.RECORD), np.zeros((0, 0)), np.zeros((0, 2), np.int32), np.zeros(0, np.int32),
-)  # fmt: skip
+    np.zeros(0, k.NODE),
+    np.zeros((0, 2), np.int64),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.int64),
+    np.zeros(f.FROZEN_STATES, np.int64),
+    np.zeros(0, np.int64),
+    _BY_THREE,
+    np.zeros((0, 1), np.uint64),
+    np.zeros((0, 1), np.uint64),
+    np.zeros(0, np.uint8),
+    np.zeros((0, 0)),
+    _BY_THREE,
+    _BY_THREE,
+    _BY_THREE,
+    np.zeros(0, f.RECORD),
+    np.zeros((0, 0)),
+    np.zeros((0, 2), np.int32),
+    np.zeros(0, np.int32),
+)
 _NO_POINTERS: Final = Pointers(_NOTHING)
 """What all sets have alike until they are asked for their best; nobody writes into it."""
 
@@ -49,10 +63,14 @@ class FrozenMatches:
         state = np.zeros(f.FROZEN_STATES, np.int64)
         state[f.FINAL_COUNT] = S.scalars[k.FINALS]
         self._memory = _NOTHING._replace(
-            nodes=S.nodes, finals=S.finals, number=np.empty(int(S.scalars[k.NODE_TOP]), np.int32),
-            stack=np.zeros(_FIRST, np.int64), state=state, pos=np.zeros(_FIRST, np.int64),
+            nodes=S.nodes,
+            finals=S.finals,
+            number=np.empty(int(S.scalars[k.NODE_TOP]), np.int32),
+            stack=np.zeros(_FIRST, np.int64),
+            state=state,
+            pos=np.zeros(_FIRST, np.int64),
             kids=np.zeros((_FIRST, 3), np.int32),
-        )  # fmt: skip
+        )
         self._pointers = _NO_POINTERS.of(self._memory)
         """Those with which it was frozen, then counted."""
         self._size = self._freeze()
@@ -124,12 +142,16 @@ class FrozenMatches:
         size = self._size
         self._memory.state[[f.WANTED, f.LAST]] = wanted, -1
         memory = self._memory._replace(
-            stack=np.zeros(size + 1, np.int64), values=values,
-            cursors=np.full((size, 3), -1, np.int32), turns=np.zeros((size, 3), np.int32),
+            stack=np.zeros(size + 1, np.int64),
+            values=values,
+            cursors=np.full((size, 3), -1, np.int32),
+            turns=np.zeros((size, 3), np.int32),
             lists=np.tile(np.array([-1, -1, 0], np.int32), (size, 1)),
-            records=np.zeros(2 * size, f.RECORD), sums=np.zeros((2 * size, values.shape[1])),
-            entries=np.zeros((2 * size, 2), np.int32), picked=np.zeros(min(wanted, _FIRST), np.int32),
-        )  # fmt: skip
+            records=np.zeros(2 * size, f.RECORD),
+            sums=np.zeros((2 * size, values.shape[1])),
+            entries=np.zeros((2 * size, 2), np.int32),
+            picked=np.zeros(min(wanted, _FIRST), np.int32),
+        )
         while (need := find_best(Pointers(memory).address)) != f.FOUND:
             if need == f.MORE_RECORDS:
                 twice = 2 * len(memory.records)

@@ -168,10 +168,29 @@ def _is_plain(text: str) -> bool:
 _EQUALITIES: Final = frozenset({"=", "!=", "IN", "NOT IN"})
 _OPERATORS: Final = frozenset(
     {
-        "=", "!=", "<", ">", "<=", ">=", "&&", "||", "!", "+", "-", "*", "/", "NEGATE", "PLUS", "IN", "NOT IN", "BOUND",
-        "IF", "COALESCE", "SAMETERM",
+        "=",
+        "!=",
+        "<",
+        ">",
+        "<=",
+        ">=",
+        "&&",
+        "||",
+        "!",
+        "+",
+        "-",
+        "*",
+        "/",
+        "NEGATE",
+        "PLUS",
+        "IN",
+        "NOT IN",
+        "BOUND",
+        "IF",
+        "COALESCE",
+        "SAMETERM",
     }
-)  # fmt: skip
+)
 
 
 def _only_functions(e: Expression) -> bool:

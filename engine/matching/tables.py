@@ -80,8 +80,11 @@ def build_tables(gpms: Sequence[NativeGpm], terms: TermDictionary) -> MatchTable
         object0=hung.object0,
         object_slot=hung.object_slot,
         with_object=hung.with_object,
-        slots=_table([(s.subject, s.object, _flags(s), *ends, 0) for s, ends in zip(slots, pairwise(trigger0),
-                                                                                   strict=True)], 6, np.int64),
+        slots=_table(
+            [(s.subject, s.object, _flags(s), *ends, 0) for s, ends in zip(slots, pairwise(trigger0), strict=True)],
+            6,
+            np.int64,
+        ),
         trigger=trigger,
         instance0=_i32(orders.instance0),
         pattern_slot=_i32(orders.pattern_slot),

@@ -31,8 +31,7 @@ class MatchBatch:
         sizes = np.diff(self.ends)[index]
         ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         flat = np.repeat(self.ends[:-1][index] - ends[:-1], sizes) + np.arange(ends[-1])
-        return MatchBatch(self.time[index], self.values[index], ends, self.event_letter[flat],
-                          self.event_time[flat])
+        return MatchBatch(self.time[index], self.values[index], ends, self.event_letter[flat], self.event_time[flat])
 
     def by_end(self) -> MatchBatch:
         """The same in order of their ends: a match whose trailing negation waits completes later than it ends."""
@@ -44,8 +43,13 @@ class MatchBatch:
     def concat(cls, batches: list[MatchBatch], columns: int) -> MatchBatch:
         """Several batches as one."""
         if not batches:
-            return cls(np.zeros(0, np.int64), np.zeros((0, columns), np.uint32), np.zeros(1, np.int64),
-                       np.zeros(0, np.int32), np.zeros(0, np.int64))
+            return cls(
+                np.zeros(0, np.int64),
+                np.zeros((0, columns), np.uint32),
+                np.zeros(1, np.int64),
+                np.zeros(0, np.int32),
+                np.zeros(0, np.int64),
+            )
         if len(batches) == 1:
             return batches[0]
         sizes = np.concatenate([np.diff(b.ends) for b in batches])

@@ -64,9 +64,15 @@ class ComplexEvents:
         ends = offsets(sizes)
         rows = np.repeat(first - ends[:-1], sizes) + np.arange(ends[-1])
         return ComplexEvents(
-            self.start[index], self.end[index], self.time[index], ends,
-            self.positions[rows], self.held[rows], self.event_time[rows], self.event_stream[rows],
-        )  # fmt: skip
+            self.start[index],
+            self.end[index],
+            self.time[index],
+            ends,
+            self.positions[rows],
+            self.held[rows],
+            self.event_time[rows],
+            self.event_stream[rows],
+        )
 
     def holding(self, variable: int) -> NDArray[np.bool_]:
         """b1[positions]: where the variable of this number holds the event."""

@@ -61,9 +61,10 @@ class ExpressionColumns:
     def passing(self, matches: MatchRows) -> NDArray[np.int64]:
         """Numbers of the matches that pass the FILTERs behind SEQ."""
         kept = [
-            m for m in range(len(matches.resolved))
+            m
+            for m in range(len(matches.resolved))
             if all(holds(f, self._leaves(f, matches, m, self._nothing)) for f in self._plan.written.filters)
-        ]  # fmt: skip
+        ]
         return np.array(kept, np.int64)
 
     def rank(self, expression: Expression, matches: MatchRows, m: int) -> Key:
@@ -158,4 +159,3 @@ class ExpressionColumns:
                     mapping[variable] = term
             mappings.append(mapping)
         return aggregate(part, mappings)
-

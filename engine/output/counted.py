@@ -68,11 +68,14 @@ class CountedEntries:
     def _entry(self, edge: int, key: Sequence[int], end: int, times: int) -> Entry:
         slots = self._slots[edge]
         start = key[slots.start] if slots.start is not None else 0
-        written = tuple([
-            (key[slots.of_name[e]] if e in slots.of_name else 0) if isinstance(e, Variable)
-            else self._written(e, slots, key, start, end)
-            for e in self._summary.written
-        ])  # fmt: skip
+        written = tuple(
+            [
+                (key[slots.of_name[e]] if e in slots.of_name else 0)
+                if isinstance(e, Variable)
+                else self._written(e, slots, key, start, end)
+                for e in self._summary.written
+            ]
+        )
         keys = len(self._summary.keys)
         return Entry(start, written[:keys], written[keys:], times)
 

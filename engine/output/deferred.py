@@ -91,9 +91,11 @@ class DeferredMatches:
         times = [sorted(match.times) for match in held]
         return {
             "ends": np.array([(*key, e.clock, len(e.matches)) for key, e in self._ends.items()], np.int64),
-            "rows": _flat([match.rows for match in held]), "row_counts": _lengths([match.rows for match in held]),
-            "times": _flat(times), "time_counts": _lengths(times),
-        }  # fmt: skip
+            "rows": _flat([match.rows for match in held]),
+            "row_counts": _lengths([match.rows for match in held]),
+            "times": _flat(times),
+            "time_counts": _lengths(times),
+        }
 
     def restore(self, state: State) -> None:
         """Go on with saved matches."""

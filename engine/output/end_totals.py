@@ -84,7 +84,11 @@ class EndTotals:
     and `times`, i64[n] µs."""
 
     def __init__(
-        self, plan: CeaPlan, totals: Totals, terms: TermDictionary, values: Callable[[I64], I64],
+        self,
+        plan: CeaPlan,
+        totals: Totals,
+        terms: TermDictionary,
+        values: Callable[[I64], I64],
         times: Callable[[I64], I64],
     ) -> None:
         self._plan = end_plan(plan, totals)
@@ -137,8 +141,13 @@ class EndTotals:
             return None
         values = np.array([row for _, row in rows], np.uint32).reshape(len(rows), len(self._plan.names))
         self._terms.hold(values)
-        return MatchBatch(np.array([time for time, _ in rows], np.int64), values, np.zeros(len(rows) + 1, np.int64),
-                          np.zeros(0, np.int32), np.zeros(0, np.int64))  # fmt: skip
+        return MatchBatch(
+            np.array([time for time, _ in rows], np.int64),
+            values,
+            np.zeros(len(rows) + 1, np.int64),
+            np.zeros(0, np.int32),
+            np.zeros(0, np.int64),
+        )
 
     def _totals(self, found: FrozenMatches, holders: Holders, at: int) -> list[Total]:
         try:

@@ -95,9 +95,11 @@ class MatchFolder:
                 continue
             gpm, variable = key
             mine, values = self._of(gpm, variable, outputs)
-            found = [((*ids, value), out | (mine & (values != value)))
-                     for ids, out in found
-                     for value in dict.fromkeys(values[by_row][(mine & ~out)[by_row]].tolist())]  # fmt: skip
+            found = [
+                ((*ids, value), out | (mine & (values != value)))
+                for ids, out in found
+                for value in dict.fromkeys(values[by_row][(mine & ~out)[by_row]].tolist())
+            ]
         return iter(found)
 
     def _values(

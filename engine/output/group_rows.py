@@ -57,9 +57,7 @@ class GroupRows:
     def row(self, key: Row, totals: Sequence[Total]) -> Ranked | None:
         """The row of the group with these ids as keys; None if HAVING drops it."""
         plan = self._plan
-        leaves: dict[Leaf, Term] = {
-            name: self._terms.term(i) for name, i in zip(plan.keys, key, strict=True) if i
-        }
+        leaves: dict[Leaf, Term] = {name: self._terms.term(i) for name, i in zip(plan.keys, key, strict=True) if i}
         huge: dict[Leaf, Term] = {}
         for aggregate, total in zip(self._aggregates, totals, strict=True):
             try:

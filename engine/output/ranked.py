@@ -20,7 +20,10 @@ Keys = Callable[[int], Sequence[Any]]
 
 
 def told(
-    ranking: Ranking, time: NDArray[np.int64], partition: NDArray[np.uint32] | None, rows: Sequence[NDArray[np.int64]],
+    ranking: Ranking,
+    time: NDArray[np.int64],
+    partition: NDArray[np.uint32] | None,
+    rows: Sequence[NDArray[np.int64]],
     keys: Keys,
 ) -> NDArray[np.int64]:
     """Which matches are told, in their order. Those of one end (of one partition) stand together, in the order of

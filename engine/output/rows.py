@@ -182,8 +182,13 @@ _COLUMNS: Final = ("letter", "time", "clock", "stored", "epoch")
 
 
 def _empty(size: int, width: int) -> RowBlock:
-    return RowBlock(np.zeros(size, np.int32), np.zeros(size, np.int64), np.zeros(size, np.int64),
-                    np.zeros((size, width), np.uint32), np.zeros(size, np.int32))
+    return RowBlock(
+        np.zeros(size, np.int32),
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+        np.zeros((size, width), np.uint32),
+        np.zeros(size, np.int32),
+    )
 
 
 def _copy(source: RowBlock, low: int, target: RowBlock, at: int, count: int) -> None:

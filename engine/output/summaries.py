@@ -216,9 +216,7 @@ class Summaries:
 
     # --- rows -----------------------------------------------------------------------------------------
 
-    def _rows_of(
-        self, groups: Mapping[Key, _Group], keys: Iterable[Key], *, empty: bool = False
-    ) -> list[Ranked]:
+    def _rows_of(self, groups: Mapping[Key, _Group], keys: Iterable[Key], *, empty: bool = False) -> list[Ranked]:
         """The rows of these groups, each with what ORDER BY compares; those that HAVING drops, and groups without
         matches, have none. `empty`: without GROUP BY there is one all the same."""
         found = [(key, groups[key]) for key in keys if key in groups]
@@ -245,9 +243,12 @@ class Summaries:
         rows, self._rows = self._rows, []
         values = np.array([row for _, row in rows], np.uint32).reshape(len(rows), len(self._plan.names))
         return MatchBatch(
-            np.array([time for time, _ in rows], np.int64), values, np.zeros(len(rows) + 1, np.int64),
-            np.zeros(0, np.int32), np.zeros(0, np.int64),
-        )  # fmt: skip
+            np.array([time for time, _ in rows], np.int64),
+            values,
+            np.zeros(len(rows) + 1, np.int64),
+            np.zeros(0, np.int32),
+            np.zeros(0, np.int64),
+        )
 
     # --- what it keeps --------------------------------------------------------------------------------
 
@@ -274,8 +275,10 @@ class Summaries:
             "starts": np.array([start for start, _, _ in sorted(self._leaving)], np.int64),
             "times": [str(e.times) for _, _, e in sorted(self._leaving)],
             "closing": np.array(self._closing, np.int64).reshape(len(self._closing), 2),
-            "window": self._window, "last": self._last, "tick": self._tick,
-        }  # fmt: skip
+            "window": self._window,
+            "last": self._last,
+            "tick": self._tick,
+        }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on with a saved state."""

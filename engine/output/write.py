@@ -171,8 +171,17 @@ class AnswerWriter:
         n, f = len(found), len(found.rows)
         time, event_letter, event_time = np.empty(n, np.int64), np.empty(f, np.int32), np.empty(f, np.int64)
         values = np.empty((n, len(self._plan.written.columns)), np.uint32)
-        write_answers(self._pointers.address, rows.pointers.address, rows.offset, found.rows, found.ends, time, values,
-                      event_letter, event_time)
+        write_answers(
+            self._pointers.address,
+            rows.pointers.address,
+            rows.offset,
+            found.rows,
+            found.ends,
+            time,
+            values,
+            event_letter,
+            event_time,
+        )
         return MatchBatch(time, values, found.ends, event_letter, event_time)
 
     def _gather(self, found: Found, rows: RowStore) -> _Flat:
@@ -202,8 +211,9 @@ class AnswerWriter:
         source, choice, ends = _expand(counts, flat.ends)
         block = flat.block
         values = flat.values[source]
-        columns = [(i, self._index[v]) for i, v in enumerate(self._answer_variables(gpm, rows, per_row))
-                   if v in self._index]
+        columns = [
+            (i, self._index[v]) for i, v in enumerate(self._answer_variables(gpm, rows, per_row)) if v in self._index
+        ]
         for epoch, (at, starts, kb_row) in per_row.items():
             first = np.full(len(flat.places), -1, np.int64)
             first[at] = starts
@@ -213,8 +223,9 @@ class AnswerWriter:
             for i, column in columns:
                 ids = answer.columns[chosen, i]
                 values[here, column] = np.where(ids != 0, ids, values[here, column])
-        taken = RowBlock(block.letter[source], block.time[source], block.clock[source],
-                         block.stored[source], block.epoch[source])
+        taken = RowBlock(
+            block.letter[source], block.time[source], block.clock[source], block.stored[source], block.epoch[source]
+        )
         return _Flat(taken, flat.ids[source], flat.places[source], ends, values)
 
     @staticmethod
@@ -225,9 +236,7 @@ class AnswerWriter:
             return rows.answers(epoch)[gpm.name].variables
         return ()
 
-    def _columns(
-        self, resolved: NDArray[np.uint32], flat: _Flat, time: NDArray[np.int64]
-    ) -> NDArray[np.uint32]:
+    def _columns(self, resolved: NDArray[np.uint32], flat: _Flat, time: NDArray[np.int64]) -> NDArray[np.uint32]:
         answer = self._plan.written
         values = np.zeros((len(resolved), len(answer.columns)), np.uint32)
         for i, column in enumerate(answer.columns):

@@ -65,9 +65,10 @@ class ExistsMatcher:
             self._load(number)
         given = {v: self._term(i) for v in test.given or () if (i := ids.get(v, 0))}
         found = self._store.query(
-            _with_literals(self._texts[test], given), default_graph=_name(number),
+            _with_literals(self._texts[test], given),
+            default_graph=_name(number),
             substitutions={v: term for v, term in given.items() if not isinstance(term, Literal)},
-        )  # fmt: skip
+        )
         assert isinstance(found, QuerySolutions)  # it is a SELECT
         return any(True for _ in found) is not test.negated
 

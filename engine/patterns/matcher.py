@@ -159,10 +159,15 @@ class StreamMatcher:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
             found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))
         for operators in self._operators if len(batch) else ():
-            found[operators.gpm.request] = Rows.of(*operators.match(batch, [
-                (rows.event[rows.low : rows.high], rows.values[rows.low : rows.high])
-                for rows in found[operators.gpm.first_leaf :][: len(operators.gpm.leaves)]
-            ]))  # fmt: skip
+            found[operators.gpm.request] = Rows.of(
+                *operators.match(
+                    batch,
+                    [
+                        (rows.event[rows.low : rows.high], rows.values[rows.low : rows.high])
+                        for rows in found[operators.gpm.first_leaf :][: len(operators.gpm.leaves)]
+                    ],
+                )
+            )
         return found
 
     def release(self) -> None:
@@ -249,8 +254,11 @@ class _Kernel:
         self._tables = Pointers(tables)
         self.state = np.zeros(k.STATES, np.int64)
         self.state[[k.HASH_FROM, k.MOST_ROWS, k.MOST_VISITS, k.GROW_HEADS]] = (
-            limits.hash_from, limits.rows, limits.visits, limits.grow_heads
-        )  # fmt: skip
+            limits.hash_from,
+            limits.rows,
+            limits.visits,
+            limits.grow_heads,
+        )
         self.memory = _memory(tables, limits, self.state)
         self._point()
         self._columns: tuple[TermColumns, Pointers] | None = None
@@ -297,9 +305,10 @@ class _Kernel:
         while self._limits.grow_heads and heads * self._most_hits_per_triple < hits:
             heads *= 2
         self.memory = self.memory._replace(
-            hits=np.zeros((size, 5), np.int64), chain=np.zeros((size, 3), np.int64),
+            hits=np.zeros((size, 5), np.int64),
+            chain=np.zeros((size, 3), np.int64),
             head=np.zeros((heads, 6), np.int64),
-        )  # fmt: skip
+        )
         self._point()
 
 

@@ -67,8 +67,13 @@ def compile_operators(request: int, name: str, parts: GpmParts, keep: tuple[Vari
     fed = [(place, known[form.name]) for place, form in enumerate(plan.forms) if isinstance(form, Given)]
     every = [place for place, form in enumerate(plan.forms) if isinstance(form, Graphs)]
     return OperatorGpm(
-        request, name, plan, columns, tuple(columns.index(v) for v in keep),
+        request,
+        name,
+        plan,
+        columns,
+        tuple(columns.index(v) for v in keep),
         tuple(condition(e) for e in parts.filters),
-        tuple((place, number) for number, (place, _) in enumerate(fed)), tuple(leaf for _, leaf in fed),
+        tuple((place, number) for number, (place, _) in enumerate(fed)),
+        tuple(leaf for _, leaf in fed),
         every[0] if every else None,
-    )  # fmt: skip
+    )

@@ -40,9 +40,14 @@ class OperatorMatcher:
     """Answers one GPM."""
 
     def __init__(
-        self, gpm: OperatorGpm, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks, most_rows: int,
+        self,
+        gpm: OperatorGpm,
+        terms: TermDictionary,
+        kb: KbInTime,
+        blanks: KbBlanks,
+        most_rows: int,
         chunk: int = CHUNK,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.gpm, self._terms, self._most_rows, self._chunk = gpm, terms, most_rows, chunk
         self._kb, self._blanks = kb, blanks
         self._filter = ConditionFilter(gpm.conditions, gpm.columns, terms)
@@ -70,9 +75,11 @@ class OperatorMatcher:
         for too many rows of one event, KbError."""
         self._know()
         parts = [self._piece(batch, leaves, low) for low in range(0, len(batch), self._chunk)]
-        event, values = (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else (
-            np.zeros(0, np.int64), np.zeros((0, len(self.gpm.columns)), np.uint32)
-        )  # fmt: skip
+        event, values = (
+            (np.concatenate(column) for column in zip(*parts, strict=True))
+            if parts
+            else (np.zeros(0, np.int64), np.zeros((0, len(self.gpm.columns)), np.uint32))
+        )
         keep = self._filter.keep(values)
         return event[keep], np.ascontiguousarray(values[keep][:, list(self.gpm.keep)])
 
@@ -138,9 +145,7 @@ class OperatorMatcher:
         order = content_order(event, values, self._terms, self._of_kb)
         return event[order] + low, values[order]
 
-    def _rows(
-        self, leaves: Sequence[Found], names: Ids, low: int, high: int
-    ) -> Iterator[tuple[int, Ids]]:
+    def _rows(self, leaves: Sequence[Found], names: Ids, low: int, high: int) -> Iterator[tuple[int, Ids]]:
         """What each source gets."""
         if self.gpm.every is not None:
             yield self.gpm.every, names.reshape(-1, 1)

@@ -162,9 +162,12 @@ class _Compiler:
         self.operators.append(replace(compiled, first_leaf=first))
 
     def add_native(
-        self, number: int, patterns: tuple[TriplePattern, ...], filters: tuple[Expression, ...],
+        self,
+        number: int,
+        patterns: tuple[TriplePattern, ...],
+        filters: tuple[Expression, ...],
         keep: tuple[Variable, ...],
-    ) -> None:  # fmt: skip
+    ) -> None:
         instance, numbers = canonical(patterns, self.terms)
         conditions = tuple(condition(e) for e in filters)
         distinct = any(isinstance(key, BlankNode) for key in numbers)

@@ -78,7 +78,9 @@ def answer_of(seen: Overview, positive: Iterable[GpmParts]) -> Answer:
             computed = tuple(AnswerColumn(c.variable, c.expression) for c in columns)
             named = {c.variable for c in computed}
             used = dict.fromkeys(
-                t for triple in template for t in (triple.subject, triple.predicate, triple.object)
+                t
+                for triple in template
+                for t in (triple.subject, triple.predicate, triple.object)
                 if isinstance(t, Variable) and t not in named
             )
             chosen = tuple(AnswerColumn(v, None) for v in used) + computed
@@ -92,8 +94,7 @@ def answer_of(seen: Overview, positive: Iterable[GpmParts]) -> Answer:
         for part in subexpressions(expression):
             if isinstance(part, Aggregate) and not is_over_matches(seen, part):
                 iterations[part] = _iterations(part, seen)
-    return Answer(chosen, frozenset(wanted), distinct, template, isinstance(form, Ask), into, iterations,
-                  filters)  # fmt: skip
+    return Answer(chosen, frozenset(wanted), distinct, template, isinstance(form, Ask), into, iterations, filters)
 
 
 def _behind_where(summary: Summary) -> Iterator[Expression]:

@@ -94,9 +94,11 @@ def correlation(plan: QueryPlan) -> Correlation:
     key = max(kept, key=lambda v: sum(v in certain_variables(parts[name].pattern) for name in names))
     strict = any(edge.op is Op.STRICT and edge.source != START for edge in plan.sequence.graph.edges)
     return Correlation(
-        (key,), tuple(_routes(plan, parts, names, key)), strict or counts,
+        (key,),
+        tuple(_routes(plan, parts, names, key)),
+        strict or counts,
         window is not None and not window.sliding and not counts,
-    )  # fmt: skip
+    )
 
 
 def _obstacle(plan: QueryPlan) -> str:
@@ -138,9 +140,7 @@ def _memberships(
             yield Route(_stream(plan, gpm), GpmRequest(name, replace(gpm, pattern=bare, filters=()), by))
 
 
-def _routes(
-    plan: QueryPlan, parts: dict[str, GpmParts], names: Sequence[str], key: Variable
-) -> Iterator[Route]:
+def _routes(plan: QueryPlan, parts: dict[str, GpmParts], names: Sequence[str], key: Variable) -> Iterator[Route]:
     for name in names:
         keep = (key,) if key in parts[name].variables else ()
         yield Route(_stream(plan, parts[name]), GpmRequest(name, parts[name], keep))
@@ -155,10 +155,11 @@ def _candidates(parts: dict[str, GpmParts], names: Sequence[str], positive: set[
     or the only one."""
     found = dict.fromkeys(v for name in names for v in parts[name].pattern_variables)
     return [
-        v for v in found
+        v
+        for v in found
         if all(v in certain_variables(parts[n].pattern) or v not in parts[n].variables for n in names)
         and sum(v in parts[n].variables for n in positive) >= min(2, len(positive))
-    ]  # fmt: skip
+    ]
 
 
 def _joins(plan: QueryPlan, parts: dict[str, GpmParts], key: Variable) -> bool:

@@ -72,9 +72,7 @@ def _key(e: Expression, seen: Overview) -> tuple[str, Variable] | None:
     raise _NotOfEventsError
 
 
-def _measure(
-    outer: Aggregate, e: Expression, seen: Overview, iterations: Mapping[Aggregate, Iterations]
-) -> OfEvents:
+def _measure(outer: Aggregate, e: Expression, seen: Overview, iterations: Mapping[Aggregate, Iterations]) -> OfEvents:
     sums = outer.name == "SUM" and not outer.distinct
     match e:
         case Variable() if outer.name != "GROUP_CONCAT":  # which needs each of them

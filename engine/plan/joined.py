@@ -69,7 +69,12 @@ def compile_joined(query: CeqlQuery, terms: TermDictionary, stream_names: Mappin
     masks = [sum(1 << i for i, v in enumerate(kept) if v in names[letter.letter[0]]) for letter in plan.letters]
     words = max(1, -(-len(kept) // 64))
     return JoinedPlan(
-        query, streams, kept, _attributes(translated, query.vocab), replace(found.query, streams=declared), plan,
+        query,
+        streams,
+        kept,
+        _attributes(translated, query.vocab),
+        replace(found.query, streams=declared),
+        plan,
         np.array([as_words(mask, words) for mask in masks], np.uint64).reshape(len(masks), words),
     )
 

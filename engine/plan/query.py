@@ -133,7 +133,11 @@ class QueryPlan:
 
 
 def compile_query(
-    query: Query, terms: TermDictionary, *, listing: bool = False, wanted: frozenset[Variable] = frozenset(),
+    query: Query,
+    terms: TermDictionary,
+    *,
+    listing: bool = False,
+    wanted: frozenset[Variable] = frozenset(),
     family: Family | None = None,
 ) -> QueryPlan:
     """Compile a checked query; constants are interned in `terms`. `listing`: groups are made of listed matches, also
@@ -191,8 +195,14 @@ def _ranked_by_listing(plan: QueryPlan, ranking: Ranking | None) -> str | None:
 
 
 def _compile(
-    seen: Overview, terms: TermDictionary, told_apart: frozenset[Variable] | None, also: frozenset[Variable], *,
-    picking: bool = False, folding: bool = False, family: Family | None = None,
+    seen: Overview,
+    terms: TermDictionary,
+    told_apart: frozenset[Variable] | None,
+    also: frozenset[Variable],
+    *,
+    picking: bool = False,
+    folding: bool = False,
+    family: Family | None = None,
 ) -> QueryPlan:
     """`told_apart`: matches are counted, apart by the values of these variables. `picking`: those that ORDER BY or
     SAMPLE ask for are found on the compact set. `folding`: so are totals, and one match of an instant is told."""
@@ -229,8 +239,15 @@ def _compile(
     requests: list[list[GpmRequest]] = [[] for _ in streams]
     for name in dict.fromkeys(n for letter in sequence.letters for n in letter):
         stream = index[parts[name].gpm.stream]
-        plan = _gpm_plan(parts[name], stream, len(requests[stream]), compared[name], answer.wanted,
-                         any(name in letter for letter in positive), terms)
+        plan = _gpm_plan(
+            parts[name],
+            stream,
+            len(requests[stream]),
+            compared[name],
+            answer.wanted,
+            any(name in letter for letter in positive),
+            terms,
+        )
         requests[stream].append(GpmRequest(name, parts[name], plan.keep))
         gpms[name] = plan
     members = tuple(_members(query, parts, index, gpms, requests))
@@ -240,16 +257,32 @@ def _compile(
     )
     limit = None if summarised or ranking is not None else _limit(query, automaton, letters, gpms, deferred)
     told_by_partition = deferred or limit is not None or ranking is not None
-    return QueryPlan(query, streams, gpms, letters,
-                     tuple(compile_stream(r, terms) if r else None for r in requests),
-                     automaton, sequence, _stored(gpms.values(), answer, bool(by) and told_by_partition),
-                     answer, limit, members, deferred, summary,
-                     answer if summary is None else written_answer(summary, answer), ranking,
-                     None if told_apart is not None or summary is None else "it was asked for", family=family)
+    return QueryPlan(
+        query,
+        streams,
+        gpms,
+        letters,
+        tuple(compile_stream(r, terms) if r else None for r in requests),
+        automaton,
+        sequence,
+        _stored(gpms.values(), answer, bool(by) and told_by_partition),
+        answer,
+        limit,
+        members,
+        deferred,
+        summary,
+        answer if summary is None else written_answer(summary, answer),
+        ranking,
+        None if told_apart is not None or summary is None else "it was asked for",
+        family=family,
+    )
 
 
 def _members(
-    query: Query, parts: Mapping[str, GpmParts], streams: Mapping[str, int], gpms: Mapping[str, GpmPlan],
+    query: Query,
+    parts: Mapping[str, GpmParts],
+    streams: Mapping[str, int],
+    gpms: Mapping[str, GpmPlan],
     requests: list[list[GpmRequest]],
 ) -> Iterator[Membership]:
     """What decides partitions; patterns that no row needs as they are, without their FILTERs, are requested besides."""
@@ -320,8 +353,13 @@ def _compared(
 
 
 def _gpm_plan(
-    parts: GpmParts, stream: int, order: int, compared: set[Variable], wanted: frozenset[Variable],
-    positive: bool, terms: TermDictionary,
+    parts: GpmParts,
+    stream: int,
+    order: int,
+    compared: set[Variable],
+    wanted: frozenset[Variable],
+    positive: bool,
+    terms: TermDictionary,
 ) -> GpmPlan:
     own = parts.pattern_variables
     needed = set(compared)
@@ -349,4 +387,3 @@ def _stored(gpms: Iterable[GpmPlan], answer: Answer, partition: bool) -> tuple[V
             if variable in answer.wanted or variable in joined:
                 stored[variable] = None
     return tuple(stored)
-

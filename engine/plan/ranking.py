@@ -115,8 +115,15 @@ def ranking_of(seen: Overview, iterations: Mapping[Aggregate, Iterations]) -> Ra
     if summarises(seen) or not (query.summary.order_by or query.sample):
         return None
     order_by, limit = order_of(seen), query.limit
-    made = Ranking(order_by, 0 if limit is None else limit.offset, None if limit is None else limit.count,
-                   query.sample, "", (), None)  # fmt: skip
+    made = Ranking(
+        order_by,
+        0 if limit is None else limit.offset,
+        None if limit is None else limit.count,
+        query.sample,
+        "",
+        (),
+        None,
+    )
     if query.sample is not None:
         return replace(made, seed=f"{query.sample.seed} {render(query)}")
     if limit is None:

@@ -58,13 +58,20 @@ def without_thresholds(plan: QueryPlan) -> Hashable:
     return tuple(
         (gpm, None) if gpm.name not in taken else _bare(plan.gpms[gpm.name].parts, taken[gpm.name])
         for gpm in plan.query.gpms
-    )  # fmt: skip
+    )
 
 
 def _bare(parts: GpmParts, threshold: Threshold) -> Hashable:
     others = tuple(each for each in parts.filters if each != threshold.condition)
-    return (parts.gpm.name, parts.gpm.stream, parts.pattern, others, parts.stateful,
-            threshold.variable, threshold.operator)  # fmt: skip
+    return (
+        parts.gpm.name,
+        parts.gpm.stream,
+        parts.pattern,
+        others,
+        parts.stateful,
+        threshold.variable,
+        threshold.operator,
+    )
 
 
 def _of_gpm(name: str, parts: GpmParts) -> list[Threshold]:

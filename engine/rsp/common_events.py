@@ -107,7 +107,10 @@ def _opened(parts: GpmParts) -> tuple[GpmParts, list[Constant]]:
     pattern = Group(opened_patterns(plain, taken)) if simple else parts.pattern
     slots = tuple(map(_slot, range(len(constants))))
     made = replace(
-        parts, gpm=Gpm("", "", pattern), pattern=pattern, variables=(*parts.variables, *slots),
+        parts,
+        gpm=Gpm("", "", pattern),
+        pattern=pattern,
+        variables=(*parts.variables, *slots),
         certain=parts.certain | {*slots},
-    )  # fmt: skip
+    )
     return (made, constants) if simple else (parts, [])

@@ -49,8 +49,7 @@ class GeneralAnswers:
         self._plan, self._terms, self._blanks = plan, terms, blanks
         self.held = held
         self._matchers = [
-            None if request is None else StreamMatcher(request, terms, kb, blanks=blanks)
-            for request in plan.requests
+            None if request is None else StreamMatcher(request, terms, kb, blanks=blanks) for request in plan.requests
         ]
         windows = [TOLD for _ in plan.contents]
         flow = plan.flow
@@ -144,8 +143,9 @@ class GeneralAnswers:
         return {
             "items": len(self.held),
             "mappings": sum(map(len, self._occurring.values())),
-            **standing, "rows": rows,
-        }  # fmt: skip
+            **standing,
+            "rows": rows,
+        }
 
     @property
     def bytes(self) -> int:

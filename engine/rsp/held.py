@@ -155,9 +155,7 @@ class Held:
     def complete(self) -> bool:
         """Whether the graphs of all events that windows hold, or will hold, are kept."""
         firsts = (oldest(self.contents, stream, items.end) for stream, items in enumerate(self.items))
-        return self._remembers and all(
-            items.known <= first for items, first in zip(self.items, firsts, strict=True)
-        )
+        return self._remembers and all(items.known <= first for items, first in zip(self.items, firsts, strict=True))
 
     def same(self, other: Held) -> bool:
         """Whether the same events, from now on, will do the same to both. They are of the same windows and rhythm."""

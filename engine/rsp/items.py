@@ -299,8 +299,15 @@ class Items:
         """The events kept."""
         place = self._graphs[0][0] if self._graphs else self.end
         graphs = EventBatch.concat([batch for _, batch in self._graphs])
-        return {"first": self.first, "instants": self._instants, "newest": self._newest, "time": self.times.copy(),
-                "number": self.numbers.copy(), "place": place, "graphs": graphs.save(terms)}  # fmt: skip
+        return {
+            "first": self.first,
+            "instants": self._instants,
+            "newest": self._newest,
+            "time": self.times.copy(),
+            "number": self.numbers.copy(),
+            "place": place,
+            "graphs": graphs.save(terms),
+        }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""

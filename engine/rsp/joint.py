@@ -81,9 +81,13 @@ class Joint:
     known: what each knows of the KB, if they read it."""
 
     def __init__(
-        self, plans: Sequence[RspPlan], flows: Sequence[FlowPlan], windows: Sequence[Window], terms: TermDictionary,
+        self,
+        plans: Sequence[RspPlan],
+        flows: Sequence[FlowPlan],
+        windows: Sequence[Window],
+        terms: TermDictionary,
         known: Sequence[Knowledge] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         joint = joined(flows)
         self.plan = joint.plan
         self.flow = Flow(joint.plan, terms)
@@ -245,9 +249,7 @@ class _Sink:
         return self._told.bytes
 
 
-def _sinks(
-    plan: FlowPlan, output: Output, plans: Sequence[RspPlan], terms: TermDictionary
-) -> Iterator[_Sink]:
+def _sinks(plan: FlowPlan, output: Output, plans: Sequence[RspPlan], terms: TermDictionary) -> Iterator[_Sink]:
     """Queries that tell the same rows may tell them otherwise: what is new or what is gone, in an order or none."""
     ways: dict[tuple[object, ...], list[list[int]]] = {}
     for row, queries in enumerate(output.queries):

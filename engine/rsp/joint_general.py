@@ -152,6 +152,4 @@ class JointGeneral:
 
 def _any_of(contents: Sequence[ContentPlan]) -> ContentPlan:
     """What several queries ask of one window."""
-    return replace(
-        contents[0], asked=any(c.asked for c in contents), default=any(c.default for c in contents)
-    )
+    return replace(contents[0], asked=any(c.asked for c in contents), default=any(c.default for c in contents))

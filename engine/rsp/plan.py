@@ -289,9 +289,7 @@ def _with_choices(pattern: EventPattern, choices: Mapping[str, type[FirstOf | La
         case FirstOf(inner) | LastOf(inner):
             return replace(pattern, events=_with_choices(inner, choices))
         case Following(first, second):
-            return replace(
-                pattern, first=_with_choices(first, choices), second=_with_choices(second, choices)
-            )
+            return replace(pattern, first=_with_choices(first, choices), second=_with_choices(second, choices))
 
 
 def _in_place(parts: GpmParts) -> GpmParts:
@@ -301,9 +299,16 @@ def _in_place(parts: GpmParts) -> GpmParts:
     kept = [e for e in parts.gpm.pattern.elements if not isinstance(e, Filter) or holds_exists(e.condition)]
     pattern = Group(tuple(kept))
     return GpmParts(
-        parts.gpm, pattern, None, (*parts.filters, *parts.kb_filters), (), parts.stateful, True,
-        visible_variables(pattern), certain_variables(pattern),
-    )  # fmt: skip
+        parts.gpm,
+        pattern,
+        None,
+        (*parts.filters, *parts.kb_filters),
+        (),
+        parts.stateful,
+        True,
+        visible_variables(pattern),
+        certain_variables(pattern),
+    )
 
 
 # --- what patterns ask for ------------------------------------------------------------------------

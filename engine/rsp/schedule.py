@@ -172,8 +172,9 @@ class Schedule:
         at, until = int(stretch.at[0]), int(stretch.until[0])
         ticks = [
             np.arange(at // p + 1, min(until // p, at // p + most) + 1) * p
-            for p in self.rhythm.periods if until // p > at // p
-        ]  # fmt: skip
+            for p in self.rhythm.periods
+            if until // p > at // p
+        ]
         return np.unique(np.concatenate([np.zeros(0, np.int64), *ticks]))[:most]
 
     def again(self, stretch: Stretches, rows: int) -> I64:

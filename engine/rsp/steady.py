@@ -33,7 +33,7 @@ def is_steady(plan: RspPlan) -> bool:
     return not each_alone and all(
         len(c.window.operators) == 1 and isinstance(c.window.operators[0], RangeWindow) and not c.window.floored
         for c in plan.contents
-    )  # fmt: skip
+    )
 
 
 class SteadyAnswers:
@@ -98,9 +98,7 @@ def window_of(operator: object) -> Window:
     return Window(operator.size, operator.slide, operator.events)
 
 
-def full_rows(
-    plan: RspPlan, at: I64, values: Ids, of_kb: Ids, terms: TermDictionary
-) -> tuple[I64, FullRows]:
+def full_rows(plan: RspPlan, at: I64, values: Ids, of_kb: Ids, terms: TermDictionary) -> tuple[I64, FullRows]:
     """Rows of a plan's root with the numbers of their instants, ascending: both as they are told. `of_kb`: see
     `in_order`."""
     flow = plan.flow

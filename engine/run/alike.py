@@ -61,10 +61,22 @@ def found_by(plan: QueryPlan, *, narrowed: bool) -> Hashable:
     if narrowed and window is not None and why_not_narrowed(plan) is None:
         window = replace(window, size=0)
     return (
-        plan.streams, query.streams, query.sequence, gpms, window, query.partition, query.selection,
-        query.consumption, plan.sequence.clauses, plan.sequence.keys, plan.sequence.counted, plan.deferred,
-        plan.folding, PARTITION in plan.stored, plan.sequence.counted and summary is not None and summary.by_window,
-    )  # fmt: skip
+        plan.streams,
+        query.streams,
+        query.sequence,
+        gpms,
+        window,
+        query.partition,
+        query.selection,
+        query.consumption,
+        plan.sequence.clauses,
+        plan.sequence.keys,
+        plan.sequence.counted,
+        plan.deferred,
+        plan.folding,
+        PARTITION in plan.stored,
+        plan.sequence.counted and summary is not None and summary.by_window,
+    )
 
 
 def told_by(plan: QueryPlan) -> Hashable:

@@ -290,6 +290,7 @@ class ApartRuns:
 
     def forget(self, run: AloneRun, at: int) -> None:
         """See `AloneRun.forget`; the run has caught up."""
+
         def forgets(member: Member) -> list[Outcome]:
             run.forget(at)
             return []

@@ -57,7 +57,6 @@ class Instants(NamedTuple):
         clock = None if self.clock is None else self.clock[low:high]
         return Instants(self.time[low:high], tuple(batches), tuple(where), self.first + low, self.passed, clock)
 
-
     @classmethod
     def concat(cls, parts: Sequence[Instants]) -> Instants:
         """Instants that follow each other."""

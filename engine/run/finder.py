@@ -95,8 +95,10 @@ class Finder:
         if window is not None and self.partitions is None:
             settings = self._letters.settings
             settings[lr.BY_NUMBER], settings[lr.SLIDING], settings[lr.WINDOW_SIZE] = (
-                window.events, window.sliding, window.size
-            )  # fmt: skip
+                window.events,
+                window.sliding,
+                window.size,
+            )
 
     def begin(self) -> None:
         """Nothing has been seen."""
@@ -164,11 +166,13 @@ class Finder:
             self._forget_unnamed()
         columns = [self.plan.stored.index(variable) for variable in plan.stored]
         return {
-            "start": self.start, "kept_rows": self._kept_rows, "sequence": sequence,
+            "start": self.start,
+            "kept_rows": self._kept_rows,
+            "sequence": sequence,
             "rows": self.rows.save(columns, _are_terms(plan), terms),
             "deferred": None if self._deferred is None else self._deferred.save(),
             "partitions": None if self.partitions is None else self.partitions.table.save(terms),
-        }  # fmt: skip
+        }
 
     def restore(self, state: State, epochs: list[dict[str, KbAnswer]], terms: KnownTerms) -> None:
         """Go on from a saved state, of this plan; for one that has not seen any event. `epochs`: the KB's answers."""
@@ -188,12 +192,16 @@ class Finder:
         """Per stream the rows of each request. `found`: what has been matched elsewhere, as far as the kernel does."""
         matchers = self.answers.matchers
         if found is None:
-            return [[] if matcher is None else matcher.rows(batch)
-                    for matcher, batch in zip(matchers, instants.batches, strict=True)]
+            return [
+                [] if matcher is None else matcher.rows(batch)
+                for matcher, batch in zip(matchers, instants.batches, strict=True)
+            ]
         if not self._partly_native:
             return list(found)
-        return [[] if matcher is None else matcher.rows(batch, rows)
-                for matcher, batch, rows in zip(matchers, instants.batches, found, strict=True)]
+        return [
+            [] if matcher is None else matcher.rows(batch, rows)
+            for matcher, batch, rows in zip(matchers, instants.batches, found, strict=True)
+        ]
 
     def match_no_more(self) -> None:
         """Let go of what it needs to match by itself; it is made anew when it does."""
@@ -296,7 +304,11 @@ class Finder:
             self.sequence.count_by(self.window_start, plan.window.size)
 
     def _write_rows(
-        self, sources: list[Source], instants: Instants, number: int, answers: dict[str, KbAnswer],
+        self,
+        sources: list[Source],
+        instants: Instants,
+        number: int,
+        answers: dict[str, KbAnswer],
         split: Split | None,
     ) -> None:
         """The letters' rows, into the buffer and the row store."""
@@ -439,8 +451,16 @@ class Finder:
 
 def of_all(finder: Finder, plan: QueryPlan) -> QueryPlan:
     """The plan of a query whose matches a finder finds: its own answer, made of the finder's rows."""
-    return replace(finder.plan, query=plan.query, answer=plan.answer, limit=plan.limit, summary=plan.summary,
-                   written=plan.written, listed=plan.listed, folding=plan.folding)  # fmt: skip
+    return replace(
+        finder.plan,
+        query=plan.query,
+        answer=plan.answer,
+        limit=plan.limit,
+        summary=plan.summary,
+        written=plan.written,
+        listed=plan.listed,
+        folding=plan.folding,
+    )
 
 
 def _are_terms(plan: QueryPlan) -> NDArray[np.bool_]:
@@ -453,5 +473,6 @@ def _deferred(plan: QueryPlan) -> DeferredMatches | None:
         return None
     selection = plan.query.selection
     column = plan.stored.index(PARTITION) if plan.query.partition is not None else None
-    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column,
-                           plan.sequence.graph.longest_wait)  # fmt: skip
+    return DeferredMatches(
+        selection.strategy if selection is not None else None, plan.window, column, plan.sequence.graph.longest_wait
+    )

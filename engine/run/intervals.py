@@ -68,8 +68,13 @@ class IntervalRun(KbRun):
     leaves_out: ClassVar[bool] = True
 
     def __init__(
-        self, plan: IntervalPlan | OneQuery, terms: TermDictionary, kb: KnowledgeBase,
-        start: int | None = None, lateness: int = 0, family: Family | None = None,
+        self,
+        plan: IntervalPlan | OneQuery,
+        terms: TermDictionary,
+        kb: KnowledgeBase,
+        start: int | None = None,
+        lateness: int = 0,
+        family: Family | None = None,
     ) -> None:
         self.one = plan if isinstance(plan, OneQuery) else OneQuery(plan)
         plan = self.one.plan
@@ -330,13 +335,18 @@ class IntervalRun(KbRun):
         self._tidy(now=True)
         query = None if self._begun is None else self._begun.query.standing
         return {
-            "matches": self.matches, "resets": self.resets.save(), "number": self.number,
+            "matches": self.matches,
+            "resets": self.resets.save(),
+            "number": self.number,
             "slots": None if self._begun is None else [*(self._family.slots or ())],
             "tick": None if self._begun is None else self._begun.arriving.tick,
-            "faults": self.faults.save(), "completed": self._completed, "arrivals": self._arrivals.save(terms),
+            "faults": self.faults.save(),
+            "completed": self._completed,
+            "arrivals": self._arrivals.save(terms),
             "parts": [part.save(terms, numbers if part is query else None) for part in self._parts],
-            "blanks": self._blanks.save(terms), "kept": self._kb.save(terms),
-        }  # fmt: skip
+            "blanks": self._blanks.save(terms),
+            "kept": self._kb.save(terms),
+        }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for a run that has not seen any event."""

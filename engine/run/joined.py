@@ -100,9 +100,15 @@ class JoinedRun(AloneRun):
         positions, log = batch.event_time, self._clock.log
         time, stream = log.at(positions)
         return ComplexEvents(
-            positions[batch.ends[:-1]], batch.time, log.times(batch.time), batch.ends, positions,
-            self._plan.held[batch.event_letter], time, stream,
-        )  # fmt: skip
+            positions[batch.ends[:-1]],
+            batch.time,
+            log.times(batch.time),
+            batch.ends,
+            positions,
+            self._plan.held[batch.event_letter],
+            time,
+            stream,
+        )
 
     def _forget_log(self) -> None:
         rows = self._run.finder.rows

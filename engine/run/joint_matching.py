@@ -1,6 +1,6 @@
 """One pass over the events of streams for all queries that read them.
 
-    complete instants ─ match kernel ─ **rows of each query's patterns**
+complete instants ─ match kernel ─ **rows of each query's patterns**
 """
 
 from __future__ import annotations
@@ -65,9 +65,11 @@ class JointMatching:
         plan, owners = combine(plans)
         named = [plans[of].name(request) in ends[of] for of, request in owners]
         return _Stream(
-            StreamMatcher(plan, terms) if plan.kernel else None, np.array([of for of, _ in owners], np.int64),
-            tuple(request for _, request in owners), np.array(named, np.bool_),
-        )  # fmt: skip
+            StreamMatcher(plan, terms) if plan.kernel else None,
+            np.array([of for of, _ in owners], np.int64),
+            tuple(request for _, request in owners),
+            np.array(named, np.bool_),
+        )
 
     def mark(self, finder: Finder, *, asleep: bool) -> None:
         """One falls asleep, or is awake again."""
@@ -81,8 +83,11 @@ class JointMatching:
                 hits.append(_NONE if stream.matcher is None or not len(batch) else stream.matcher.find(batch))
         except LimitError:
             return None
-        numbers = {number for stream, hit in zip(self._streams, hits, strict=True)
-                   for number in stream.finder[hit[stream.ends[hit]]].tolist()}  # fmt: skip
+        numbers = {
+            number
+            for stream, hit in zip(self._streams, hits, strict=True)
+            for number in stream.finder[hit[stream.ends[hit]]].tolist()
+        }
         may_end = frozenset(self._finders[number] for number in numbers)
         roused = tuple(finder for finder in may_end if finder in asleep)
         for finder in roused:

@@ -54,9 +54,13 @@ class Frame:
 
 
 def gpm_frame(
-    plan: GpmPlan, found: Rows, where: NDArray[np.int64], answer: KbAnswer | None,
-    terms: TermDictionary, first: int | None = None,
-) -> Frame:  # fmt: skip
+    plan: GpmPlan,
+    found: Rows,
+    where: NDArray[np.int64],
+    answer: KbAnswer | None,
+    terms: TermDictionary,
+    first: int | None = None,
+) -> Frame:
     """The mappings of one GPM: its occurrences joined with the KB's answer, `where`: instant per event; `first`: the
     number of the first event's graph, where the graphs are asked again."""
     rows = slice(found.low, found.high)
@@ -79,9 +83,7 @@ def gpm_frame(
     return joined.take(holding(plan.parts.kb_filters, joined.columns, len(joined), terms))
 
 
-def letter_frame(
-    plan: LetterPlan, frames: Mapping[str, Frame], terms: TermDictionary, ask: Ask | None = None
-) -> Frame:
+def letter_frame(plan: LetterPlan, frames: Mapping[str, Frame], terms: TermDictionary, ask: Ask | None = None) -> Frame:
     """The rows of a letter: its GPMs' mappings joined at each instant, then the filters among them."""
     frame = frames[plan.letter[0]]
     for name in plan.letter[1:]:
@@ -131,15 +133,20 @@ class LetterRows:
         ]
         self._kept: list[object] = []
         self.settings = np.zeros(lr.SETTINGS, np.int64)
-        self._columns = Pointers(lr.LetterColumns(
-            _places(compared, self._variables),
-            _places([plan.stored if letter.positive else () for letter in plan.letters], self._variables),
-            self.settings,
-        ))  # fmt: skip
+        self._columns = Pointers(
+            lr.LetterColumns(
+                _places(compared, self._variables),
+                _places([plan.stored if letter.positive else () for letter in plan.letters], self._variables),
+                self.settings,
+            )
+        )
         self.buffer = RowBuffer(plan.sequence)
 
     def sources(
-        self, found: Sequence[Sequence[Rows]], where: Sequence[NDArray[np.int64]], answers: Mapping[str, KbAnswer],
+        self,
+        found: Sequence[Sequence[Rows]],
+        where: Sequence[NDArray[np.int64]],
+        answers: Mapping[str, KbAnswer],
         split: Callable[[GpmPlan, Frame], Frame] | None = None,
     ) -> list[Source]:
         """The letters that have rows. `found`: per stream the rows of each request; `where`: instants by event;
@@ -161,8 +168,9 @@ class LetterRows:
                 if name not in frames:
                     plan = self._gpms[name]
                     first = self._exists.first(plan.stream) if self._exists is not None and plan.asks_again else None
-                    frames[name] = gpm_frame(plan, found[plan.stream][plan.order], where[plan.stream],
-                                             answers.get(name), self._terms, first)
+                    frames[name] = gpm_frame(
+                        plan, found[plan.stream][plan.order], where[plan.stream], answers.get(name), self._terms, first
+                    )
                     if split is not None:
                         frames[name] = split(plan, frames[name])
             ask = None if self._exists is None else self._exists.ask
@@ -189,8 +197,12 @@ class LetterRows:
         self.settings[lr.STORE_AT] = rows.reserve(count)
         times = np.ascontiguousarray(times)
         self.buffer.instants = lr.write_rows(
-            self._columns.address, self.buffer.pointers.address, rows.pointers.address,
-            np.array(sources, np.int64), address(times), len(times),
+            self._columns.address,
+            self.buffer.pointers.address,
+            rows.pointers.address,
+            np.array(sources, np.int64),
+            address(times),
+            len(times),
         )
 
 

@@ -22,9 +22,7 @@ from oxiseq.engine.terms.dictionary import AnyIds
 P = TypeVar("P", bound=Piece)
 
 
-def merged(
-    streams: Sequence[Waiting[P]], lateness: int, kind: type[P]
-) -> tuple[P, NDArray[np.int64]] | None:
+def merged(streams: Sequence[Waiting[P]], lateness: int, kind: type[P]) -> tuple[P, NDArray[np.int64]] | None:
     """Take the events whose place is known by now, in order, and the number of the stream of each; None: there is none.
 
     An event of the stream s at the time t has its place when no event can come any more that stands before it: on

@@ -45,8 +45,11 @@ class PartitionTable:
 
     def save(self, terms: SavedTerms) -> State:
         """All numbers ever given, those free now included."""
-        return {"count": self.count[: self._top], "values": terms.ids(self._values[: self._top]),
-                "free": np.array(self._free, np.int64)}  # fmt: skip
+        return {
+            "count": self.count[: self._top],
+            "values": terms.ids(self._values[: self._top]),
+            "free": np.array(self._free, np.int64),
+        }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for a table without partitions."""
@@ -239,9 +242,7 @@ class Partitions:
         """The values of partitions."""
         yield from self.table.held_ids()
 
-    def split(
-        self, found: Sequence[Sequence[Rows]], where: Sequence[I64], times: I64, start: int
-    ) -> Split | None:
+    def split(self, found: Sequence[Sequence[Rows]], where: Sequence[I64], times: I64, start: int) -> Split | None:
         """The instants of partitions; `found`: per stream the rows of each request, `where`: instants by event,
         `start`: the first clock of the first tumbling window. None: there are none."""
         if len(times) == 1:

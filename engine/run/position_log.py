@@ -50,8 +50,13 @@ class PositionLog:
     def save(self, terms: SavedTerms) -> State:
         """The events that are asked for."""
         part = slice(self._gone, self._count)
-        return {"first": self._first + self._gone, "time": self._time[part], "stream": self._stream[part],
-                "values": terms.ids(self.ids), "newest": self.newest}  # fmt: skip
+        return {
+            "first": self._first + self._gone,
+            "time": self._time[part],
+            "stream": self._stream[part],
+            "values": terms.ids(self.ids),
+            "newest": self.newest,
+        }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""

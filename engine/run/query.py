@@ -38,8 +38,14 @@ class QueryRun(Run):
     """
 
     def __init__(
-        self, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase,
-        start: int | None = None, lateness: int = 0, capacities: Capacities | None = None, clock: Clock | None = None,
+        self,
+        plan: QueryPlan,
+        terms: TermDictionary,
+        kb: KnowledgeBase,
+        start: int | None = None,
+        lateness: int = 0,
+        capacities: Capacities | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._plan = plan
         self.matches = 0
@@ -202,10 +208,13 @@ class QueryRun(Run):
         """
         self._forget()
         return {
-            "matches": self.matches, "resets": self.resets.save(), "joined": list(self._joined),
-            **self.finder.save(terms, self.plan), **self.teller.save(self.finder.rows, terms),
+            "matches": self.matches,
+            "resets": self.resets.save(),
+            "joined": list(self._joined),
+            **self.finder.save(terms, self.plan),
+            **self.teller.save(self.finder.rows, terms),
             "kept": self.finder.answers.save(terms),
-        }  # fmt: skip
+        }
 
     def restore_own(self, state: State, clock: Clock, terms: KnownTerms) -> None:
         """Go on from a saved state, with a clock in the state of then; for a run that has not seen any event."""

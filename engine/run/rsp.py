@@ -251,9 +251,7 @@ class RspRun(KbRun):
                 last = batch.time.item(-1)
                 self._newest = last if self._newest is None else max(self._newest, last)
 
-    def _answer(
-        self, batches: Sequence[EventBatch], passed: int
-    ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
+    def _answer(self, batches: Sequence[EventBatch], passed: int) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
         """What is told at all instants that are due, and when."""
         if isinstance(self._answers, SteadyAnswers):
             yield from self._answers.advance(batches)

@@ -40,9 +40,7 @@ class Runs:
         """What has come of events that a query was handed when another came."""
         self._count = 0
 
-    def add(
-        self, run: Run, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None
-    ) -> None:
+    def add(self, run: Run, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None) -> None:
         """A query; `start` as it was given. shares: it may share its state with others. bounds: how large that may
         become; one with bounds is one with equal queries that have the same, or shares nothing. One of SPAseq has not
         seen any event yet."""
@@ -88,6 +86,7 @@ class Runs:
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         """Events of a stream, in order of arrival; what that did."""
+
         def alone(run: AloneRun) -> Outcome:
             return _outcome(run, lambda: run.push(stream, batch))
 
@@ -96,6 +95,7 @@ class Runs:
 
     def punctuate(self, stream: str, time: int) -> list[Outcome]:
         """No event of `stream` before `time` (µs) will come."""
+
         def alone(run: AloneRun) -> Outcome:
             return _outcome(run, lambda: run.punctuate(stream, time))
 

@@ -281,9 +281,7 @@ class SharedRuns:
         if error is not None:
             self._limits.setdefault(run, error)
 
-    def _work(
-        self, group: _Group, found: dict[QueryRun, list[MatchBatch]], errors: dict[QueryRun, Exception]
-    ) -> None:
+    def _work(self, group: _Group, found: dict[QueryRun, list[MatchBatch]], errors: dict[QueryRun, Exception]) -> None:
         """What the clock hands out next: matches and errors are put with those that are there already."""
         if len(group.runs) > 1 and group.kind not in self._passes:
             self._passes[group.kind] = self._pass(group.kind)
@@ -313,8 +311,12 @@ class SharedRuns:
         return JointMatching(runs, self._terms, self._bounds, asleep)
 
     def _work_together(
-        self, group: _Group, apart: Iterable[QueryRun], instants: Instants,
-        found: dict[QueryRun, list[MatchBatch]], errors: dict[QueryRun, Exception],
+        self,
+        group: _Group,
+        apart: Iterable[QueryRun],
+        instants: Instants,
+        found: dict[QueryRun, list[MatchBatch]],
+        errors: dict[QueryRun, Exception],
     ) -> None:
         matching = self._passes[group.kind]
         total = len(instants.time)
@@ -401,4 +403,3 @@ class SharedRuns:
         for group in self._all():
             if run.finder in group.asleep:
                 self._catch_up(group, run.finder)
-

@@ -1,6 +1,6 @@
 """One CEQL query over its streams: events in, complex events out. All its state is here.
 
-    push ─ marks ─ merging ─ events in order ─ complex event automaton ─ complex events
+push ─ marks ─ merging ─ events in order ─ complex event automaton ─ complex events
 """
 
 from __future__ import annotations
@@ -54,7 +54,11 @@ class TupleRun(AloneRun):
     leaves_out: ClassVar[bool] = True
 
     def __init__(
-        self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0,
+        self,
+        plan: CeaPlan,
+        terms: TermDictionary,
+        start: int | None = None,
+        lateness: int = 0,
         capacities: Capacities | None = None,
     ) -> None:
         self._plan, self._capacities = plan, capacities
@@ -209,9 +213,15 @@ class TupleRun(AloneRun):
         self._collect_partitions()
         automaton = self._cea.save()
         self._log.forget(self._cea.oldest)
-        return {"matches": self.matches, "resets": self.resets.save(), "faults": self.faults.save(),
-                "partitions": self._partitions.save(), "merging": self._merging.save(terms),
-                "automaton": automaton, "log": self._log.save(terms)}  # fmt: skip
+        return {
+            "matches": self.matches,
+            "resets": self.resets.save(),
+            "faults": self.faults.save(),
+            "partitions": self._partitions.save(),
+            "merging": self._merging.save(terms),
+            "automaton": automaton,
+            "log": self._log.save(terms),
+        }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         self.matches, self.resets = int(state["matches"]), Resets.restored(state["resets"])
@@ -239,8 +249,13 @@ class TupleRun(AloneRun):
         """Numbers of live records; and `behind`. `partitions`: how many values of PARTITION BY, or combinations of
         values, are known; some may be forgotten."""
         partitions = {"partitions": len(self._partitions)} if self._partitions.values else {}
-        return {**self._cea.state, "events": self._log.held, **partitions, "behind": self.behind,
-                "left_out": self.faults.count}  # fmt: skip
+        return {
+            **self._cea.state,
+            "events": self._log.held,
+            **partitions,
+            "behind": self.behind,
+            "left_out": self.faults.count,
+        }
 
     @property
     def records(self) -> int:

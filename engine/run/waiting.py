@@ -176,10 +176,13 @@ class Order(Watermarks[Waiting[P]]):
     def save(self, terms: SavedTerms) -> State:
         """Its state, with the events that wait."""
         streams = [
-            {"largest": waiting.largest, "punctuation": waiting.punctuation,
-             "events": self._kind.concat(waiting.pending).save(terms) if waiting.pending else None}
+            {
+                "largest": waiting.largest,
+                "punctuation": waiting.punctuation,
+                "events": self._kind.concat(waiting.pending).save(terms) if waiting.pending else None,
+            }
             for waiting in self._streams
-        ]  # fmt: skip
+        ]
         return {**self._save(), "streams": streams}
 
     def restore(self, state: State, terms: KnownTerms) -> None:

@@ -129,8 +129,13 @@ class Watermarks(ABC, Generic[S]):
 
     def _save(self) -> State:
         """Lateness, start and counters."""
-        return {"lateness": self.lateness, "start": self._start, "events": self.events, "late": self.late,
-                "accepted": self.accepted}  # fmt: skip
+        return {
+            "lateness": self.lateness,
+            "start": self._start,
+            "events": self.events,
+            "late": self.late,
+            "accepted": self.accepted,
+        }
 
     def _restore(self, state: State) -> None:
         start = state["start"]
@@ -139,9 +144,7 @@ class Watermarks(ABC, Generic[S]):
         self.accepted = int(state["accepted"])
 
 
-def late_ones(
-    time: NDArray[np.int64], largest: int, punctuation: int, lateness: int
-) -> tuple[NDArray[np.bool_], int]:
+def late_ones(time: NDArray[np.int64], largest: int, punctuation: int, lateness: int) -> tuple[NDArray[np.bool_], int]:
     """Which of a stream's next events (one at least, in order of arrival) are late, and the largest time then."""
     peaks = np.maximum.accumulate(np.maximum(time, largest))
     before = np.concatenate([[largest], peaks[:-1]])

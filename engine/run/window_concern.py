@@ -31,8 +31,9 @@ def concern_of(plan: RspPlan, terms: TermDictionary) -> Concern | None:
     for form in forms:
         if not isinstance(form, p.Patterns):
             continue
-        for pattern, source in zip(form.query.patterns, form.query.sources or (0,) * len(form.query.patterns),
-                                   strict=True):  # fmt: skip
+        for pattern, source in zip(
+            form.query.patterns, form.query.sources or (0,) * len(form.query.patterns), strict=True
+        ):
             place = form.places[source]
             if isinstance(place, p.WindowPlace):
                 mine = keys_of([(pattern.predicate, pattern.object)], terms)

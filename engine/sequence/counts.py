@@ -48,8 +48,11 @@ def _number(limbs: NDArray[np.uint64]) -> int:
 def more_tallies(S: k.Memory) -> k.Memory:
     """Twice the room for counts; those that were there have been taken."""
     size = 2 * len(S.tally)
-    return S._replace(tally=longer(S.tally, size), tally_keys=longer(S.tally_keys, size),
-                      tally_table=np.full(2 * len(S.tally_table), -1, np.int32))
+    return S._replace(
+        tally=longer(S.tally, size),
+        tally_keys=longer(S.tally_keys, size),
+        tally_table=np.full(2 * len(S.tally_table), -1, np.int32),
+    )
 
 
 def with_limbs(S: k.Memory, limbs: int) -> k.Memory:

@@ -63,9 +63,7 @@ def kept_values(source: Source) -> Iterator[Value]:
         yield source.value
 
 
-def _reads(
-    graph: StateGraph, leaving: Mapping[int, list[int]], edge: Edge, sliding: bool
-) -> Iterator[Value]:
+def _reads(graph: StateGraph, leaving: Mapping[int, list[int]], edge: Edge, sliding: bool) -> Iterator[Value]:
     for arm in edge.arms:
         yield from _check_reads(arm.check)
         if graph.states[arm.target].negated and ends_here(graph, leaving, arm.target):

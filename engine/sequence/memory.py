@@ -50,8 +50,9 @@ class Capacities:
 def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     """Empty memory for one run of a compiled sequence."""
     width, probes = int(compiled.tables.sizes[k.WIDTH]), int(compiled.tables.sizes[k.PROBES])
-    arrays = match_arrays(k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted),
-                          family=compiled.shared)
+    arrays = match_arrays(
+        k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted), family=compiled.shared
+    )
     scalars = arrays["scalars"]
     scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE]] = -1
     scalars[k.DUE] = k.NEVER_CLOSES
@@ -108,9 +109,7 @@ def table_size(records: int) -> int:
     return 1 << max(3, (2 * records).bit_length())
 
 
-def grow(
-    T: Pointers, memory: Pointers, S: k.Memory, need: int, compiled: SequenceTables, tau: int
-) -> k.Memory:
+def grow(T: Pointers, memory: Pointers, S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory:
     """Memory with twice the room for what the kernel has asked for (`need`). `T`, `memory`: as of `make_nodes`."""
     if need == k.NEED_GROUPS and compiled.clauses.partitioned:
         call(sweep, T, memory)
@@ -120,15 +119,15 @@ def grow(
         probes = int(compiled.tables.sizes[k.PROBES])
         size = 2 * len(S.groups)
         table = np.full(table_size(size), -1, np.int32)
-        S = S._replace(groups=longer(S.groups, size), keys=longer(S.keys, size),
-                       links=longer(S.links, size * probes), table=table)
+        S = S._replace(
+            groups=longer(S.groups, size), keys=longer(S.keys, size), links=longer(S.links, size * probes), table=table
+        )
         rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])
         return S
     if need == k.NEED_BUCKETS:
         size = 2 * len(S.buckets)
         table = np.full(table_size(size), -1, np.int32)
-        S = S._replace(buckets=longer(S.buckets, size), bucket_keys=longer(S.bucket_keys, size),
-                       bucket_table=table)
+        S = S._replace(buckets=longer(S.buckets, size), bucket_keys=longer(S.bucket_keys, size), bucket_table=table)
         rehash_buckets(S.bucket_table, S.buckets, S.scalars[k.BUCKET_TOP])
         return S
     if need == k.NEED_LEADS:
@@ -139,8 +138,13 @@ def grow(
         return widen(S, "pending", "pending_keys")
     if need == matches.NEED_STACK:
         return widen(S, "stack", "path")
-    names = {k.NEED_FIRED: "fired", k.NEED_FINALS: "finals", k.NEED_CLOSINGS: "closings", k.NEED_AGED: "aged",
-             k.NEED_LAPSES: "lapses"}
+    names = {
+        k.NEED_FIRED: "fired",
+        k.NEED_FINALS: "finals",
+        k.NEED_CLOSINGS: "closings",
+        k.NEED_AGED: "aged",
+        k.NEED_LAPSES: "lapses",
+    }
     return widen(S, names[need])
 
 
@@ -152,8 +156,9 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
     alive = int((S.lead_keys[:count, 1] >= tau).sum())
     size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
     old = S.lead_keys
-    S = S._replace(lead_keys=np.zeros((size, old.shape[1]), np.int64),
-                   lead_table=np.full(table_size(size), -1, np.int32))
+    S = S._replace(
+        lead_keys=np.zeros((size, old.shape[1]), np.int64), lead_table=np.full(table_size(size), -1, np.int32)
+    )
     call(rebuild_leads, Pointers(compiled.tables), Pointers(S), old, count, tau)
     return S
 
@@ -173,8 +178,11 @@ def make_nodes(T: Pointers, memory: Pointers, S: k.Memory, again: bool) -> tuple
 def begin_partitions(S: k.Memory, fresh: NDArray[np.int64], count: int) -> k.Memory:
     """Memory for so many partitions, of which those `fresh` have not seen anything."""
     if count > len(S.floors):
-        S = S._replace(floors=longer(S.floors, 2 * count), moments=longer(S.moments, 2 * count),
-                       numbers=longer(S.numbers, 2 * count))
+        S = S._replace(
+            floors=longer(S.floors, 2 * count),
+            moments=longer(S.moments, 2 * count),
+            numbers=longer(S.numbers, 2 * count),
+        )
     S.floors[fresh] = k.BEFORE_ALL
     S.moments[fresh] = S.numbers[fresh] = -1
     return S
@@ -219,9 +227,12 @@ def held_ids(S: k.Memory) -> tuple[NDArray[np.integer], ...]:
     """The keys in which term ids stand: of groups, buckets, leading negations and the `,` arena."""
     s = S.scalars
     return (
-        S.keys[: s[k.GROUP_TOP]], S.bucket_keys[: s[k.BUCKET_TOP]], S.lead_keys[: s[k.LEADS]],
-        S.entry_keys, S.pending_keys,
-    )  # fmt: skip
+        S.keys[: s[k.GROUP_TOP]],
+        S.bucket_keys[: s[k.BUCKET_TOP]],
+        S.lead_keys[: s[k.LEADS]],
+        S.entry_keys,
+        S.pending_keys,
+    )
 
 
 def forget_answers(S: k.Memory, changed: bool) -> None:

@@ -223,9 +223,7 @@ class _Builder:
             self._connect(exits, inner, op, None)
             if prefix.open and outer is not None:
                 lead = op if prefix.negated else None
-                entries += [
-                    replace(e, guards=prefix.guards + e.guards, op=e.op or lead) for e in outer.entries
-                ]
+                entries += [replace(e, guards=prefix.guards + e.guards, op=e.op or lead) for e in outer.entries]
             kept = exits if inner is not None and inner.nullable else []
             exits = list(dict.fromkeys([*(outer.exits if outer else ()), *(inner.exits if inner else ()), *kept]))
             prefix.open = prefix.open and outer is not None and outer.nullable
@@ -241,9 +239,7 @@ class _Builder:
         fragment = self.element(item, first and outside)
         return (fragment if outside else None), (fragment if inside else None)
 
-    def _connect(
-        self, exits: list[_Exit], target: _Fragment | None, op: Op | None, again: int | None
-    ) -> None:
+    def _connect(self, exits: list[_Exit], target: _Fragment | None, op: Op | None, again: int | None) -> None:
         if target is None:
             return
         for leave in exits:
@@ -251,9 +247,18 @@ class _Builder:
                 chosen = entry.op or op
                 assert chosen is not None, "only the first element has no operator on its left"
                 self.transitions.append(
-                    Transition(leave.source, entry.target, chosen, leave.guards, entry.guards, again,
-                               entry.least, entry.most, len(self.spans))
-                )  # fmt: skip
+                    Transition(
+                        leave.source,
+                        entry.target,
+                        chosen,
+                        leave.guards,
+                        entry.guards,
+                        again,
+                        entry.least,
+                        entry.most,
+                        len(self.spans),
+                    )
+                )
 
     def _repeat(self, node: Repeat, first: bool) -> _Fragment:
         loop = self.loop_count

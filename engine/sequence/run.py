@@ -81,9 +81,13 @@ class SequenceRun:
     its filters, if they have some; `picker` picks among an instant's matches, if the tables say so."""
 
     def __init__(
-        self, compiled: SequenceTables, terms: TermDictionary, capacities: Capacities | None = None,
-        ask: Ask | None = None, picker: Picker | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        compiled: SequenceTables,
+        terms: TermDictionary,
+        capacities: Capacities | None = None,
+        ask: Ask | None = None,
+        picker: Picker | None = None,
+    ) -> None:
         self._compiled = compiled
         self._terms = terms
         self._ask = ask
@@ -275,8 +279,14 @@ class SequenceRun:
     def live(self) -> dict[str, int]:
         """Numbers of live records, for tests of leaks and for explanations."""
         s = self._scalars
-        return {"nodes": int(s[matches.NODE_TOP]), "groups": int(s[k.GROUP_COUNT]), "buckets": int(s[k.BUCKET_COUNT]),
-                "aged": int(s[k.AGED_COUNT]), "touched": int(s[k.TOUCHED]), "bytes": self.bytes}
+        return {
+            "nodes": int(s[matches.NODE_TOP]),
+            "groups": int(s[k.GROUP_COUNT]),
+            "buckets": int(s[k.BUCKET_COUNT]),
+            "aged": int(s[k.AGED_COUNT]),
+            "touched": int(s[k.TOUCHED]),
+            "bytes": self.bytes,
+        }
 
     @property
     def waiting(self) -> tuple[int, ...]:

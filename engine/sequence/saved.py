@@ -32,13 +32,21 @@ def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> Sta
     """Between batches. Proportional to the records in use."""
     s, probes = S.scalars, int(compiled.tables.sizes[k.PROBES])
     used = {
-        "nodes": s[NODE_TOP], "weights": s[NODE_TOP],
+        "nodes": s[NODE_TOP],
+        "weights": s[NODE_TOP],
         "spans": s[NODE_TOP] if compiled.shared else 0,
-        "groups": s[k.GROUP_TOP], "keys": s[k.GROUP_TOP], "links": s[k.GROUP_TOP] * probes,
-        "buckets": s[k.BUCKET_TOP], "bucket_keys": s[k.BUCKET_TOP], "entries": s[k.ENTRY_TOP],
-        "entry_keys": s[k.ENTRY_TOP], "closings": s[k.CLOSINGS], "lead_keys": s[k.LEADS], "aged": s[k.AGED_TOP],
+        "groups": s[k.GROUP_TOP],
+        "keys": s[k.GROUP_TOP],
+        "links": s[k.GROUP_TOP] * probes,
+        "buckets": s[k.BUCKET_TOP],
+        "bucket_keys": s[k.BUCKET_TOP],
+        "entries": s[k.ENTRY_TOP],
+        "entry_keys": s[k.ENTRY_TOP],
+        "closings": s[k.CLOSINGS],
+        "lead_keys": s[k.LEADS],
+        "aged": s[k.AGED_TOP],
         "lapses": s[k.LAPSES],
-    }  # fmt: skip
+    }
     state: State = {name: getattr(S, name)[:count] for name, count in used.items()}
     state |= {name: getattr(S, name) for name in ("scalars", "ages", "floors", "moments", "numbers")}
     state["instant"] = int(S.chains["stamp"].max())

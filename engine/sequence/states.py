@@ -235,8 +235,9 @@ class _Scopes:
     negated: bool = False
 
     def copy(self) -> _Scopes:
-        return _Scopes([dict(x) for x in self.levels], [None if p is None else dict(p) for p in self.previous],
-                       self.negated)
+        return _Scopes(
+            [dict(x) for x in self.levels], [None if p is None else dict(p) for p in self.previous], self.negated
+        )
 
     def find(self, variable: Variable) -> _Cell | None:
         for level in reversed(self.levels):
@@ -413,9 +414,15 @@ class StateBuilder:
             here = tuple(guard for guard, within in guards if within is None or low <= within)
             last = number + 1 == len(ranges)
             self.edges.append(
-                replace(gap, arms=gap.arms if low >= least else (), guards=here, limit=limit,
-                        then=None if last else len(self.edges) + 1, follows=number > 0)
-            )  # fmt: skip
+                replace(
+                    gap,
+                    arms=gap.arms if low >= least else (),
+                    guards=here,
+                    limit=limit,
+                    then=None if last else len(self.edges) + 1,
+                    follows=number > 0,
+                )
+            )
 
     def _guard(self, guard: Guard, scopes: _Scopes) -> GuardCheck:
         seen = scopes.copy()
@@ -547,6 +554,7 @@ def _cells(scopes: _Scopes) -> Iterable[tuple[Value, _Cell]]:
 
 def _settled(scopes: _Scopes) -> _Scopes:
     """The same scopes seen from the state itself: every value is the run's."""
+
     def settle(kind: ValueKind, level: int, cells: Mapping[Variable, _Cell]) -> dict[Variable, _Cell]:
         return {v: _Cell(c.certain, Kept(Value(kind, level, v))) for v, c in cells.items()}
 

@@ -52,8 +52,14 @@ _OF_ROWS: Final = (k.FROM_CLOCK, k.FROM_NEGATED, k.FROM_TIME)
 """Specials that depend on where a run came from no more."""
 _PARTITION_VALUE: Final = Value(ValueKind.BOUND, 0, PARTITION)
 _OPS = {Op.STRICT: k.STRICT, Op.NEXT: k.NEXT, Op.ANY: k.ANY}
-_INDEX_NAMES = {k.DIRECT: "key", k.LIST: "list", k.HEAP: "heap", k.STAMP: "stamp", k.CHAINED: "chain",
-                k.STARTS: "start"}
+_INDEX_NAMES = {
+    k.DIRECT: "key",
+    k.LIST: "list",
+    k.HEAP: "heap",
+    k.STAMP: "stamp",
+    k.CHAINED: "chain",
+    k.STARTS: "start",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,7 @@ class Clauses:
 
 
 NO_CLAUSES: Final = Clauses()
+
 
 @dataclass(frozen=True, slots=True)
 class SequenceTables:
@@ -209,26 +216,60 @@ class _TableBuilder:
         size = self.window.size if self.window else 0
         aged = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and not e.waits]
         deciding = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and e.waits]
-        sizes = [max(self.width, 1), max(self.wide, 1), max(most, 1), size,
-                 int(self.window is not None and self.window.sliding), int(self.window is not None),
-                 self.clauses.limit, int(self.clauses.chooses), self.clauses.consumes,
-                 int(self.clauses.partitioned),
-                 int(self.clauses.partitioned and self.window is not None and self.window.events),
-                 len(aged), len(aged) + len(deciding)]
+        sizes = [
+            max(self.width, 1),
+            max(self.wide, 1),
+            max(most, 1),
+            size,
+            int(self.window is not None and self.window.sliding),
+            int(self.window is not None),
+            self.clauses.limit,
+            int(self.clauses.chooses),
+            self.clauses.consumes,
+            int(self.clauses.partitioned),
+            int(self.clauses.partitioned and self.window is not None and self.window.events),
+            len(aged),
+            len(aged) + len(deciding),
+        ]
         tables = k.Tables(
-            _record(k.EDGE, self.edges), _record(k.PROBE, self.probes), _record(k.FILTER, self.filters),
-            _record(k.LEAD, self.leads), arms_of, arms_at, starts_of, starts_at, guards_of, guards_at,
-            leads_of, leads_at, _pairs(self.equal, 2), _pairs(self.compatible, 2), _pairs(self.either, 3),
-            np.array(self.uses or [0], np.int32), np.array(self.chain or [0], np.int32),
-            _pairs(self.next, 2), _pairs(self.fill, 2), np.array(self.code or [0], np.int32),
-            np.array(self.lasting or [(0, 0)], np.int64), np.array([*aged, *deciding] or [0], np.int32),
+            _record(k.EDGE, self.edges),
+            _record(k.PROBE, self.probes),
+            _record(k.FILTER, self.filters),
+            _record(k.LEAD, self.leads),
+            arms_of,
+            arms_at,
+            starts_of,
+            starts_at,
+            guards_of,
+            guards_at,
+            leads_of,
+            leads_at,
+            _pairs(self.equal, 2),
+            _pairs(self.compatible, 2),
+            _pairs(self.either, 3),
+            np.array(self.uses or [0], np.int32),
+            np.array(self.chain or [0], np.int32),
+            _pairs(self.next, 2),
+            _pairs(self.fill, 2),
+            np.array(self.code or [0], np.int32),
+            np.array(self.lasting or [(0, 0)], np.int64),
+            np.array([*aged, *deciding] or [0], np.int32),
             np.array(sizes, np.int64),
         )
         return SequenceTables(
-            tables, tuple(self.letters), tuple(tuple(c) for c in self.columns), tuple(self.measures),
-            tuple(self.compiled), self.graph, self.keys, indexes, tuple(self.places),
-            1 + max(self.wide, 1) + max(self.width, 1) + self.eithers, len(self.measures),
-            self.clauses, bool(self.ranked),
+            tables,
+            tuple(self.letters),
+            tuple(tuple(c) for c in self.columns),
+            tuple(self.measures),
+            tuple(self.compiled),
+            self.graph,
+            self.keys,
+            indexes,
+            tuple(self.places),
+            1 + max(self.wide, 1) + max(self.width, 1) + self.eithers,
+            len(self.measures),
+            self.clauses,
+            bool(self.ranked),
         )
 
     def _csr(self, items: Iterable[int], letter_of: Mapping[int, int]) -> tuple[Array, Array]:
@@ -297,34 +338,58 @@ class _TableBuilder:
                 self._arm(probe, place, slots, edge, leaving)
             self.probes.append(probe)
             words.append(_INDEX_NAMES[probe["index"]])
-        self.edges.append({
-            "op": _OPS[edge.op], "width": len(key), "probe0": first, "probe1": len(self.probes),
-            "waits": _waits_for(edge), "chained": len(common), "chain0": len(self.chain),
-            "stamps": int(any(p["index"] == k.STAMP for p in self.probes[first:])),
-            "part": slots.get(_PARTITION_VALUE, -1),
-            "limit": k.NO_AGE if edge.limit is None else edge.limit, "then": -1 if edge.then is None else edge.then,
-            "least": edge.least, "most": k.NEVER_CLOSES if edge.most is None else edge.most,
-            "lasting0": len(self.lasting), "lasting1": len(self.lasting) + len(edge.lasting),
-            "floor": slots.get(FLOOR, -1),
-        })
+        self.edges.append(
+            {
+                "op": _OPS[edge.op],
+                "width": len(key),
+                "probe0": first,
+                "probe1": len(self.probes),
+                "waits": _waits_for(edge),
+                "chained": len(common),
+                "chain0": len(self.chain),
+                "stamps": int(any(p["index"] == k.STAMP for p in self.probes[first:])),
+                "part": slots.get(_PARTITION_VALUE, -1),
+                "limit": k.NO_AGE if edge.limit is None else edge.limit,
+                "then": -1 if edge.then is None else edge.then,
+                "least": edge.least,
+                "most": k.NEVER_CLOSES if edge.most is None else edge.most,
+                "lasting0": len(self.lasting),
+                "lasting1": len(self.lasting) + len(edge.lasting),
+                "floor": slots.get(FLOOR, -1),
+            }
+        )
         self.chain += common
         self.lasting += [(slots[value], span) for value, span in edge.lasting]
         return tuple(words)
 
     def _probe(
-        self, index: int, place: Arm | GuardCheck, slots: Mapping[Value, int], local: int,
-        common: list[int], chained: bool, edge: Edge,
+        self,
+        index: int,
+        place: Arm | GuardCheck,
+        slots: Mapping[Value, int],
+        local: int,
+        common: list[int],
+        chained: bool,
+        edge: Edge,
     ) -> dict[str, int]:
         letter = self.letters.index(place.letter)
         columns, check = self.columns[letter], place.check
         pairs = [(slots[value], columns[variable]) for variable, value in check.equal]
         pairs.sort(key=lambda pair: (pair[0] not in common, pair[0]))
         probe = {
-            "edge": index, "local": local, "letter": letter, "kind": 2 if isinstance(place, GuardCheck) else 0,
-            "equal0": len(self.equal), "equal1": len(self.equal) + len(pairs),
-            "compatible0": len(self.compatible), "compatible1": len(self.compatible) + len(check.compatible),
-            "filter0": len(self.filters), "filter1": len(self.filters) + len(check.filters),
-            "either0": len(self.either), "negated": k.NO_SLOT, "rank": columns.get(RANK, -1),
+            "edge": index,
+            "local": local,
+            "letter": letter,
+            "kind": 2 if isinstance(place, GuardCheck) else 0,
+            "equal0": len(self.equal),
+            "equal1": len(self.equal) + len(pairs),
+            "compatible0": len(self.compatible),
+            "compatible1": len(self.compatible) + len(check.compatible),
+            "filter0": len(self.filters),
+            "filter1": len(self.filters) + len(check.filters),
+            "either0": len(self.either),
+            "negated": k.NO_SLOT,
+            "rank": columns.get(RANK, -1),
         }
         self.equal += pairs
         self.compatible += [(slots[value], columns[variable]) for variable, value in check.compatible]
@@ -355,8 +420,9 @@ class _TableBuilder:
             start = len(self.code)
             self.code += [int(x) for x in compile_program(condition.condition, places, self.terms).code]
             used = sorted(set(places.values()))
-            self.filters.append({"code0": start, "code1": len(self.code),
-                                 "uses0": len(self.uses), "uses1": len(self.uses) + len(used)})
+            self.filters.append(
+                {"code0": start, "code1": len(self.code), "uses0": len(self.uses), "uses1": len(self.uses) + len(used)}
+            )
             self.uses += used
             self.compiled.append(CompiledFilter(condition, tuple(places.items())))
             compiled.append(places)
@@ -364,7 +430,10 @@ class _TableBuilder:
         return compiled
 
     def _place(
-        self, source: Source, slots: Mapping[Value, int], columns: Mapping[Variable, int],
+        self,
+        source: Source,
+        slots: Mapping[Value, int],
+        columns: Mapping[Variable, int],
         coalesced: dict[Either, int],
     ) -> int:
         first_key = 1 + max(self.wide, 1)
@@ -381,9 +450,7 @@ class _TableBuilder:
             case _:
                 return 0
 
-    def _heap(
-        self, probe: dict[str, int], check: Check, places: list[Mapping[Variable, int]], letter: int
-    ) -> None:
+    def _heap(self, probe: dict[str, int], check: Check, places: list[Mapping[Variable, int]], letter: int) -> None:
         """Index the first inequality that has the row on one side and the run on the other."""
         for condition, place in zip(check.filters, places, strict=True):
             sides = _inequality(condition)
@@ -394,8 +461,15 @@ class _TableBuilder:
             self.measures.append(Measure(letter, measure0, len(self.code), len(self.measures)))
             key0 = self._code(key_side, place)
             sole = len(check.filters) == 1 and not check.compatible
-            probe |= {"index": k.HEAP, "measure": len(self.measures) - 1, "key0": key0,
-                      "key1": len(self.code), "sign": sign, "strict": int(strict), "sole": int(sole)}
+            probe |= {
+                "index": k.HEAP,
+                "measure": len(self.measures) - 1,
+                "key0": key0,
+                "key1": len(self.code),
+                "sign": sign,
+                "strict": int(strict),
+                "sole": int(sole),
+            }
             return
 
     def _code(self, expression: Expression, places: Mapping[Variable, int]) -> int:
@@ -406,7 +480,11 @@ class _TableBuilder:
     # --- arms ---------------------------------------------------------------------------------------
 
     def _arm(
-        self, probe: dict[str, int], arm: Arm, slots: Mapping[Value, int], edge: Edge,
+        self,
+        probe: dict[str, int],
+        arm: Arm,
+        slots: Mapping[Value, int],
+        edge: Edge,
         leaving: Mapping[int, list[int]],
     ) -> None:
         fill = dict(arm.fill)
@@ -441,16 +519,19 @@ class _TableBuilder:
         shared = self._shared(negated, starting)
         a, b = self.columns[self.letters.index(negated)], self.columns[self.letters.index(starting)]
         certain = self.scopes[negated].certain & self.scopes[starting].certain
-        self.leads.append({"equal0": len(self.equal), "equal1": len(self.equal) + len(shared),
-                           "compatible": int(not set(shared) <= certain),
-                           "part": shared.index(PARTITION) if PARTITION in shared else -1})
+        self.leads.append(
+            {
+                "equal0": len(self.equal),
+                "equal1": len(self.equal) + len(shared),
+                "compatible": int(not set(shared) <= certain),
+                "part": shared.index(PARTITION) if PARTITION in shared else -1,
+            }
+        )
         self.equal += [(a[v], b[v]) for v in shared]
         self.lead_letters.append(self.letters.index(negated))
 
 
-def _fill_pair(
-    source: Source, columns: Mapping[Variable, int], slots: Mapping[Value, int]
-) -> tuple[int, int]:
+def _fill_pair(source: Source, columns: Mapping[Variable, int], slots: Mapping[Value, int]) -> tuple[int, int]:
     match source:
         case Column(variable):
             return columns[variable], -1

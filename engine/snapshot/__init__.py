@@ -1,6 +1,6 @@
 """Queries at work as bytes, and back: for checkpoints, and for state that another process goes on with.
 
-    container.py  arrays and numbers ↔ bytes: framing, compression, checksum
-    plans.py      what tells a plan from another
-    saving.py     `save`, `restore`
+container.py  arrays and numbers ↔ bytes: framing, compression, checksum
+plans.py      what tells a plan from another
+saving.py     `save`, `restore`
 """

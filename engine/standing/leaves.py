@@ -232,9 +232,13 @@ class Leaves:
         return found | {self._graphs} if graphs and self._graphs is not None else found
 
     def touched(
-        self, removed: Sequence[Quad], added: Sequence[Quad], dropped: Sequence[Term], created: Sequence[Term],
+        self,
+        removed: Sequence[Quad],
+        added: Sequence[Quad],
+        dropped: Sequence[Term],
+        created: Sequence[Term],
         tick: int,
-    ) -> Iterator[tuple[Leaf, Delta]]:  # fmt: skip
+    ) -> Iterator[tuple[Leaf, Delta]]:
         """What comes and goes of each leaf that a change touches."""
         found: dict[Leaf, tuple[list[Quad], list[Quad]]] = {}
         for side, quads in enumerate((removed, added)):

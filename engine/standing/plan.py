@@ -56,9 +56,11 @@ def compile_over_store(query: RspQuery, size: Callable[[p.Quads], int] | None = 
         return StorePlan(query, _shown(lowered, places), told, names, render_rsp(query))
     told = tuple(zip((t.name for t in lowered.told), places, strict=True))
     names = tuple(c.value if isinstance(c, Variable) else "" for c in lowered.relation.columns)
-    asks = query if query.form == "ASK" else replace(
-        query, form="SELECT", template=(), body=replace(query.body, projection=None)
-    )  # fmt: skip
+    asks = (
+        query
+        if query.form == "ASK"
+        else replace(query, form="SELECT", template=(), body=replace(query.body, projection=None))
+    )
     return StorePlan(query, lowered.plan, told, names, render_rsp(asks))
 
 
@@ -69,9 +71,12 @@ def sources_of(plan: StorePlan) -> tuple[p.Quads | p.Graphs, ...]:
 
 def _changing(query: RspQuery) -> QueryError:
     return QueryError(
-        "NOW() has another value at each moment, though nothing changes", query.span, query.text,
-        hint="leave it out: each change says when it was made", code="now",
-    )  # fmt: skip
+        "NOW() has another value at each moment, though nothing changes",
+        query.span,
+        query.text,
+        hint="leave it out: each change says when it was made",
+        code="now",
+    )
 
 
 def _shown(lowered: Lowered, places: list[int]) -> p.FlowPlan:

@@ -130,9 +130,7 @@ class StoreRun:
             return id(one) in fresh  # what is new has to be read anyway
         return one.records <= other.records
 
-    def _contents(
-        self, found: Mapping[Leaf, Found], seen: Mapping[int, tuple[bool, bool]]
-    ) -> dict[Leaf, Ids]:
+    def _contents(self, found: Mapping[Leaf, Found], seen: Mapping[int, tuple[bool, bool]]) -> dict[Leaf, Ids]:
         """What the leaves hold whose rows are needed now. Raises LimitError."""
         wanted = dict.fromkeys(leaf for leaf, _ in self._new)
         for place, form in enumerate(self._flow.forms):
@@ -227,8 +225,12 @@ class StoreRun:
         turning: set[Leaf] = set()
         for leaf, sides in sorted(found.items(), key=lambda each: -each[0].records):
             if sides and all(self.nodes[other].records <= MOST for _, other in sides) and leaf not in turning:
-                others = {self._by_place[child] for _, other in sides
-                          for child in p.inputs(self._flow.forms[other]) if child in self._by_place}  # fmt: skip
+                others = {
+                    self._by_place[child]
+                    for _, other in sides
+                    for child in p.inputs(self._flow.forms[other])
+                    if child in self._by_place
+                }
                 if leaf not in others and others.isdisjoint(gated):
                     gated[leaf] = sides
                     turning |= others

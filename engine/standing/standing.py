@@ -407,9 +407,10 @@ class Standing:
         """Quads held for all, rows held by operators, rows of answers."""
         runs = [upheld.run.records for upheld in self._all if upheld.run is not None]
         return {
-            "quads": sum(leaf.records for leaf in self._leaves), "rows": sum(runs),
+            "quads": sum(leaf.records for leaf in self._leaves),
+            "rows": sum(runs),
             "answers": sum(len(upheld.answer) for upheld in self._all),
-        }  # fmt: skip
+        }
 
     @property
     def bytes(self) -> int:

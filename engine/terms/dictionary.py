@@ -163,9 +163,7 @@ class TermDictionary:
         done = 0
         while done < len(ids):
             self.reserve(len(ids) - done, int(ends[-1] - ends[done]) + SCRATCH_SPARE * (len(ids) - done))
-            done = int(term_texts.intern_texts(
-                self.address, address_of(text), ends, done, ids, address_of(scratch)
-            ))  # fmt: skip
+            done = int(term_texts.intern_texts(self.address, address_of(text), ends, done, ids, address_of(scratch)))
             if done < len(ids):
                 ids[done] = self.intern_written(text[ends[done] : ends[done + 1]].tobytes())
                 done += 1

@@ -48,10 +48,15 @@ class SavedTerms:
         order = np.argsort(serial)
         of_kb = {label: known for label, known in self._terms.kb_blanks.items() if self._named[known]}
         return {
-            "ids": ids[~blank].astype(np.uint32), "text": text, "ends": ends,
-            "blank": ids[blank][order].astype(np.uint32), "serial": serial[order], "blanks": self._terms.blanks_made,
-            "kb": np.array([*of_kb.values()], np.uint32), "kb_labels": [*of_kb],
-        }  # fmt: skip
+            "ids": ids[~blank].astype(np.uint32),
+            "text": text,
+            "ends": ends,
+            "blank": ids[blank][order].astype(np.uint32),
+            "serial": serial[order],
+            "blanks": self._terms.blanks_made,
+            "kb": np.array([*of_kb.values()], np.uint32),
+            "kb_labels": [*of_kb],
+        }
 
 
 class KnownTerms:

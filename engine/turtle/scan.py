@@ -19,7 +19,9 @@ _UNIT: Final = re.compile(
     rb"""(?:
    [ \t\r\n;,]++ | \#[^\r\n]*+
  | <<\(?+ | <[^<>"\r\n]*+>
- | """ + _LONG + rb"""
+ | """
+    + _LONG
+    + rb"""
  | "(?!"")(?:[^"\\\r\n]++|\\[^\r\n])*+" | '(?!'')(?:[^'\\\r\n]++|\\[^\r\n])*+'
  | [+-]?(?:[0-9]++\.?+[0-9]*+[eE][+-]?[0-9]++|[0-9]*+\.[0-9]++|[0-9]++)
  | (?:[\w:%\-\x80-\xff]|\\.)(?:[\w:%\-\x80-\xff]++|\\.|\.++(?=[\w:%\-\x80-\xff\\]))*+
@@ -36,10 +38,15 @@ _DIRECTIVE: Final = re.compile(
 )
 """SPARQL's directives, which have no dot at their end."""
 _OPENING: Final = re.compile(
-    rb"(?:GRAPH" + _SPACE + rb"*+)?+(<[^<>\"\s]*+>|\[" + _SPACE + rb"*+\]|[^\s<>\"'{}\[\]();,#@]++)?+"
-    + _SPACE + rb"*+\{\Z",
+    rb"(?:GRAPH"
+    + _SPACE
+    + rb"*+)?+(<[^<>\"\s]*+>|\["
+    + _SPACE
+    + rb"*+\]|[^\s<>\"'{}\[\]();,#@]++)?+"
+    + _SPACE
+    + rb"*+\{\Z",
     re.IGNORECASE,
-)  # fmt: skip
+)
 _BREAK: Final = re.compile(rb"[^\w.+:%\\\-\x80-\xff]")
 _STRING: Final = re.compile(_LONG, re.DOTALL)
 _START: Final = re.compile(rb"(?:^|\r)([ \t]*+)([^\s#;,.\])|^])", re.MULTILINE)

@@ -72,9 +72,7 @@ def valid_statements(
 class _Reading:
     """The text from where reading stands on, and what was declared before."""
 
-    def __init__(
-        self, content: IO[bytes], format: RdfFormat, base: str | None, tell: Callable[[Flaw], object]
-    ) -> None:
+    def __init__(self, content: IO[bytes], format: RdfFormat, base: str | None, tell: Callable[[Flaw], object]) -> None:
         self._content = content
         self._format = format
         self._trig = format == RdfFormat.TRIG
@@ -291,9 +289,11 @@ class _Reading:
         if follows is None:
             return self._ended
         declared = self._prefixes.copy(), self._base
-        valid = follows.kind is Kind.CLOSE or self._parsed(
-            self._text[follows.begin : follows.end], b"" if follows.kind is Kind.OPEN else self._graph
-        ) is not None  # fmt: skip
+        valid = (
+            follows.kind is Kind.CLOSE
+            or self._parsed(self._text[follows.begin : follows.end], b"" if follows.kind is Kind.OPEN else self._graph)
+            is not None
+        )
         self._prefixes, self._base = declared
         return valid
 

@@ -158,9 +158,13 @@ class WindowRun:
         return self._push(batches[0], take)
 
     def move_on(
-        self, batches: Sequence[EventBatch], instants: Sequence[I64s], clocks: Sequence[I64s], low: I64s,
+        self,
+        batches: Sequence[EventBatch],
+        instants: Sequence[I64s],
+        clocks: Sequence[I64s],
+        low: I64s,
         take: _Emptied,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """As `move`, but `take` is given the rows as by `push_on`."""
         each = moved(batches, instants, clocks, low)
         self._work(each.batch, each.clock, each.source, each.first, low, take)
@@ -266,9 +270,7 @@ class WindowRun:
         for number, (query, report) in enumerate(zip(self.plan.queries, reports, strict=True)):
             self._memory.reports[number] = 0 if query.never else int(report)
 
-    def _run(
-        self, batch: EventBatch, clock: I64s, source: NDArray[np.int32], first: I64s, bounds: I64s
-    ) -> list[_Part]:
+    def _run(self, batch: EventBatch, clock: I64s, source: NDArray[np.int32], first: I64s, bounds: I64s) -> list[_Part]:
         """Have the kernel work through the batch, and keep what it has brought."""
         parts = list[_Part]()
         self._work(batch, clock, source, first, bounds, self._keep_in(parts))
@@ -385,10 +387,7 @@ class WindowRun:
         order = np.argsort(queries, kind="stable")
         ends = np.searchsorted(queries[order], np.arange(len(self._widths) + 1))
         picked = [order[low:high] for low, high in pairwise(ends)]
-        return tuple(
-            Rows(at[rows], values[rows, :width]) for rows, width in zip(picked, self._widths, strict=True)
-        )
-
+        return tuple(Rows(at[rows], values[rows, :width]) for rows, width in zip(picked, self._widths, strict=True))
 
 
 _Part: TypeAlias = tuple[NDArray[np.void], NDArray[np.uint32]]

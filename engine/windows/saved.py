@@ -27,8 +27,12 @@ def save_memory(memory: k.Memory, terms: SavedTerms) -> State:
     for name in _TERMS:
         entries[name][free] = 0
         terms.ids(entries[name])
-    return {"entries": entries, "scalars": memory.scalars.copy(), "stored": memory.stored.copy(),
-            "listed": memory.listed.copy()}  # fmt: skip
+    return {
+        "entries": entries,
+        "scalars": memory.scalars.copy(),
+        "stored": memory.stored.copy(),
+        "listed": memory.listed.copy(),
+    }
 
 
 def restore_memory(state: State, plan: WindowPlan, tables: Pointers, sizes: Capacities, terms: KnownTerms) -> k.Memory:

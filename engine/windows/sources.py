@@ -88,6 +88,10 @@ def _one_instant(windows: Sequence[Window], batch: EventBatch, source: int, coun
     clocks = [int(count) if window.counted else time for window, count in zip(windows, counts, strict=True)]
     low = [window.low_of(clock) for window, clock in zip(windows, clocks, strict=True)]
     return Merged(
-        batch, np.full(events, clocks[source]), np.full(events, source, np.int32), np.array([0, events]),
-        batch.time[:1], np.array([low]),
-    )  # fmt: skip
+        batch,
+        np.full(events, clocks[source]),
+        np.full(events, source, np.int32),
+        np.array([0, events]),
+        batch.time[:1],
+        np.array([low]),
+    )

@@ -20,5 +20,7 @@ def main() -> oxiseq.Matches:
 if __name__ == "__main__":
     for match in main():
         house, owner, fare, offered = match["house"], match["oname"], match["fr1"], match["fr2"]
-        print(f"{match.at:%H:%M}  {house} of {owner}: {fare.value} → {offered.value}, "
-              f"{len(match.events['B'])} good weather readings")
+        print(
+            f"{match.at:%H:%M}  {house} of {owner}: {fare.value} → {offered.value}, "
+            f"{len(match.events['B'])} good weather readings"
+        )

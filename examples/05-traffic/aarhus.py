@@ -97,8 +97,10 @@ def main(folder: Path, lateness: timedelta | str = "0s") -> oxiseq.Matches:
     matches = oxiseq.run(text, streams=streams, kb=kb, lateness=lateness)
     seconds = time.perf_counter() - began
     kinds = Counter(match["kind"].value.rsplit("#", 1)[1] for match in matches)
-    print(f"{len(matches):,} matches ({dict(kinds)}), {matches.late} late events, {matches.events:,} events "
-          f"in {seconds:.1f} s ({matches.events / seconds:,.0f} events/s)")
+    print(
+        f"{len(matches):,} matches ({dict(kinds)}), {matches.late} late events, {matches.events:,} events "
+        f"in {seconds:.1f} s ({matches.events / seconds:,.0f} events/s)"
+    )
     return matches
 
 
@@ -108,5 +110,9 @@ if __name__ == "__main__":
     parser.add_argument("--lateness", default="0s", help="how much readings may be out of order: 15m")
     given = parser.parse_args()
     for match in list(main(given.folder, given.lateness))[:10]:
-        print(match["from"].value, match.at.time(), match["kind"].value.rsplit("#", 1)[1],
-              *(match[v].value for v in ("v1", "v2", "v3")))
+        print(
+            match["from"].value,
+            match.at.time(),
+            match["kind"].value.rsplit("#", 1)[1],
+            *(match[v].value for v in ("v1", "v2", "v3")),
+        )

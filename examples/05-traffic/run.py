@@ -19,6 +19,6 @@ def main() -> oxiseq.Matches:
 
 if __name__ == "__main__":
     for match in main():
-        (_, began), = match.events["A"]
+        ((_, began),) = match.events["A"]
         levels = ", ".join(match[v].value for v in ("v1", "v2", "v3"))
         print(f"minute {began // 60_000_000} → {match.at_us // 60_000_000}: levels {levels}")

@@ -77,6 +77,4 @@ def streams() -> dict[str, list[tuple[int, str]]]:
 
 
 def _line(vessel: str, seen: Reading) -> str:
-    return (
-        f':{vessel} pred:speed {seen.speed} ; pred:location "{seen.place}" ; pred:direction "{seen.direction}" .\n'
-    )
+    return f':{vessel} pred:speed {seen.speed} ; pred:location "{seen.place}" ; pred:direction "{seen.direction}" .\n'

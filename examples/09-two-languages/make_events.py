@@ -14,13 +14,15 @@ SECOND = 1_000_000
 def table(count: int = 600, seed: int = 9) -> pa.Table:
     """A row per trade: time (µs), type, name, price, volume."""
     random = np.random.default_rng(seed)
-    return pa.table({
-        "time": SECOND * np.arange(count),
-        "type": random.choice(["BUY", "SELL"], count),
-        "name": random.choice(NAMES, count),
-        "price": random.integers(9_000, 11_000, count) / 100,
-        "volume": 1_000 * random.integers(1, 7, count),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "time": SECOND * np.arange(count),
+            "type": random.choice(["BUY", "SELL"], count),
+            "name": random.choice(NAMES, count),
+            "price": random.integers(9_000, 11_000, count) / 100,
+            "volume": 1_000 * random.integers(1, 7, count),
+        }
+    )
 
 
 def streams() -> dict[str, list[tuple[int, str]]]:

@@ -31,10 +31,16 @@ def main(master: str | None = None) -> tuple[LoadReport, list[str], list[oxiseq.
             shutil.copy(HERE / name, shared)
         kb = shared / "kb"
         report = load(
-            [shared / name for name in SOURCES], kb, engine="spark", master=master, parts=shared / "parts",
-            reasoning="rdfs", mapping=HERE / "machines.rq", graph=FACTORY,
+            [shared / name for name in SOURCES],
+            kb,
+            engine="spark",
+            master=master,
+            parts=shared / "parts",
+            reasoning="rdfs",
+            mapping=HERE / "machines.rq",
+            graph=FACTORY,
             watch=lambda at: print(at.note, end="\n" * bool(at.note)),
-        )  # fmt: skip
+        )
         part = next(file for file in sorted((shared / "parts" / "data").iterdir()) if file.stat().st_size)
         lines = part.read_text(encoding="utf-8").splitlines()
         text = (HERE / "query.spaseq").read_text(encoding="utf-8")

@@ -44,10 +44,11 @@ def facts() -> dict[str, list[Fact]]:
 def streams() -> dict[str, list[tuple[int, str]]]:
     """The events as graphs."""
     return {
-        iri: [(f.time, f"<{SOCIAL}{f.subject}> <{SOCIAL}{iri.rsplit('/', 1)[-1]}> <{SOCIAL}{f.object}> .")
-              for f in each]
+        iri: [
+            (f.time, f"<{SOCIAL}{f.subject}> <{SOCIAL}{iri.rsplit('/', 1)[-1]}> <{SOCIAL}{f.object}> .") for f in each
+        ]
         for iri, each in facts().items()
-    }  # fmt: skip
+    }
 
 
 def kb() -> str:

@@ -1,7 +1,7 @@
 """Raw logs → event tables → a streaming query on Spark → its sink, as on a cluster, here on this machine.
 
-    pip install '.[spark]'
-    python examples/13-spark/run.py
+pip install '.[spark]'
+python examples/13-spark/run.py
 """
 
 from __future__ import annotations
@@ -63,11 +63,12 @@ def main() -> tuple[Arranged, list[tuple[str, ...]]]:
         events = spark.readStream.format("oxiseq").option("maxFilesPerTrigger", 1).load(str(folder / "events"))
         running = (
             match(spark, query, {"Quotes": events}, kb=KB, lateness=timedelta(seconds=5))
-            .writeStream.format("parquet").option("path", str(folder / "found"))
+            .writeStream.format("parquet")
+            .option("path", str(folder / "found"))
             .option("checkpointLocation", str(folder / "checkpoint"))
             .trigger(availableNow=True)  # what is there now; leave it out to go on for ever
             .start()
-        )  # fmt: skip
+        )
         running.awaitTermination()
         found = spark.read.parquet(str(folder / "found")).orderBy("at").collect()
     rows = [(f"{row.at:%T}", row.company, row.sector, row.p1, row.p2, row.p3) for row in found]

@@ -13,8 +13,14 @@ PREFIX = "@prefix : <http://example.org/ocean#> .\n"
 MINUTE = 60_000_000
 LOAD = ("ocean.ttl", "--reason", "rdfs")
 """What `oxiseq load` is told, to make the knowledge base."""
-BUOYS_THERE = {"p1": "Pacific", "p2": "Pacific", "p3": "Pacific", "i1": "IndianOcean", "i2": "IndianOcean",
-               "ship": "Pacific"}  # fmt: skip
+BUOYS_THERE = {
+    "p1": "Pacific",
+    "p2": "Pacific",
+    "p3": "Pacific",
+    "i1": "IndianOcean",
+    "i2": "IndianOcean",
+    "ship": "Pacific",
+}
 
 
 class Quake(NamedTuple):
@@ -32,8 +38,18 @@ QUAKES = [
     Quake(703, "q3", 8.0, "IndianOcean"),  # one buoy only rises in time
     Quake(1_004, "q4", 6.6, "Pacific"),
 ]
-WAVES = {("p1", 125), ("p3", 140), ("ship", 130), ("p2", 430), ("p1", 440), ("i1", 730), ("i2", 830), ("p2", 1_040),
-         ("p3", 1_040), ("p1", 1_060)}  # fmt: skip
+WAVES = {
+    ("p1", 125),
+    ("p3", 140),
+    ("ship", 130),
+    ("p2", 430),
+    ("p1", 440),
+    ("i1", 730),
+    ("i2", 830),
+    ("p2", 1_040),
+    ("p3", 1_040),
+    ("p1", 1_060),
+}
 """(buoy, minute) from which on its level is a metre higher, for two readings."""
 
 

@@ -78,12 +78,14 @@ def _walk(chance: random.Random) -> Iterator[tuple[int, str]]:
 
 def _observation(service: str, measured: str, number: int, value: str) -> str:
     it = f"<{SES}{service}-{measured}-{number}>"
-    return "\n".join([
-        f"{it} <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{SSN}Observation> .",
-        f"{it} <{SSN}observedBy> <{SES}{service}> .",
-        f"{it} <{SSN}observedProperty> <{SES}{service}-{measured}> .",
-        f"{it} <{SAO}hasValue> {value} .",
-    ])
+    return "\n".join(
+        [
+            f"{it} <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{SSN}Observation> .",
+            f"{it} <{SSN}observedBy> <{SES}{service}> .",
+            f"{it} <{SSN}observedProperty> <{SES}{service}-{measured}> .",
+            f"{it} <{SAO}hasValue> {value} .",
+        ]
+    )
 
 
 def _double(value: float) -> str:

@@ -81,8 +81,9 @@ def _clauses(query: CeqlQuery, text: str) -> Iterator[Finding]:
     if query.partition is not None:
         by = query.partition.by
         for v in dict.fromkeys(v for number, v in enumerate(by) if v in by[:number]):
-            span = at_pattern(rf"\[\s*{re.escape(v.value)}\s*\](?!.*\[\s*{re.escape(v.value)}\s*\])",
-                              query.partition.span, text)  # fmt: skip
+            span = at_pattern(
+                rf"\[\s*{re.escape(v.value)}\s*\](?!.*\[\s*{re.escape(v.value)}\s*\])", query.partition.span, text
+            )
             yield error("partition", f"PARTITION BY names [{v.value}] twice", span)
     yield from check_consumption(query)
     yield from check_limit(query.limit)
@@ -97,5 +98,11 @@ def _all(formula: Formula) -> Iterator[Formula]:
 
 
 CEQL_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (
-    _names, _formula, _clauses, check_graphs, check_joins, check_totals, check_order,
-)  # fmt: skip
+    _names,
+    _formula,
+    _clauses,
+    check_graphs,
+    check_joins,
+    check_totals,
+    check_order,
+)

@@ -35,8 +35,11 @@ def check_totals(query: CeqlQuery, text: str) -> Iterator[Finding]:
                 yield error("select", f"no column is called {name.value}", place, close_name(name.value, known, hint))
     yield from _keys(query, totals, text)
     hint = "there is one row for each event at which some end, and HAVING chooses among those: leave it out"
-    for code, word, clause in (("order", "ORDER BY", query.order), ("limit", "LIMIT", query.limit),
-                               ("sample", "SAMPLE", query.sample)):  # fmt: skip
+    for code, word, clause in (
+        ("order", "ORDER BY", query.order),
+        ("limit", "LIMIT", query.limit),
+        ("sample", "SAMPLE", query.sample),
+    ):
         if clause is not None:
             yield error(code, f"{word} chooses among complex events, and aggregates are of all", clause.span, hint)
 
@@ -77,4 +80,3 @@ def _keys(query: CeqlQuery, totals: Totals, text: str) -> Iterator[Finding]:
             yield error("group", f"PARTITION BY does not name [{key.value}]", place, hint)
         elif key in totals.by[:number]:
             yield error("group", f"GROUP BY names [{key.value}] twice", place, "once is enough")
-

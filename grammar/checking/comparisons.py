@@ -32,10 +32,23 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
 }
 """What the arguments of functions and operators are."""
 _TIMES: Final = frozenset(["dateTime", "dateTimeStamp", "date", "time"])
-_INTEGERS: Final = frozenset([
-    "integer", "long", "int", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
-    "negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte",
-])  # fmt: skip
+_INTEGERS: Final = frozenset(
+    [
+        "integer",
+        "long",
+        "int",
+        "short",
+        "byte",
+        "nonNegativeInteger",
+        "positiveInteger",
+        "nonPositiveInteger",
+        "negativeInteger",
+        "unsignedLong",
+        "unsignedInt",
+        "unsignedShort",
+        "unsignedByte",
+    ]
+)
 _NUMBERS: Final = _INTEGERS | {"decimal", "float", "double"}
 
 
@@ -59,11 +72,19 @@ def _itself(e: Call) -> Iterator[Finding]:
         return
     what = f"?{left.value}" if isinstance(left, Variable) else "a value"
     if e.name in ("=", "<=", ">="):
-        yield lint_finding("itself", f"{what} is compared with itself: true of every value that is equal to itself",
-                           e.span, "compare with another variable, or write BOUND(...)")  # fmt: skip
+        yield lint_finding(
+            "itself",
+            f"{what} is compared with itself: true of every value that is equal to itself",
+            e.span,
+            "compare with another variable, or write BOUND(...)",
+        )
     else:
-        yield lint_finding("itself", f"{what} is compared with itself: this is hardly ever true", e.span,
-                           "compare with another variable")  # fmt: skip
+        yield lint_finding(
+            "itself",
+            f"{what} is compared with itself: this is hardly ever true",
+            e.span,
+            "compare with another variable",
+        )
 
 
 def _kinds(e: Call, used: _Uses) -> Iterator[Finding]:

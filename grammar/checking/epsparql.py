@@ -171,8 +171,9 @@ def check_use(query: EpQuery, text: str) -> Iterator[Finding]:
             yield error("consume", "a sub-SELECT does not tell which triples an answer uses up", element.span, hint)
         elif isinstance(element, PathPattern) and any(isinstance(p, PathRepeat) for p in _all_paths(element.path)):
             hint = "write out the steps: ?a :p/:p ?c"
-            yield error("consume", "a path of any length does not tell which triples an answer uses up", element.span,
-                        hint)  # fmt: skip
+            yield error(
+                "consume", "a path of any length does not tell which triples an answer uses up", element.span, hint
+            )
 
 
 def _parts_of_solutions(pattern: Group) -> Iterator[PatternElement]:
@@ -246,12 +247,16 @@ def _unbound(v: Variable, span: Span, bound: frozenset[Variable], text: str) -> 
 
 def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
     for place in islice(unbounded(query.where), 1):
-        hint = "add a bound, for instance FILTER(getDURATION() < \"PT10M\"^^xsd:duration)"
+        hint = 'add a bound, for instance FILTER(getDURATION() < "PT10M"^^xsd:duration)'
         yield lint_finding("unbounded", "without a bound on getDURATION() all that has come is kept", place, hint)
     for element in _all_elements(query.where):
         if isinstance(element, TimedPattern) and not _shared(element):
-            yield lint_finding("unjoined", f"the two sides of {element.op.value} share no variable", element.span,
-                               "every solution of one combines with every one of the other")  # fmt: skip
+            yield lint_finding(
+                "unjoined",
+                f"the two sides of {element.op.value} share no variable",
+                element.span,
+                "every solution of one combines with every one of the other",
+            )
     for group in [query.where, *_groups(query.where)]:
         yield from _before_all(group)
         yield from products(group, "WHERE", text)
@@ -259,8 +264,12 @@ def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
         for part in group.elements:
             if isinstance(part, Filter):
                 for v in sorted(_own_variables(part.condition) - own, key=str):
-                    yield lint_finding("unbound", f"nothing in this group binds ?{v.value}",
-                                       at_variable(v, part.span, text), variable_hint(v, own))  # fmt: skip
+                    yield lint_finding(
+                        "unbound",
+                        f"nothing in this group binds ?{v.value}",
+                        at_variable(v, part.span, text),
+                        variable_hint(v, own),
+                    )
 
 
 def _endless(query: EpQuery, text: str) -> Iterator[Finding]:
@@ -273,10 +282,11 @@ def _endless(query: EpQuery, text: str) -> Iterator[Finding]:
     binds = [(e.variable, e.expression) for e in nested_elements(query.where) if isinstance(e, Bind)]
     filtered = {v for e in nested_elements(query.where) if isinstance(e, Filter) for v in _own_variables(e.condition)}
     made = {
-        variable for variable, expression in (*columns, *binds)
+        variable
+        for variable, expression in (*columns, *binds)
         if isinstance(expression, Call | FunctionCall)
         and filtered.isdisjoint((variable, *expression_variables(expression)))
-    }  # fmt: skip
+    }
     for triple in query.form.template:
         for term in (triple.subject, triple.predicate, triple.object):
             if isinstance(term, BlankNode):
@@ -331,5 +341,10 @@ def _shared(element: TimedPattern) -> bool:
 
 
 EP_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (
-    _patterns, check_use, _output, _lints, _endless, _comparisons,
-)  # fmt: skip
+    _patterns,
+    check_use,
+    _output,
+    _lints,
+    _endless,
+    _comparisons,
+)

@@ -44,6 +44,7 @@ def _not_built(seen: Overview) -> Iterator[Finding]:
                 hint = "write the window as a time, or leave the bound out: the match then waits for the window's end"
                 yield error("bounds", message, element.span, hint)
 
+
 def _operands(top: SequenceElement) -> Iterator[Finding]:
     """A bound belongs to what stands between two operators of the sequence, not to a part of `&` or `|`."""
     for element in elements(top):

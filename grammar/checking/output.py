@@ -97,9 +97,7 @@ def _unbound(v: Variable, span: Span, seen: Overview) -> Finding:
     return error("scope", f"no GPM of SEQ binds ?{v.value}", span, variable_hint(v, seen.bound))
 
 
-def check_expression(
-    e: Expression, span: Span, named: AbstractSet[Variable], seen: Overview
-) -> Iterator[Finding]:
+def check_expression(e: Expression, span: Span, named: AbstractSet[Variable], seen: Overview) -> Iterator[Finding]:
     """An expression of what a query shows; `named`: the columns before it, and group keys with names."""
     for part in subexpressions(e):
         match part:

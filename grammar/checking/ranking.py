@@ -31,8 +31,9 @@ def check_ranking(seen: Overview) -> Iterator[Finding]:
         return
     if isinstance(query.form, Select) and query.form.distinct:
         hint = "write GROUP BY with what is shown and (ENDTIME()), ordered by an aggregate: MAX(?price)"
-        yield error("order", "DISTINCT makes one row of several matches, and ORDER BY orders matches",
-                    query.summary.span, hint)  # fmt: skip
+        yield error(
+            "order", "DISTINCT makes one row of several matches, and ORDER BY orders matches", query.summary.span, hint
+        )
     names = frozenset(c.variable for c in query.form.columns or () if c.expression is not None)
     for expression, _ in order_by:
         yield from check_expression(expression, query.summary.span, names, seen)

@@ -226,8 +226,12 @@ def _output(query: RspQuery, text: str) -> Iterator[Finding]:
     bound = {*visible_variables(query.body.where), *(query.body.values.variables if query.body.values else ())}
     named = {key[1] for key in query.body.group_by if isinstance(key, tuple)}
     shown = [(c, query.body.span) for c in query.body.projection or () if isinstance(c, Variable)]
-    shown += [(t, triple.span) for triple in query.template for t in (triple.subject, triple.predicate, triple.object)
-              if isinstance(t, Variable)]  # fmt: skip
+    shown += [
+        (t, triple.span)
+        for triple in query.template
+        for t in (triple.subject, triple.predicate, triple.object)
+        if isinstance(t, Variable)
+    ]
     for e in sub_select_expressions(query.body):
         shown += [(v, query.body.span) for v in plain_variables(e)]
     columns = {c[1] for c in query.body.projection or () if isinstance(c, tuple)}
@@ -253,5 +257,13 @@ def _comparisons(query: RspQuery, text: str) -> Iterator[Finding]:
 
 
 RSP_CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (
-    _windows, _clauses, _events, _where, _patterns, check_blocks, _output, _products, _comparisons,
-)  # fmt: skip
+    _windows,
+    _clauses,
+    _events,
+    _where,
+    _patterns,
+    check_blocks,
+    _output,
+    _products,
+    _comparisons,
+)

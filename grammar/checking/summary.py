@@ -164,6 +164,4 @@ def _of_one_match(e: Aggregate, seen: Overview) -> Iterator[Finding]:
     text = SparqlWriter(dict(seen.query.prefixes)).expression(e)
     of = "" if e.arg is None else text[text.index("(") :]
     message = f"{text} is one value per match, and a row is of many matches"
-    yield error(
-        "group", message, e.span, f"write SUM({text}) for all iterations of all matches, or SUM(LAST{of})"
-    )
+    yield error("group", message, e.span, f"write SUM({text}) for all iterations of all matches, or SUM(LAST{of})")

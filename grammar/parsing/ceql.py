@@ -125,9 +125,7 @@ class CeqlBuilder(ClauseBuilder):
 
     # --- what is told of all that end at one event -------------------------------------------------
 
-    def totals(
-        self, select: Tree[Token], group: Items[Tree[Token]], having: Items[Tree[Token]]
-    ) -> Totals | None:
+    def totals(self, select: Tree[Token], group: Items[Tree[Token]], having: Items[Tree[Token]]) -> Totals | None:
         """None where each complex event is told by itself."""
         told = trees(select, "told")
         by, condition = self.only(group, "GROUP BY", "group"), self.only(having, "HAVING", "having")

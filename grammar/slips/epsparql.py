@@ -9,14 +9,34 @@ from oxiseq.grammar.slips.foreign import foreign
 from oxiseq.grammar.slips.slip import Rule, Said, Slip, bare_iri, broken_iri, misspelt, not_closed, unclosed_string
 
 _OPERATORS = ["SEQ", "EQUALS", "OPTIONALSEQ", "EQUALSOPTIONAL", "UNION", "OPTIONAL", "MINUS"]
-_KEYWORDS = [*_OPERATORS, "SELECT", "CONSTRUCT", "ASK", "FROM", "STREAM", "WHERE", "FILTER", "GRAPH", "BIND", "VALUES",
-             "DISTINCT", "REDUCED", "PREFIX", "BASE", "EXISTS", "INTO", "CONSUME", "UNRESTRICTED", "CHRONOLOGICAL",
-             "RECENT"]  # fmt: skip
+_KEYWORDS = [
+    *_OPERATORS,
+    "SELECT",
+    "CONSTRUCT",
+    "ASK",
+    "FROM",
+    "STREAM",
+    "WHERE",
+    "FILTER",
+    "GRAPH",
+    "BIND",
+    "VALUES",
+    "DISTINCT",
+    "REDUCED",
+    "PREFIX",
+    "BASE",
+    "EXISTS",
+    "INTO",
+    "CONSUME",
+    "UNRESTRICTED",
+    "CHRONOLOGICAL",
+    "RECENT",
+]
 COUNTING = (
     "count with CONSTRUCT rules, as EP-SPARQL's sliding average does, or over a window in RSP-QL (--language rspql)"
 )
 _OTHER = {
-    "WITHIN": "write FILTER(getDURATION() < \"PT10M\"^^xsd:duration) in the pattern",
+    "WITHIN": 'write FILTER(getDURATION() < "PT10M"^^xsd:duration) in the pattern',
     "LIMIT": "a stream's answers do not end: take as many as you need; a sub-SELECT in GRAPH may have LIMIT",
     "OFFSET": "a stream's answers do not end: take those that you need; a sub-SELECT in GRAPH may have OFFSET",
     "ORDER": "answers come in the order of their ends; a sub-SELECT in GRAPH may have ORDER BY",

@@ -24,21 +24,24 @@ def foreign(s: Slip) -> Said | None:
         return Said(
             "in SPAseq: SELECT ... WITHIN 1 HOUR FROM STREAM S <...> WHERE { SEQ(A; B+; C) DEFINE GPM A ON S { ... } } "
             "PARTITION BY ...: SEQ for PATTERN, a GPM for each DEFINE",
-            f"{found[0].upper()} is SQL's", found.span(),
-        )  # fmt: skip
+            f"{found[0].upper()} is SQL's",
+            found.span(),
+        )
     if (found := _near(_REGISTER, s)) is not None and (found[2] or found[1].upper() == "QUERY" or not _ours(s)):
         every = f", and REPORT EVERY {_written(found[2])} at the end" if found[2] else ""
         how = "ISTREAM <name> AS CONSTRUCT" if found[1].upper() == "STREAM" else "RSTREAM AS SELECT"
         return Said(
             f"in RSP-QL: REGISTER {how} ... FROM STREAM <...> [RANGE 10 MINUTES STEP 1 MINUTES]{every}",
-            f"REGISTER {found[1].upper()} is C-SPARQL's", found.span(),
-        )  # fmt: skip
+            f"REGISTER {found[1].upper()} is C-SPARQL's",
+            found.span(),
+        )
     if (found := _near(_STREAM, s)) is not None and _IN_WHERE.search(s.text, 0, found.start()):
         window = _window(found[2])
         return Said(
             f"in RSP-QL: FROM NAMED WINDOW :w ON {found[1]} {window} before WHERE, and WINDOW :w {{ ... }} here",
-            "STREAM <...> [...] { ... } is CQELS's", found.span(),
-        )  # fmt: skip
+            "STREAM <...> [...] { ... } is CQELS's",
+            found.span(),
+        )
     return None
 
 

@@ -140,5 +140,3 @@ def braces(s: Slip) -> Said | None:
     if s.last_word == "GPM" and s.accepts == {"NAME"}:
         return Said("a GPM's name is letters, digits and _")
     return None
-
-

@@ -21,10 +21,42 @@ from oxiseq.grammar.slips.slip import (
 _QUERIES = ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE")
 _UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH")
 _KEYWORDS = [
-    *_QUERIES, *_UPDATES, "PREFIX", "BASE", "FROM", "NAMED", "WHERE", "FILTER", "OPTIONAL", "UNION", "MINUS", "GRAPH",
-    "SERVICE", "BIND", "VALUES", "EXISTS", "GROUP", "BY", "HAVING", "ORDER", "LIMIT", "OFFSET", "DISTINCT", "REDUCED",
-    "DATA", "USING", "INTO", "TO", "DEFAULT", "ALL", "SILENT", "AS", "ASC", "DESC", "UNDEF",
-]  # fmt: skip
+    *_QUERIES,
+    *_UPDATES,
+    "PREFIX",
+    "BASE",
+    "FROM",
+    "NAMED",
+    "WHERE",
+    "FILTER",
+    "OPTIONAL",
+    "UNION",
+    "MINUS",
+    "GRAPH",
+    "SERVICE",
+    "BIND",
+    "VALUES",
+    "EXISTS",
+    "GROUP",
+    "BY",
+    "HAVING",
+    "ORDER",
+    "LIMIT",
+    "OFFSET",
+    "DISTINCT",
+    "REDUCED",
+    "DATA",
+    "USING",
+    "INTO",
+    "TO",
+    "DEFAULT",
+    "ALL",
+    "SILENT",
+    "AS",
+    "ASC",
+    "DESC",
+    "UNDEF",
+]
 _AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 
 

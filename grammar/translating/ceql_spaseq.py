@@ -54,8 +54,10 @@ from oxiseq.grammar.translating.ceql_gpms import GpmWriter
 from oxiseq.grammar.translating.ceql_places import Place, places_of
 from oxiseq.grammar.translating.translation import Translation, refused
 
-_EVENTS = ("means the same where no two events have the same time, and each is one node with one type and\n"
-           "at most one value per attribute")  # fmt: skip
+_EVENTS = (
+    "means the same where no two events have the same time, and each is one node with one type and\n"
+    "at most one value per attribute"
+)
 
 
 def ceql_as_spaseq(query: CeqlQuery) -> Translation:
@@ -84,8 +86,10 @@ def as_sequence(query: CeqlQuery) -> Sequenced:
     _refuse_hidden(query, places)
     writer = GpmWriter(query.vocab or "", partition, bool(partition) and _counts_events(query), names)
     gpm_names = Names()
-    gpms = [[_gpm(place, stream.name, len(query.streams) > 1, gpm_names, writer) for stream in query.streams]
-            for place in places]  # fmt: skip
+    gpms = [
+        [_gpm(place, stream.name, len(query.streams) > 1, gpm_names, writer) for stream in query.streams]
+        for place in places
+    ]
     strict = query.selection is not None and query.selection.strategy is Strategy.STRICT
     atoms = iter([_either([Atom(g.name) for g in each]) for each in gpms])
     form = Select(None, False, None if strict else query.selection)

@@ -50,4 +50,3 @@ def translate_query(query: AnyQuery, to: str) -> Translation:
         raise apart(query, source, target, hint)
     found: Translation = directions[to](query)
     return found
-

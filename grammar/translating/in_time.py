@@ -33,9 +33,10 @@ from oxiseq.grammar.scope import subexpressions
 from oxiseq.grammar.translating.translation import refused
 
 CHOICES: Final = {
-    Consume.UNRESTRICTED: Choice.UNRESTRICTED, Consume.CHRONOLOGICAL: Choice.CHRONOLOGICAL,
+    Consume.UNRESTRICTED: Choice.UNRESTRICTED,
+    Consume.CHRONOLOGICAL: Choice.CHRONOLOGICAL,
     Consume.RECENT: Choice.RECENT,
-}  # fmt: skip
+}
 POINTS: Final = "means the same where no event says its start (prov:startedAtTime)"
 SINGLE: Final = "means the same where each event is one triple and none says its start (prov:startedAtTime)"
 
@@ -103,4 +104,3 @@ def refuse_chain(sequences: int, policy: Consume, span: Span, text: str) -> None
         hint = "with CONSUME UNRESTRICTED sequences of any length mean the same"
         message = "of several SEQs the two languages use up different triples"
         raise refused(message, span, text, hint)
-

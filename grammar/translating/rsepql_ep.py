@@ -125,9 +125,7 @@ class _Operands:
     def __init__(self, query: RspQuery, policy: Consume) -> None:
         self._query, self._policy = query, policy
         self._events = {event.name: event for event in query.events}
-        self._starts = {
-            w.name: [o.start for o in w.operators if isinstance(o, LandmarkWindow)] for w in query.windows
-        }
+        self._starts = {w.name: [o.start for o in w.operators if isinstance(o, LandmarkWindow)] for w in query.windows}
         self.sequences = 0
 
     def of(self, events: EventPattern) -> Group | TimedPattern:

@@ -36,15 +36,11 @@ def as_spectra(query: RspQuery) -> Translation:
 
 
 def _with(query: RspQuery, name: NamedNode | None, where: Group) -> RspQuery:
-    return replace(
-        query, windows=(replace(query.windows[0], name=name),), body=replace(query.body, where=where)
-    )  # fmt: skip
+    return replace(query, windows=(replace(query.windows[0], name=name),), body=replace(query.body, where=where))
 
 
 def _mixed(query: RspQuery, where: Group) -> bool:
     """Whether something but one graph is asked, or a sub-query hides what is asked, or SELECT asks something, too."""
     if query.default_graphs or any(holds_exists(e) for e in sub_select_expressions(query.body)):
         return True
-    return any(
-        isinstance(e, GraphPattern | WindowPattern | SubSelect) for e in nested_elements(where)
-    )
+    return any(isinstance(e, GraphPattern | WindowPattern | SubSelect) for e in nested_elements(where))

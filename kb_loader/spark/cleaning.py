@@ -65,9 +65,7 @@ class Cleaning:
         for first in range(0, len(notes), _NOTES):
             yield _notes(piece, notes[first : first + _NOTES], first)
 
-    def _quads(
-        self, piece: Piece, source: Source, tell: Callable[[Fault], None]
-    ) -> Iterator[tuple[list[Quad], int]]:
+    def _quads(self, piece: Piece, source: Source, tell: Callable[[Fault], None]) -> Iterator[tuple[list[Quad], int]]:
         """The piece's statements in lists, each with the number of its lines (of line formats, for their numbers)."""
         graph = NamedNode(self.graph) if self.graph is not None else None
         if source.format in LINE_FORMATS:
@@ -120,11 +118,16 @@ def _lines(text: bytes) -> pa.RecordBatch:
 
 def _notes(piece: Piece, notes: list[dict[str, Any]], first: int) -> pa.RecordBatch:
     count = len(notes)
-    return pa.RecordBatch.from_arrays([
-        pa.nulls(count, pa.string()), pa.array([piece.source] * count, pa.int32()),
-        pa.array([piece.start] * count, pa.int64()), pa.array(range(first, first + count), pa.int32()),
-        pa.array([json.dumps(note) for note in notes], pa.string()),
-    ], names=_NAMES)  # fmt: skip
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.nulls(count, pa.string()),
+            pa.array([piece.source] * count, pa.int32()),
+            pa.array([piece.start] * count, pa.int64()),
+            pa.array(range(first, first + count), pa.int32()),
+            pa.array([json.dumps(note) for note in notes], pa.string()),
+        ],
+        names=_NAMES,
+    )
 
 
 def _fault_note(fault: Fault) -> dict[str, Any]:

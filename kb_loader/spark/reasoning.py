@@ -65,9 +65,12 @@ class _Schema:
 
 def _inferred(spark: SparkSession, facts: DataFrame, rules: Rules) -> DataFrame:
     """The column `line` of all that is inferred; the same may come several times."""
-    hierarchy = _table(spark, s=pa.array([str(s) for s, _, _ in rules.hierarchy], pa.string()),
-                       p=pa.array([str(p) for _, p, _ in rules.hierarchy], pa.string()),
-                       o=pa.array([str(o) for _, _, o in rules.hierarchy], pa.string()))  # fmt: skip
+    hierarchy = _table(
+        spark,
+        s=pa.array([str(s) for s, _, _ in rules.hierarchy], pa.string()),
+        p=pa.array([str(p) for _, p, _ in rules.hierarchy], pa.string()),
+        o=pa.array([str(o) for _, _, o in rules.hierarchy], pa.string()),
+    )
     used = facts.join(f.broadcast(_by_property(spark, rules)), "p")
     typed = f.when(f.col("typing"), f.col("o"))
     used = used.withColumn("class", typed).join(f.broadcast(_by_class(spark, rules)), "class", "left")
@@ -98,9 +101,14 @@ def _by_property(spark: SparkSession, rules: Rules) -> DataFrame:
     def texts(of: dict[Term, list[Term]]) -> pa.Array:
         return pa.array([[str(t) for t in of.get(p, ())] for p in used], _TEXTS)
 
-    return _table(spark, p=pa.array([str(p) for p in used], pa.string()), supers=texts(dict(rules.supers)),
-                  subjects=texts(rules.of_subject), objects=texts(rules.of_object),
-                  typing=pa.array([p in rules.typing for p in used], pa.bool_()))  # fmt: skip
+    return _table(
+        spark,
+        p=pa.array([str(p) for p in used], pa.string()),
+        supers=texts(dict(rules.supers)),
+        subjects=texts(rules.of_subject),
+        objects=texts(rules.of_object),
+        typing=pa.array([p in rules.typing for p in used], pa.bool_()),
+    )
 
 
 def _by_class(spark: SparkSession, rules: Rules) -> DataFrame:

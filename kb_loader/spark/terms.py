@@ -20,20 +20,26 @@ def with_terms(lines: DataFrame) -> DataFrame:
     line, rest = f.col("line"), f.col("rest")
     two = f.substring_index(line, " ", 2)
     parts = lines.select(
-        line, f.substring_index(line, " ", 1).alias("s"), f.substring_index(two, " ", -1).alias("p"),
+        line,
+        f.substring_index(line, " ", 1).alias("s"),
+        f.substring_index(two, " ", -1).alias("p"),
         line.substr(f.length(two) + 2, f.length(line)).alias("rest"),
-    )  # fmt: skip
+    )
     plain = rest.endswith('" .') & rest.startswith('"')  # a string and no graph
     second = f.substring_index(f.substring_index(rest, " ", 2), " ", -1)
     return parts.select(
-        "line", "s", "p",
+        "line",
+        "s",
+        "p",
         f.when(plain, rest.substr(f.lit(1), f.length(rest) - 2))
         .when(no_resource("rest"), f.regexp_extract("rest", _LONG, 1))
-        .otherwise(f.substring_index(rest, " ", 1)).alias("o"),
+        .otherwise(f.substring_index(rest, " ", 1))
+        .alias("o"),
         f.when(plain, "")
         .when(no_resource("rest"), f.regexp_extract("rest", _LONG, 2))
-        .otherwise(f.when(second != ".", second).otherwise("")).alias("g"),
-    )  # fmt: skip
+        .otherwise(f.when(second != ".", second).otherwise(""))
+        .alias("g"),
+    )
 
 
 def in_named(graph: NamedNode) -> Column:

@@ -166,6 +166,7 @@ class ContinuousQuery:
     def subscribe(self, callback: Callable[[Match], object]) -> CallbackHandle:
         """Call `callback` with each match that completes from now on, in the pushing thread, until what this returns
         is closed."""
+
         def told(match: Match) -> object:  # another object each time: one may subscribe twice
             return callback(match)
 

@@ -149,6 +149,8 @@ def _table(rows: list[dict[str, str]]) -> str:
         return ""
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = [names, *([row.get(name, "") for name in names] for row in reversed(rows))]
-    cells = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in line)
-             for tag, line in zip(("th", *["td"] * len(rows)), lines, strict=True))  # fmt: skip
+    cells = (
+        "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in line)
+        for tag, line in zip(("th", *["td"] * len(rows)), lines, strict=True)
+    )
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"

@@ -124,9 +124,12 @@ class Query(QueryText):
 @documented(QUERY, SOURCES)
 @public
 def run(
-    query: QueryLike, streams: Mapping[str, Any], kb: Kb = None, language: str | None = None,
+    query: QueryLike,
+    streams: Mapping[str, Any],
+    kb: Kb = None,
+    language: str | None = None,
     **options: Unpack[RunKeywords],
-) -> Matches:  # fmt: skip
+) -> Matches:
     """Answer a query over whole streams; when they end they are closed (trailing negations are decided).
 
     `query`: a text, a path or a `Query`; `language`: where neither the file's ending nor the query says it.

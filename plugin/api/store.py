@@ -52,9 +52,12 @@ _LOADS = frozenset(["bulk_load", "load"])
 
 _LIMITS: Final = Limits()
 _STANDING: Final[Mapping[str, Any]] = {
-    "name": None, "keep": KEEP, "most_triples": _LIMITS.most_triples, "most_rows": _LIMITS.most_rows,
+    "name": None,
+    "keep": KEEP,
+    "most_triples": _LIMITS.most_triples,
+    "most_rows": _LIMITS.most_rows,
     "most_asking": "5m",
-}  # fmt: skip
+}
 """What is said of a query over the store, and its defaults."""
 
 
@@ -89,9 +92,7 @@ class Store:
     """
 
     @checked
-    def __init__(
-        self, path: str | None = None, *, inner: RdfStore | None = None, folder: Path | None = None
-    ) -> None:
+    def __init__(self, path: str | None = None, *, inner: RdfStore | None = None, folder: Path | None = None) -> None:
         """`inner`: a store that is open already; `folder`: where it is, so that it can be opened again after a write
         that has failed, when nothing else holds it."""
         if path is not None:
@@ -263,20 +264,36 @@ class Store:
 
     @overload
     def register(  # type: ignore[overload-overlap]  # the name of a language is any text but this one
-        self, query: QueryLike, language: Literal["sparql"], *, name: str | None = None, keep: int = KEEP,
-        most_triples: int = _LIMITS.most_triples, most_rows: int = _LIMITS.most_rows,
+        self,
+        query: QueryLike,
+        language: Literal["sparql"],
+        *,
+        name: str | None = None,
+        keep: int = KEEP,
+        most_triples: int = _LIMITS.most_triples,
+        most_rows: int = _LIMITS.most_rows,
         most_asking: Duration | None = "5m",
     ) -> StandingQuery: ...
 
     @overload
     def register(
-        self, query: QueryLike, language: str | None = None, *, name: str | None = None, keep: int | None = None,
+        self,
+        query: QueryLike,
+        language: str | None = None,
+        *,
+        name: str | None = None,
+        keep: int | None = None,
         **options: Unpack[QueryKeywords],
     ) -> ContinuousQuery: ...
 
     @documented(QUERY)
     def register(
-        self, query: QueryLike, language: str | None = None, *, name: str | None = None, keep: int | None = None,
+        self,
+        query: QueryLike,
+        language: str | None = None,
+        *,
+        name: str | None = None,
+        keep: int | None = None,
         **options: Any,
     ) -> ContinuousQuery | StandingQuery:
         """Register a continuous query, a text, a path or a `Query`; it sees the events that are pushed from now on. An
@@ -299,9 +316,17 @@ class Store:
         with self._lock:
             run, shape = spoken.compile(algebra, self._terms, self._kb, chosen)
             registered = ContinuousQuery(
-                text, spoken, run, shape, self._feed, self._feeders, self._kb, chosen, self._named(name),
+                text,
+                spoken,
+                run,
+                shape,
+                self._feed,
+                self._feeders,
+                self._kb,
+                chosen,
+                self._named(name),
                 MOST if keep is None else keep,
-            )  # fmt: skip
+            )
             self._feed.add(run, registered, chosen.origin)
             for iri in shape.reads:
                 self.stream(iri)

@@ -51,9 +51,7 @@ class WhatIf:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def difference(
-    draft: QueryText, against: QueryText, streams: Mapping[str, Any], kb: Kb, options: Options
-) -> WhatIf:
+def difference(draft: QueryText, against: QueryText, streams: Mapping[str, Any], kb: Kb, options: Options) -> WhatIf:
     """Two queries over the same whole streams (no iterators: they are read twice). A stream that neither reads is left
     out, with a warning. Raises QueryError, EventError, KbError; OxiseqError where the answers have nothing in common.
     """
@@ -67,9 +65,14 @@ def difference(
 
 
 def compared(
-    draft: AnyQuery, against: AnyQuery, streams: Mapping[str, Any], kb: Kb, options: Options,
-    draft_options: Options | None = None, bounds: Bounds = FREE,
-) -> WhatIf:  # fmt: skip
+    draft: AnyQuery,
+    against: AnyQuery,
+    streams: Mapping[str, Any],
+    kb: Kb,
+    options: Options,
+    draft_options: Options | None = None,
+    bounds: Bounds = FREE,
+) -> WhatIf:
     """The same of checked queries; a stream that only one of them reads is given to that one. `draft_options`: those of
     the draft, where they are others. Raises LimitError beyond what `bounds` allows."""
     store = kb if kb is None or isinstance(kb, Asked) else kb_store(kb)

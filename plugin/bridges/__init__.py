@@ -15,6 +15,15 @@ from oxiseq.bridges.settings import BridgeError, BridgeSettings
 from oxiseq.bridges.source import Message, Source
 
 __all__ = [
-    "Bridge", "BridgeError", "BridgeSettings", "Counts", "DeadLetters", "Intake", "Message", "Outcome", "Source",
-    "opener_of", "outcome_of",
-]  # fmt: skip
+    "Bridge",
+    "BridgeError",
+    "BridgeSettings",
+    "Counts",
+    "DeadLetters",
+    "Intake",
+    "Message",
+    "Outcome",
+    "Source",
+    "opener_of",
+    "outcome_of",
+]

@@ -39,9 +39,13 @@ class Bridge:
     """`pauses`: seconds before a source, or the intake, is tried again, at first and at most."""
 
     def __init__(
-        self, name: str, opened: Callable[[], Source], intake: Intake, letters: DeadLetters,
+        self,
+        name: str,
+        opened: Callable[[], Source],
+        intake: Intake,
+        letters: DeadLetters,
         pauses: tuple[float, float] = (0.5, 60.0),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.counts = name, Counts()
         self._open, self._intake, self._letters, self._pauses = opened, intake, letters, pauses
         self._pause = 0.0
@@ -107,8 +111,12 @@ class Bridge:
         told = " ".join(f"{error}".split()) or type(error).__name__
         if self.counts.failing is None:
             self.counts.failing = microseconds()
-            LOG.warning("bridge %s fails and is tried again: %s", self.name, told,
-                        exc_info=None if isinstance(error, OxiseqError | OSError) else error)  # fmt: skip
+            LOG.warning(
+                "bridge %s fails and is tried again: %s",
+                self.name,
+                told,
+                exc_info=None if isinstance(error, OxiseqError | OSError) else error,
+            )
         self.counts.failures += 1
         self.counts.error = told[:500]
         first, longest = self._pauses

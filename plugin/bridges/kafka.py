@@ -25,11 +25,17 @@ class KafkaSource:
             raise BridgeError("kafka: write kafka://HOST:PORT and a topic")
         self._topic = settings.topic
         self._errors: list[str] = []
-        self._consumer = confluent_kafka.Consumer({
-            **settings.options, "bootstrap.servers": brokers, "group.id": settings.group, "enable.auto.commit": False,
-            "auto.offset.reset": "earliest" if settings.start == "all" else "latest", "log_level": 0,
-            "error_cb": self._note,
-        })  # fmt: skip
+        self._consumer = confluent_kafka.Consumer(
+            {
+                **settings.options,
+                "bootstrap.servers": brokers,
+                "group.id": settings.group,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest" if settings.start == "all" else "latest",
+                "log_level": 0,
+                "error_cb": self._note,
+            }
+        )
         self._consumer.subscribe([settings.topic])
 
     def _note(self, error: Any) -> None:

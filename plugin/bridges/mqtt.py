@@ -48,9 +48,12 @@ class MqttSource:
         self._run, self._count = os.urandom(8).hex(), 0
         self._ready, self._refusal, self._gone = threading.Event(), "", ""
         client = self._client = mqtt.Client(
-            enums.CallbackAPIVersion.VERSION2, client_id=f"oxiseq-{settings.group}",
-            protocol=enums.MQTTProtocolVersion.MQTTv5, manual_ack=True, reconnect_on_failure=False,
-        )  # fmt: skip
+            enums.CallbackAPIVersion.VERSION2,
+            client_id=f"oxiseq-{settings.group}",
+            protocol=enums.MQTTProtocolVersion.MQTTv5,
+            manual_ack=True,
+            reconnect_on_failure=False,
+        )
         client.on_connect, client.on_message = self._connected, self._take
         client.on_subscribe, client.on_disconnect = self._subscribed, self._left
         if parts.username is not None:
@@ -61,8 +64,13 @@ class MqttSource:
         asked = made(packettypes.PacketTypes.CONNECT)
         asked.SessionExpiryInterval, asked.ReceiveMaximum = _KEPT, _UNDER_WAY
         try:
-            client.connect(parts.hostname, parts.port or (8883 if parts.scheme == "mqtts" else 1883), keepalive=30,
-                           clean_start=False, properties=asked)  # fmt: skip
+            client.connect(
+                parts.hostname,
+                parts.port or (8883 if parts.scheme == "mqtts" else 1883),
+                keepalive=30,
+                clean_start=False,
+                properties=asked,
+            )
             client.loop_start()
             if not self._ready.wait(_TIMEOUT) or self._refusal:
                 raise BridgeError(f"the broker {self._where} {self._refusal or 'does not answer'}")

@@ -115,12 +115,15 @@ class Content:
             for quad, is_there in held.items():
                 if is_there != self._before[quad]:
                     (added if is_there else removed).append(quad)
-        graphs = [(graph, is_there) for graph, is_there in self._graphs_now.items()
-                  if is_there != self._graphs_before[graph]]  # fmt: skip
+        graphs = [
+            (graph, is_there) for graph, is_there in self._graphs_now.items() if is_there != self._graphs_before[graph]
+        ]
         return Change(
-            tuple(removed), tuple(added), tuple(graph for graph, is_there in graphs if not is_there),
+            tuple(removed),
+            tuple(added),
+            tuple(graph for graph, is_there in graphs if not is_there),
             tuple(graph for graph, is_there in graphs if is_there),
-        )  # fmt: skip
+        )
 
 
 def normal_quads(quads: Iterable[Quad]) -> list[Quad]:

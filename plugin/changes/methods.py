@@ -84,7 +84,7 @@ def _bulk_load(store: RdfStore, input: Any = None, format: Any = None, **options
 
 def _loaded(
     method: Callable[..., None], store: RdfStore, content: Any, format: Any, options: Mapping[str, Any]
-) -> Changed:  # fmt: skip
+) -> Changed:
     """A small document is read into a store of its own, whose quads are then added in one transaction."""
     if _size(content, options.get("path")) <= limits.MOST_BYTES:
         apart = RdfStore()
@@ -144,16 +144,20 @@ def _clear(store: RdfStore) -> Changed:
 
 def _clear_graph(store: RdfStore, graph_name: GraphName | DefaultGraph) -> Changed:
     return _emptied(
-        store, lambda: store.clear_graph(graph_name), lambda content: content.look_at_graph(graph_name),
+        store,
+        lambda: store.clear_graph(graph_name),
+        lambda content: content.look_at_graph(graph_name),
         lambda content: content.clear(graph_name),
-    )  # fmt: skip
+    )
 
 
 def _remove_graph(store: RdfStore, graph_name: GraphName | DefaultGraph) -> Changed:
     return _emptied(
-        store, lambda: store.remove_graph(graph_name), lambda content: content.look_at_graph(graph_name),
+        store,
+        lambda: store.remove_graph(graph_name),
+        lambda content: content.look_at_graph(graph_name),
         lambda content: content.drop(graph_name),
-    )  # fmt: skip
+    )
 
 
 def _emptied(

@@ -141,9 +141,16 @@ class _Reader:
             raise NotFollowedError("WHERE is missing")
         where = self._next("block")
         return Operation(
-            "modify", first.start, where.end, self._prologue, with_=with_, delete=delete, insert=insert, using=using,
+            "modify",
+            first.start,
+            where.end,
+            self._prologue,
+            with_=with_,
+            delete=delete,
+            insert=insert,
+            using=using,
             where=where,
-        )  # fmt: skip
+        )
 
     def _using(self) -> str:
         """All that is said by USING."""

@@ -51,9 +51,14 @@ class Put:
     """INSERT DATA, LOAD. quads: in normal form; graphs: that are there afterwards, though they may be empty."""
 
     def __init__(
-        self, quads: Sequence[Quad], number: int, text: str | None = None, *, as_table: bool,
+        self,
+        quads: Sequence[Quad],
+        number: int,
+        text: str | None = None,
+        *,
+        as_table: bool,
         graphs: Sequence[GraphName] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.quads, self.graphs = quads, graphs
         self.functions: dict[NamedNode, Function] = {}
         self.text = self._table(number) if as_table else text

@@ -51,7 +51,7 @@ def _followed(update: str, options: dict[str, Any]) -> tuple[str, list[Step]]:
 
 def _carried_out(
     store: RdfStore, update: str, text: str, steps: list[Step], content: Content, options: dict[str, Any]
-) -> Changed:  # fmt: skip
+) -> Changed:
     if len(steps) == 1 and isinstance(steps[0], Put) and not steps[0].graphs:
         store.extend(steps[0].quads)  # the same in one transaction, and the text is not parsed again
     else:

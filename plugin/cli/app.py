@@ -37,8 +37,15 @@ SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Why, and what if": (test_command, why_command, what_if_command),
     "Events and knowledge": (convert_command, events_command, mapping_command, load_command),
     "Server": (
-        serve_command, token_command, queries_command, push_command, bridge_command, watch_command,
-        backup_command, restore_command, verify_command,
+        serve_command,
+        token_command,
+        queries_command,
+        push_command,
+        bridge_command,
+        watch_command,
+        backup_command,
+        restore_command,
+        verify_command,
     ),
     "This installation": (demo_command, warmup_command, completion_command),
 }

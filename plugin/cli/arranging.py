@@ -35,22 +35,39 @@ def mapping_of_file(path: Path) -> Mapping | StreamMapping:
 
 
 def arrange_events(
-    sources: Sequence[str], output: Path, *, mapping: Path | None, time: str, time_unit: TimeUnit | None, every: int,
-    time_predicate: str, quiet: bool, **given: Any,
-) -> None:  # fmt: skip
+    sources: Sequence[str],
+    output: Path,
+    *,
+    mapping: Path | None,
+    time: str,
+    time_unit: TimeUnit | None,
+    every: int,
+    time_predicate: str,
+    quiet: bool,
+    **given: Any,
+) -> None:
     """Arrange, files of `every` µs; `given`: what else `logs.arrange` takes. Raises EventError, KbError."""
     begun = perf_counter()
     of_rows = None if mapping is None else mapping_of_file(mapping)
     with working("looking for sources", quiet=quiet) as watch:
         done = arrange(
-            sources, output, every=duration_text(every),
-            meaning=Meaning(time, of_rows, NamedNode(time_predicate), time_unit), watch=watch, **given,
-        )  # fmt: skip
+            sources,
+            output,
+            every=duration_text(every),
+            meaning=Meaning(time, of_rows, NamedNode(time_predicate), time_unit),
+            watch=watch,
+            **given,
+        )
     if quiet:
         return
     seconds = perf_counter() - begun
-    parts = [counted(done.events, "event", "events"), counted(done.files, "file", "files"),
-             f"{done.late:,} late", f"{done.bad:,} bad", f"{done.events / seconds:,.0f} events/s"]  # fmt: skip
+    parts = [
+        counted(done.events, "event", "events"),
+        counted(done.files, "file", "files"),
+        f"{done.late:,} late",
+        f"{done.bad:,} bad",
+        f"{done.events / seconds:,.0f} events/s",
+    ]
     click.echo(" · ".join(parts), err=True)
     for note in nothing_of(done.without, "event"):
         click.echo(note, err=True)

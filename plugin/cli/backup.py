@@ -13,8 +13,12 @@ from oxiseq.warmup.importing import loading
 @click.command("backup", short_help="Copy what a server keeps beside its store, all or what is new.")
 @click.argument("named", metavar="TARGET", type=click.Path(allow_dash=True))
 @location_option
-@click.option("--since", metavar="MARK", type=click.Path(dir_okay=False, path_type=Path),
-              help="Only what is new since the last backup with this file, which notes how far that came.")
+@click.option(
+    "--since",
+    metavar="MARK",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Only what is new since the last backup with this file, which notes how far that came.",
+)
 @click.option("--full", is_flag=True, help="In a folder of backups: begin again with a full copy.")
 @quiet_option
 def backup_command(named: str, location: Path, since: Path | None, full: bool, quiet: bool) -> None:
@@ -54,10 +58,15 @@ def backup_command(named: str, location: Path, since: Path | None, full: bool, q
 
 
 @click.command("restore", short_help="Put backups together in a new folder.")
-@click.argument("backups", metavar="BACKUP...", nargs=-1, required=True,
-                type=click.Path(exists=True, path_type=Path))
-@click.option("--location", "-l", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), required=True,
-              help="Where; made if missing. It may hold a store, but no journal.")
+@click.argument("backups", metavar="BACKUP...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--location",
+    "-l",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Where; made if missing. It may hold a store, but no journal.",
+)
 @quiet_option
 @click.pass_context
 def restore_command(ctx: click.Context, backups: tuple[Path, ...], location: Path, quiet: bool) -> None:

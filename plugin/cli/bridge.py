@@ -17,21 +17,50 @@ if TYPE_CHECKING:
 @click.command("bridge", short_help="Bring messages of a broker, a file or stdin into a stream.")
 @click.argument("source", metavar="SOURCE")
 @click.option("--into", metavar="IRI", required=True, help="The stream; made if missing.")
-@click.option("--topic", metavar="NAME", default="", help="MQTT: a filter, as a/#; Kafka: a topic; Redis: a stream; "
-              "WebSocket: what is sent first.")  # fmt: skip
-@click.option("--group", metavar="NAME", default="oxiseq", show_default=True,
-              help="Under which the broker knows this bridge: it goes on where the group stands.")  # fmt: skip
-@click.option("--media-type", metavar="TYPE", default="application/n-quads", show_default=True,
-              help="Of the messages, as in a POST to the stream.")  # fmt: skip
+@click.option(
+    "--topic",
+    metavar="NAME",
+    default="",
+    help="MQTT: a filter, as a/#; Kafka: a topic; Redis: a stream; WebSocket: what is sent first.",
+)
+@click.option(
+    "--group",
+    metavar="NAME",
+    default="oxiseq",
+    show_default=True,
+    help="Under which the broker knows this bridge: it goes on where the group stands.",
+)
+@click.option(
+    "--media-type",
+    metavar="TYPE",
+    default="application/n-quads",
+    show_default=True,
+    help="Of the messages, as in a POST to the stream.",
+)
 @click.option("--time", metavar="TIME", help="Of messages that have none: `arrival` is the server's clock.")
-@click.option("--start", type=click.Choice(["new", "all"]), default="new", show_default=True,
-              help="Where to begin, if nothing was confirmed yet.")  # fmt: skip
+@click.option(
+    "--start",
+    type=click.Choice(["new", "all"]),
+    default="new",
+    show_default=True,
+    help="Where to begin, if nothing was confirmed yet.",
+)
 @click.option("--field", metavar="NAME", help="Of a Redis entry: which is the message.")
 @click.option("--option", "options", metavar="KEY=VALUE", multiple=True, help="Of librdkafka. May be repeated.")
-@click.option("--position", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              help="Keep there how far a followed file has been brought.")  # fmt: skip
-@click.option("--dead-letter", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              default=Path("dead-letters.jsonl"), show_default=True, help="For messages that are refused.")  # fmt: skip
+@click.option(
+    "--position",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep there how far a followed file has been brought.",
+)
+@click.option(
+    "--dead-letter",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("dead-letters.jsonl"),
+    show_default=True,
+    help="For messages that are refused.",
+)
 @at_server
 def bridge_command(server: Wire, source: str, **given: Any) -> None:
     """Bring messages of SOURCE into a stream, until stopped: mqtt://, mqtts://, kafka://, redis://, rediss://, ws://,

@@ -25,8 +25,15 @@ class Elsewhere:
         message, settings = messages[0], self._settings
         params = None if settings.time is None else {"time": settings.time}
         try:
-            reply = self._server.send("POST", "streams", settings.into, params=params, content=message.body,
-                                      kind=settings.media_type, key=message.key)  # fmt: skip
+            reply = self._server.send(
+                "POST",
+                "streams",
+                settings.into,
+                params=params,
+                content=message.body,
+                kind=settings.media_type,
+                key=message.key,
+            )
         except ConflictError as error:
             return [Outcome(refused=str(error))]
         except AnswerError as error:
@@ -48,8 +55,11 @@ def bridge(server: Wire, source: str, given: dict[str, Any]) -> None:
     click.echo(f"bringing {settings.shown} into <{settings.into}>", err=True)
     made.run()
     counts = made.counts
-    click.echo(f"{counts.messages:,} messages, {counts.events:,} events, {counts.repeated:,} known, {counts.refused:,} "
-               "refused" + (f" (see {settings.dead_letter})" if counts.refused else ""), err=True)  # fmt: skip
+    click.echo(
+        f"{counts.messages:,} messages, {counts.events:,} events, {counts.repeated:,} known, {counts.refused:,} "
+        "refused" + (f" (see {settings.dead_letter})" if counts.refused else ""),
+        err=True,
+    )
 
 
 def _option(text: str) -> tuple[str, str]:

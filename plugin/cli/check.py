@@ -20,9 +20,7 @@ _COLOURS = {"error": "red", "lint": "yellow"}
 @any_language_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON list of findings on stdout.")
 @click.pass_context
-def check_command(
-    ctx: click.Context, queries: tuple[QuerySource, ...], language: str | None, as_json: bool
-) -> None:
+def check_command(ctx: click.Context, queries: tuple[QuerySource, ...], language: str | None, as_json: bool) -> None:
     """Errors and lints of queries, with their places.
 
     QUERY is a file (.ceql, .epsparql, .rspql, .spectra, .rsepql, and .rq or .sparql for SPARQL that stands over the
@@ -38,8 +36,11 @@ def check_command(
         for source, finding in found:
             click.echo(shown(source, finding))
         errors = sum(f.severity == "error" for _, f in found)
-        click.echo(f"{_count(len(queries), 'query', 'queries')}, {_count(errors, 'error', 'errors')}, "
-                   f"{_count(len(found) - errors, 'lint', 'lints')}", err=True)  # fmt: skip
+        click.echo(
+            f"{_count(len(queries), 'query', 'queries')}, {_count(errors, 'error', 'errors')}, "
+            f"{_count(len(found) - errors, 'lint', 'lints')}",
+            err=True,
+        )
     if any(finding.severity == "error" for _, finding in found):
         ctx.exit(1)
 

@@ -34,12 +34,24 @@ def config_options(*secrets: str, tables: tuple[str, ...] = ()) -> Callable[[F],
     only the file has: tables of tables, see `tables_of`."""
 
     def decorate(function: F) -> F:
-        file = click.option("--config", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-                            is_eager=True, expose_value=False, callback=_reader(tables), allow_from_autoenv=True,
-                            help="A TOML file with a table of these options, as max_rows.")  # fmt: skip
-        shown = click.option("--print-config", is_flag=True, expose_value=False, callback=_note_secrets(secrets),
-                             allow_from_autoenv=False,
-                             help="Print all settings, as such a file and from where each is, and end.")  # fmt: skip
+        file = click.option(
+            "--config",
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            is_eager=True,
+            expose_value=False,
+            callback=_reader(tables),
+            allow_from_autoenv=True,
+            help="A TOML file with a table of these options, as max_rows.",
+        )
+        shown = click.option(
+            "--print-config",
+            is_flag=True,
+            expose_value=False,
+            callback=_note_secrets(secrets),
+            allow_from_autoenv=False,
+            help="Print all settings, as such a file and from where each is, and end.",
+        )
         return file(shown(function))
 
     return decorate
@@ -109,9 +121,7 @@ def _read(ctx: click.Context, param: click.Parameter, value: Path, tabled: tuple
     }
 
 
-def _checked(
-    file: Path, key: str, option: click.Option, given: Any, ctx: click.Context, param: click.Parameter
-) -> Any:
+def _checked(file: Path, key: str, option: click.Option, given: Any, ctx: click.Context, param: click.Parameter) -> Any:
     several = given if option.multiple and isinstance(given, list) else [given]
     if all(isinstance(each, bool | int | float | str) for each in several):
         return several if option.multiple else given

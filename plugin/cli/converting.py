@@ -17,9 +17,15 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 
 def convert_events(
-    source: Path, target: Path, *, source_format: EventFormat | None, target_format: EventFormat | None,
-    time_predicate: str, on_error: OnError, quiet: bool,
-) -> None:  # fmt: skip
+    source: Path,
+    target: Path,
+    *,
+    source_format: EventFormat | None,
+    target_format: EventFormat | None,
+    time_predicate: str,
+    on_error: OnError,
+    quiet: bool,
+) -> None:
     """Copy the events; formats that are not given tell the names. Raises EventError."""
     begun = perf_counter()
     terms = TermDictionary()

@@ -1,6 +1,6 @@
 """Commands that speak to a server: where it is, and what it asks for.
 
-    oxiseq queries, push, watch ─▶ `oxiseq.served.wire` ─▶ HTTP ─▶ oxiseq serve
+oxiseq queries, push, watch ─▶ `oxiseq.served.wire` ─▶ HTTP ─▶ oxiseq serve
 """
 
 from __future__ import annotations
@@ -22,10 +22,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 def at_server(command: F) -> F:
     """The options `--url` and `--token`: the command is called with an open wire as `server`."""
 
-    @click.option("--url", metavar="URL", envvar="OXISEQ_URL", default="http://127.0.0.1:7878", show_default=True,
-                  show_envvar=True, help="Where the server is.")
-    @click.option("--token", metavar="TOKEN", envvar="OXISEQ_TOKEN", show_envvar=True,
-                  help="What it asks for; better not on the command line.")
+    @click.option(
+        "--url",
+        metavar="URL",
+        envvar="OXISEQ_URL",
+        default="http://127.0.0.1:7878",
+        show_default=True,
+        show_envvar=True,
+        help="Where the server is.",
+    )
+    @click.option(
+        "--token",
+        metavar="TOKEN",
+        envvar="OXISEQ_TOKEN",
+        show_envvar=True,
+        help="What it asks for; better not on the command line.",
+    )
     @wraps(command)
     def opened(*given: Any, url: str, token: str | None, **more: Any) -> Any:
         loaded("httpx_sse")  # or it is told which extra brings it

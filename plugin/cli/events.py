@@ -13,20 +13,53 @@ from oxiseq.warmup.importing import loading
 
 @click.command("events", short_help="Make event tables of raw logs, in order of time.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--output", "-o", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path),
-              help="The folder for the tables; a log may go on behind those that are there.")  # fmt: skip
-@click.option("--mapping", "-m", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              help="For tables: a SPARQL CONSTRUCT query that makes a row's graph of its columns; or, in a .json "
-                   "file, a mapping as a stream has one.")  # fmt: skip
-@click.option("--time", default="time", show_default=True, metavar="COLUMN",
-              help="For tables: timestamps, xsd:dateTime or integers.")  # fmt: skip
+@click.option(
+    "--output",
+    "-o",
+    metavar="DIR",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder for the tables; a log may go on behind those that are there.",
+)
+@click.option(
+    "--mapping",
+    "-m",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="For tables: a SPARQL CONSTRUCT query that makes a row's graph of its columns; or, in a .json "
+    "file, a mapping as a stream has one.",
+)
+@click.option(
+    "--time",
+    default="time",
+    show_default=True,
+    metavar="COLUMN",
+    help="For tables: timestamps, xsd:dateTime or integers.",
+)
 @flag("time_unit")
-@click.option("--every", default="1h", show_default=True, metavar="DURATION", type=Duration(least=1),
-              help="The time that a file covers: 5m, 1h, 1d or PT1H.")  # fmt: skip
-@click.option("--to", "format", type=click.Choice(["parquet", "arrow"]), default="parquet", show_default=True,
-              help="The tables' format.")
-@click.option("--engine", type=click.Choice(["plain", "spark"]), default="plain", show_default=True,
-              help="This process, or Spark's tasks; on a cluster all must see sources and output.")  # fmt: skip
+@click.option(
+    "--every",
+    default="1h",
+    show_default=True,
+    metavar="DURATION",
+    type=Duration(least=1),
+    help="The time that a file covers: 5m, 1h, 1d or PT1H.",
+)
+@click.option(
+    "--to",
+    "format",
+    type=click.Choice(["parquet", "arrow"]),
+    default="parquet",
+    show_default=True,
+    help="The tables' format.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["plain", "spark"]),
+    default="plain",
+    show_default=True,
+    help="This process, or Spark's tasks; on a cluster all must see sources and output.",
+)
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark's master.")
 @click.option("--memory", metavar="SIZE", default="2g", show_default=True, help="Java memory of Spark.")
 @flag("time_predicate", usual=True)

@@ -15,19 +15,32 @@ from oxiseq.warmup.importing import loading
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @any_language_option
 @click.option(
-    "--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True,
+    "--kb",
+    "-k",
+    "kbs",
+    metavar="[IRI=]FILE",
+    multiple=True,
     help="Knowledge base: with it the rows of the GRAPH patterns are told.",
-)  # fmt: skip
+)
 @flag("rules")
 @click.option("--dot", "form", flag_value="dot", help="The automaton, or the windows or operators, for Graphviz.")
 @click.option("--json", "form", flag_value="json", help="All of it as JSON.")
-@click.option("--svg", metavar="FILE", type=click.File("w", encoding="utf-8", lazy=True),
-              help="The picture into a file; - is standard output.")  # fmt: skip
+@click.option(
+    "--svg",
+    metavar="FILE",
+    type=click.File("w", encoding="utf-8", lazy=True),
+    help="The picture into a file; - is standard output.",
+)
 @click.option("--upstream", is_flag=True, help="What a server in front of an endpoint sends there, as text or --json.")
 def explain_command(
-    query: QuerySource, language: str | None, kbs: tuple[str, ...], rules: tuple[QuerySource, ...],
-    form: Literal["dot", "json"] | None, svg: IO[str] | None, upstream: bool,
-) -> None:  # fmt: skip
+    query: QuerySource,
+    language: str | None,
+    kbs: tuple[str, ...],
+    rules: tuple[QuerySource, ...],
+    form: Literal["dot", "json"] | None,
+    svg: IO[str] | None,
+    upstream: bool,
+) -> None:
     """What a query is compiled to: its automaton, how each graph pattern is answered, what is remembered, and by which
     key its events could be dealt out to several runs, as on Spark.
 

@@ -13,25 +13,56 @@ from oxiseq.warmup.importing import loading
 
 @click.command("load", short_help="Load a big knowledge base into a store.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--location", "-l", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-              help="The store's folder, made if it is not there.")  # fmt: skip
-@click.option("--reason", "reasoning", type=click.Choice(["rdfs"]),
-              help="Materialise subClassOf, subPropertyOf, domain and range into <urn:oxiseq:inferred>.")  # fmt: skip
-@click.option("--mapping", "-m", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              help="For tables: a SPARQL CONSTRUCT query over their columns.")  # fmt: skip
+@click.option(
+    "--location",
+    "-l",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The store's folder, made if it is not there.",
+)
+@click.option(
+    "--reason",
+    "reasoning",
+    type=click.Choice(["rdfs"]),
+    help="Materialise subClassOf, subPropertyOf, domain and range into <urn:oxiseq:inferred>.",
+)
+@click.option(
+    "--mapping",
+    "-m",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="For tables: a SPARQL CONSTRUCT query over their columns.",
+)
 @click.option("--graph", metavar="IRI", type=Iri(), help="The graph for what would go to the default graph.")
 @click.option("--skolemise", is_flag=True, help="Make blank nodes IRIs.")
 @click.option("--strict", is_flag=True, help="Stop at the first bad statement.")
-@click.option("--quarantine", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-              help="Where bad statements go. [default: the location with .quarantine behind it]")  # fmt: skip
-@click.option("--engine", type=click.Choice(["auto", "plain", "spark"]), default="auto", show_default=True,
-              help="One process, or Spark; auto takes Spark for what is bigger than half of the memory.")  # fmt: skip
+@click.option(
+    "--quarantine",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where bad statements go. [default: the location with .quarantine behind it]",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "plain", "spark"]),
+    default="auto",
+    show_default=True,
+    help="One process, or Spark; auto takes Spark for what is bigger than half of the memory.",
+)
 @click.option("--master", metavar="URL", help="Spark's master. [default: local[*]]")
 @click.option("--memory", metavar="SIZE", help="Java memory of Spark's driver and of each executor. [default: 2g]")
-@click.option("--parts", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-              help="Keep what Spark writes: sorted N-Quads, coded Parquet; a folder that all workers see.")  # fmt: skip
-@click.option("--shapes", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              help="Validate the store against SHACL shapes; violations are told in the quarantine.")  # fmt: skip
+@click.option(
+    "--parts",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep what Spark writes: sorted N-Quads, coded Parquet; a folder that all workers see.",
+)
+@click.option(
+    "--shapes",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Validate the store against SHACL shapes; violations are told in the quarantine.",
+)
 @click.option("--append", is_flag=True, help="Add to the store that is there; a batch that it has is not added again.")
 @click.option("--batch", metavar="ID", help="Of what is appended. [default: of the files' paths, sizes and times]")
 @click.option("--dry-run", is_flag=True, help="Write no store: tell what a load finds and how long it takes.")

@@ -21,9 +21,7 @@ from oxiseq.kb_loader.marker import half_loaded
 from oxiseq.kb_loader.report import Watch
 
 
-def load_kb(
-    sources: Sequence[str], location: Path | None, *, quiet: bool, dry_run: bool, **given: Any
-) -> None:
+def load_kb(sources: Sequence[str], location: Path | None, *, quiet: bool, dry_run: bool, **given: Any) -> None:
     """Load; `given`: what else `kb_loader.load` takes. Raises KbError and click's usage errors."""
     if dry_run:
         _rehearse(sources, quiet, given)
@@ -68,9 +66,11 @@ def rehearsed(found: Rehearsal) -> str:
     about = "" if found.whole else "about "
     statements = counted(found.expected_statements, "statement", "statements")
     head = [
-        counted(found.files, "file", "files"), f"{about}{statements}",
-        f"{found.quarantined:,} bad{'' if found.whole else ' so far'}", f"{about}{found.expected:,.1f} s",
-    ]  # fmt: skip
+        counted(found.files, "file", "files"),
+        f"{about}{statements}",
+        f"{found.quarantined:,} bad{'' if found.whole else ' so far'}",
+        f"{about}{found.expected:,.1f} s",
+    ]
     lines = [" · ".join(head)]
     if not found.whole:
         read = counted(found.statements, "statement", "statements")
@@ -98,12 +98,16 @@ def told(report: LoadReport) -> str:
     if report.known:
         return f"batch {report.batch} is in the store already: {report.location}"
     lines = [
-        " · ".join([
-            counted(report.files, "file", "files"), counted(report.stored, "statement", "statements"),
-            counted(report.duplicates, "duplicate", "duplicates"), f"{report.quarantined:,} quarantined",
-            f"{report.rate:,.0f} statements/s",
-        ])
-    ]  # fmt: skip
+        " · ".join(
+            [
+                counted(report.files, "file", "files"),
+                counted(report.stored, "statement", "statements"),
+                counted(report.duplicates, "duplicate", "duplicates"),
+                f"{report.quarantined:,} quarantined",
+                f"{report.rate:,.0f} statements/s",
+            ]
+        )
+    ]
     if report.inferred:
         lines.append(f"{counted(report.inferred, 'statement', 'statements')} inferred, in <urn:oxiseq:inferred>")
     lines.append(f"{counted(report.statistics, 'statement', 'statements')} of statistics, in <urn:oxiseq:statistics>")

@@ -16,10 +16,22 @@ def mapping_command() -> None:
 
 @mapping_command.command("try", short_help="Show the first events that a mapping makes of a file.")
 @click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--mapping", "-m", metavar="FILE|NAME", required=True,
-              help="A CONSTRUCT query, or (.json) a mapping, or the name of a ready one.")  # fmt: skip
-@click.option("--first", "-n", metavar="N", default=3, show_default=True, type=click.IntRange(1, 1000),
-              help="How many events are shown.")  # fmt: skip
+@click.option(
+    "--mapping",
+    "-m",
+    metavar="FILE|NAME",
+    required=True,
+    help="A CONSTRUCT query, or (.json) a mapping, or the name of a ready one.",
+)
+@click.option(
+    "--first",
+    "-n",
+    metavar="N",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="How many events are shown.",
+)
 def try_command(file: Path, mapping: str, first: int) -> None:
     """Show the first events that a mapping makes of a table (CSV, TSV, JSON, JSON Lines, Parquet), the rows among them
     that it cannot take, and every variable of it that is no column. Status 1 where there is one of either, or no event.

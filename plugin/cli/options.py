@@ -70,9 +70,13 @@ class QuerySource:
     def located(self, error: QueryError) -> QueryError:
         """The same error with the file's name before its message."""
         return QueryError(
-            f"{self.name}: {error.message}", error.span, error.text, hint=error.hint, expected=error.expected,
+            f"{self.name}: {error.message}",
+            error.span,
+            error.text,
+            hint=error.hint,
+            expected=error.expected,
             code=error.code,
-        )  # fmt: skip
+        )
 
 
 class QueryFile(click.ParamType[QuerySource]):
@@ -162,10 +166,14 @@ def flag(name: str, *, usual: bool = False) -> Callable[[F], F]:
     shown = f" [default: {option.kind.write(option.default)}]" if default else ""
     about = f"{option.titles}: {option.help}" if option.special else option.help
     return click.option(
-        f"--{name.replace('_', '-')}", name, metavar=metavar, type=kind, multiple=several,
+        f"--{name.replace('_', '-')}",
+        name,
+        metavar=metavar,
+        type=kind,
+        multiple=several,
         default=option.default if usual else None,
         help=about.removesuffix(".") + ("; may be repeated." if several else ".") + shown,
-    )  # fmt: skip
+    )
 
 
 def flags(*doors: Door, without: Collection[str] = ()) -> Callable[[F], F]:
@@ -205,10 +213,14 @@ def _flag_type(kind: Kind[Any]) -> tuple[str | None, click.ParamType[Any], bool]
 
 
 _FLAG_TYPES: Final[Mapping[type[Kind[Any]], tuple[str, click.ParamType[Any], bool]]] = {
-    DurationKind: ("DURATION", Duration(), False), TimeKind: ("TIME", Time(), False),
-    TimesKind: ("TIME", Time(), True), TextKind: ("NAME", click.STRING, False), IriKind: ("IRI", Iri(), False),
-    NamesKind: ("NAME=IRI", StreamName(), True), QueriesKind: ("FILE", QueryFile(), True),
-}  # fmt: skip
+    DurationKind: ("DURATION", Duration(), False),
+    TimeKind: ("TIME", Time(), False),
+    TimesKind: ("TIME", Time(), True),
+    TextKind: ("NAME", click.STRING, False),
+    IriKind: ("IRI", Iri(), False),
+    NamesKind: ("NAME=IRI", StreamName(), True),
+    QueriesKind: ("FILE", QueryFile(), True),
+}
 
 _LANGUAGE_HELP: Final = "The query's language. [default: what the file's ending says, else spaseq]"
 
@@ -239,16 +251,21 @@ class LanguageName(click.ParamType[str]):
 
 
 language_option = click.option("--language", "-L", type=LanguageName(), help=_LANGUAGE_HELP)
-any_language_option = click.option(
-    "--language", "-L", type=LanguageName(STANDING), help=_LANGUAGE_HELP
-)  # fmt: skip
+any_language_option = click.option("--language", "-L", type=LanguageName(STANDING), help=_LANGUAGE_HELP)
 """Queries over the store, too."""
 location_option = click.option(
-    "--location", "-l", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True,
+    "--location",
+    "-l",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    required=True,
     help="The folder of a server's store.",
-)  # fmt: skip
+)
 log_option = click.option(
-    "--location", "-l", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path),
+    "--location",
+    "-l",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Instead of files: the events that the server of this folder has kept.",
-)  # fmt: skip
+)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary.")

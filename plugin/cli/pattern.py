@@ -16,14 +16,26 @@ from oxiseq.grammar.declare_templates import REFUSED, TEMPLATES
 @click.option("--end", metavar="ACTIVITY", help="The activity that is the last one of every case.")
 @click.option("--times", metavar="N", type=int, help="`absence`: so many occurrences are too many.")
 @click.option("--stream", metavar="IRI", default=USUAL_LOG.stream, show_default=True, help="The stream of the log.")
-@click.option("--case", metavar="IRI", default=USUAL_LOG.case, show_default=True,
-              help="The predicate of an event's case.")  # fmt: skip
-@click.option("--activity", metavar="IRI", default=USUAL_LOG.activity, show_default=True,
-              help="The predicate of an event's activity.")  # fmt: skip
+@click.option(
+    "--case", metavar="IRI", default=USUAL_LOG.case, show_default=True, help="The predicate of an event's case."
+)
+@click.option(
+    "--activity",
+    metavar="IRI",
+    default=USUAL_LOG.activity,
+    show_default=True,
+    help="The predicate of an event's activity.",
+)
 def pattern_command(
-    template: str | None, activities: tuple[str, ...], within: int | None, end: str | None, times: int | None,
-    stream: str, case: str, activity: str,
-) -> None:  # fmt: skip
+    template: str | None,
+    activities: tuple[str, ...],
+    within: int | None,
+    end: str | None,
+    times: int | None,
+    stream: str,
+    case: str,
+    activity: str,
+) -> None:
     """The SPAseq query that finds what breaks a rule of a process, by a template of Declare; without TEMPLATE the list
     of them. A and B are activities: names, or IRIs (<...>, http:, https:, urn:). See docs/process-conformance.md.
 

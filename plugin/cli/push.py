@@ -17,20 +17,28 @@ if TYPE_CHECKING:
 
 @click.command("push", short_help="Push events of files to a server's stream.")
 @click.argument("stream", metavar="STREAM", type=Iri())
-@click.argument("files", metavar="FILE...", nargs=-1, required=True,
-                type=click.Path(exists=True, path_type=Path))  # fmt: skip
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--create", is_flag=True, help="Make the stream if it is not there.")
-@click.option("--mapping", "-m", metavar="FILE|NAME",
-              help="For tables: a CONSTRUCT query, or (.json) a mapping, or the name of a ready one. "
-                   "[default: the stream's own]")  # fmt: skip
+@click.option(
+    "--mapping",
+    "-m",
+    metavar="FILE|NAME",
+    help="For tables: a CONSTRUCT query, or (.json) a mapping, or the name of a ready one. [default: the stream's own]",
+)
 @flag("on_error", usual=True)
 @flag("time_predicate", usual=True)
 @quiet_option
 @at_server
 def push_command(
-    server: Wire, stream: str, files: tuple[Path, ...], create: bool, mapping: str | None, on_error: str,
-    time_predicate: str, quiet: bool,
-) -> None:  # fmt: skip
+    server: Wire,
+    stream: str,
+    files: tuple[Path, ...],
+    create: bool,
+    mapping: str | None,
+    on_error: str,
+    time_predicate: str,
+    quiet: bool,
+) -> None:
     """Push the events of files to the stream of this IRI, in the order given: N-Quads, TriG, RDF Messages, Jelly,
     event tables; and tables of rows (CSV, TSV, JSON, JSON Lines, Parquet), which a mapping makes into events.
 

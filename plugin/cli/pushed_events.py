@@ -38,7 +38,7 @@ def mapping_of_stream(server: Wire, stream: str) -> Callable[[], StreamMapping]:
 
 def pushed_events(
     file: Path, terms: TermDictionary, time_predicate: str, on_error: OnError, mapping: Callable[[], StreamMapping]
-) -> EventReader:  # fmt: skip
+) -> EventReader:
     """The events of a file; `mapping` is called for a table. Raises EventError."""
     if not is_table(file):
         return open_events(file, terms, NamedNode(time_predicate), on_error)
@@ -48,7 +48,7 @@ def pushed_events(
 
 def _of_rows(
     file: Path, terms: TermDictionary, on_error: OnError, mapping: StreamMapping, report: ReadReport
-) -> Iterator[EventBatch]:  # fmt: skip
+) -> Iterator[EventBatch]:
     if not mapping.time:
         raise EventError(str(file), None, "the mapping has no time: a table's rows need a column that tells it")
 

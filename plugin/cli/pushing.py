@@ -28,9 +28,15 @@ _REASONS: Final = 10
 
 
 def push_files(
-    server: Wire, stream: str, files: Sequence[Path], on_error: str, time_predicate: str, mapping: str | None = None,
-    *, quiet: bool,
-) -> None:  # fmt: skip
+    server: Wire,
+    stream: str,
+    files: Sequence[Path],
+    on_error: str,
+    time_predicate: str,
+    mapping: str | None = None,
+    *,
+    quiet: bool,
+) -> None:
     """Push; `mapping`: a file or the name of a ready one, for tables (None: the stream's own). Raises EventError,
     MappingError, and what the server says no to."""
     named = None if mapping is None else mapping_named(mapping)
@@ -54,8 +60,15 @@ def push_files(
         return
     accepted = sums["accepted"]
     parts = [f"{counted(accepted, 'event', 'events')} accepted", f"{sums['late']:,} late"]
-    parts += [f"{sums[name]:,} {word}" for name, word in (("left_out", "left out by queries"), ("rejected", "rejected"),
-                                                          ("repeated", "batches were there already")) if sums[name]]
+    parts += [
+        f"{sums[name]:,} {word}"
+        for name, word in (
+            ("left_out", "left out by queries"),
+            ("rejected", "rejected"),
+            ("repeated", "batches were there already"),
+        )
+        if sums[name]
+    ]
     click.echo(closing(reports, parts, accepted, perf_counter() - begun), err=True)
     nothing = [file for file, report in zip(files, reports, strict=True) if is_table(file) and not report.events]
     for note in nothing_of(nothing, "event"):

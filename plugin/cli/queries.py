@@ -45,8 +45,9 @@ def list_command(server: Wire, as_json: bool) -> None:
 @any_language_option
 @flags(QUERY, STATE)
 @at_server
-def register_command(server: Wire, query: QuerySource, name: str | None, replace: bool, language: str | None,
-                     **options: Any) -> None:  # fmt: skip
+def register_command(
+    server: Wire, query: QuerySource, name: str | None, replace: bool, language: str | None, **options: Any
+) -> None:
     """Register the query in a file; it sees what is pushed from now on. Writes its name. `.rq`: SPARQL over the
     store."""
     body = {"text": query.text, "language": language or query.language, **given_options(options)}
@@ -107,8 +108,12 @@ def sink_group() -> None:
 @click.argument("name")
 @click.argument("sink")
 @click.argument("settings", type=click.File("rb"))
-@click.option("--since", type=click.IntRange(min=0), metavar="ID",
-              help="Begin behind the match of this id; 0 is all that are kept. [default: from now on]")
+@click.option(
+    "--since",
+    type=click.IntRange(min=0),
+    metavar="ID",
+    help="Begin behind the match of this id; 0 is all that are kept. [default: from now on]",
+)
 @at_server
 def put_sink_command(server: Wire, name: str, sink: str, settings: IO[bytes], since: int | None) -> None:
     """Deliver matches of the query NAME as the file SETTINGS says, JSON or TOML; - is stdin."""
@@ -123,8 +128,16 @@ def put_sink_command(server: Wire, name: str, sink: str, settings: IO[bytes], si
 def list_sinks_command(server: Wire, name: str) -> None:
     """Each sink of the query NAME: its id, kind, what it is doing, matches and what is wrong."""
     found = server.send("GET", "queries", name, "sinks", again=False).json()["sinks"]
-    rows = [(each["id"], each["kind"], each["state"], *(f"{each[key]:,}" for key in ("delivered", "waiting", "lost")),
-             each["error"] or "") for each in found]  # fmt: skip
+    rows = [
+        (
+            each["id"],
+            each["kind"],
+            each["state"],
+            *(f"{each[key]:,}" for key in ("delivered", "waiting", "lost")),
+            each["error"] or "",
+        )
+        for each in found
+    ]
     _print_table(("id", "kind", "state", "delivered", "waiting", "lost", ""), rows)
 
 

@@ -20,28 +20,50 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads", *MESSAGE
 @click.command("run", short_help="Answer a query over events of files or of a server's folder.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @click.option(
-    "--stream", "-s", "streams", metavar="NAME=FILE", multiple=True,
+    "--stream",
+    "-s",
+    "streams",
+    metavar="NAME=FILE",
+    multiple=True,
     help="Events of a stream, by the query's name for it or its IRI; FILE alone if the query has one stream. "
     "N-Quads, TriG, RDF Messages (.gz too), Arrow or Parquet event tables; for CEQL also tables of tuples: CSV, Arrow, "
     "Parquet.",
-)  # fmt: skip
+)
 @log_option
 @language_option
 @click.option(
-    "--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True,
+    "--kb",
+    "-k",
+    "kbs",
+    metavar="[IRI=]FILE",
+    multiple=True,
     help="Knowledge base: an RDF file (into the graph IRI, if given) or a store's folder; several are put together.",
-)  # fmt: skip
+)
 @click.option("--format", "-f", "format_", type=click.Choice(FORMATS), help="Default: by OUTPUT's name, else table.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file, not to stdout.")
-@click.option("--late", "late", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              help="Write late events there; the name tells the format, as in convert.")  # fmt: skip
+@click.option(
+    "--late",
+    "late",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write late events there; the name tells the format, as in convert.",
+)
 @flags(QUERY, SOURCES, HISTORY, without=("limit",))
 @click.option("--sort", is_flag=True, help="Matches of equal end time by the times of their events.")
 @quiet_option
 def run_command(
-    query: QuerySource, streams: tuple[str, ...], location: Path | None, language: str | None, kbs: tuple[str, ...],
-    format_: str | None, output: Path | None, late: Path | None, sort: bool, quiet: bool, **options: Any,
-) -> None:  # fmt: skip
+    query: QuerySource,
+    streams: tuple[str, ...],
+    location: Path | None,
+    language: str | None,
+    kbs: tuple[str, ...],
+    format_: str | None,
+    output: Path | None,
+    late: Path | None,
+    sort: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
     """Answer a query over files of events, or over the events that a server has kept.
 
     QUERY is a file, or - for stdin. With --location the streams are those of the folder's log, by their IRIs, and
@@ -66,7 +88,16 @@ def run_command(
 
     run_query(
         RunRequest(
-            replace(query, chosen=language), streams, location, kbs, format_, output, late, sort, quiet,
-            given_options(options), options["rules"],
+            replace(query, chosen=language),
+            streams,
+            location,
+            kbs,
+            format_,
+            output,
+            late,
+            sort,
+            quiet,
+            given_options(options),
+            options["rules"],
         )
-    )  # fmt: skip
+    )

@@ -79,10 +79,16 @@ def application_of(
     """What is served, closed with `opened`. Raises OxiseqError."""
     tokens = Tokens(request.read_token, request.write_token, request.token_lines, request.tokens)
     settings = ServerSettings(
-        *request.bind, request.cors, tokens, request.max_body, request.threads, request.subscribers,
-        allowed_hosts=request.allowed_host, tls=_tls(request),
+        *request.bind,
+        request.cors,
+        tokens,
+        request.max_body,
+        request.threads,
+        request.subscribers,
+        allowed_hosts=request.allowed_host,
+        tls=_tls(request),
         behind_proxy=request.behind_proxy,
-    )  # fmt: skip
+    )
     endpoint = endpoint_of(request, opened)
     if isinstance(endpoint, Upstream):
         opened.callback(endpoint.close)
@@ -113,11 +119,17 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, bridges:
     durability = request.durability if request.location is not None else "normal"
     budget = Budget(request.state_records or None, request.state_bytes or None, request.on_budget)
     settings = LiveSettings(
-        subscribers=request.subscribers, idle=seconds(request.idle), keep=request.keep, budget=budget,
-        graphs=request.event_triples, unasked=request.event_triples_for / SECOND,
-        refresh=seconds(request.upstream_refresh), union=request.union_default_graph, asking=seconds(request.timeout),
+        subscribers=request.subscribers,
+        idle=seconds(request.idle),
+        keep=request.keep,
+        budget=budget,
+        graphs=request.event_triples,
+        unasked=request.event_triples_for / SECOND,
+        refresh=seconds(request.upstream_refresh),
+        union=request.union_default_graph,
+        asking=seconds(request.timeout),
         sinks_allowed=Allowed.of(request.sink_host, request.sink_network, request.sink_folder),
-    )  # fmt: skip
+    )
     service = opened.enter_context(LiveService(knowledge, folder, settings, durability))
     assert isinstance(endpoint, SparqlEndpoint | Upstream)
     routes = LiveRoutes(service, endpoint.evaluations)
@@ -146,9 +158,12 @@ def store_of(endpoint: Answers) -> Store | None:
 def limits_of(request: ServeSettings) -> Limits:
     """Of an answer."""
     return Limits(
-        seconds=seconds(request.timeout), rows=request.max_rows, body=request.max_body, running=2 * request.threads,
+        seconds=seconds(request.timeout),
+        rows=request.max_rows,
+        body=request.max_body,
+        running=2 * request.threads,
         memory=request.query_memory,
-    )  # fmt: skip
+    )
 
 
 def endpoint_of(request: ServeSettings, opened: ExitStack) -> Answers:

@@ -32,9 +32,7 @@ class Address(click.ParamType[tuple[str, int]]):
 
     name = "address"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
         """Split it."""
         if isinstance(value, tuple):
             return value
@@ -75,43 +73,60 @@ class ServeSettings:
     """What `oxiseq serve` is told; durations in microseconds, 0 where there is no limit."""
 
     location: Path | None = _setting(
-        None, "The store's folder, made if missing. [default: in memory]", "DIR", "-l",
+        None,
+        "The store's folder, made if missing. [default: in memory]",
+        "DIR",
+        "-l",
         type=click.Path(file_okay=False, path_type=Path),
-    )  # fmt: skip
+    )
     bind: tuple[str, int] = _setting(
         "127.0.0.1:7878", "Where to listen; port 0 takes any free one.", "HOST:PORT", "-b", type=Address()
     )
     upstream: str | None = _setting(
-        None, "Pass SPARQL requests on to another server's /query, /update and /store instead of a store; queries of "
-        "streams ask it, and the folder holds the journal only.", "URL",
-    )  # fmt: skip
+        None,
+        "Pass SPARQL requests on to another server's /query, /update and /store instead of a store; queries of "
+        "streams ask it, and the folder holds the journal only.",
+        "URL",
+    )
     upstream_token: str | None = _setting(None, "Send this token there.", "TOKEN")
     upstream_refresh: int = _setting(
         "10m", "After how long what they ask there is asked again; 0s is never.", "DURATION", type=_WAIT
     )
     read_only: bool = _setting(False, "No updates; the folder is opened for reading.", is_flag=True)
     cors: tuple[str, ...] = _setting(
-        None, "Web pages of this origin may ask and write; without ORIGIN, pages from anywhere may ask. May be "
-        "repeated.", "[ORIGIN]", type=Origin(), is_flag=False, flag_value=ANY, multiple=True,
-    )  # fmt: skip
+        None,
+        "Web pages of this origin may ask and write; without ORIGIN, pages from anywhere may ask. May be repeated.",
+        "[ORIGIN]",
+        type=Origin(),
+        is_flag=False,
+        flag_value=ANY,
+        multiple=True,
+    )
     allowed_host: tuple[str, ...] = _setting(
-        None, "Answer requests for this host, too, not only for loopback names and that of --bind; * is any. May be "
-        "repeated.", "NAME", multiple=True,
-    )  # fmt: skip
+        None,
+        "Answer requests for this host, too, not only for loopback names and that of --bind; * is any. May be "
+        "repeated.",
+        "NAME",
+        multiple=True,
+    )
     union_default_graph: bool = _setting(False, "Queries see all graphs as one.", is_flag=True)
     read_token: str | None = _setting(
         None, "Reading needs this bearer token; better given as OXISEQ_READ_TOKEN.", "TOKEN"
     )
     write_token: str | None = _setting(None, "Writing needs this one, which also reads.", "TOKEN")
     tokens: Path | None = _setting(
-        None, "Named tokens with rights of their own, a line each (`oxiseq token new` makes it); read again on change.",
-        "FILE", type=click.Path(dir_okay=False, path_type=Path),
-    )  # fmt: skip
+        None,
+        "Named tokens with rights of their own, a line each (`oxiseq token new` makes it); read again on change.",
+        "FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+    )
     token_lines: str = _setting("", "Such lines themselves; better given as OXISEQ_TOKEN_LINES.", "LINES")
     tls_cert: Path | None = _setting(
-        None, "Serve https with this certificate and those that vouch for it, in PEM.", "FILE",
+        None,
+        "Serve https with this certificate and those that vouch for it, in PEM.",
+        "FILE",
         type=click.Path(dir_okay=False, path_type=Path),
-    )  # fmt: skip
+    )
     tls_key: Path | None = _setting(
         None, "Its private key, if it is not in the same file.", "FILE", type=click.Path(dir_okay=False, path_type=Path)
     )
@@ -120,30 +135,31 @@ class ServeSettings:
     )
     timeout: int = _setting("5m", "For a whole answer; 0s is no limit.", "DURATION", type=_WAIT)
     max_rows: int | None = _setting(None, "Rows or triples of an answer.", "N", type=click.IntRange(min=1))
-    query_memory: int = _setting(
-        1 << 30, "That a query's process may take.", "BYTES", type=click.IntRange(min=1 << 20)
-    )
+    query_memory: int = _setting(1 << 30, "That a query's process may take.", "BYTES", type=click.IntRange(min=1 << 20))
     max_body: int = _setting(128 << 20, "Of a request, unpacked.", "BYTES", type=click.IntRange(min=1))
     threads: int = _setting(16, "Requests at a time, beside pushes and live readers.", "N", type=click.IntRange(min=1))
-    subscribers: int = _setting(
-        64, "Live readers of matches at a time.", "N", type=click.IntRange(min=1)
-    )
+    subscribers: int = _setting(64, "Live readers of matches at a time.", "N", type=click.IntRange(min=1))
     idle: int = _setting(
-        "250ms", "Without events for so long, the newest instant is taken as complete; 0s is never.", "DURATION",
+        "250ms",
+        "Without events for so long, the newest instant is taken as complete; 0s is never.",
+        "DURATION",
         type=Duration(),
-    )  # fmt: skip
+    )
     keep: int = _setting("1h", "For how long new streams keep their events.", "DURATION", type=Duration())
     state_records: int = _setting(
-        0, "Records that the running state of a query may have, if the query does not say; 0 is any number.", "N",
+        0,
+        "Records that the running state of a query may have, if the query does not say; 0 is any number.",
+        "N",
         type=click.IntRange(min=0),
-    )  # fmt: skip
+    )
     state_bytes: int = _setting(
         1 << 30, "How large it may become in memory; 0 is no bound.", "BYTES", type=click.IntRange(min=0)
     )
     on_budget: Literal["fail", "reset"] = _setting(
-        "fail", "When it is larger: fail stops the query, reset lets it forget its partial matches and go on.",
+        "fail",
+        "When it is larger: fail stops the query, reset lets it forget its partial matches and go on.",
         type=click.Choice(["fail", "reset"]),
-    )  # fmt: skip
+    )
     event_triples: int = _setting(
         4_000_000, "Triples of events that are held in memory for SPARQL at a time.", "N", type=click.IntRange(min=1)
     )
@@ -151,23 +167,31 @@ class ServeSettings:
         "10m", "After how long without a question those of a stream are let go of.", "DURATION", type=Duration()
     )
     durability: Literal["full", "normal"] = _setting(
-        "full", "full: what is acknowledged is on the disk; normal: unless the machine dies.",
+        "full",
+        "full: what is acknowledged is on the disk; normal: unless the machine dies.",
         type=click.Choice(["full", "normal"]),
-    )  # fmt: skip
+    )
     allow_service: bool = _setting(False, "Queries may ask other servers (SERVICE).", is_flag=True)
     allow_load: bool = _setting(False, "Updates may fetch from the web (LOAD).", is_flag=True)
     sink_host: tuple[str, ...] = _setting(
-        None, "Sinks may reach this host: NAME, NAME:PORT, *.DOMAIN, or * for any. May be repeated.", "HOST",
+        None,
+        "Sinks may reach this host: NAME, NAME:PORT, *.DOMAIN, or * for any. May be repeated.",
+        "HOST",
         multiple=True,
-    )  # fmt: skip
+    )
     sink_network: tuple[str, ...] = _setting(
-        None, "Sinks may reach addresses of this network, too, as 10.0.0.0/8 or 127.0.0.1/32: without it public ones "
-        "only. May be repeated.", "NETWORK", multiple=True,
-    )  # fmt: skip
+        None,
+        "Sinks may reach addresses of this network, too, as 10.0.0.0/8 or 127.0.0.1/32: without it public ones "
+        "only. May be repeated.",
+        "NETWORK",
+        multiple=True,
+    )
     sink_folder: Path | None = _setting(
-        None, "Sinks may write files below this folder. [default: no files]", "DIR",
+        None,
+        "Sinks may write files below this folder. [default: no files]",
+        "DIR",
         type=click.Path(file_okay=False, path_type=Path),
-    )  # fmt: skip
+    )
     log_format: Literal["text", "json"] = _setting(
         "text", "Of the log on stderr; json: an object a line.", type=click.Choice(["text", "json"])
     )

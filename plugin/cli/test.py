@@ -10,8 +10,7 @@ from oxiseq.warmup.importing import loading
 
 
 @click.command("test", short_help="Run tests of queries (*.oxitest.toml).")
-@click.argument("files", metavar="FILES...", nargs=-1, required=True,
-                type=click.Path(exists=True, path_type=Path))  # fmt: skip
+@click.argument("files", metavar="FILES...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--only", "-k", metavar="TEXT", help="Only cases whose name has this in it.")
 @click.option("--exitfirst", "-x", is_flag=True, help="Stop at the first failure.")
 @click.option("--no-why", is_flag=True, help="Do not look into why matches are missing.")

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from oxiseq.served.wire import Wire
 
 
-
 @click.command("watch", short_help="Follow the matches of a server's query.")
 @click.argument("name")
-@click.option("--since", metavar="ID", type=click.IntRange(min=0),
-              help="Begin behind this match; 0: with the first that is kept. [default: those found from now on]")
+@click.option(
+    "--since",
+    metavar="ID",
+    type=click.IntRange(min=0),
+    help="Begin behind this match; 0: with the first that is kept. [default: those found from now on]",
+)
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="End after so many.")
 @quiet_option
 @at_server

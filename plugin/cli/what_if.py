@@ -18,16 +18,28 @@ from oxiseq.warmup.importing import loading
 @click.argument("draft", metavar="DRAFT", type=QueryFile())
 @click.option("--against", "-a", metavar="QUERY", type=QueryFile(), required=True, help="The query as it is.")
 @language_option
-@click.option("--stream", "-s", "streams", metavar="NAME=FILE", multiple=True,
-              help="Events of a stream, by IRI or by a name in either query.")  # fmt: skip
+@click.option(
+    "--stream",
+    "-s",
+    "streams",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="Events of a stream, by IRI or by a name in either query.",
+)
 @log_option
 @click.option("--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True, help="Knowledge base, as in run.")
 @flags(QUERY, SOURCES, HISTORY, without=("limit",))
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def what_if_command(
-    draft: QuerySource, against: QuerySource, language: str | None, streams: tuple[str, ...], location: Path | None,
-    kbs: tuple[str, ...], as_json: bool, **options: Any,
-) -> None:  # fmt: skip
+    draft: QuerySource,
+    against: QuerySource,
+    language: str | None,
+    streams: tuple[str, ...],
+    location: Path | None,
+    kbs: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> None:
     """The matches that DRAFT gains (+) and loses (-) against QUERY over the same events.
 
     Rows are compared by their time and by the variables that both queries answer.

@@ -24,9 +24,14 @@ from oxiseq.warmup.importing import loading
 @click.option("--json", "form", flag_value="json", help="All of it as JSON.")
 @click.option("--prov", "form", flag_value="prov", help="What the matches were made of, as PROV-O in TriG.")
 def why_command(
-    query: QuerySource, language: str | None, streams: tuple[str, ...], location: Path | None, kbs: tuple[str, ...],
-    form: str | None, **options: Any,
-) -> None:  # fmt: skip
+    query: QuerySource,
+    language: str | None,
+    streams: tuple[str, ...],
+    location: Path | None,
+    kbs: tuple[str, ...],
+    form: str | None,
+    **options: Any,
+) -> None:
     """Why a query matches, and why not.
 
     SPAseq: for each graph pattern how many events it saw and how many passed its constants, the pattern, each FILTER,

@@ -70,8 +70,6 @@ def daily_events() -> list[tuple[int, str]]:
     """The quotes as events (microseconds, N-Triples), one per trading day, in order."""
     graphs: dict[date, list[str]] = {}
     for quote in quotes():
-        lines = _EVENT_LINES.format(
-            company=company_iri(quote.ticker), price=quote.price, volume=quote.volume
-        )
+        lines = _EVENT_LINES.format(company=company_iri(quote.ticker), price=quote.price, volume=quote.volume)
         graphs.setdefault(quote.day, []).append(lines)
     return [(midnight(day), "".join(graphs[day])) for day in sorted(graphs)]

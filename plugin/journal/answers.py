@@ -37,8 +37,9 @@ class KbAnswers:
             for text in without:
                 connection.execute("DELETE FROM kb_answer WHERE text = ?", (text,))
             for text, body in bodies.items():
-                connection.execute("INSERT OR REPLACE INTO kb_answer (text, body, asked) VALUES (?, ?, ?)",
-                                   (text, body, now))  # fmt: skip
+                connection.execute(
+                    "INSERT OR REPLACE INTO kb_answer (text, body, asked) VALUES (?, ?, ?)", (text, body, now)
+                )
 
         self._writer.run(work)
         return {text: KbAnswer(body, now) for text, body in bodies.items()}

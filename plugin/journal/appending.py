@@ -68,9 +68,16 @@ class Appends:
 
     @classmethod
     def of(
-        cls, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None,
-        advance: int | None = None, *, on_arrival: bool = False, session: Session | None = None,
-    ) -> Appends:  # fmt: skip
+        cls,
+        stream: str,
+        blob: bytes,
+        batch_id: str | None = None,
+        digest: bytes | None = None,
+        advance: int | None = None,
+        *,
+        on_arrival: bool = False,
+        session: Session | None = None,
+    ) -> Appends:
         """Of a batch; its `digest` under a batch id is that of the blob, if none is given. Raises DamagedError."""
         head = summary(KIND, blob)  # its checksum is enough: `pack_events` makes no other
         if batch_id is not None and digest is None:

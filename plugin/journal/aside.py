@@ -59,9 +59,16 @@ class SetAside:
                 connection.execute(
                     "INSERT OR IGNORE INTO set_aside (query, position, stream, first, count, reason, at)"
                     " SELECT id, ?, ?, ?, ?, ?, ? FROM query WHERE name = ?",
-                    (each.position, each.stream, each.first, each.count, each.reason[:_REASON], self._clock(),
-                     each.query),
-                )  # fmt: skip
+                    (
+                        each.position,
+                        each.stream,
+                        each.first,
+                        each.count,
+                        each.reason[:_REASON],
+                        self._clock(),
+                        each.query,
+                    ),
+                )
 
         self._writer.run(work, Need.DELETING)
 

@@ -66,8 +66,13 @@ class Checkpoints:
             for query in checkpoint.matches:
                 drop(connection, query)
             put(
-                connection, checkpoint.owner, checkpoint.state, checkpoint.offsets, checkpoint.matches,
-                checkpoint.position, self._clock(),
+                connection,
+                checkpoint.owner,
+                checkpoint.state,
+                checkpoint.offsets,
+                checkpoint.matches,
+                checkpoint.position,
+                self._clock(),
             )
 
         self._writer.run(work, Need.PROGRESS)

@@ -1,15 +1,15 @@
 """What can be wrong with the journal.
 
-    OxiseqError                  everything this package raises on purpose (grammar/errors.py)
-    └── JournalError             something about the journal; names the file where the file is at fault
-        ├── LockedError          another process holds the file
-        ├── DamagedError         the file, or something in it, is not what was written
-        │   └── DamagedBatchError    a stored batch of events or matches, and it alone
-        ├── VersionError         the file is of a newer version than this program
-        ├── FullError            no room: nothing of the refused write is stored, and reading goes on
-        ├── UnknownError         there is no stream or query of this name
-        ├── ConflictError        a write that contradicts what is stored; nothing is changed
-        └── CursorError          what was asked for has been there and is deleted: the cursor is too old
+OxiseqError                  everything this package raises on purpose (grammar/errors.py)
+└── JournalError             something about the journal; names the file where the file is at fault
+    ├── LockedError          another process holds the file
+    ├── DamagedError         the file, or something in it, is not what was written
+    │   └── DamagedBatchError    a stored batch of events or matches, and it alone
+    ├── VersionError         the file is of a newer version than this program
+    ├── FullError            no room: nothing of the refused write is stored, and reading goes on
+    ├── UnknownError         there is no stream or query of this name
+    ├── ConflictError        a write that contradicts what is stored; nothing is changed
+    └── CursorError          what was asked for has been there and is deleted: the cursor is too old
 """
 
 from __future__ import annotations

@@ -192,9 +192,14 @@ def single_events(blobs: Sequence[bytes]) -> _Parts | None:
         terms += distinct
     columns = tuple(np.array(column, np.int64) for column in codes)
     return _Parts(
-        np.array(time, np.int64), np.array(sizes, np.int64), np.array(blanks, np.int64), columns,
-        np.array(first_term, np.int64), np.array(lengths, np.int64), b"".join(texts),
-    )  # fmt: skip
+        np.array(time, np.int64),
+        np.array(sizes, np.int64),
+        np.array(blanks, np.int64),
+        columns,
+        np.array(first_term, np.int64),
+        np.array(lengths, np.int64),
+        b"".join(texts),
+    )
 
 
 def _parts(blobs: Sequence[bytes]) -> _Parts:
@@ -218,13 +223,17 @@ def _parts(blobs: Sequence[bytes]) -> _Parts:
         totals.append((count, m, blank, distinct, text))
     counts, triples, blank_nodes, terms, text_bytes = np.array(totals, np.int64).T
     found = _Parts(
-        time=_joined(time), sizes=_joined(sizes), blanks=_joined(blanks),
+        time=_joined(time),
+        sizes=_joined(sizes),
+        blanks=_joined(blanks),
         codes=tuple(_joined(column) for column in codes),
         first_term=np.repeat(offsets(terms)[:-1], triples),
-        lengths=_joined(lengths), text=b"".join(texts),
-    )  # fmt: skip
-    _check_sums(((found.sizes, counts, triples), (found.blanks, counts, blank_nodes),
-                 (found.lengths, terms, text_bytes)))  # fmt: skip
+        lengths=_joined(lengths),
+        text=b"".join(texts),
+    )
+    _check_sums(
+        ((found.sizes, counts, triples), (found.blanks, counts, blank_nodes), (found.lengths, terms, text_bytes))
+    )
     _check_codes(found, np.repeat(terms, triples))
     return found
 
@@ -233,9 +242,7 @@ def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     return np.concatenate(arrays).astype(np.int64)
 
 
-def _check_sums(
-    given: Sequence[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]
-) -> None:
+def _check_sums(given: Sequence[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]) -> None:
     """(numbers, how many of them each body has, their sum there): none is negative, the sums are right."""
     for numbers, counts, sums in given:
         within = offsets(numbers)[offsets(counts)]

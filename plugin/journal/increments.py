@@ -103,8 +103,9 @@ def apply_increment(connection: sqlite3.Connection, path: Path) -> None:
             if digest != _sum(connection):
                 raise DamagedError(f"{path}: is damaged: it holds other rows than were written")
             if mark_from(since) != _mark(connection):
-                raise ConflictError(f"{path}: is not what comes next: a backup between is missing, or it is of another "
-                                    "journal")  # fmt: skip
+                raise ConflictError(
+                    f"{path}: is not what comes next: a backup between is missing, or it is of another journal"
+                )
             connection.execute("BEGIN")
             try:
                 _apply(connection)
@@ -130,10 +131,13 @@ def _mark(connection: sqlite3.Connection) -> Mark:
     entry = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entry'").fetchone()
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     return Mark(
-        version, entry[0] if entry is not None else 0, _digest(connection, "ORDER BY id DESC LIMIT 1"),
-        numbers("SELECT id, next FROM main.stream"), numbers("SELECT id, next FROM main.query"),
+        version,
+        entry[0] if entry is not None else 0,
+        _digest(connection, "ORDER BY id DESC LIMIT 1"),
+        numbers("SELECT id, next FROM main.stream"),
+        numbers("SELECT id, next FROM main.query"),
         numbers("SELECT owner, made FROM main.checkpoint"),
-    )  # fmt: skip
+    )
 
 
 def _digest(connection: sqlite3.Connection, which: str, *given: int) -> str:
@@ -265,5 +269,3 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise journal_error(error, path) from error
-
-

@@ -57,9 +57,15 @@ class Journal:
     """
 
     def __init__(
-        self, path: str | Path, durability: Durability = "full", *, read_only: bool = False,
-        max_size: int | None = None, keep_free: int = KEEP_FREE, clock: Callable[[], int] = microseconds,
-    ) -> None:  # fmt: skip
+        self,
+        path: str | Path,
+        durability: Durability = "full",
+        *,
+        read_only: bool = False,
+        max_size: int | None = None,
+        keep_free: int = KEEP_FREE,
+        clock: Callable[[], int] = microseconds,
+    ) -> None:
         self.path = Path(path)
         if durability not in ("full", "normal"):
             raise JournalError(f"the durability {durability!r} is not known; known: full, normal")

@@ -74,9 +74,13 @@ class EventLog:
     # --- appending ----------------------------------------------------------------------------------
 
     def append(
-        self, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None,
+        self,
+        stream: str,
+        blob: bytes,
+        batch_id: str | None = None,
+        digest: bytes | None = None,
         advance: int | None = None,
-    ) -> Appended:  # fmt: skip
+    ) -> Appended:
         """Store a batch that `pack_events` has made, and with `advance` a punctuation (µs) after it; returns when it is
         durable.
 
@@ -126,9 +130,14 @@ class EventLog:
     # --- reading ------------------------------------------------------------------------------------
 
     def read(
-        self, stream: str, terms: TermDictionary, since: int | None = None, until: int | None = None,
-        start: int | None = None, stop: int | None = None,
-    ) -> Iterator[Logged]:  # fmt: skip
+        self,
+        stream: str,
+        terms: TermDictionary,
+        since: int | None = None,
+        until: int | None = None,
+        start: int | None = None,
+        stop: int | None = None,
+    ) -> Iterator[Logged]:
         """The events with offsets in since:until and times (µs) in start:stop, in order of their offsets.
 
         Without `since` from the first that is kept. Ends at what was the end when it got there. Raises UnknownError,
@@ -241,9 +250,15 @@ class EventLog:
                     "SELECT first, count, max_time, data FROM entry INDEXED BY entry_place WHERE stream = ?"
                     " AND first >= ? AND first < ? AND count > 0 AND first + count > ?"
                     " AND min_time < ? AND max_time >= ? ORDER BY first, id",
-                    (number, at if found is None else found[0], _ALWAYS if until is None else until, at,
-                     _ALWAYS if stop is None else stop, -_ALWAYS if start is None else start),
-                )  # fmt: skip
+                    (
+                        number,
+                        at if found is None else found[0],
+                        _ALWAYS if until is None else until,
+                        at,
+                        _ALWAYS if stop is None else stop,
+                        -_ALWAYS if start is None else start,
+                    ),
+                )
                 rows, ended = page(cursor, lambda row: len(row[3]) + ROW_BYTES, PAGE_BYTES)
             if rows:
                 at = rows[-1][0] + rows[-1][1]
@@ -365,9 +380,7 @@ def _readable(entries: Sequence[Entry], terms: TermDictionary) -> Iterator[Logge
         yield part
 
 
-def _restricted(
-    logged: Logged, since: int | None, until: int | None, start: int | None, stop: int | None
-) -> Logged:
+def _restricted(logged: Logged, since: int | None, until: int | None, start: int | None, stop: int | None) -> Logged:
     """The events within the bounds."""
     mine = np.ones(len(logged.batch), np.bool_)
     for values, low, high in ((logged.offset, since, until), (logged.batch.time, start, stop)):

@@ -93,9 +93,7 @@ class MatchLog:
             gone = expired(oldest(connection, "match_batch", "query", number), keep, now, following)
             if gone:
                 delete(connection, "match_batch", gone)
-                connection.execute(
-                    "UPDATE query SET first = ? WHERE id = ?", (gone[-1].first + gone[-1].count, number)
-                )
+                connection.execute("UPDATE query SET first = ? WHERE id = ?", (gone[-1].first + gone[-1].count, number))
             return len(gone)
 
         return self._writer.run(work, Need.DELETING)

@@ -26,9 +26,14 @@ def begin_anew(connection: sqlite3.Connection, owner: str, state: bytes, now: in
 
 
 def put(
-    connection: sqlite3.Connection, owner: str, state: bytes, offsets: Mapping[str, int], matches: Mapping[str, int],
-    position: int, now: int,
-) -> None:  # fmt: skip
+    connection: sqlite3.Connection,
+    owner: str,
+    state: bytes,
+    offsets: Mapping[str, int],
+    matches: Mapping[str, int],
+    position: int,
+    now: int,
+) -> None:
     """Replace the owner's checkpoint. Raises UnknownError and, for places that there are not, ConflictError."""
     drop(connection, owner)
     connection.execute(

@@ -55,10 +55,19 @@ class Queries:
         self._clock = clock
 
     def register(
-        self, name: str, text: str, language: str = USUAL, *, options: Mapping[str, Any] | None = None,
-        keep: Retention | None = None, state: str = "running", offsets: Mapping[str, int] | None = None,
-        streams: Iterable[str] = (), replace: bool = False, answer: bytes | None = None,
-    ) -> QueryRecord:  # fmt: skip
+        self,
+        name: str,
+        text: str,
+        language: str = USUAL,
+        *,
+        options: Mapping[str, Any] | None = None,
+        keep: Retention | None = None,
+        state: str = "running",
+        offsets: Mapping[str, int] | None = None,
+        streams: Iterable[str] = (),
+        replace: bool = False,
+        answer: bytes | None = None,
+    ) -> QueryRecord:
         """Store a query; with `replace` it may be known already.
 
         `offsets`: stream → offset of the first event that it sees; it is the query's first checkpoint, without state,
@@ -82,13 +91,15 @@ class Queries:
             if known is None:
                 connection.execute(
                     "INSERT INTO query (text, language, options, state, keep_time, keep_count, created, changed, name,"
-                    " first, next) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 1)", values
-                )  # fmt: skip
+                    " first, next) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 1)",
+                    values,
+                )
             else:
                 connection.execute(
                     "UPDATE query SET text = ?, language = ?, options = ?, state = ?, keep_time = ?, keep_count = ?,"
-                    " created = ?, changed = ?, error = '' WHERE name = ?", values
-                )  # fmt: skip
+                    " created = ?, changed = ?, error = '' WHERE name = ?",
+                    values,
+                )
             ends = {iri: stream_id(connection, iri)[2] for iri in streams}
             begin(connection, name, {**ends, **(offsets or {})}, now)
             if answer is not None:
@@ -169,6 +180,17 @@ def _record(row: Row) -> QueryRecord:
     created, changed, error, begun, rebuilt = rest
     keep = Retention(keep_time, keep_count)
     return QueryRecord(
-        name, text, language, json.loads(options), state, first, following, keep, created, changed, error, begun,
+        name,
+        text,
+        language,
+        json.loads(options),
+        state,
+        first,
+        following,
+        keep,
+        created,
+        changed,
+        error,
+        begun,
         rebuilt,
-    )  # fmt: skip
+    )

@@ -48,10 +48,12 @@ def restore(backups: Sequence[Path], folder: Path) -> list[str]:
                 for each in backups[1:]:
                     apply_increment(connection, each)
                 note = {
-                    iri: [following, last] for iri, following, last in connection.execute(
+                    iri: [following, last]
+                    for iri, following, last in connection.execute(
                         "SELECT iri, next, (SELECT received FROM entry WHERE entry.stream = stream.id"
-                        " ORDER BY entry.first DESC, entry.id DESC LIMIT 1) FROM stream")
-                }  # fmt: skip
+                        " ORDER BY entry.first DESC, entry.id DESC LIMIT 1) FROM stream"
+                    )
+                }
             with Journal(part, read_only=True) as made:
                 faults = made.verify()
             flush(part)

@@ -99,9 +99,15 @@ class StoredMatches:
         stop = max(start, stop)
         low, high = int(self.ends[start]), int(self.ends[stop])
         return StoredMatches(
-            self.first + start, self.heading, self.time[start:stop], self.terms, self.codes[start:stop],
-            self.ends[start : stop + 1] - low, self.event_letter[low:high], self.event_time[low:high],
-        )  # fmt: skip
+            self.first + start,
+            self.heading,
+            self.time[start:stop],
+            self.terms,
+            self.codes[start:stop],
+            self.ends[start : stop + 1] - low,
+            self.event_letter[low:high],
+            self.event_time[low:high],
+        )
 
 
 def join_matches(parts: Sequence[StoredMatches]) -> StoredMatches:
@@ -118,10 +124,15 @@ def join_matches(parts: Sequence[StoredMatches]) -> StoredMatches:
         terms += part.terms[1:]
         headings += part.heading.letters
     return StoredMatches(
-        parts[0].first, Heading(parts[0].heading.variables, tuple(headings), parts[-1].heading.more),
-        np.concatenate([part.time for part in parts]), tuple(terms), np.concatenate(codes), np.array(ends, np.int64),
-        np.concatenate(letters), np.concatenate([part.event_time for part in parts]),
-    )  # fmt: skip
+        parts[0].first,
+        Heading(parts[0].heading.variables, tuple(headings), parts[-1].heading.more),
+        np.concatenate([part.time for part in parts]),
+        tuple(terms),
+        np.concatenate(codes),
+        np.array(ends, np.int64),
+        np.concatenate(letters),
+        np.concatenate([part.event_time for part in parts]),
+    )
 
 
 def pack_block(block: Block, scope: str = "") -> bytes:
@@ -197,9 +208,15 @@ def unpack_matches(blob: bytes, first: int) -> StoredMatches:
         raise DamagedError("a damaged blob: its parts do not fit together")
     texts = [data[a:b].decode() for a, b in pairwise(ends)]
     return StoredMatches(
-        first, heading, time, (None, *texts), codes.reshape(count, columns).view(np.int32), event_ends,
-        letters.view(np.int32), event_time,
-    )  # fmt: skip
+        first,
+        heading,
+        time,
+        (None, *texts),
+        codes.reshape(count, columns).view(np.int32),
+        event_ends,
+        letters.view(np.int32),
+        event_time,
+    )
 
 
 @lru_cache(256)

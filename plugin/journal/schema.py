@@ -105,7 +105,7 @@ CREATE TABLE checkpoint_match (
     PRIMARY KEY (owner, query)
 ) WITHOUT ROWID;
 """
-_UPGRADES: Final = (             # from version 1, 2...
+_UPGRADES: Final = (  # from version 1, 2...
     """
 ALTER TABLE query ADD COLUMN error TEXT NOT NULL DEFAULT ''; -- why its state is 'failed'
 CREATE TABLE kb_answer (         -- of a knowledge base elsewhere
@@ -199,7 +199,12 @@ def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) ->
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     try:
         connection = sqlite3.connect(
-            uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=128,
+            uri,
+            uri=True,
+            timeout=wait,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=128,
             factory=Writing,
         )
     except sqlite3.Error as error:

@@ -188,8 +188,9 @@ class Writer:
             return f"less than {self._keep_free:,} bytes are free"
         if self._most_pages > _UNLIMITED:
             return ""
-        used, spare = (int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
-                       for name in ("page_count", "freelist_count"))  # fmt: skip
+        used, spare = (
+            int(self._connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "freelist_count")
+        )
         left = self._most_pages - used + spare
         return "the file has the size that it may have" if left * _RESERVE * 2 < self._most_pages * need else ""
 

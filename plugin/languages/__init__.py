@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from oxiseq.languages.registry import register
 
 _HOMES = {
-    "Language": "languages.language", "LanguageWarning": "grammar.languages",
-    "LoweredLanguage": "languages.lowered", "Syntax": "grammar.languages", "register": "languages.registry",
+    "Language": "languages.language",
+    "LanguageWarning": "grammar.languages",
+    "LoweredLanguage": "languages.lowered",
+    "Syntax": "grammar.languages",
+    "register": "languages.registry",
     "unregister": "grammar.languages",
-}  # fmt: skip
+}
 
 __all__ = ["Language", "LanguageWarning", "LoweredLanguage", "Syntax", "register", "unregister"]
 

@@ -58,7 +58,11 @@ class Driver:
         return (as_graphs(batch, self.terms, self.shape.vocab) for _, batch in self.late)
 
     def attach(
-        self, name: str, events: Any, on_error: OnError = "stop", time_predicate: str | NamedNode = GENERATED_AT,
+        self,
+        name: str,
+        events: Any,
+        on_error: OnError = "stop",
+        time_predicate: str | NamedNode = GENERATED_AT,
     ) -> None:
         """Give the events of a stream, by its IRI or the query's name for it; those of a stream that the query does not
         read are left out, with a warning. Raises EventError, OxiseqError."""

@@ -63,9 +63,7 @@ class Language(ABC, Generic[Q]):
         """Before queries are run: say so in one line if kernels have to be compiled."""
 
     @abstractmethod
-    def compile(
-        self, query: Q, terms: TermDictionary, kb: KnowledgeBase, options: Options
-    ) -> tuple[Run, Shape]:
+    def compile(self, query: Q, terms: TermDictionary, kb: KnowledgeBase, options: Options) -> tuple[Run, Shape]:
         """A run that has seen nothing, and what its matches have in common. Raises QueryError, OxiseqError, KbError."""
 
     @abstractmethod
@@ -105,9 +103,14 @@ class Language(ABC, Generic[Q]):
         return None
 
     def evidence(
-        self, query: Q, events: Mapping[str, tuple[int, ...]], row: Mapping[str, Term | None], history: History,
-        kb: KnowledgeBase, bounds: Bounds,
-    ) -> Evidence | None:  # fmt: skip
+        self,
+        query: Q,
+        events: Mapping[str, tuple[int, ...]],
+        row: Mapping[str, Term | None],
+        history: History,
+        kb: KnowledgeBase,
+        bounds: Bounds,
+    ) -> Evidence | None:
         """What a match rests on, which has this `row` and these times (µs) of events, by pattern; `history` has its
         events and no others. None where the language cannot say. Raises KbError."""
         return None

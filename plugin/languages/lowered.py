@@ -48,9 +48,7 @@ class LoweredLanguage(Language[Q]):
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         self._into.prepare(tell)
 
-    def compile(
-        self, query: Q, terms: TermDictionary, kb: KnowledgeBase, options: Options
-    ) -> tuple[Run, Shape]:
+    def compile(self, query: Q, terms: TermDictionary, kb: KnowledgeBase, options: Options) -> tuple[Run, Shape]:
         return self._into.compile(self.lower(query), terms, kb, options)
 
     def names(self, query: Q, plan: Any) -> Mapping[str, str]:
@@ -72,9 +70,14 @@ class LoweredLanguage(Language[Q]):
         return self._into.origin(run)
 
     def evidence(
-        self, query: Q, events: Mapping[str, tuple[int, ...]], row: Mapping[str, Term | None], history: History,
-        kb: KnowledgeBase, bounds: Bounds,
-    ) -> Evidence | None:  # fmt: skip
+        self,
+        query: Q,
+        events: Mapping[str, tuple[int, ...]],
+        row: Mapping[str, Term | None],
+        history: History,
+        kb: KnowledgeBase,
+        bounds: Bounds,
+    ) -> Evidence | None:
         return self._into.evidence(self.lower(query), events, row, history, kb, bounds)
 
     def in_sequence(self, query: Q) -> Query | None:

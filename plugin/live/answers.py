@@ -130,8 +130,11 @@ def _blob(rows: Sequence[Row], heading: Heading, at: int) -> bytes:
     codes = [[numbers.setdefault(text, len(numbers)) for text in row] for row in rows]
     count = len(rows)
     batch = MatchBatch(
-        np.full(count, at, np.int64), np.zeros((count, 0), np.uint32), np.zeros(count + 1, np.int64),
-        np.zeros(0, np.int32), np.zeros(0, np.int64),
-    )  # fmt: skip
+        np.full(count, at, np.int64),
+        np.zeros((count, 0), np.uint32),
+        np.zeros(count + 1, np.int64),
+        np.zeros(0, np.int32),
+        np.zeros(0, np.int64),
+    )
     texts = [text.encode() for text in numbers if text is not None]
     return pack_rows(batch, heading, np.array(codes, np.int32), texts)

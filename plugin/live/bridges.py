@@ -1,6 +1,6 @@
 """Bridges that run inside the server: each on a thread of its own, by the same way in as a POST.
 
-    settings ─▶ Bridge ─ messages ─▶ begin_push, the log's group commit, end_push ─▶ confirmed at the source
+settings ─▶ Bridge ─ messages ─▶ begin_push, the log's group commit, end_push ─▶ confirmed at the source
 """
 
 from __future__ import annotations
@@ -123,14 +123,22 @@ class Bridges:
         found = []
         for name, bridge in self._bridges.items():
             settings, counts = self.settings[name], bridge.counts
-            found.append({
-                "name": name, "url": settings.shown, "topic": settings.topic or None, "into": settings.into,
-                "state": "reading" if counts.failing is None else "failing",
-                "messages": counts.messages, "events": counts.events, "repeated": counts.repeated,
-                "refused": counts.refused, "failures": counts.failures,
-                "failing_since": None if counts.failing is None else to_text(counts.failing),
-                "error": counts.error or None,
-            })  # fmt: skip
+            found.append(
+                {
+                    "name": name,
+                    "url": settings.shown,
+                    "topic": settings.topic or None,
+                    "into": settings.into,
+                    "state": "reading" if counts.failing is None else "failing",
+                    "messages": counts.messages,
+                    "events": counts.events,
+                    "repeated": counts.repeated,
+                    "refused": counts.refused,
+                    "failures": counts.failures,
+                    "failing_since": None if counts.failing is None else to_text(counts.failing),
+                    "error": counts.error or None,
+                }
+            )
         return found
 
     def metrics(self) -> Iterable[Metric]:
@@ -138,11 +146,13 @@ class Bridges:
         counters = {
             name: CounterMetricFamily(f"oxiseq_bridge_{name}", text, labels=("bridge",))
             for name, text in (
-                ("messages", "Messages that were handed on."), ("events", "Events in them."),
-                ("repeated", "Messages that were known by their key."), ("refused", "Messages that were refused."),
+                ("messages", "Messages that were handed on."),
+                ("events", "Events in them."),
+                ("repeated", "Messages that were known by their key."),
+                ("refused", "Messages that were refused."),
                 ("failures", "Times that the source or the intake failed."),
             )
-        }  # fmt: skip
+        }
         failing = GaugeMetricFamily("oxiseq_bridge_failing", "1 while it fails.", labels=("bridge",))
         for name, bridge in self._bridges.items():
             for counter, family in counters.items():

@@ -42,9 +42,13 @@ class KbChanges:
     """Around the changes of a live service's KB; `end` it when the service ends."""
 
     def __init__(
-        self, journal: Journal, engine: Engine, worker: Worker, kb_lock: AbstractContextManager[object],
+        self,
+        journal: Journal,
+        engine: Engine,
+        worker: Worker,
+        kb_lock: AbstractContextManager[object],
         patience: float = PATIENCE,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._journal, self._engine, self._worker, self._kb_lock = journal, engine, worker, kb_lock
         self._patience = patience
         self._ended = False

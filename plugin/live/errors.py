@@ -1,11 +1,11 @@
 """What the live service refuses.
 
-    OxiseqError
-    ├── QueryError            a query text that is not accepted (grammar/errors.py)
-    ├── JournalError...       unknown, conflicting, full, too old (journal/errors.py)
-    ├── RejectedError         a body of which nothing could be read (intake.py)
-    ├── BusyError             a queue or a cap is full: try again later
-    └── BoundError            more streams or queries than the service keeps, more events than it looks at
+OxiseqError
+├── QueryError            a query text that is not accepted (grammar/errors.py)
+├── JournalError...       unknown, conflicting, full, too old (journal/errors.py)
+├── RejectedError         a body of which nothing could be read (intake.py)
+├── BusyError             a queue or a cap is full: try again later
+└── BoundError            more streams or queries than the service keeps, more events than it looks at
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def read_graph(body: bytes, format: RdfFormat, time: int) -> Reading:
 
 def read_rows(
     body: bytes, media_type: str, mapping: StreamMapping, time: int | None = None, now: float | None = None
-) -> Reading:  # fmt: skip
+) -> Reading:
     """The events of rows, by a stream's mapping; `media_type`: one of ROWS. `time` (µs): of rows of a mapping without a
     time; `now`: seconds since 1970, for SenML's relative times. Bad rows are left out, one by one. Raises RejectedError
     when there are rows, but none that is right."""
@@ -188,7 +188,7 @@ def read_rows(
 
 def read_triples(
     events: list[tuple[int, list[Triple]]], rejected: int = 0, reasons: tuple[Reason, ...] = ()
-) -> Reading:  # fmt: skip
+) -> Reading:
     """Events that have been parsed, with their times (µs); those whose terms RDF does not allow are rejected, too."""
     if len(events) == 1 and (blob := pack_one(events[0][1], events[0][0])) is not None:
         return Reading(blob, np.array([events[0][0]]), rejected, reasons)
@@ -244,9 +244,7 @@ class SharedTerms:
 SHARED_TERMS: Final = SharedTerms()
 
 
-def _batches(
-    body: bytes, format: EventFormat, terms: TermDictionary, report: ReadReport
-) -> Iterator[EventBatch]:
+def _batches(body: bytes, format: EventFormat, terms: TermDictionary, report: ReadReport) -> Iterator[EventBatch]:
     if not body:
         return
     if format in _ENDINGS:

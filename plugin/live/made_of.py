@@ -1,6 +1,6 @@
 """What a stored match was made of: its events as the log still has them, and facts of the knowledge base.
 
-    journal: the match ─▶ its instants' events ─▶ the query over these alone ─▶ all that it binds ─▶ its facts
+journal: the match ─▶ its instants' events ─▶ the query over these alone ─▶ all that it binds ─▶ its facts
 """
 
 from __future__ import annotations
@@ -45,17 +45,24 @@ class MadeOf:
         """Times as xsd:dateTime, terms as SPARQL's JSON results have them; of an event that the stream keeps no longer
         `triples` is empty."""
         return {
-            "id": self.number, "query": self.query, "at": to_text(self.match.time),
+            "id": self.number,
+            "query": self.query,
+            "at": to_text(self.match.time),
             "bindings": {v: json_term(t) for v, t in self.match.bindings.items() if t is not None},
             "events": [
-                {"gpm": event.gpm, "stream": event.stream, "time": to_text(event.time),
-                 "triples": [[json_term(part) for part in triple] for triple in event.graph],
-                 "matched": None if event.matched is None else list(event.matched)}
+                {
+                    "gpm": event.gpm,
+                    "stream": event.stream,
+                    "time": to_text(event.time),
+                    "triples": [[json_term(part) for part in triple] for triple in event.graph],
+                    "matched": None if event.matched is None else list(event.matched),
+                }
                 for event in self.match.events
             ],
             "facts": [[json_term(part) for part in _parts(fact)] for fact in self.match.facts]
-            if self.facts_known else None,
-        }  # fmt: skip
+            if self.facts_known
+            else None,
+        }
 
     def to_prov(self) -> str:
         """W3C's PROV-O in TriG."""
@@ -77,9 +84,13 @@ def made_of(
     row = _bindings(match)
     times = {gpm: tuple(time for _, time in found) for gpm, found in match.events(0).items()}
     evidence = spoken.evidence(
-        query, times, row, history, asked_once(service),
+        query,
+        times,
+        row,
+        history,
+        asked_once(service),
         Bounds(service.settings.past_matches, check),
-    )  # fmt: skip
+    )
     matched = {} if evidence is None else evidence.matched
     events = tuple(
         Source(gpm, iri, time, graph_of(history, iri, time), matched=matched.get((gpm, time)))

@@ -130,8 +130,10 @@ class Past:
                 triples += batch.triples
                 self._looked.add(batch)
                 if triples > most:
-                    raise BoundError(f"the events of <{iri}> of that time have more than {most:,} triples, which is "
-                                     "the most that is looked at: choose a shorter time")  # fmt: skip
+                    raise BoundError(
+                        f"the events of <{iri}> of that time have more than {most:,} triples, which is "
+                        "the most that is looked at: choose a shorter time"
+                    )
                 yield batch
 
         return batches

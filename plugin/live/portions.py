@@ -1,6 +1,6 @@
 """Long pushes, from bytes to what the log stores: events that a client numbers, some at a time.
 
-    bytes, as they come ─▶ a Decoder (line_events.py, quad_events.py) ─▶ Portions ─▶ api/long_push.py ─▶ the log
+bytes, as they come ─▶ a Decoder (line_events.py, quad_events.py) ─▶ Portions ─▶ api/long_push.py ─▶ the log
 """
 
 from __future__ import annotations

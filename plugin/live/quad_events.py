@@ -123,4 +123,3 @@ class QuadMessages:
         body, self._message = self._message, b""
         with SHARED_TERMS.borrowed() as terms:
             return self._numbers.portions(quad_batches(body, terms, self._numbers.fault), terms)
-

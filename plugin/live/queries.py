@@ -113,10 +113,18 @@ class Queries:
     """Register, list, pause, resume, replace, delete. Safe for many threads."""
 
     def __init__(
-        self, journal: Journal, engine: Engine, engine_lock: AbstractContextManager[object], worker: Worker,
-        streams: Streams, topics: Topics, settings: LiveSettings, metrics: Metrics, standing: StandingQueries,
+        self,
+        journal: Journal,
+        engine: Engine,
+        engine_lock: AbstractContextManager[object],
+        worker: Worker,
+        streams: Streams,
+        topics: Topics,
+        settings: LiveSettings,
+        metrics: Metrics,
+        standing: StandingQueries,
         learn: Callable[[Iterable[str]], None] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._journal, self._engine, self._engine_lock = journal, engine, engine_lock
         self._worker, self._streams, self._topics, self._settings = worker, streams, topics, settings
         self._learn, self._metrics, self._standing = learn, metrics, standing
@@ -128,9 +136,15 @@ class Queries:
         """Is told of the name of a query that is gone."""
 
     def register(
-        self, name: str | None, text: str, language: str = USUAL, options: Mapping[str, Any] | None = None, *,
-        replace: bool = False, rights: Rights = EVERYTHING,
-    ) -> QueryStatus:  # fmt: skip
+        self,
+        name: str | None,
+        text: str,
+        language: str = USUAL,
+        options: Mapping[str, Any] | None = None,
+        *,
+        replace: bool = False,
+        rights: Rights = EVERYTHING,
+    ) -> QueryStatus:
         """A query that sees what comes from now on; its streams are made where they are missing.
 
         options: those that a query of the language has, as JSON values (`oxiseq.options`). With `replace` a query of
@@ -168,9 +182,14 @@ class Queries:
             if self._standing.query(chosen) is not None:
                 self.delete(chosen)
             record = self._journal.queries.register(
-                chosen, text, language, options=given, keep=Retention(count=self._settings.matches),
-                streams=query.shape.reads, replace=replace,
-            )  # fmt: skip
+                chosen,
+                text,
+                language,
+                options=given,
+                keep=Retention(count=self._settings.matches),
+                streams=query.shape.reads,
+                replace=replace,
+            )
             if (old := self._worker.find(chosen)) is not None:
                 self._worker.remove(old)
             self._worker.found_again(chosen)
@@ -340,8 +359,11 @@ class Queries:
         self._journal.checkpoints.commit(
             Checkpoint(record.name, b"", checkpoint.offsets, {record.name: last}, position=error.entry.position - 1)
         )
-        self._journal.queries.set_rebuilt(record.name, f"its partial matches are lost at entry {error.entry.position} "
-                                          f"of the log, where it began anew: {error.reason}")  # fmt: skip
+        self._journal.queries.set_rebuilt(
+            record.name,
+            f"its partial matches are lost at entry {error.entry.position} "
+            f"of the log, where it began anew: {error.reason}",
+        )
 
     def _know(self, query: LiveQuery) -> None:
         shape, asks = query.shape, query.run.kb_texts
@@ -385,14 +407,33 @@ class Queries:
         aside_count = self._journal.set_aside.count(record.name)
         if query is None:
             return QueryStatus(
-                record, facts.reads, facts.feeds, facts.variables, error=record.error, budget=budget, stalled=stalled,
-                set_aside=aside_count, options=options,
-            )  # fmt: skip
+                record,
+                facts.reads,
+                facts.feeds,
+                facts.variables,
+                error=record.error,
+                budget=budget,
+                stalled=stalled,
+                set_aside=aside_count,
+                options=options,
+            )
         with self._engine_lock:
             self._engine.catch_up(query)
             state = query.run.state
         return QueryStatus(
-            record, facts.reads, facts.feeds, facts.variables, query.run.events, query.run.late,
-            self._worker.waiting, state, query.error, budget, query.run.resets, stalled, aside_count, query.faults,
+            record,
+            facts.reads,
+            facts.feeds,
+            facts.variables,
+            query.run.events,
+            query.run.late,
+            self._worker.waiting,
+            state,
+            query.error,
+            budget,
+            query.run.resets,
+            stalled,
+            aside_count,
+            query.faults,
             options=options,
-        )  # fmt: skip
+        )

@@ -36,8 +36,9 @@ class Rebuilder:
         """The query in its state of a checkpoint that cannot be used, and a new checkpoint, which is stored. Raises
         JournalError, KbError, OxiseqError."""
         extra = {"query": record.name}
-        LOG.warning("query %s: its checkpoint cannot be used, it is rebuilt from the log: %s", record.name, reason,
-                    extra=extra)  # fmt: skip
+        LOG.warning(
+            "query %s: its checkpoint cannot be used, it is rebuilt from the log: %s", record.name, reason, extra=extra
+        )
         begin = self.journal.log.before(record.created) if record.begun is None else record.begun
         query = self._replayed(record, begin, damaged.position)
         whole = is_whole(self.journal, record, query)
@@ -82,6 +83,8 @@ class Rebuilder:
 def is_whole(journal: Journal, record: QueryRecord, query: LiveQuery) -> bool:
     """Whether the log still has all that a query has seen, and nothing else decided what it found."""
     return (
-        record.begun is not None and journal.log.reaches(query.shape.reads, record.begun)
-        and not query.run.reads_kb and query.watch.budget.policy != "reset"
-    )  # fmt: skip
+        record.begun is not None
+        and journal.log.reaches(query.shape.reads, record.begun)
+        and not query.run.reads_kb
+        and query.watch.budget.policy != "reset"
+    )

@@ -42,9 +42,12 @@ class LiveService:
     """
 
     def __init__(
-        self, store: Store | RemoteKnowledge, folder: Path, settings: LiveSettings | None = None,
+        self,
+        store: Store | RemoteKnowledge,
+        folder: Path,
+        settings: LiveSettings | None = None,
         durability: Durability = "full",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.settings = settings if settings is not None else LiveSettings()
         self.store = store
         self.metrics = Metrics()
@@ -58,9 +61,17 @@ class LiveService:
         over = store if isinstance(store, Store) else store.standing
         self.standing = StandingQueries(self.journal, over, self.topics, self.settings, self.metrics)
         self.queries = Queries(
-            self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings,
-            self.metrics, self.standing, store.learn if isinstance(store, RemoteKnowledge) else None,
-        )  # fmt: skip
+            self.journal,
+            self._engine,
+            store.lock,
+            self.worker,
+            self.streams,
+            self.topics,
+            self.settings,
+            self.metrics,
+            self.standing,
+            store.learn if isinstance(store, RemoteKnowledge) else None,
+        )
         self.sinks = Sinks(self.journal, self.settings, self.metrics)
         self.worker.on_stored, self.queries.on_deleted = self.sinks.stored, self.sinks.query_gone
         self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics)

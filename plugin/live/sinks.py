@@ -89,7 +89,7 @@ class Sinks:
 
     def put(
         self, query: str, name: str, config: Mapping[str, Any], variables: Iterable[str], since: int | None = None
-    ) -> SinkStatus:  # fmt: skip
+    ) -> SinkStatus:
         """Store and begin; one of this name goes on where it stands, with other settings. Raises SinkError,
         UnknownError, BoundError, ConflictError."""
         if self._journal.queries.get(query).language == STANDING:
@@ -293,8 +293,14 @@ class _AtWork:
         self._lost.inc(lost)
 
     def _skip(self, position: int, reason: str) -> None:
-        LOG.error("sink %s of %s: matches %d to %d are lost: %s", self._row.name, self._row.query, self._position + 1,
-                  position, reason)  # fmt: skip
+        LOG.error(
+            "sink %s of %s: matches %d to %d are lost: %s",
+            self._row.name,
+            self._row.query,
+            self._position + 1,
+            position,
+            reason,
+        )
         self._advance(position, lost=position - self._position)
 
     def _fail(self, error: Exception) -> None:
@@ -306,8 +312,13 @@ class _AtWork:
         now, told = microseconds_now(), reason_of(error)
         if self._failing is None:
             self._failing = now
-            LOG.warning("sink %s of %s fails and is tried again: %s", self._row.name, self._row.query, told,
-                        exc_info=None if isinstance(error, OxiseqError | OSError) else error)  # fmt: skip
+            LOG.warning(
+                "sink %s of %s fails and is tried again: %s",
+                self._row.name,
+                self._row.query,
+                told,
+                exc_info=None if isinstance(error, OxiseqError | OSError) else error,
+            )
         try:
             self._journal.sinks.fails(self._row, told)
         except JournalError as unnoted:

@@ -47,9 +47,11 @@ def read_one(body: bytes) -> tuple[bytes, int] | None:
 
 def pack_one(graph: list[Triple], time: int) -> bytes | None:
     """The blob of an event of this time (µs); None where it is not small or not plain."""
-    plain = 0 < len(graph) <= _MOST and len(set(graph)) == len(graph) and all(
-        isinstance(triple.subject, NamedNode | BlankNode) and _is_plain(triple.object) for triple in graph
-    )  # fmt: skip
+    plain = (
+        0 < len(graph) <= _MOST
+        and len(set(graph)) == len(graph)
+        and all(isinstance(triple.subject, NamedNode | BlankNode) and _is_plain(triple.object) for triple in graph)
+    )
     return _packed(graph, time) if plain else None
 
 
@@ -91,11 +93,13 @@ def _packed(graph: list[Triple], time: int) -> bytes:
             numbers[term] = code
         codes.append(code)
     text = b"".join(texts)
-    body = b"".join([
-        struct.pack("<iiiiBqi", len(graph), len(texts), len(text), blanks, 1, time, len(graph)),
-        struct.pack("<i", blanks) if blanks else b"",
-        struct.pack(f"<{len(codes)}b", *codes),
-        struct.pack(f"<{len(texts)}i", *map(len, texts)),
-        text,
-    ])  # fmt: skip
+    body = b"".join(
+        [
+            struct.pack("<iiiiBqi", len(graph), len(texts), len(text), blanks, 1, time, len(graph)),
+            struct.pack("<i", blanks) if blanks else b"",
+            struct.pack(f"<{len(codes)}b", *codes),
+            struct.pack(f"<{len(texts)}i", *map(len, texts)),
+            text,
+        ]
+    )
     return seal_with(KIND, Summary(1, time, time), body)

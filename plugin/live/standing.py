@@ -107,8 +107,14 @@ class _Step:
 class StandingQueries:
     """Register, pause, resume, delete, look at. Safe for many threads."""
 
-    def __init__(self, journal: Journal, store: Store | StandingElsewhere, topics: Topics, settings: LiveSettings,
-                 metrics: Metrics) -> None:  # fmt: skip
+    def __init__(
+        self,
+        journal: Journal,
+        store: Store | StandingElsewhere,
+        topics: Topics,
+        settings: LiveSettings,
+        metrics: Metrics,
+    ) -> None:
         self._journal, self._store, self._topics = journal, store, topics
         self._settings, self._metrics = settings, metrics
         self._lock = threading.RLock()
@@ -168,9 +174,14 @@ class StandingQueries:
         self._check(answer.size)
         told = {**options, "form": answer.form, "columns": answer.columns}
         record = self._journal.queries.register(
-            name, text, STANDING, options=told, keep=Retention(count=self._settings.matches), replace=replace,
+            name,
+            text,
+            STANDING,
+            options=told,
+            keep=Retention(count=self._settings.matches),
+            replace=replace,
             answer=saved(answer),
-        )  # fmt: skip
+        )
         self._leave(name)
         self._unread.pop(name, None)
         self._topics.close(name, "replaced")
@@ -289,17 +300,24 @@ class StandingQueries:
     def _followed(self, text: str) -> StandingQuery:
         """A standing query of the store. Raises QueryError, LimitError, KbError, OxiseqError."""
         if self._settings.union:
-            raise OxiseqError("with --union-default-graph no query stands over the store: what it answers is of the "
-                              "default graph alone")  # fmt: skip
+            raise OxiseqError(
+                "with --union-default-graph no query stands over the store: what it answers is of the "
+                "default graph alone"
+            )
         seconds = self._settings.asking
         name, most_rows = f"live {secrets.token_hex(8)}", self._settings.answer
         most_asking = None if seconds is None else timedelta(seconds=seconds)
         if isinstance(self._store, StandingElsewhere):
             return self._store.register(text, name=name, keep=_KEPT, most_rows=most_rows, most_asking=most_asking)
         return self._store.register(
-            text, language=STANDING, name=name, keep=_KEPT, most_triples=self._settings.held, most_rows=most_rows,
+            text,
+            language=STANDING,
+            name=name,
+            keep=_KEPT,
+            most_triples=self._settings.held,
+            most_rows=most_rows,
             most_asking=most_asking,
-        )  # fmt: skip
+        )
 
     # --- what they answer -----------------------------------------------------------------------------
 
@@ -535,9 +553,7 @@ class StandingQueries:
 
     def _save(self, name: str, answer: Answer, last: int, *found: Found) -> None:
         position = self._journal.log.position()
-        self._journal.checkpoints.commit(
-            Checkpoint(name, saved(answer), {}, {name: last}, position=position), *found
-        )  # fmt: skip
+        self._journal.checkpoints.commit(Checkpoint(name, saved(answer), {}, {name: last}, position=position), *found)
 
     def _tell(self, step: _Step) -> None:
         """What is stored by now."""

@@ -114,9 +114,15 @@ class Streams:
             raise BusyError(f"{self._worker.waiting} events wait to be worked through: try again later")
 
     def push(
-        self, iri: str, read: Callable[[], Reading], body: bytes, batch_id: str | None = None,
-        advance: int | None = None, *, on_arrival: bool = False,
-    ) -> Pushed:  # fmt: skip
+        self,
+        iri: str,
+        read: Callable[[], Reading],
+        body: bytes,
+        batch_id: str | None = None,
+        advance: int | None = None,
+        *,
+        on_arrival: bool = False,
+    ) -> Pushed:
         """Put a batch into the log, and with `advance` a punctuation (µs) after it; returns when it is durable. `body`
         is what `read` reads, under `batch_id` always the same. `on_arrival`: one event, whose time becomes that of its
         arrival. Raises BusyError, RejectedError, UnknownError, ConflictError, FullError."""
@@ -124,9 +130,15 @@ class Streams:
         return self.end(push, self._journal.log.store(push.append))
 
     def begin(
-        self, iri: str, read: Callable[[], Reading], body: bytes, batch_id: str | None = None,
-        advance: int | None = None, *, on_arrival: bool = False,
-    ) -> Push:  # fmt: skip
+        self,
+        iri: str,
+        read: Callable[[], Reading],
+        body: bytes,
+        batch_id: str | None = None,
+        advance: int | None = None,
+        *,
+        on_arrival: bool = False,
+    ) -> Push:
         """`push` up to where its `append` is to be stored. Raises BusyError, RejectedError."""
         begun = time.perf_counter()
         self.admit()
@@ -168,9 +180,7 @@ class Streams:
         EventError outside of the years 1 to 9999, UnknownError."""
         return self._journal.log.advance(iri, to_microseconds(time))
 
-    def text(
-        self, iri: str, since: int | None, limit: int, format: QuadFormat | MessageFormat
-    ) -> tuple[bytes, int]:
+    def text(self, iri: str, since: int | None, limit: int, format: QuadFormat | MessageFormat) -> tuple[bytes, int]:
         """The kept events with offsets from `since` on, at most `limit`, as RDF; and the offset that comes next. What
         can be read ends before a damaged batch.
 
@@ -191,8 +201,7 @@ class Streams:
 
     def _left_out(self, iri: str, reading: Reading) -> tuple[int, tuple[Reason, ...]]:
         """How many events some query that reads the stream leaves out, and why."""
-        runs = [(query.name, query.run) for query in self._worker.readers(iri)
-                if query.run.leaves_out]  # fmt: skip
+        runs = [(query.name, query.run) for query in self._worker.readers(iri) if query.run.leaves_out]
         if not runs or not len(reading.time):
             return 0, ()
         with self._terms.borrowed() as terms:

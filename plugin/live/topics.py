@@ -48,7 +48,7 @@ class Topic:
 
     def __init__(
         self, last: int, recent: int, on_change: Callable[[Topic], None], written: Written = match_events
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.last = last
         self.written = written
         self.closed = ""

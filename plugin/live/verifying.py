@@ -84,9 +84,7 @@ def _in_use(path: Path) -> bool:
 # --- the store -----------------------------------------------------------------------------------------
 
 
-def _store(
-    folder: Path, *, in_use: bool, check: Callable[[], object]
-) -> Iterator[tuple[str | Fault, Kb]]:
+def _store(folder: Path, *, in_use: bool, check: Callable[[], object]) -> Iterator[tuple[str | Fault, Kb]]:
     again = "load it again, or restore the folder: the journal does not have its triples"
     if not (folder / _STORE).exists():
         if any(folder.glob("*.sst")) or any(folder.glob("MANIFEST-*")):
@@ -190,9 +188,13 @@ def _checkpoint(
         engine.restore(query, checkpoint.state)
     except Exception as error:  # a damaged one may lead to any
         whole = is_whole(journal, record, query)
-        yield _damaged(record, reason_of(error), "its state is made anew from the log, which has all that it has seen"
-                       if whole else "its state is made anew from what the log still has: a match may be missing or "
-                       "come twice")  # fmt: skip
+        yield _damaged(
+            record,
+            reason_of(error),
+            "its state is made anew from the log, which has all that it has seen"
+            if whole
+            else "its state is made anew from what the log still has: a match may be missing or come twice",
+        )
 
 
 def _damaged(record: QueryRecord, what: str, then: str) -> Fault:

@@ -72,9 +72,14 @@ class Worker:
     """Owns the position in the log. `store_lock` is held while the engine works: the KB does not change then."""
 
     def __init__(
-        self, journal: Journal, engine: Engine, topics: Topics, settings: LiveSettings, metrics: Metrics,
+        self,
+        journal: Journal,
+        engine: Engine,
+        topics: Topics,
+        settings: LiveSettings,
+        metrics: Metrics,
         store_lock: AbstractContextManager[object] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.lock = threading.RLock()
         self.position = 0
         """The entry that was worked through last."""
@@ -264,11 +269,13 @@ class Worker:
         for entry in entries:
             last = groups[-1][-1] if groups else None
             together = (
-                last is not None and last.stream == entry.stream and events + entry.count <= GROUP
+                last is not None
+                and last.stream == entry.stream
+                and events + entry.count <= GROUP
                 and not self._engine.one_by_one(entry.stream)
                 and (punctuation == BEFORE_ALL or entry.count == 0 or (entry.count == 1 and entry.time >= punctuation))
                 and not any(last.position <= position < entry.position for position in joins)
-            )  # fmt: skip
+            )
             if together:
                 groups[-1].append(entry)
             else:
@@ -321,8 +328,14 @@ class Worker:
         """To be noted before anything that comes behind the entry is stored."""
         LOG.error(
             "query %s sets entry %d of the log aside, %d events of <%s> from offset %d on: %s",
-            query.name, entry.position, entry.count, entry.stream, entry.first, reason, extra={"query": query.name},
-        )  # fmt: skip
+            query.name,
+            entry.position,
+            entry.count,
+            entry.stream,
+            entry.first,
+            reason,
+            extra={"query": query.name},
+        )
         self._asides.append(aside(query.name, entry, reason))
         self._metrics.set_aside.labels(query.name).inc()
 

@@ -105,7 +105,7 @@ def _of_query(text: str, time: str, unit: TimeUnit | None) -> StreamMapping | No
 
 def _mapped(
     rows: Rows, mapping: StreamMapping, terms: TermDictionary, tell: Callable[[Fault], None], *, named: bool
-) -> EventBatch:  # fmt: skip
+) -> EventBatch:
     """All rows at a time."""
     if missing := [name for name in mapping.time if name not in rows.names]:
         raise EventError(None, None, f"no column {missing[0]!r} for the time; there are {', '.join(rows.names)}")

@@ -79,8 +79,9 @@ def checked_query(text: str) -> RspQuery:
     body = query.body
     modified = body.group_by or body.having or body.order_by or body.values
     if modified or body.limit is not None or body.offset is not None:
-        raise MappingError("a mapping is answered for each row: it has no GROUP BY, HAVING, ORDER BY, LIMIT or VALUES "
-                           "behind its WHERE")  # fmt: skip
+        raise MappingError(
+            "a mapping is answered for each row: it has no GROUP BY, HAVING, ORDER BY, LIMIT or VALUES behind its WHERE"
+        )
     if _rows(body.where, {}) > _ROWS:
         raise MappingError(f"VALUES and UNION make more than {_ROWS:,} rows of one")
     return query
@@ -137,7 +138,7 @@ def _call(name: str, args: list[Expr]) -> Expr:
             return Str(of)
         case "CONCAT", _:
             return Concat(tuple(args))
-        case ("IRI" | "URI"), [of]:
+        case (("IRI" | "URI"), [of]):
             return Iri(of)
         case "ENCODE_FOR_URI", [of]:
             return Encoded(of)
@@ -167,8 +168,10 @@ def _rows(group: Group, growth: dict[str, float]) -> float:
             case Union(branches):
                 made *= sum(_rows(branch, growth) for branch in branches)
             case _:
-                raise MappingError("a mapping reads the columns of rows, to which its WHERE may BIND more values: it "
-                                   "has no patterns of triples, sub-SELECT, MINUS, GRAPH or SERVICE")  # fmt: skip
+                raise MappingError(
+                    "a mapping reads the columns of rows, to which its WHERE may BIND more values: it "
+                    "has no patterns of triples, sub-SELECT, MINUS, GRAPH or SERVICE"
+                )
         if made > _ROWS:
             return made
     return made

@@ -1,9 +1,9 @@
 """A mapping as it is declared: of a stream's settings, of `oxiseq events`, of `stream.push`.
 
-    {"subject": ..., "predicates": ..., "time": "ts", "unit": "s"}          the shorthand: flat.py
-    {"construct": "CONSTRUCT { ... } WHERE { ... }", "time": ["day", "clock"], "zone": "Europe/Berlin"}
-    {"ready": "senml"}                                                      of ready.py; what stands beside it counts
-    "CONSTRUCT ...", "senml"                                                the same as texts
+{"subject": ..., "predicates": ..., "time": "ts", "unit": "s"}          the shorthand: flat.py
+{"construct": "CONSTRUCT { ... } WHERE { ... }", "time": ["day", "clock"], "zone": "Europe/Berlin"}
+{"ready": "senml"}                                                      of ready.py; what stands beside it counts
+"CONSTRUCT ...", "senml"                                                the same as texts
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class StreamMapping:
     rows, or the name of a ready one. Raises MappingError (a ValueError).
 
     >>> import oxiseq
-    >>> mapping = oxiseq.StreamMapping({
-    ...     "subject": "http://ex/{id}", "predicates": {"http://ex/celsius": "temp"}, "time": "ts", "unit": "s"
-    ... })
+    >>> mapping = oxiseq.StreamMapping(
+    ...     {"subject": "http://ex/{id}", "predicates": {"http://ex/celsius": "temp"}, "time": "ts", "unit": "s"}
+    ... )
     >>> mapping.columns
     ('id', 'temp', 'ts')
     >>> store = oxiseq.Store()

@@ -45,7 +45,7 @@ class Mapped:
 
 def mapped(
     table: Table, mapping: StreamMapping, terms: TermDictionary, time: int | None = None, *, empty: bool = False
-) -> Iterator[Mapped]:  # fmt: skip
+) -> Iterator[Mapped]:
     """Some thousand rows at a time. `time` (µs): of rows of a mapping that has no time; `empty`: a row of which no
     statement comes is an event without any, and not bad. Raises EventError for a table
     without a column that the mapping reads, and where all numbers of the time seem to be of another unit; LimitError.
@@ -70,8 +70,12 @@ def _check_columns(table: Table, mapping: StreamMapping) -> None:
     there = {mapping.key(name) for name in table.names}
     keys = {*mapping.time_keys(), *(c for c in mapping.columns if c not in mapping.time)}
     if missing := sorted(keys - there):
-        raise EventError(None, None, f"no column {', '.join(map(repr, missing))}, which the mapping reads; there are "
-                         f"{', '.join(table.names)[:500]}")  # fmt: skip
+        raise EventError(
+            None,
+            None,
+            f"no column {', '.join(map(repr, missing))}, which the mapping reads; there are "
+            f"{', '.join(table.names)[:500]}",
+        )
 
 
 def _check_unit(table: Table, mapping: StreamMapping) -> None:
@@ -94,8 +98,9 @@ class _Made:
         self._work = work = Work(len(table), table.column)
         self._columns: list[tuple[Cells | int, ...]] = []
         if mapping.plan is not None:
-            self._columns = [tuple(_of(part, work) for part in (s.subject, s.predicate, s.object))
-                             for s in mapping.plan.statements]  # fmt: skip
+            self._columns = [
+                tuple(_of(part, work) for part in (s.subject, s.predicate, s.object)) for s in mapping.plan.statements
+            ]
         if mapping.time:
             self._time, untimed = mapping.clock.read([table.column(key) for key in mapping.time_keys()])
             for row, why in untimed.items():
@@ -181,9 +186,7 @@ def _of(part: Part, work: Work) -> Cells | int:
     return part.number if isinstance(part, Blank) else work.cells(part)
 
 
-def _ids(
-    part: Part, cells: Cells, rows: NDArray[np.int64], terms: TermDictionary, work: Work, *, iri: bool
-) -> U32:  # fmt: skip
+def _ids(part: Part, cells: Cells, rows: NDArray[np.int64], terms: TermDictionary, work: Work, *, iri: bool) -> U32:
     """The ids of a column's cells at these rows, 0 where there is none, or, with `iri`, one that is no IRI."""
     if isinstance(part, Constant):
         if iri and part.form != IRI:
@@ -213,5 +216,3 @@ def interned(texts: Sequence[str], terms: TermDictionary) -> U32:
     if written:
         ids[1:] = terms.intern_texts(np.frombuffer(b"".join(written), np.uint8), ends)
     return ids
-
-

@@ -117,8 +117,10 @@ class Flat:
         if keys == {"value"}:
             return self._value(given["value"], what)
         if "column" not in keys or keys - {"column", "datatype", "language"} or len(keys) > 2:
-            raise MappingError(f"{what}: column (with datatype or language), iri or value is expected, not "
-                               f"{', '.join(sorted(keys)) or 'nothing'}")  # fmt: skip
+            raise MappingError(
+                f"{what}: column (with datatype or language), iri or value is expected, not "
+                f"{', '.join(sorted(keys)) or 'nothing'}"
+            )
         if not isinstance(given["column"], str):
             raise MappingError(f"{what}: a column is a text, not {given['column']!r}"[:200])
         expression, variable = self._column(given["column"], what)
@@ -211,5 +213,3 @@ def _texts(given: Any, what: str) -> dict[str, str]:
     if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()) or len(given) > MOST:
         raise MappingError(f"{what}: an object of texts is expected")
     return dict(given)
-
-

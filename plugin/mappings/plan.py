@@ -131,11 +131,17 @@ class Concat:
     parts: tuple[Expr, ...]
 
     def cells(self, work: Work) -> Cells:
-        columns = [[part.lexical] * work.count if isinstance(part, Constant) and part.form == STRING
-                   else _simple(work, part) for part in self.parts]  # fmt: skip
+        columns = [
+            [part.lexical] * work.count if isinstance(part, Constant) and part.form == STRING else _simple(work, part)
+            for part in self.parts
+        ]
         work.spend(*columns)
-        return Cells([None if None in row else "".join(row) for row in zip(*columns, strict=True)]
-                     if columns else [""] * work.count, STRING)  # fmt: skip
+        return Cells(
+            [None if None in row else "".join(row) for row in zip(*columns, strict=True)]
+            if columns
+            else [""] * work.count,
+            STRING,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

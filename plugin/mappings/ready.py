@@ -36,12 +36,34 @@ READY: Final[Mapping[str, Mapping[str, Any]]] = {
     "ecs": {  # Elastic Common Schema: log lines of Beats, Fluent Bit, Vector
         "prefixes": {"ecs": _ECS},
         "type": "ecs:Event",
-        "predicates": {f"ecs:{name}": name for name in (
-            "message", "log.level", "log.logger", "service.name", "host.name", "process.name", "process.pid",
-            "event.action", "event.category", "event.outcome", "event.code", "event.dataset", "user.name",
-            "source.ip", "source.port", "destination.ip", "destination.port", "client.ip", "url.path",
-            "http.request.method", "http.response.status_code", "trace.id", "error.message",
-        )},
+        "predicates": {
+            f"ecs:{name}": name
+            for name in (
+                "message",
+                "log.level",
+                "log.logger",
+                "service.name",
+                "host.name",
+                "process.name",
+                "process.pid",
+                "event.action",
+                "event.category",
+                "event.outcome",
+                "event.code",
+                "event.dataset",
+                "user.name",
+                "source.ip",
+                "source.port",
+                "destination.ip",
+                "destination.port",
+                "client.ip",
+                "url.path",
+                "http.request.method",
+                "http.response.status_code",
+                "trace.id",
+                "error.message",
+            )
+        },
         "time": "@timestamp",
     },
     "home-assistant": {  # state_changed events, as its WebSocket and event stream send them
@@ -56,5 +78,5 @@ READY: Final[Mapping[str, Mapping[str, Any]]] = {
         },
         "time": "time_fired",
     },
-}  # fmt: skip
+}
 """By name; each is written as in declared.py."""

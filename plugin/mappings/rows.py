@@ -214,8 +214,11 @@ def columns_read(names: Iterable[str], key: Key) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names:
         if (called := key(name)) is not None and found.setdefault(called, name) != name:
-            raise EventError(None, None, f"the columns {found[called]!r} and {name!r} are the same variable ?{called} "
-                             "for the mapping")  # fmt: skip
+            raise EventError(
+                None,
+                None,
+                f"the columns {found[called]!r} and {name!r} are the same variable ?{called} for the mapping",
+            )
     return found
 
 

@@ -1,8 +1,8 @@
 """Rows in whatever form Python has them → tables of the columns that a mapping reads.
 
-    dicts               a list or generator of them, some thousand at a time
-    a DataFrame         of pandas or Polars, an Arrow table or reader, anything with `__arrow_c_stream__` or `to_dict`
-    a file              CSV, TSV, JSON, JSON Lines, Parquet that is no coded event table; packed or not
+dicts               a list or generator of them, some thousand at a time
+a DataFrame         of pandas or Polars, an Arrow table or reader, anything with `__arrow_c_stream__` or `to_dict`
+a file              CSV, TSV, JSON, JSON Lines, Parquet that is no coded event table; packed or not
 """
 
 from __future__ import annotations
@@ -122,4 +122,3 @@ def _values(column: Any) -> list[Any]:
     if pa.types.is_floating(column.type):
         return [None if v is None or v != v else v for v in values]
     return values
-

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 else:
     pa = needed("pyarrow")
 
+
 def arrow_table(block: Block) -> pa.Table:
     """`at`, `start` and `end` (timestamps) where matches have them, a column per variable, positions where there are
     some, and a list of event times for each name that holds events."""

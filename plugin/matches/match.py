@@ -27,7 +27,7 @@ class Positions(NamedTuple):
     >>> import oxiseq
     >>> text = "VOCAB <urn:> SELECT * FROM s WHERE A AS x; B AS y"
     >>> events = [(1, "[] a <urn:A> ."), (2, "[] a <urn:C> ."), (3, "[] a <urn:B> .")]
-    >>> match, = oxiseq.run(text, {"s": events}, language="ceql")
+    >>> (match,) = oxiseq.run(text, {"s": events}, language="ceql")
     >>> match.positions.first, match.positions.last, match.positions.by["y"]
     (0, 2, (2,))
     """
@@ -211,8 +211,17 @@ class Match(Mapping[str, Term]):
 
     def __reduce__(self) -> tuple[object, ...]:
         source, index = self._source, self._index
-        kept = Kept(source.index, self.at_us, source.span(index), self._bound(), dict(self.events), self.positions,
-                    self.graph, source.stamps(index), self.id)  # fmt: skip
+        kept = Kept(
+            source.index,
+            self.at_us,
+            source.span(index),
+            self._bound(),
+            dict(self.events),
+            self.positions,
+            self.graph,
+            source.stamps(index),
+            self.id,
+        )
         return Match, (kept, 0)
 
     def __repr__(self) -> str:

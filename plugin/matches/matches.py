@@ -63,9 +63,13 @@ class Matches(_Sequence):
     """
 
     def __init__(
-        self, block: Block, events: int = 0, late: Sequence[tuple[str, LateBatch]] = (), faults: Faults = NO_FAULTS,
+        self,
+        block: Block,
+        events: int = 0,
+        late: Sequence[tuple[str, LateBatch]] = (),
+        faults: Faults = NO_FAULTS,
         behind: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`oxiseq.run` and `ContinuousQuery` make them."""
         self._block = block
         self._late = late

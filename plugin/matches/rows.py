@@ -78,6 +78,7 @@ def cell_text(cell: Cell) -> str:
 
 def surplus(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> tuple[Row, ...]:
     """Those of `rows` that `others` do not have, each as often as it is one too many."""
+
     def key(row: Row) -> tuple[str, ...]:
         return tuple(cell_key(row.get(name)) for name in columns)
 

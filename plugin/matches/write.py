@@ -70,9 +70,7 @@ def check_format(shape: Shape, format: str) -> ResultFormat:
     return format
 
 
-def blocks_of(
-    shape: Shape, batches: Iterable[Any], format: ResultFormat, *, ties: bool = False
-) -> Iterator[Block]:
+def blocks_of(shape: Shape, batches: Iterable[Any], format: ResultFormat, *, ties: bool = False) -> Iterator[Block]:
     """Batches of a run as blocks to be written, in the order of `at`: as they come where that and the format allow it.
     `ties`: those of one instant by their events."""
     if ties or format in _WHOLE or not shape.in_order:

@@ -24,6 +24,17 @@ from oxiseq.options.declared import (
 )
 
 __all__ = [
-    "HISTORY", "OPTIONS", "QUERY", "SOURCES", "STATE", "Door", "Option", "Options", "as_data", "fitting", "options_for",
-    "said", "said_as_data",
-]  # fmt: skip
+    "HISTORY",
+    "OPTIONS",
+    "QUERY",
+    "SOURCES",
+    "STATE",
+    "Door",
+    "Option",
+    "Options",
+    "as_data",
+    "fitting",
+    "options_for",
+    "said",
+    "said_as_data",
+]

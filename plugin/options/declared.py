@@ -71,9 +71,7 @@ class Option:
         return ", ".join(each.title for each in known() if self.special and self.name in each.options)
 
 
-def _option(
-    kind: Kind[Any], default: Any, help: str, door: Door = QUERY, *, special: bool = False
-) -> Any:
+def _option(kind: Kind[Any], default: Any, help: str, door: Door = QUERY, *, special: bool = False) -> Any:
     declared = {"declared": (kind, default, door, special, help)}
     if isinstance(default, Mapping):
         return field(default_factory=lambda: dict(default), metadata=declared)
@@ -92,35 +90,43 @@ class Options:
         NAMES, {}, "Name in FROM and the IRI of the stream, where it is not the vocabulary's.", special=True
     )
     report: Report | None = _option(
-        WordKind(tuple(r.value for r in Report), Report), None, "What is told at an instant, where the text leaves it "
+        WordKind(tuple(r.value for r in Report), Report),
+        None,
+        "What is told at an instant, where the text leaves it "
         "open: all answers, the new ones, or those that are gone. Without it RSTREAM for RSEP-QL, ISTREAM for the "
-        "others.", special=True,
-    )  # fmt: skip
+        "others.",
+        special=True,
+    )
     at: tuple[int, ...] | None = _option(
         TIMES, None, "At which times the query is answered; without it, at each event's.", special=True
     )
     consumption: Consume | None = _option(
-        WordKind(tuple(c.value for c in Consume), Consume), None, "What an answer uses up, where the text has no "
-        "CONSUME.", special=True,
-    )  # fmt: skip
+        WordKind(tuple(c.value for c in Consume), Consume),
+        None,
+        "What an answer uses up, where the text has no CONSUME.",
+        special=True,
+    )
     rules: tuple[str, ...] = _option(
         QUERIES, (), "CONSTRUCT queries over whose closure the query is answered.", special=True
     )
     on_error: OnError = _option(
-        WordKind(("stop", "skip")), "stop", "At a malformed line or event: stop, or leave it out and go on.",
+        WordKind(("stop", "skip")),
+        "stop",
+        "At a malformed line or event: stop, or leave it out and go on.",
         door=SOURCES,
-    )  # fmt: skip
-    time_predicate: str = _option(
-        IRI, _GENERATED_AT, "The predicate that gives an event its time.", door=SOURCES
     )
+    time_predicate: str = _option(IRI, _GENERATED_AT, "The predicate that gives an event its time.", door=SOURCES)
     type_column: str = _option(TEXT, "type", "The column of a table that holds an event's type.", SOURCES, special=True)
     time_column: str = _option(
         TEXT, "time", "The column that holds its time, timestamps or integers.", SOURCES, special=True
     )
     time_unit: TimeUnit | None = _option(
-        WordKind(("s", "ms", "us", "ns")), None, "The unit of integer times in tables. Without it us, and refused if "
-        "it seems to be another.", SOURCES, special=True,
-    )  # fmt: skip
+        WordKind(("s", "ms", "us", "ns")),
+        None,
+        "The unit of integer times in tables. Without it us, and refused if it seems to be another.",
+        SOURCES,
+        special=True,
+    )
     state_records: int | None = _option(
         CountKind(0), None, "How many records its running state may have; 0 is any number.", door=STATE
     )
@@ -128,9 +134,11 @@ class Options:
         CountKind(0), None, "How large its running state may become, in bytes; 0 is no bound.", door=STATE
     )
     on_budget: str | None = _option(
-        WordKind(("fail", "reset")), None, "When its state is larger: fail stops the query, reset lets it forget its "
-        "partial matches and go on.", door=STATE,
-    )  # fmt: skip
+        WordKind(("fail", "reset")),
+        None,
+        "When its state is larger: fail stops the query, reset lets it forget its partial matches and go on.",
+        door=STATE,
+    )
     since: int | None = _option(TIME, None, "Only events from then on.", door=HISTORY)
     until: int | None = _option(TIME, None, "Only events before that.", door=HISTORY)
     limit: int = _option(COUNT, 3, "Of how many matches it is told what they were made of.", door=HISTORY)

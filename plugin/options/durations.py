@@ -27,9 +27,15 @@ Duration: TypeAlias = timedelta | str
 LONGEST: Final = 3_652_425 * 86_400_000_000
 """10,000 years in microseconds: no duration is longer."""
 UNITS: Final = {
-    "d": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000,
-    "us": 1, "µs": 1,
-}  # fmt: skip
+    "d": 86_400_000_000,
+    "h": 3_600_000_000,
+    "min": 60_000_000,
+    "m": 60_000_000,
+    "s": 1_000_000,
+    "ms": 1_000,
+    "us": 1,
+    "µs": 1,
+}
 """Unit → microseconds, longest first."""
 PATTERN: Final = r"(?:[0-9]{1,20}(?:\.[0-9]{1,20})? ?(?:d|h|min|ms|m|s|us|µs) ?)+"
 """A duration in units, as a regular expression."""

@@ -54,10 +54,11 @@ class DurationKind(Kind[int]):
     @property
     def schema(self) -> dict[str, Any]:
         return {
-            "type": "string", "examples": ["5s", "250ms", "PT5S"],
+            "type": "string",
+            "examples": ["5s", "250ms", "PT5S"],
             "description": "A duration with its unit: d, h, m (or min), s, ms, us; or ISO 8601 without months and "
             "years.",
-        }  # fmt: skip
+        }
 
     def read(self, given: Any, name: str) -> int:
         return duration(given, name, most=LONGEST)

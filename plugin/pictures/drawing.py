@@ -65,8 +65,9 @@ def draw(nodes: Sequence[Node], arrows: Sequence[Arrow], title: str, *, network:
     top = 40 + _LINE * tallest
     at = {
         node.name: (places[rank], top + row * (i + (most - len(layer)) / 2) + _HEIGHT / 2)
-        for rank, layer in layers.items() for i, node in enumerate(layer)
-    }  # fmt: skip
+        for rank, layer in layers.items()
+        for i, node in enumerate(layer)
+    }
     sizes = {node.name: _size(node) for node in nodes}
     parts = [
         '<defs><marker id="oa" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'

@@ -13,8 +13,12 @@ def dot(drawing: Drawing) -> str:
 
 
 def _lines(drawing: Drawing) -> Iterator[str]:
-    yield from ("digraph query {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];',
-                '  edge [fontname="sans-serif", fontsize=10];')  # fmt: skip
+    yield from (
+        "digraph query {",
+        "  rankdir=LR;",
+        '  node [shape=box, style=rounded, fontname="sans-serif"];',
+        '  edge [fontname="sans-serif", fontsize=10];',
+    )
     for node in drawing.nodes:
         yield f"  {node.name} [{_shown(node)}];"
     for arrow in drawing.arrows:

@@ -52,9 +52,7 @@ class DeniedError(OxiseqError):
 
 def allows(grants: Iterable[Grant], right: Right, kind: Kind, name: str = "") -> bool:
     """Whether one of the grants gives this right on this thing. All of the decision is here."""
-    return any(
-        grant.right == right and grant.kind in (None, kind) and covers(grant.names, name) for grant in grants
-    )
+    return any(grant.right == right and grant.kind in (None, kind) and covers(grant.names, name) for grant in grants)
 
 
 def covers(pattern: str, name: str) -> bool:

@@ -27,9 +27,10 @@ from oxiseq.served.wire import Wire
 Graph = NamedNode | BlankNode | DefaultGraph
 _RESULTS: Final = f"{QueryResultsFormat.JSON.media_type}, {RdfFormat.N_TRIPLES.media_type};q=0.9"
 _ABSENT: Final = {
-    "backup": "`oxiseq backup` makes one beside a running server", "flush": "what is answered is durable",
+    "backup": "`oxiseq backup` makes one beside a running server",
+    "flush": "what is answered is durable",
     "optimize": "run it where the store is",
-}  # fmt: skip
+}
 
 
 class ServedKnowledge:
@@ -43,8 +44,9 @@ class ServedKnowledge:
     def query(self, query: str, **unknown: Any) -> QuerySolutions | QueryBoolean | Iterator[Triple]:
         """SELECT, ASK, CONSTRUCT or DESCRIBE. Raises OxiseqError with what the server says of it."""
         _nothing_else(unknown, "say it in the query: BASE, PREFIX, FROM")
-        reply = self._wire.send("POST", "query", content=query.encode(), kind="application/sparql-query",
-                                accept=_RESULTS, again=True)  # fmt: skip
+        reply = self._wire.send(
+            "POST", "query", content=query.encode(), kind="application/sparql-query", accept=_RESULTS, again=True
+        )
         if reply.headers["content-type"].startswith(QueryResultsFormat.JSON.media_type):
             return parse_query_results(reply.content, QueryResultsFormat.JSON)
         return (quad.triple for quad in parse(reply.content, RdfFormat.N_TRIPLES))
@@ -58,7 +60,7 @@ class ServedKnowledge:
 
     def quads_for_pattern(
         self, subject: Any, predicate: Any, object: Any, graph_name: Graph | None = None
-    ) -> Iterator[Quad]:  # fmt: skip
+    ) -> Iterator[Quad]:
         """The quads that match; None is anything."""
         parts = [_slot(term, name) for term, name in ((subject, "?s"), (predicate, "?p"), (object, "?o"))]
         triple = " ".join(parts)
@@ -92,9 +94,15 @@ class ServedKnowledge:
         self.update(f"DELETE DATA {{ {_pattern(quad)} }}")
 
     def load(
-        self, input: str | bytes | IO[bytes] | None = None, format: RdfFormat | None = None, *,
-        path: str | Path | None = None, base_iri: str | None = None, to_graph: Graph | None = None, **unknown: Any,
-    ) -> None:  # fmt: skip
+        self,
+        input: str | bytes | IO[bytes] | None = None,
+        format: RdfFormat | None = None,
+        *,
+        path: str | Path | None = None,
+        base_iri: str | None = None,
+        to_graph: Graph | None = None,
+        **unknown: Any,
+    ) -> None:
         """RDF from a text, a binary file or a path, into `to_graph`."""
         _nothing_else(unknown, "blank nodes are always renamed")
         if path is not None:
@@ -158,9 +166,9 @@ class ServedKnowledge:
     # --- a collection of quads ------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        (row,) = cast(QuerySolutions, self.query(
-            "SELECT (COUNT(*) AS ?n) WHERE { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"
-        ))  # fmt: skip
+        (row,) = cast(
+            QuerySolutions, self.query("SELECT (COUNT(*) AS ?n) WHERE { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }")
+        )
         return int(cast(Any, row["n"]).value)
 
     def __iter__(self) -> Iterator[Quad]:

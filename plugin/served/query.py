@@ -116,8 +116,9 @@ class ServedQuery(Registered):
     def _pages(self, cursor: int, limit: int | None, how: Mapping[str, Any]) -> Iterator[list[Mapping[str, Any]]]:
         """What the server keeps behind a cursor, at most `limit` in all. `how` it is asked."""
         while limit is None or limit > 0:
-            reply = self._wire.send("GET", "queries", self.name, "matches", params={"since": cursor, "limit": limit},
-                                    accept=_NDJSON, **how)  # fmt: skip
+            reply = self._wire.send(
+                "GET", "queries", self.name, "matches", params={"since": cursor, "limit": limit}, accept=_NDJSON, **how
+            )
             page = [json.loads(line) for line in reply.content.splitlines()]  # of bytes: a text has more ends of lines
             yield page
             cursor = int(reply.headers["oxiseq-last-id"])
@@ -224,8 +225,9 @@ class ServedQuery(Registered):
     def why(self, since: Time | None = None, until: Time | None = None, limit: int = SHOWN) -> Why:
         """Why it matched and why it did not, over the events that the server keeps; see `oxiseq.Query.why`. Raises
         OxiseqError."""
-        asked: dict[str, Any] = {name: None if t is None else to_text(to_microseconds(t)) for name, t in
-                                 (("since", since), ("until", until))}  # fmt: skip
+        asked: dict[str, Any] = {
+            name: None if t is None else to_text(to_microseconds(t)) for name, t in (("since", since), ("until", until))
+        }
         return why_of(self._wire.send("GET", "queries", self.name, "why", params={**asked, "limit": limit}).json())
 
     def explain(self) -> str:

@@ -102,8 +102,9 @@ class Registered:
                 break
             silence = min(_SILENCE, max(left / 2, _LAST))  # half: one that comes late may be followed by as long again
             try:
-                with self._wire.listening("queries", self.name, what, params={"since": self.cursor},
-                                          patience=silence) as reply:  # fmt: skip
+                with self._wire.listening(
+                    "queries", self.name, what, params={"since": self.cursor}, patience=silence
+                ) as reply:
                     gone = None
                     for event in EventSource(reply).iter_sse():
                         if event.event == "end":

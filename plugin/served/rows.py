@@ -47,8 +47,10 @@ def block_of(shape: Shape, told: Sequence[Told]) -> Block:
     columns = shape.told
     for each in told:
         if other := set(each["bindings"]) - set(columns):
-            raise OxiseqError(f"match {each['id']} answers ?{', ?'.join(sorted(other))}: it is of another text, which "
-                              f"the query had before; read on with since={each['id']}")  # fmt: skip
+            raise OxiseqError(
+                f"match {each['id']} answers ?{', ?'.join(sorted(other))}: it is of another text, which "
+                f"the query had before; read on with since={each['id']}"
+            )
     times = np.array([_micros(each["at"]) for each in told], np.int64)
     numbers = np.array([each["id"] for each in told], np.int64)
     if shape.form == "EVENTS":
@@ -56,8 +58,11 @@ def block_of(shape: Shape, told: Sequence[Told]) -> Block:
     letters: dict[tuple[str, str], int] = {}
     sizes, letter, at = [], [], []
     for each in told:
-        events = sorted((_micros(e["time"]), letters.setdefault((name, e["stream"]), len(letters)))
-                        for name, of in each["events"].items() for e in of)  # fmt: skip
+        events = sorted(
+            (_micros(e["time"]), letters.setdefault((name, e["stream"]), len(letters)))
+            for name, of in each["events"].items()
+            for e in of
+        )
         sizes.append(len(events))
         at += [time for time, _ in events]
         letter += [number for _, number in events]
@@ -66,8 +71,9 @@ def block_of(shape: Shape, told: Sequence[Told]) -> Block:
         for j, name in enumerate(columns):
             if name in each["bindings"]:
                 values[i, j] = _id(shape.terms, each["bindings"][name])
-    rows = MatchBatch(times, values, offsets(np.array(sizes, np.int64)), np.array(letter, np.int32),
-                      np.array(at, np.int64))  # fmt: skip
+    rows = MatchBatch(
+        times, values, offsets(np.array(sizes, np.int64)), np.array(letter, np.int32), np.array(at, np.int64)
+    )
     return Block(shape, rows, tuple((name,) for name in letters), numbers=numbers)
 
 
@@ -87,10 +93,16 @@ def _complex(shape: Shape, told: Sequence[Told], times: Any, numbers: Any) -> Bl
             at.append(by[0][2] if by else _micros(each["at"]))
             letter.append(letters.setdefault(tuple((name, stream) for name, stream, _ in by), len(letters)))
     count = len(told)
-    rows = MatchBatch(times, np.zeros((count, 0), np.uint32), offsets(np.array(sizes, np.int64)),
-                      np.array(letter, np.int32), np.array(at, np.int64))  # fmt: skip
-    first, last = (np.array([int(each["bindings"][name]["value"]) for each in told], np.int64)
-                   for name in ("first", "last"))  # fmt: skip
+    rows = MatchBatch(
+        times,
+        np.zeros((count, 0), np.uint32),
+        offsets(np.array(sizes, np.int64)),
+        np.array(letter, np.int32),
+        np.array(at, np.int64),
+    )
+    first, last = (
+        np.array([int(each["bindings"][name]["value"]) for each in told], np.int64) for name in ("first", "last")
+    )
     return Block(shape, rows, tuple(letters), PositionColumns(first, last, np.array(of, np.int64)), numbers)
 
 

@@ -104,15 +104,25 @@ class ServedStore:
 
     @overload
     def register(
-        self, query: QueryLike, language: str | None = None, *, name: str | None = None, replace: bool = False,
+        self,
+        query: QueryLike,
+        language: str | None = None,
+        *,
+        name: str | None = None,
+        replace: bool = False,
         **options: Unpack[QueryKeywords],
     ) -> ServedQuery: ...
 
     @documented(QUERY)
     def register(
-        self, query: QueryLike, language: str | None = None, *, name: str | None = None, replace: bool = False,
+        self,
+        query: QueryLike,
+        language: str | None = None,
+        *,
+        name: str | None = None,
+        replace: bool = False,
         **options: Any,
-    ) -> ServedQuery | ServedStanding:  # fmt: skip
+    ) -> ServedQuery | ServedStanding:
         """Register a continuous query, as `Store.register`; it sees the events that are pushed from now on, also after
         this program has ended.
 
@@ -186,9 +196,14 @@ def _given(query: QueryLike, language: str | None, options: Mapping[str, Any]) -
 
 def _check_same(there: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Raise ConflictError where another query has the name."""
-    usual = {option.name: None if option.default is None else option.kind.write(option.default)
-             for option in options_for(doors=(QUERY,)) if option.name in there}  # fmt: skip
+    usual = {
+        option.name: None if option.default is None else option.kind.write(option.default)
+        for option in options_for(doors=(QUERY,))
+        if option.name in there
+    }
     other = [key for key, value in {**usual, **given}.items() if (there.get(key) or None) != (value or None)]
     if other:
-        raise ConflictError(f"there is a query {there['name']!r} already, with another {', '.join(other)}: say "
-                            "replace=True to put this one in its place")  # fmt: skip
+        raise ConflictError(
+            f"there is a query {there['name']!r} already, with another {', '.join(other)}: say "
+            "replace=True to put this one in its place"
+        )

@@ -47,7 +47,7 @@ class ServedStream:
 
     def push(
         self, graph: EventLike, time: Time | None = None, start: Time | None = None, *, key: str | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Push one event, as `Stream.push`. `key`: the event's own name, at most 200 ASCII characters: another push
         under it changes nothing, so that a program that was killed may push again what it had no answer for. Raises
         EventError, ConflictError for another event under the same key, BusyError, FullError, UnreachableError."""
@@ -66,7 +66,7 @@ class ServedStream:
 
     async def push_async(
         self, graph: EventLike, time: Time | None = None, start: Time | None = None, *, key: str | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`push`, while other tasks go on."""
         await asyncio.to_thread(self.push, graph, time, start, key=key)
 

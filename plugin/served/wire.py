@@ -50,9 +50,13 @@ class Wire:
     told of that; `sockets`: whether it may take WebSockets. Safe for many threads."""
 
     def __init__(
-        self, client: httpx.Client, patience: float, tell: Callable[[str], object] = lambda _: None, *,
+        self,
+        client: httpx.Client,
+        patience: float,
+        tell: Callable[[str], object] = lambda _: None,
+        *,
         sockets: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._client, self.patience, self.tell, self.sockets = client, patience, tell, sockets
 
     @property
@@ -61,10 +65,18 @@ class Wire:
         return str(self._client.base_url).rstrip("/")
 
     def send(
-        self, method: str, *path: str, params: Mapping[str, Any] | None = None, accept: str = _JSON,
-        content: bytes | str | None = None, kind: str | None = None, json: Any = None, key: str | None = None,
-        again: bool | None = None, within: float = _ANSWERING,
-    ) -> httpx.Response:  # fmt: skip
+        self,
+        method: str,
+        *path: str,
+        params: Mapping[str, Any] | None = None,
+        accept: str = _JSON,
+        content: bytes | str | None = None,
+        kind: str | None = None,
+        json: Any = None,
+        key: str | None = None,
+        again: bool | None = None,
+        within: float = _ANSWERING,
+    ) -> httpx.Response:
         """The reply to a request for the path of these parts. `kind`: the content's media type; `key`: under which the
         server knows it again; `again`: whether it may be sent twice (default: what HTTP says of the method, and what
         has a key); `within`: seconds for an answer. Raises UnreachableError, RefusedError, UnknownError,
@@ -84,7 +96,12 @@ class Wire:
         while True:
             try:
                 reply = self._client.request(
-                    method, _path(path), params=given or None, headers=headers, content=content, json=json,
+                    method,
+                    _path(path),
+                    params=given or None,
+                    headers=headers,
+                    content=content,
+                    json=json,
                     timeout=timeout,
                 )
             except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
@@ -188,9 +205,7 @@ def in_header(text: str) -> bool:
     return text.isascii() and text.isprintable() and text == text.strip()
 
 
-def wire_to(
-    address: str, token: str | None, patience: float, tell: Callable[[str], object] = lambda _: None
-) -> Wire:  # fmt: skip
+def wire_to(address: str, token: str | None, patience: float, tell: Callable[[str], object] = lambda _: None) -> Wire:
     """A wire to a server elsewhere; nothing is sent yet. Raises UnreachableError for what is no address, RefusedError
     for what is no token."""
     if token is not None and not in_header(token):

@@ -100,8 +100,12 @@ def check_origin(headers: Named, allowed: tuple[str, ...]) -> None:
         origin = "another origin"
     elif _place_of(origin) == (headers.get("host") or "").lower() or named(origin, allowed):
         return
-    raise Problem(403, "a page from elsewhere may not write", f"the request comes from {origin}; the server was "
-                  f"started without --cors {origin if '://' in origin else 'ORIGIN'}")  # fmt: skip
+    raise Problem(
+        403,
+        "a page from elsewhere may not write",
+        f"the request comes from {origin}; the server was "
+        f"started without --cors {origin if '://' in origin else 'ORIGIN'}",
+    )
 
 
 def _place_of(origin: str) -> str | None:
@@ -137,8 +141,12 @@ class WrongTokens:
             begin, count = self._seen.get(client, (0.0, 0))
         left = begin + _PERIOD - time.monotonic()
         if count >= _WRONG and left > 0:
-            raise Problem(429, "too many wrong tokens", f"of this client none is looked at for {ceil(left)} s",
-                          headers=(("Retry-After", str(ceil(left))),))  # fmt: skip
+            raise Problem(
+                429,
+                "too many wrong tokens",
+                f"of this client none is looked at for {ceil(left)} s",
+                headers=(("Retry-After", str(ceil(left))),),
+            )
 
     def note(self, client: str) -> None:
         """It has sent one."""

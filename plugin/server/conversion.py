@@ -36,10 +36,15 @@ def request_of(request: werkzeug.Request, limit: int, rights: Rights = EVERYTHIN
     headers = tuple((name.lower(), value) for name, value in request.headers.items())
     coding = request.headers.get("Content-Encoding", "")
     return Request(
-        method=request.method, path=_sent_path(request), query_string=request.environ.get("QUERY_STRING", ""),
-        headers=headers, body=unpacked(request.stream.read(limit + 1), coding, limit),
-        origin=f"{request.scheme}://{request.host}", gone=request.environ.get(GONE, _never), rights=rights,
-    )  # fmt: skip
+        method=request.method,
+        path=_sent_path(request),
+        query_string=request.environ.get("QUERY_STRING", ""),
+        headers=headers,
+        body=unpacked(request.stream.read(limit + 1), coding, limit),
+        origin=f"{request.scheme}://{request.host}",
+        gone=request.environ.get(GONE, _never),
+        rights=rights,
+    )
 
 
 def _sent_path(request: werkzeug.Request) -> str:

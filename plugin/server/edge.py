@@ -54,7 +54,8 @@ class Edge:
         self._threads = ThreadPoolExecutor(self._settings.threads, "oxiseq-live-requests")
         self._large = asyncio.Semaphore(2 * self._settings.threads)
         self._rest = WSGIMiddleware(
-            _told_of_the_edge(rest), workers=self._settings.threads  # type: ignore[arg-type]  # of its own types
+            _told_of_the_edge(rest),
+            workers=self._settings.threads,  # type: ignore[arg-type]  # of its own types
         )
         self._long_pushes: LongPushes | None = None
         if doors.live is not None:
@@ -115,9 +116,14 @@ class Edge:
                 body.close()
 
     async def _native(
-        self, answer: Callable[[LiveApplication, Request], Any], live: LiveApplication, scope: Scope,
-        receive: Receive, send: Send, connection: Connection,
-    ) -> None:  # fmt: skip
+        self,
+        answer: Callable[[LiveApplication, Request], Any],
+        live: LiveApplication,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        connection: Connection,
+    ) -> None:
         """A request that is answered here: `answer` gets it when it may come in and its body has come."""
         asked, headers, scheme = request_in(scope), headers_in(scope), scope["scheme"]
         admitted = partial(live.admit, scope["method"], scope["path"], headers, client_in(scope))
@@ -169,7 +175,7 @@ class Edge:
 
     async def _send(
         self, response: Response, asked: Mapping[str, str], connection: Connection, send: Send, may: Callable[[], bool]
-    ) -> None:  # fmt: skip
+    ) -> None:
         headers = [each for each in headers_of(response) if each[0] != CONTENT_LENGTH]
         body = response.body if isinstance(response.body, bytes) else b""
         if body or not isinstance(response.body, Subscription):

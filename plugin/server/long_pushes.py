@@ -1,6 +1,6 @@
 """Long pushes, from a client's request to its end: over the request itself, or over a WebSocket.
 
-    scope ─▶ admitted, a place taken ─▶ Opening ─▶ Talk (talks.py) ─▶ pushers.py
+scope ─▶ admitted, a place taken ─▶ Opening ─▶ Talk (talks.py) ─▶ pushers.py
 """
 
 from __future__ import annotations
@@ -89,9 +89,13 @@ class LongPushes:
             await refuse(problem_response(error, asked()), send)
 
     async def _opened(
-        self, asked: Callable[..., Request], headers: Mapping[str, str], admitted: Callable[[], Rights],
-        *, socket: bool,
-    ) -> tuple[Opening, Rights]:  # fmt: skip
+        self,
+        asked: Callable[..., Request],
+        headers: Mapping[str, str],
+        admitted: Callable[[], Rights],
+        *,
+        socket: bool,
+    ) -> tuple[Opening, Rights]:
         """What a client may begin. Raises Problem, _RefusedError."""
         self._doors.hosts.check(headers.get("host"))
         rights = admitted()

@@ -36,6 +36,7 @@ def add_page(app: flask.Flask, kind: Kind) -> None:
         return _sent(path)
 
     app.add_url_rule("/", ENDPOINTS[0], page)
+
     def server() -> flask.Response:
         response = flask.jsonify(asdict(kind))
         response.headers["Cache-Control"] = "no-store"

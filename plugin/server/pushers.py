@@ -66,7 +66,7 @@ class Pushers:
 
     def __init__(
         self, service: LiveService, loop: asyncio.AbstractEventLoop, from_threads: FromThreads, run: Run, slow: float
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.service, self.loop, self.from_threads, self.run, self.slow = service, loop, from_threads, run, slow
         self._open: dict[tuple[str, str], _Pusher] = {}
         self._count = 0
@@ -77,8 +77,12 @@ class Pushers:
         """There is one more of them. Raises Problem 503 where there are too many."""
         most = self.service.settings.pushers
         if self._count >= most:
-            raise Problem(503, "too busy", f"there are {most} long pushes, which is the most: try again later",
-                          headers=(("Retry-After", "5"),))  # fmt: skip
+            raise Problem(
+                503,
+                "too busy",
+                f"there are {most} long pushes, which is the most: try again later",
+                headers=(("Retry-After", "5"),),
+            )
         self._count += 1
         try:
             yield

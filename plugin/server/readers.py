@@ -96,7 +96,7 @@ class Readers:
 
     async def serve(
         self, subscription: Subscription, connection: Connection, send: Send, may: Callable[[], bool]
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Send what comes for a reader, until it ends or the client leaves, or as long as it `may` be told. Raises what
         `step` raises."""
         bell = Bell(self._loop)
@@ -115,7 +115,7 @@ class Readers:
 
     async def _tell(
         self, subscription: Subscription, connection: Connection, bell: Bell, send: Send, may: Callable[[], bool]
-    ) -> None:  # fmt: skip
+    ) -> None:
         looked = self._loop.time()
         while not connection.gone:
             bell.clear()

@@ -44,7 +44,7 @@ def client_in(scope: Scope) -> str | None:
 
 def sent_headers(
     headers: list[tuple[str, str]], asked: Mapping[str, str], cors: tuple[str, ...]
-) -> list[tuple[bytes, bytes]]:  # fmt: skip
+) -> list[tuple[bytes, bytes]]:
     """Headers of an answer as they are sent, with those that pages from elsewhere need."""
     if cors:
         shared = Headers(headers)

@@ -46,9 +46,7 @@ class Serving:
     sent before the sockets close. `ending` is called first: it lets answers without an end come to one.
     """
 
-    def __init__(
-        self, app: flask.Flask, settings: ServerSettings, ending: Callable[[], object] | None = None
-    ) -> None:
+    def __init__(self, app: flask.Flask, settings: ServerSettings, ending: Callable[[], object] | None = None) -> None:
         self._app, self._settings = app, settings
         self._on_end = ending
         self._stopping = threading.Event()
@@ -123,11 +121,24 @@ class Serving:
 
     def _config(self, app: Any, protocol: Any = "httptools") -> uvicorn.Config:
         return uvicorn.Config(
-            app, http=protocol, ws=WebSocketsSansIOProtocol, ws_max_size=LARGEST_ITEM, ws_per_message_deflate=False,
-            ws_ping_interval=_PING, ws_ping_timeout=None, loop="auto", lifespan="off", interface="asgi3",
-            log_config=None, access_log=False, proxy_headers=False, server_header=False, backlog=BACKLOG,
-            timeout_keep_alive=_REST, timeout_graceful_shutdown=ceil(self._settings.grace),
-        )  # fmt: skip
+            app,
+            http=protocol,
+            ws=WebSocketsSansIOProtocol,
+            ws_max_size=LARGEST_ITEM,
+            ws_per_message_deflate=False,
+            ws_ping_interval=_PING,
+            ws_ping_timeout=None,
+            loop="auto",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=_REST,
+            timeout_graceful_shutdown=ceil(self._settings.grace),
+        )
 
 
 class _Server(uvicorn.Server):

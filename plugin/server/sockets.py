@@ -1,7 +1,7 @@
 """WebSockets: long pushes as messages (long_pushes.py), and live readers' events as messages.
 
-    scope ─▶ admitted, or refused as a plain HTTP answer ─▶ accepted ─▶ EventSocket: readers.py, whose pieces of
-                                                                        Server-Sent Events become messages here
+scope ─▶ admitted, or refused as a plain HTTP answer ─▶ accepted ─▶ EventSocket: readers.py, whose pieces of
+                                                                    Server-Sent Events become messages here
 """
 
 from __future__ import annotations
@@ -32,9 +32,12 @@ class Sockets:
     """All of them. `ask` has a request answered by the routes of live readers."""
 
     def __init__(
-        self, doors: Doors, pushes: LongPushes | None, readers: Readers,
+        self,
+        doors: Doors,
+        pushes: LongPushes | None,
+        readers: Readers,
         ask: Callable[[LiveApplication, Request], Awaitable[Response]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._doors, self._pushes, self._readers, self._ask = doors, pushes, readers, ask
 
     async def serve(self, scope: Scope, receive: Receive, send: Send, connection: Connection) -> None:
@@ -51,7 +54,7 @@ class Sockets:
 
     async def _read(
         self, live: LiveApplication, scope: Scope, receive: Receive, send: Send, connection: Connection
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A live reader."""
         headers = headers_in(scope)
         admitted = partial(live.admit, "GET", scope["path"], headers, client_in(scope))
@@ -80,7 +83,7 @@ class Sockets:
 
     async def _tell(
         self, subscription: Subscription, socket: EventSocket, connection: Connection, may: Callable[[], bool]
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Until the subscription ends, or the client leaves or says anything. Raises what telling raises."""
         listening = asyncio.create_task(socket.listen())
         reading = asyncio.create_task(self._readers.serve(subscription, connection, socket.send, may))

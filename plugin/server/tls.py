@@ -29,8 +29,10 @@ def tls_context(cert: Path, key: Path | None = None) -> ssl.SSLContext:
 
 def _asked() -> str:
     """OpenSSL would ask for it on the terminal, and wait there."""
-    raise OxiseqError("the private key is encrypted: a server cannot ask for its password; "
-                      "`openssl pkey -in KEY -out PLAIN` writes it without")  # fmt: skip
+    raise OxiseqError(
+        "the private key is encrypted: a server cannot ask for its password; "
+        "`openssl pkey -in KEY -out PLAIN` writes it without"
+    )
 
 
 def _said(cert: Path, key: Path, error: ssl.SSLError) -> str:

@@ -34,8 +34,11 @@ class Allowed:
     @classmethod
     def of(cls, hosts: Iterable[str] = (), networks: Iterable[str] = (), folder: Path | None = None) -> Allowed:
         """From texts. Raises SinkError for what is no network."""
-        return cls(tuple(host.strip().lower() for host in hosts), tuple(map(_network, networks)),
-                   None if folder is None else folder.resolve())  # fmt: skip
+        return cls(
+            tuple(host.strip().lower() for host in hosts),
+            tuple(map(_network, networks)),
+            None if folder is None else folder.resolve(),
+        )
 
     def check_host(self, host: str, port: int, *, named: bool = False) -> None:
         """Raises SinkError unless the operator's list has it; `named`: by its name, `*` will not do."""
@@ -47,8 +50,10 @@ class Allowed:
             if _covers(wanted.strip("[]"), name) and not (named and ANY in wanted):
                 return
         by_name = ", by its name here" if named else ""
-        raise SinkError(f"sinks may not reach the host {host!r}, port {port}: the server's operator allows hosts by "
-                        f"--sink-host{by_name}")  # fmt: skip
+        raise SinkError(
+            f"sinks may not reach the host {host!r}, port {port}: the server's operator allows hosts by "
+            f"--sink-host{by_name}"
+        )
 
     def addresses(self, host: str, port: int) -> list[str]:
         """The addresses of a host on the list, each of them checked. Raises SinkError, DeliveryError."""
@@ -88,8 +93,10 @@ class Allowed:
         if any(real.version == network.version and real in network for network in self.networks):
             return
         if not real.is_global or real.is_multicast or real.is_reserved:
-            raise SinkError(f"{host} has the address {real}, which is not public: the server's operator allows "
-                            "networks by --sink-network")  # fmt: skip
+            raise SinkError(
+                f"{host} has the address {real}, which is not public: the server's operator allows "
+                "networks by --sink-network"
+            )
 
 
 def _behind(address: Address) -> Address:

@@ -1,8 +1,8 @@
 """What goes wrong with a sink.
 
-    OxiseqError
-    ├── SinkError        settings that are not accepted, or what the operator does not allow
-    └── DeliveryError    the receiver has not confirmed: it is tried again
+OxiseqError
+├── SinkError        settings that are not accepted, or what the operator does not allow
+└── DeliveryError    the receiver has not confirmed: it is tried again
 """
 
 from __future__ import annotations

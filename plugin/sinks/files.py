@@ -43,13 +43,18 @@ class File(SinkSettings):
 
     path: str = setting(text, "Of the file, below the folder that the operator allows; with parquet of a folder.")
     format: str = setting(
-        word(_LINES, _PARQUET), "jsonl: a file with an object on each line; parquet: a folder of files.", _LINES,
+        word(_LINES, _PARQUET),
+        "jsonl: a file with an object on each line; parquet: a folder of files.",
+        _LINES,
         schema={"enum": [_LINES, _PARQUET]},
-    )  # fmt: skip
+    )
     template: Json = setting(
-        any_json, "Of jsonl: a JSON value with places for the match, see webhook. Default: what live readers are sent, "
-        "and the query's name.", None, schema={},
-    )  # fmt: skip
+        any_json,
+        "Of jsonl: a JSON value with places for the match, see webhook. Default: what live readers are sent, "
+        "and the query's name.",
+        None,
+        schema={},
+    )
 
     def __post_init__(self) -> None:
         if self.format == _PARQUET and self.template is not None:

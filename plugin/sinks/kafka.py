@@ -22,10 +22,18 @@ else:
 _TIMEOUT: Final = 20.0
 """Seconds that a delivery may take."""
 _PORT: Final = 9092
-_TAKEN: Final = frozenset((
-    "security.protocol", "sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password", "compression.type",
-    "client.id", "message.max.bytes",
-))  # fmt: skip
+_TAKEN: Final = frozenset(
+    (
+        "security.protocol",
+        "sasl.mechanism",
+        "sasl.mechanisms",
+        "sasl.username",
+        "sasl.password",
+        "compression.type",
+        "client.id",
+        "message.max.bytes",
+    )
+)
 """Settings of librdkafka that may be given: none of them reads or runs a file..."""
 _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 """...as GSSAPI does."""
@@ -73,17 +81,24 @@ class Kafka(SinkSettings):
     templates: ClassVar[tuple[str, ...]] = ("template", "key")
 
     brokers: tuple[str, ...] = setting(
-        _brokers, "HOST:PORT, one or more. The operator allows each by its name: the cluster may send the client on to "
-        "other brokers of its own.", schema={"type": "array", "items": {"type": "string"}}, write=list,
-    )  # fmt: skip
+        _brokers,
+        "HOST:PORT, one or more. The operator allows each by its name: the cluster may send the client on to "
+        "other brokers of its own.",
+        schema={"type": "array", "items": {"type": "string"}},
+        write=list,
+    )
     topic: str = setting(text, "Where to.")
     key: str = setting(text, "The message's key, with places for the match: it chooses the partition.", "{key}")
     template: Json = setting(
         any_json, "The message: a JSON value with places for the match, see webhook.", None, schema={}
     )
     options: Mapping[str, str] | None = setting(
-        _options, "Of librdkafka: " + ", ".join(sorted(_TAKEN)) + ".", None, schema={"type": "object"}, write=_shown,
-    )  # fmt: skip
+        _options,
+        "Of librdkafka: " + ", ".join(sorted(_TAKEN)) + ".",
+        None,
+        schema={"type": "object"},
+        write=_shown,
+    )
 
     @classmethod
     def of(cls, given: Any) -> Kafka:
@@ -108,11 +123,17 @@ class _Producer:
     def __init__(self, settings: Kafka) -> None:
         self._settings = settings
         self._errors: list[str] = []
-        self._producer = confluent_kafka.Producer({
-            **(settings.options or {}), "bootstrap.servers": ",".join(settings.brokers), "enable.idempotence": True,
-            "delivery.timeout.ms": int(_TIMEOUT * 1000), "linger.ms": 5, "log_level": 0,
-            "error_cb": lambda error: self._errors.append(str(error)),
-        })  # fmt: skip
+        self._producer = confluent_kafka.Producer(
+            {
+                **(settings.options or {}),
+                "bootstrap.servers": ",".join(settings.brokers),
+                "enable.idempotence": True,
+                "delivery.timeout.ms": int(_TIMEOUT * 1000),
+                "linger.ms": 5,
+                "log_level": 0,
+                "error_cb": lambda error: self._errors.append(str(error)),
+            }
+        )
 
     def deliver(self, delivery: Delivery) -> str:
         """Those that are confirmed, up to the first that is not, count."""
@@ -125,8 +146,9 @@ class _Producer:
                 outcomes[i] = error or True
 
             headers: list[tuple[str, str | bytes | None]] = [("idempotency-key", item.key.encode())]
-            self._producer.produce(settings.topic, message, item.text(settings.key).encode(), headers=headers,
-                                   on_delivery=note)  # fmt: skip
+            self._producer.produce(
+                settings.topic, message, item.text(settings.key).encode(), headers=headers, on_delivery=note
+            )
             self._producer.poll(0)
         self._producer.flush(_TIMEOUT)
         for confirmed, outcome in enumerate(outcomes):

@@ -57,9 +57,11 @@ class Mail(SinkSettings):
         port_number, "Default: 587, with tls 465, with none 25.", None, schema={"type": "integer"}
     )
     tls: str = setting(
-        word(*_PORTS), "starttls: encrypted after the greeting; tls: from the beginning; none: not.", "starttls",
+        word(*_PORTS),
+        "starttls: encrypted after the greeting; tls: from the beginning; none: not.",
+        "starttls",
         schema={"enum": list(_PORTS)},
-    )  # fmt: skip
+    )
     user: str | None = setting(text, "Whom the server knows.", None)
     password: str | None = setting(secret_text, "Its password; only over tls or starttls.", None, secret=True)
     sender: str = setting(_address, "Whom the mail is from.")
@@ -67,9 +69,7 @@ class Mail(SinkSettings):
         _addresses, "Whom it goes to.", schema={"type": "array", "items": {"type": "string"}}, write=list
     )
     subject: str = setting(text, "With places for the first match, see webhook.", "{query}: match {id}")
-    body: str = setting(
-        _body, "With places for the match; of several matches one below the other.", "{at}  {bindings}"
-    )
+    body: str = setting(_body, "With places for the match; of several matches one below the other.", "{at}  {bindings}")
 
     def __post_init__(self) -> None:
         if self.password is not None and self.tls == "none":

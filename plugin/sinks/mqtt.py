@@ -147,5 +147,3 @@ def _client(allowed: Allowed) -> Any:
                 raise ConnectionError(str(error)) from error
 
     return Client(enums.CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
-
-

@@ -1,6 +1,6 @@
 """Settings of a sink, as JSON values: each declared once, as a field of its kind.
 
-    declaration → what PUT takes, what GET shows (without secrets), the schema in OpenAPI → **settings** → `open`
+declaration → what PUT takes, what GET shows (without secrets), the schema in OpenAPI → **settings** → `open`
 """
 
 from __future__ import annotations
@@ -37,9 +37,14 @@ class Receiver(Protocol):
 
 
 def setting(
-    read: Read, help: str, default: Any = MISSING, *, schema: Mapping[str, Any] | None = None, secret: bool = False,
+    read: Read,
+    help: str,
+    default: Any = MISSING,
+    *,
+    schema: Mapping[str, Any] | None = None,
+    secret: bool = False,
     write: Callable[[Any], Any] = lambda value: value,
-) -> Any:  # fmt: skip
+) -> Any:
     """A field that `read` makes of the JSON value given; `write` shows it again."""
     told = {"read": read, "help": help, "schema": dict(schema or {"type": "string"}), "secret": secret, "write": write}
     return field(default=default, metadata=told) if default is not MISSING else field(metadata=told)
@@ -134,13 +139,20 @@ class SinkSettings(ABC):
 
     batch: int = setting(whole(1, MOST), "How many matches are delivered together at most.", 1, schema=BATCH)
     every: int = setting(
-        time(), "For how long matches are gathered before fewer than that are delivered.", 0, schema=_DURATION,
+        time(),
+        "For how long matches are gathered before fewer than that are delivered.",
+        0,
+        schema=_DURATION,
         write=_shown_time,
-    )  # fmt: skip
+    )
     give_up: int | None = setting(
-        time(1), "After failing for so long at the same matches they are given up and counted as lost; without it they "
-        "are tried for ever.", None, schema=_DURATION, write=_shown_time,
-    )  # fmt: skip
+        time(1),
+        "After failing for so long at the same matches they are given up and counted as lost; without it they "
+        "are tried for ever.",
+        None,
+        schema=_DURATION,
+        write=_shown_time,
+    )
 
     @abstractmethod
     def check(self, allowed: Allowed) -> None:
@@ -186,10 +198,17 @@ class SinkSettings(ABC):
         """Its JSON Schema."""
         properties = {each.name: _described(each) for each in fields(cls)}
         required = ["kind", *(each.name for each in fields(cls) if each.default is MISSING)]
-        return {"type": "object", "title": cls.kind, "required": required,
-                "properties": {"kind": {"type": "string", "enum": [cls.kind]}, **properties}}  # fmt: skip
+        return {
+            "type": "object",
+            "title": cls.kind,
+            "required": required,
+            "properties": {"kind": {"type": "string", "enum": [cls.kind]}, **properties},
+        }
 
 
 def _described(each: Field[Any]) -> dict[str, Any]:
-    return {**each.metadata["schema"], "description": each.metadata["help"],
-            **({"writeOnly": True} if each.metadata["secret"] else {})}  # fmt: skip
+    return {
+        **each.metadata["schema"],
+        "description": each.metadata["help"],
+        **({"writeOnly": True} if each.metadata["secret"] else {}),
+    }

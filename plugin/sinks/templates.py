@@ -28,11 +28,23 @@ _LARGEST: Final = 65_536
 _DEEPEST: Final = 32
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _INTEGERS: Final = frozenset(
-    f"{_XSD}{name}" for name in (
-        "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
-        "negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte",
+    f"{_XSD}{name}"
+    for name in (
+        "integer",
+        "int",
+        "long",
+        "short",
+        "byte",
+        "nonNegativeInteger",
+        "positiveInteger",
+        "nonPositiveInteger",
+        "negativeInteger",
+        "unsignedLong",
+        "unsignedInt",
+        "unsignedShort",
+        "unsignedByte",
     )
-)  # fmt: skip
+)
 _NUMBERS: Final = frozenset((f"{_XSD}decimal", f"{_XSD}double", f"{_XSD}float"))
 _SAFE: Final = 1 << 53
 """Integers beyond it are texts: JSON's readers have doubles."""
@@ -67,7 +79,7 @@ def filled(template: Json, facts: Mapping[str, Any], terms: Mapping[str, str | N
 
 def filled_text(
     template: str, facts: Mapping[str, Any], terms: Mapping[str, str | None], clean: Callable[[str], str] = str
-) -> str:  # fmt: skip
+) -> str:
     """As text, whatever it is; what values bring goes through `clean`. Raises as `filled` does."""
     return _PLACE.sub(lambda place: clean(_text(_value(place, facts, terms))), template)
 

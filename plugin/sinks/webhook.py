@@ -37,10 +37,23 @@ else:
 SECRET_PREFIX: Final = "whsec_"
 """Before a secret in base64, as Standard Webhooks writes it."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-_OURS: Final = frozenset((
-    "host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade", "te", "trailer",
-    "expect", "idempotency-key", "webhook-id", "webhook-timestamp", "webhook-signature",
-))  # fmt: skip
+_OURS: Final = frozenset(
+    (
+        "host",
+        "content-length",
+        "content-type",
+        "transfer-encoding",
+        "connection",
+        "upgrade",
+        "te",
+        "trailer",
+        "expect",
+        "idempotency-key",
+        "webhook-id",
+        "webhook-timestamp",
+        "webhook-signature",
+    )
+)
 _READ: Final = 4096
 """Bytes of an answer that are read at most."""
 _PORTS: Final = {"http": 80, "https": 443}
@@ -115,23 +128,34 @@ class Webhook(SinkSettings):
 
     url: str = setting(_url, "Where matches are sent. Of its path nothing is shown again.", write=_shown_url)
     template: Json = setting(
-        any_json, "A JSON value with {?variable}, {id}, {at}, {query}, {key}, {bindings}, {events} in its texts. "
-        "Default: what live readers of the query are sent, and the query's name.", None, schema={},
-    )  # fmt: skip
+        any_json,
+        "A JSON value with {?variable}, {id}, {at}, {query}, {key}, {bindings}, {events} in its texts. "
+        "Default: what live readers of the query are sent, and the query's name.",
+        None,
+        schema={},
+    )
     method: str = setting(word("POST", "PUT"), "Of the request.", "POST", schema={"enum": ["POST", "PUT"]})
     headers: Mapping[str, str] | None = setting(
-        _headers, "More headers, as Authorization; their values are not shown again.", None,
+        _headers,
+        "More headers, as Authorization; their values are not shown again.",
+        None,
         schema={"type": "object", "additionalProperties": {"type": "string"}},
         write=lambda value: None if value is None else _shown_headers(value),
-    )  # fmt: skip
+    )
     secret: str | None = setting(
-        _secret, "With it requests are signed (standardwebhooks.com): HMAC-SHA256 over id, timestamp and body. "
-        "whsec_ and base64, or any text.", None, secret=True,
-    )  # fmt: skip
+        _secret,
+        "With it requests are signed (standardwebhooks.com): HMAC-SHA256 over id, timestamp and body. "
+        "whsec_ and base64, or any text.",
+        None,
+        secret=True,
+    )
     timeout: int = setting(
-        duration(UNITS["ms"], 5 * UNITS["min"]), "For a whole request.", 10 * UNITS["s"],
-        schema={"type": "string", "examples": ["10s"]}, write=duration_text,
-    )  # fmt: skip
+        duration(UNITS["ms"], 5 * UNITS["min"]),
+        "For a whole request.",
+        10 * UNITS["s"],
+        schema={"type": "string", "examples": ["10s"]},
+        write=duration_text,
+    )
 
     @property
     def parts(self) -> SplitResult:
@@ -156,8 +180,10 @@ class _Poster:
         self._deadline = _Deadline()
         self._pool = httpcore.ConnectionPool(
             ssl.create_default_context() if settings.parts.scheme == "https" else None,
-            max_connections=1, keepalive_expiry=30.0, network_backend=_checking_backend(allowed, self._deadline),
-        )  # fmt: skip
+            max_connections=1,
+            keepalive_expiry=30.0,
+            network_backend=_checking_backend(allowed, self._deadline),
+        )
 
     def deliver(self, delivery: Delivery) -> str:
         settings = self._settings
@@ -174,8 +200,13 @@ class _Poster:
         settings = self._settings
         self._deadline.at = time.monotonic() + settings.timeout / UNITS["s"]
         try:
-            with self._pool.stream(settings.method, settings.url, headers=self._headers(body, key), content=body,
-                                   extensions={"timeout": self._deadline.timeouts()}) as answer:  # fmt: skip
+            with self._pool.stream(
+                settings.method,
+                settings.url,
+                headers=self._headers(body, key),
+                content=body,
+                extensions={"timeout": self._deadline.timeouts()},
+            ) as answer:
                 read = b""
                 for piece in answer.iter_stream():
                     read += piece
@@ -191,10 +222,14 @@ class _Poster:
     def _headers(self, body: bytes, key: str) -> list[tuple[str, str]]:
         settings, now = self._settings, int(time.time())
         found = [
-            ("Host", settings.parts.netloc), ("User-Agent", "oxiseq"), ("Content-Type", "application/json"),
-            ("Content-Length", str(len(body))), ("Idempotency-Key", key), ("webhook-id", key),
+            ("Host", settings.parts.netloc),
+            ("User-Agent", "oxiseq"),
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(body))),
+            ("Idempotency-Key", key),
+            ("webhook-id", key),
             ("webhook-timestamp", str(now)),
-        ]  # fmt: skip
+        ]
         if settings.secret is not None:
             found.append(("webhook-signature", signature(settings.secret, key, now, body)))
         given = settings.headers or {}
@@ -249,9 +284,13 @@ def _checking_backend(allowed: Allowed, deadline: _Deadline) -> httpcore.Network
 
     class Backend(httpcore.NetworkBackend):
         def connect_tcp(
-            self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,
+            self,
+            host: str,
+            port: int,
+            timeout: float | None = None,
+            local_address: str | None = None,
             socket_options: Iterable[Any] | None = None,
-        ) -> httpcore.NetworkStream:  # fmt: skip
+        ) -> httpcore.NetworkStream:
             inner = httpcore.SyncBackend()
             failed: Exception = httpcore.ConnectError("it has no address")
             for address in allowed.addresses(host, port):

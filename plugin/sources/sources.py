@@ -48,10 +48,14 @@ _PAIRS: Final = 4096
 
 
 def batches_of(
-    events: Any, terms: TermDictionary, on_error: OnError = "stop", time_predicate: NamedNode = GENERATED_AT,
-    report: Callable[[ReadReport], object] | None = None, mapping: StreamMapping | None = None,
+    events: Any,
+    terms: TermDictionary,
+    on_error: OnError = "stop",
+    time_predicate: NamedNode = GENERATED_AT,
+    report: Callable[[ReadReport], object] | None = None,
+    mapping: StreamMapping | None = None,
     bad: Callable[[BadRow], object] = lambda row: None,
-) -> Iterator[EventBatch]:  # fmt: skip
+) -> Iterator[EventBatch]:
     """The events of a source, coded in `terms`. `report` is handed the running report of a file. With a `mapping` the
     source may hold rows; `bad` is told of those that are left out (`on_error="skip"`). Raises EventError, OxiseqError
     for what is no source; while reading EventError, TypeError."""
@@ -93,9 +97,12 @@ def row_event(row: Row, mapping: StreamMapping | None, time: Time | None, terms:
 
 
 def _mapped(
-    tables: Iterator[Table], mapping: StreamMapping, terms: TermDictionary, on_error: OnError,
+    tables: Iterator[Table],
+    mapping: StreamMapping,
+    terms: TermDictionary,
+    on_error: OnError,
     bad: Callable[[BadRow], object],
-) -> Iterator[EventBatch]:  # fmt: skip
+) -> Iterator[EventBatch]:
     for table in tables:
         for part in mapped(table, mapping, terms):
             for row in part.bad:

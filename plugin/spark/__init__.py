@@ -1,18 +1,18 @@
 """Continuous queries as an operator of Spark's Structured Streaming. The only place that imports pyspark.
 
-    rows of events ─ decode ─ deal by key ─ shuffle ─ a bucket's run, its snapshot in Spark's state ─ rows of matches
+rows of events ─ decode ─ deal by key ─ shuffle ─ a bucket's run, its snapshot in Spark's state ─ rows of matches
 
-    operator.py     `match`, `explain`: DataFrames in, a DataFrame out
-    upstream.py     whether a DataFrame has a watermark, and a state before it
-    source.py       a Data Source of RDF event files and of our server's streams
-    processor.py    what Spark calls: dealing in `mapInArrow`, buckets in `transformWithStateInPandas`
-    types.py        the answer's columns as Spark's types; inference.py says which are certain
-    answers.py      matches and late events as columns
-    bucket.py       a step of one bucket: state, rows, watermark → matches, late events, state
-    dealing.py      events → the buckets that own their keys
-    decoding.py     rows of DataFrames → event batches
-    work.py         what a worker compiles once
-    balance.py      keys that Spark's partitioning deals out evenly
+operator.py     `match`, `explain`: DataFrames in, a DataFrame out
+upstream.py     whether a DataFrame has a watermark, and a state before it
+source.py       a Data Source of RDF event files and of our server's streams
+processor.py    what Spark calls: dealing in `mapInArrow`, buckets in `transformWithStateInPandas`
+types.py        the answer's columns as Spark's types; inference.py says which are certain
+answers.py      matches and late events as columns
+bucket.py       a step of one bucket: state, rows, watermark → matches, late events, state
+dealing.py      events → the buckets that own their keys
+decoding.py     rows of DataFrames → event batches
+work.py         what a worker compiles once
+balance.py      keys that Spark's partitioning deals out evenly
 """
 
 from importlib import import_module
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from oxiseq.spark.source import EventSource
 
 _HOMES = {
-    "EventSource": "source", "OnePartitionWarning": "errors", "SparkError": "errors", "explain": "operator",
+    "EventSource": "source",
+    "OnePartitionWarning": "errors",
+    "SparkError": "errors",
+    "explain": "operator",
     "match": "operator",
-}  # fmt: skip
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -184,9 +184,7 @@ def _graphs(work: Work, batch: MatchBatch) -> list[str]:
 
 
 def _late_columns(work: Work, stream: int, batch: EventBatch, whole: bool) -> dict[str, pa.Array]:
-    columns = {
-        "late_stream": pa.array([work.plan.streams[stream]] * len(batch)), "late_time": pa.array(batch.time)
-    }  # fmt: skip
+    columns = {"late_stream": pa.array([work.plan.streams[stream]] * len(batch)), "late_time": pa.array(batch.time)}
     if whole:
         columns["late_graph"] = pa.array([_n_triples(graph) for _, graph in graphs(batch, work.terms)], pa.string())
     return columns

@@ -19,15 +19,37 @@ _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _DOUBLE, _BIGINT, _BOOLEAN, _TIMESTAMP = "double", "bigint", "boolean", "timestamp"
 _NUMBERS: Final = {_XSD + name for name in ("integer", "decimal", "float", "double", "int", "long")}
 _DATATYPES: Final = {
-    _XSD + "integer": _BIGINT, _XSD + "long": _BIGINT, _XSD + "int": _BIGINT, _XSD + "decimal": _DOUBLE,
-    _XSD + "float": _DOUBLE, _XSD + "double": _DOUBLE, _XSD + "boolean": _BOOLEAN, _XSD + "dateTime": _TIMESTAMP,
+    _XSD + "integer": _BIGINT,
+    _XSD + "long": _BIGINT,
+    _XSD + "int": _BIGINT,
+    _XSD + "decimal": _DOUBLE,
+    _XSD + "float": _DOUBLE,
+    _XSD + "double": _DOUBLE,
+    _XSD + "boolean": _BOOLEAN,
+    _XSD + "dateTime": _TIMESTAMP,
     _XSD + "date": "date",
-}  # fmt: skip
+}
 _COMPARED: Final = {"=", "<", ">", "<=", ">="}
 _TRUTHS: Final = _COMPARED | {
-    "!=", "&&", "||", "!", "IN", "NOT IN", "BOUND", "CONTAINS", "STRSTARTS", "STRENDS", "REGEX", "SAMETERM", "ISIRI",
-    "ISURI", "ISBLANK", "ISLITERAL", "ISNUMERIC", "LANGMATCHES",
-}  # fmt: skip
+    "!=",
+    "&&",
+    "||",
+    "!",
+    "IN",
+    "NOT IN",
+    "BOUND",
+    "CONTAINS",
+    "STRSTARTS",
+    "STRENDS",
+    "REGEX",
+    "SAMETERM",
+    "ISIRI",
+    "ISURI",
+    "ISBLANK",
+    "ISLITERAL",
+    "ISNUMERIC",
+    "LANGMATCHES",
+}
 _COUNTS: Final = {"STRLEN", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES"}
 
 

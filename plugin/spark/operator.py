@@ -47,9 +47,10 @@ from oxiseq.spark.upstream import has_watermark, is_behind_state, metric_names
 from oxiseq.spark.work import Work
 
 _KINDS: Final = {
-    "events": ("string", "binary"), "graph": ("string", "binary"),
+    "events": ("string", "binary"),
+    "graph": ("string", "binary"),
     "time": ("timestamp", "timestamp_ntz", "bigint", "int"),
-}  # fmt: skip
+}
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
@@ -262,9 +263,11 @@ def _shown(
     values = _values(value_columns(at_work.plan, at_work.shown), at_work, form)
     if rows.isStreaming or isinstance(metrics, Observation):
         rows = rows.observe(
-            metrics, F.count(AT).alias("matches"), F.count("late_stream").alias("late"),
+            metrics,
+            F.count(AT).alias("matches"),
+            F.count("late_stream").alias("late"),
             cast_errors(kinds, values).alias("cast_errors"),
-        )  # fmt: skip
+        )
     columns = [F.timestamp_micros(AT).alias(AT), F.col(TIME)]
     columns += [cast(column, kinds.get(name)).alias(name) for name, column in values.items()]
     streams = streams_of(at_work.plan) if form == "terms" else {}
@@ -272,9 +275,10 @@ def _shown(
         columns.append(_times(F.col(name), streams.get(name.removeprefix("events_"))).alias(name))
     if late:
         told = F.struct(
-            F.col("late_stream").alias("stream"), F.timestamp_micros("late_time").alias("time"),
+            F.col("late_stream").alias("stream"),
+            F.timestamp_micros("late_time").alias("time"),
             F.col("late_graph").alias("graph"),
-        )  # fmt: skip
+        )
         columns.append(F.when(F.col("late_stream").isNotNull(), told).alias(LATE))
     else:
         rows = rows.where("late_stream is null")

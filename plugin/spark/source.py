@@ -44,8 +44,17 @@ from oxiseq.engine.folders import lake_log
 from oxiseq.grammar.errors import OxiseqError
 
 _ENDINGS: Final = (
-    ".nq", ".nquads", ".trig", ".ndjsonld", ".jelly", ".arrow", ".feather", ".ipc", ".parquet", ".pq",
-)  # fmt: skip
+    ".nq",
+    ".nquads",
+    ".trig",
+    ".ndjsonld",
+    ".jelly",
+    ".arrow",
+    ".feather",
+    ".ipc",
+    ".parquet",
+    ".pq",
+)
 """Of event files (engine/events/open.py); .nt and .ttl beside them may as well be no events."""
 _PAGE: Final = 10_000
 _PATIENCE: Final = 60.0

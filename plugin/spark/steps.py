@@ -24,10 +24,16 @@ from oxiseq.spark.errors import CheckpointError
 from oxiseq.spark.order import Form, Order
 from oxiseq.spark.work import Work, work
 
-_DEALT: Final = pa.schema([
-    ("bucket", pa.int32()), ("number", pa.int32()), ("stream", pa.int32()), ("high", pa.int64()),
-    ("events", pa.binary()), ("home", pa.binary()),
-])  # fmt: skip
+_DEALT: Final = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("number", pa.int32()),
+        ("stream", pa.int32()),
+        ("high", pa.int64()),
+        ("events", pa.binary()),
+        ("home", pa.binary()),
+    ]
+)
 _AT_A_TIME: Final = 1 << 16
 """Events that are dealt together, at most, so that packed rows are few."""
 

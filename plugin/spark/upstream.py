@@ -13,9 +13,16 @@ from pyspark.sql import DataFrame
 
 _WATERMARKS: Final = {"EventTimeWatermark", "UpdateEventTimeWatermarkColumn"}
 _STATEFUL: Final = (
-    "Aggregate", "Deduplicate", "Distinct", "FlatMapGroups", "Join", "Limit", "MapGroups", "TransformWithState",
+    "Aggregate",
+    "Deduplicate",
+    "Distinct",
+    "FlatMapGroups",
+    "Join",
+    "Limit",
+    "MapGroups",
+    "TransformWithState",
     "UpdateEventTimeWatermarkColumn",
-)  # fmt: skip
+)
 
 
 def has_watermark(frame: DataFrame) -> bool:

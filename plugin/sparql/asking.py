@@ -43,9 +43,16 @@ class InProcesses:
     def _asked(self, question: Question, source: dict[str, object]) -> Solutions:
         answer = _Answer(question)
         job: dict[str, Any] = {
-            "source": source, "text": question.asks, "base": None, "union": False, "default_graphs": [],
-            "named_graphs": [], "rows": None, "graph_format": "N_TRIPLES", "results_format": "JSON",
-        }  # fmt: skip
+            "source": source,
+            "text": question.asks,
+            "base": None,
+            "union": False,
+            "default_graphs": [],
+            "named_graphs": [],
+            "rows": None,
+            "graph_format": "N_TRIPLES",
+            "results_format": "JSON",
+        }
         self._processes.workers.run(job, answer)
         return solutions(parse_query_results(bytes(answer.data), _FORMAT), question, answer.begun)
 

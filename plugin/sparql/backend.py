@@ -12,16 +12,25 @@ class Backend(Protocol):
     """See `pyoxigraph.Store`."""
 
     def query(
-        self, query: str, *, base_iri: str | None = None, use_default_graph_as_union: bool = False,
-        default_graph: Sequence[NamedNode] | None = None, named_graphs: Sequence[NamedNode] | None = None,
-    ) -> QuerySolutions | QueryBoolean | QueryTriples: ...  # fmt: skip
+        self,
+        query: str,
+        *,
+        base_iri: str | None = None,
+        use_default_graph_as_union: bool = False,
+        default_graph: Sequence[NamedNode] | None = None,
+        named_graphs: Sequence[NamedNode] | None = None,
+    ) -> QuerySolutions | QueryBoolean | QueryTriples: ...
 
     def update(self, update: str, *, base_iri: str | None = None) -> None: ...
 
     def load(
-        self, input: bytes, format: RdfFormat, *, base_iri: str | None = None,
+        self,
+        input: bytes,
+        format: RdfFormat,
+        *,
+        base_iri: str | None = None,
         to_graph: NamedNode | DefaultGraph | None = None,
-    ) -> None: ...  # fmt: skip
+    ) -> None: ...
 
     def dump(
         self, output: IO[bytes], format: RdfFormat, *, from_graph: NamedNode | DefaultGraph | None = None

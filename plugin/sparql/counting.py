@@ -117,7 +117,9 @@ class NoRows:
 def counter_of(format_: QueryResultsFormat) -> RowCounter:
     """A fresh counter for a format."""
     kinds: dict[QueryResultsFormat, type[TsvRows | CsvRows | XmlRows | JsonRows]] = {
-        QueryResultsFormat.TSV: TsvRows, QueryResultsFormat.CSV: CsvRows, QueryResultsFormat.XML: XmlRows,
+        QueryResultsFormat.TSV: TsvRows,
+        QueryResultsFormat.CSV: CsvRows,
+        QueryResultsFormat.XML: XmlRows,
         QueryResultsFormat.JSON: JsonRows,
-    }  # fmt: skip
+    }
     return kinds[format_]()

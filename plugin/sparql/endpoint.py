@@ -34,7 +34,7 @@ class SparqlEndpoint:
 
     def __init__(
         self, store: Backend, settings: SparqlSettings | None = None, processes: Processes | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.settings = settings if settings is not None else SparqlSettings()
         self.evaluations = Evaluations(self.settings.limits)
         self.store = store

@@ -164,10 +164,13 @@ def read(document: Document, base: str, graph: NamedNode | DefaultGraph | None) 
     try:
         quads = list(
             parse(
-                document.content, document.format, base_iri=base, without_named_graphs=graph is not None,
+                document.content,
+                document.format,
+                base_iri=base,
+                without_named_graphs=graph is not None,
                 rename_blank_nodes=True,
             )
-        )  # fmt: skip
+        )
     except SyntaxError as error:
         raise syntax_problem("malformed RDF", error) from None
     except ValueError as error:

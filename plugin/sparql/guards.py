@@ -106,8 +106,11 @@ def _refuse(
     called = " or ".join(word.upper() for word in used)
     options = " or ".join(f"--allow-{word}" for word in used)
     elsewhere = " of what is no stream here" if "service" in used else ""
-    raise Problem(403, "calls to other servers are not allowed", f"the text uses {called}{elsewhere}; the server was "
-                  f"started without {options}")  # fmt: skip
+    raise Problem(
+        403,
+        "calls to other servers are not allowed",
+        f"the text uses {called}{elsewhere}; the server was started without {options}",
+    )
 
 
 def _without(text: str, word: str) -> str:

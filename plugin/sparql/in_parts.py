@@ -90,8 +90,11 @@ class _Merged:
             self._sink.begin(content_type(self._format), counter_of(self._format))
             self._sink.write(self._head)
         elif columns != self._columns:
-            raise Problem(502, "the endpoint behind gives other columns in another part",
-                          f"{', '.join(columns)} instead of {', '.join(self._columns)}")  # fmt: skip
+            raise Problem(
+                502,
+                "the endpoint behind gives other columns in another part",
+                f"{', '.join(columns)} instead of {', '.join(self._columns)}",
+            )
 
     def write(self, data: bytes, *, first: bool) -> None:
         """Solutions of a part, `first`: its first."""
@@ -160,9 +163,13 @@ class _Body:
             raise Problem(502, "the endpoint behind broke off", str(error)) from None
         self._seen = self._seen[-_OVERLAP:] + chunk
         if _BLANK.search(self._seen):
-            raise Problem(501, "blank nodes in an answer of several parts", "what is one blank node cannot be told "
-                          "between answers: filter in the SERVICE block, so that one request is enough, or ask for "
-                          "IRIs and literals")  # fmt: skip
+            raise Problem(
+                501,
+                "blank nodes in an answer of several parts",
+                "what is one blank node cannot be told "
+                "between answers: filter in the SERVICE block, so that one request is enough, or ask for "
+                "IRIs and literals",
+            )
         return chunk
 
 

@@ -159,8 +159,10 @@ def _data(loading: Loading, room: int, deadline: float) -> str:
     except (SyntaxError, ValueError) as error:
         raise Problem(502, "malformed RDF", str(error)) from None
     triples = "".join(lines)
-    return f"INSERT DATA {{\n{triples}}}" if loading.graph is None else (
-        f"INSERT DATA {{ GRAPH {NamedNode(loading.graph)} {{\n{triples}}} }}"
+    return (
+        f"INSERT DATA {{\n{triples}}}"
+        if loading.graph is None
+        else (f"INSERT DATA {{ GRAPH {NamedNode(loading.graph)} {{\n{triples}}} }}")
     )
 
 
@@ -207,5 +209,9 @@ def _format_of(response: httpx.Response) -> RdfFormat:
 
 
 def _too_big(room: int) -> Problem:
-    return Problem(502, "too large", f"more than the {room} bytes that are left for this update's documents as "
-                   "N-Triples; send it in pieces to /store")  # fmt: skip
+    return Problem(
+        502,
+        "too large",
+        f"more than the {room} bytes that are left for this update's documents as "
+        "N-Triples; send it in pieces to /store",
+    )

@@ -53,8 +53,11 @@ _TRIPLES: Mapping[str, RdfFormat] = {
 GRAPHS: Mapping[str, RdfFormat] = {**_TRIPLES, **_QUADS}
 DATASETS: Mapping[str, RdfFormat] = _QUADS
 PROBLEMS: Mapping[str, bool] = {
-    "application/problem+json": True, "application/json": True, "text/plain": False, "text/html": False,
-}  # fmt: skip
+    "application/problem+json": True,
+    "application/json": True,
+    "text/plain": False,
+    "text/html": False,
+}
 
 
 def wanted(accept: str | None, offers: Mapping[str, _Format]) -> _Format:

@@ -31,9 +31,7 @@ def query_of(request: Request) -> Operation:
 def update_of(request: Request) -> Operation:
     """The update of a POST request. Raises Problem."""
     parameters, direct = _carried(request, "application/sparql-update")
-    return _operation(
-        parameters, direct, "update", "using-graph-uri", "using-named-graph-uri", "using-union-graph"
-    )
+    return _operation(parameters, direct, "update", "using-graph-uri", "using-named-graph-uri", "using-union-graph")
 
 
 def _carried(request: Request, direct_type: str) -> tuple[Parameters, str | None]:

@@ -15,9 +15,7 @@ _LONGEST: Final = 10_000
 _WORDS: Final = {"SELECT": "S", "ASK": "A", "WHERE": "W", "GRAPH": "G", "LIMIT": "L", "PREFIX": "P", "BASE": "B"}
 _TERMS: Final = {"iri": "i", "name": "n", "variable": "v", "string": "s"}
 _TRIPLE: Final = "[invs][inav](?:[invs]|d+)\\.?"
-_FORM: Final = re.compile(
-    rf"(?:Pni|Bi)*(?:A|S(?:v+|\*))W?\{{(?:{_TRIPLE}|G[inv]\{{(?:{_TRIPLE})?\}}\.?)?\}}(?:Ld+)?"
-)
+_FORM: Final = re.compile(rf"(?:Pni|Bi)*(?:A|S(?:v+|\*))W?\{{(?:{_TRIPLE}|G[inv]\{{(?:{_TRIPLE})?\}}\.?)?\}}(?:Ld+)?")
 
 
 def is_plain(text: str) -> bool:

@@ -1,8 +1,8 @@
 """What goes wrong, as exceptions and as responses.
 
-    Exception
-    ├── Problem        refused before anything was sent: a status, RFC 9457 problem details
-    └── Interrupted    broken off after the status was sent: the connection must be cut
+Exception
+├── Problem        refused before anything was sent: a status, RFC 9457 problem details
+└── Interrupted    broken off after the status was sent: the connection must be cut
 """
 
 from __future__ import annotations
@@ -34,9 +34,15 @@ class Problem(Exception):
     """
 
     def __init__(
-        self, status: int, title: str, detail: str = "", place: Place | None = None,
-        headers: tuple[tuple[str, str], ...] = (), more: Mapping[str, object] | None = None, shown: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        status: int,
+        title: str,
+        detail: str = "",
+        place: Place | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+        more: Mapping[str, object] | None = None,
+        shown: str = "",
+    ) -> None:
         super().__init__(status, title, detail)
         self.status = status
         self.title = title

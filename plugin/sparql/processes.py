@@ -38,10 +38,16 @@ class Processes:
             if source is None:
                 raise Problem(503, "the store has just grown", "ask again", headers=(("Retry-After", "1"),))
             job = {
-                "source": source, "text": operation.text, "base": base, "union": operation.union,
-                "default_graphs": operation.default_graphs, "named_graphs": operation.named_graphs,
-                "rows": sink.limits.rows, "graph_format": receiver.graph_name, "results_format": receiver.results_name,
-            }  # fmt: skip
+                "source": source,
+                "text": operation.text,
+                "base": base,
+                "union": operation.union,
+                "default_graphs": operation.default_graphs,
+                "named_graphs": operation.named_graphs,
+                "rows": sink.limits.rows,
+                "graph_format": receiver.graph_name,
+                "results_format": receiver.results_name,
+            }
             self.workers.run(job, receiver, receiver.works)
 
     def close(self) -> None:

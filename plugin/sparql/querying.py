@@ -132,15 +132,14 @@ class Querying:
         if not operation.default_graphs and not operation.named_graphs:
             return self.store.query(operation.text, base_iri=base, use_default_graph_as_union=operation.union)
         return self.store.query(
-            operation.text, base_iri=base,
+            operation.text,
+            base_iri=base,
             default_graph=[NamedNode(iri) for iri in operation.default_graphs],
             named_graphs=[NamedNode(iri) for iri in operation.named_graphs],
-        )  # fmt: skip
+        )
 
 
-def write_results(
-    results: QuerySolutions | QueryBoolean | QueryTriples, accept: str | None, sink: Sink
-) -> None:
+def write_results(results: QuerySolutions | QueryBoolean | QueryTriples, accept: str | None, sink: Sink) -> None:
     """Results to a sink, in the best format. Raises Problem 406 and Stopped."""
     output = cast("IO[bytes]", sink)
     if isinstance(results, QueryTriples):

@@ -83,7 +83,7 @@ class Following:
 
     def __init__(
         self, store: Store, folder: Path, make: Callable[[Path], Source | None], most: int | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._store, self._folder, self._make, self._most = store, folder, make, most
         self._counted, self._large, self._counted_at = -1, False, 0.0
         self._lock = threading.Lock()

@@ -67,9 +67,13 @@ def _in_select(select: SubSelect) -> Iterator[Obstacle]:
     if not _has_block(select):
         return
     for given, clause in (
-        (select.distinct, "DISTINCT"), (select.group_by, "GROUP BY"), (select.having, "HAVING"),
-        (select.order_by, "ORDER BY"), (select.limit is not None, "LIMIT"), (select.offset is not None, "OFFSET"),
-    ):  # fmt: skip
+        (select.distinct, "DISTINCT"),
+        (select.group_by, "GROUP BY"),
+        (select.having, "HAVING"),
+        (select.order_by, "ORDER BY"),
+        (select.limit is not None, "LIMIT"),
+        (select.offset is not None, "OFFSET"),
+    ):
         if given:
             yield _at(f"{clause} is of all solutions together", select.span)
     for aggregate in parts(select.projection, Aggregate):

@@ -35,9 +35,18 @@ from oxiseq.sparql.settings import SparqlSettings
 from oxiseq.sparql.splitting import obstacle
 
 _HOP_BY_HOP: Final = frozenset(
-    ["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
-     "transfer-encoding", "upgrade"]
-)  # fmt: skip
+    [
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ]
+)
 # ours are for us: the body was unpacked, tokens and cookies are not to be shown to another server
 _OURS: Final = frozenset(["host", "content-length", "content-encoding", "authorization", "cookie"])
 _CONNECT_SECONDS: Final = 10.0
@@ -81,9 +90,15 @@ class Upstream:
     """
 
     def __init__(
-        self, url: str, settings: SparqlSettings | None = None, transport: httpx.BaseTransport | None = None, *,
-        token: str | None = None, part: int = PART, whole: int = WHOLE,
-    ) -> None:  # fmt: skip
+        self,
+        url: str,
+        settings: SparqlSettings | None = None,
+        transport: httpx.BaseTransport | None = None,
+        *,
+        token: str | None = None,
+        part: int = PART,
+        whole: int = WHOLE,
+    ) -> None:
         self.settings = settings if settings is not None else SparqlSettings()
         self.addresses = addresses(url)
         self.evaluations = Evaluations(self.settings.limits)
@@ -132,9 +147,11 @@ class Upstream:
     def _sent(self, request: Request) -> httpx.Response:
         """The response, its body not read yet. Raises Problem."""
         sent = self._client.build_request(
-            request.method, self._address(request), content=request.body or None,
+            request.method,
+            self._address(request),
+            content=request.body or None,
             headers=[(n, v) for n, v in request.headers if n not in _OURS and n not in _hop_by_hop(request.headers)],
-        )  # fmt: skip
+        )
         try:
             return self._client.send(sent, stream=True)
         except httpx.TimeoutException as error:
@@ -174,12 +191,21 @@ class Upstream:
             if blocking is None:
                 return self._in_parts(request, called, tables)
             if size > self._whole:
-                raise Problem(403, "too many results", f"the SERVICE blocks have solutions of {size:,} characters, one "
-                              f"request has at most {self._whole:,}, and the query is not asked in parts: "
-                              f"{blocking.reason}. Filter or aggregate in the block", blocking.place)  # fmt: skip
+                raise Problem(
+                    403,
+                    "too many results",
+                    f"the SERVICE blocks have solutions of {size:,} characters, one "
+                    f"request has at most {self._whole:,}, and the query is not asked in parts: "
+                    f"{blocking.reason}. Filter or aggregate in the block",
+                    blocking.place,
+                )
         elif size > self.settings.limits.body:
-            raise Problem(403, "too many results", f"the SERVICE blocks have solutions of {size:,} characters, and an "
-                          f"update has at most {self.settings.limits.body:,}: filter in the block")  # fmt: skip
+            raise Problem(
+                403,
+                "too many results",
+                f"the SERVICE blocks have solutions of {size:,} characters, and an "
+                f"update has at most {self.settings.limits.body:,}: filter in the block",
+            )
         response = self._passed(called.request(request, tables))
         if response.status == 400:  # columns have moved: tell them as they were
             try:
@@ -251,8 +277,13 @@ class _Called:
         in_body = form(given.body) if given.media_type == FORM else ()
         others = [(n, v) for n, v in (*given.parameters(), *in_body) if n not in ("query", "update")]
         kind = "application/sparql-update" if self.updates else "application/sparql-query"
-        return replace(given, method="POST", query_string=urlencode(others), body=text.encode(),
-                       headers=(*headers, ("content-type", kind)))  # fmt: skip
+        return replace(
+            given,
+            method="POST",
+            query_string=urlencode(others),
+            body=text.encode(),
+            headers=(*headers, ("content-type", kind)),
+        )
 
 
 def _hop_by_hop(headers: tuple[tuple[str, str], ...]) -> frozenset[str]:
@@ -303,9 +334,11 @@ class RemoteKb(Versioned):
     def body(self, query_text: str) -> bytes:
         """The same in JSON, or whether an ASK is true, well-formed to its end. Raises UpstreamError."""
         asked = Request(
-            "POST", QUERY, body=query_text.encode(),
+            "POST",
+            QUERY,
+            body=query_text.encode(),
             headers=(("content-type", "application/sparql-query"), ("accept", "application/sparql-results+json")),
-        )  # fmt: skip
+        )
         seconds = self._upstream.settings.limits.seconds
         deadline = None if seconds is None else monotonic() + seconds
         response = self._upstream.answer(asked)

@@ -27,9 +27,7 @@ def with_using(text: str, default_graphs: Sequence[str], named_graphs: Sequence[
         elif token.text == "}":
             level -= 1
         elif level == 0 and token.is_word("USING", "WITH"):
-            raise Problem(
-                400, "the dataset is given twice", f"a USING or WITH clause beside {_names(default_graphs)}"
-            )
+            raise Problem(400, "the dataset is given twice", f"a USING or WITH clause beside {_names(default_graphs)}")
         elif level == 0 and token.is_word("WHERE"):
             parts.append(text[done : token.start])
             if index and found[index - 1].is_word("DELETE"):

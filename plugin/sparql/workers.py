@@ -70,9 +70,12 @@ class Worker:
 
     def __init__(self, memory: int) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", str(CHILD), str(memory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, start_new_session=True,  # so that Ctrl+C is for the server alone
-        )  # fmt: skip
+            [sys.executable, "-P", str(CHILD), str(memory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # so that Ctrl+C is for the server alone
+        )
         self._nice = False
 
     @property
@@ -245,10 +248,14 @@ class Workers:
 
     def _died(self, status: int) -> Problem:
         if -status in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS):  # what is left of an allocation that failed
-            return Problem(507, "the query takes too much memory", f"at most {self.memory} bytes are given to one "
-                           "(--query-memory): ask for less at a time")  # fmt: skip
-        return Problem(503, "the evaluation was ended", "its process was killed: ask again",
-                       headers=(("Retry-After", "5"),))  # fmt: skip
+            return Problem(
+                507,
+                "the query takes too much memory",
+                f"at most {self.memory} bytes are given to one (--query-memory): ask for less at a time",
+            )
+        return Problem(
+            503, "the evaluation was ended", "its process was killed: ask again", headers=(("Retry-After", "5"),)
+        )
 
 
 def _stream(end: IO[bytes] | None) -> IO[bytes]:

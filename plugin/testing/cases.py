@@ -26,10 +26,28 @@ from oxiseq.testing.words import Words
 
 ENDING: Final = ".oxitest.toml"
 _OPTIONS: Final = tuple(option.name for option in options_for(doors=(QUERY,)))
-_CASE_KEYS: Final = frozenset({
-    "name", "query", "text", "language", "kb", "kb_text", "prefixes", "zero", "events", "table", "stream", "files",
-    "trig", "expect", "after", "late", "end", *_OPTIONS,
-})  # fmt: skip
+_CASE_KEYS: Final = frozenset(
+    {
+        "name",
+        "query",
+        "text",
+        "language",
+        "kb",
+        "kb_text",
+        "prefixes",
+        "zero",
+        "events",
+        "table",
+        "stream",
+        "files",
+        "trig",
+        "expect",
+        "after",
+        "late",
+        "end",
+        *_OPTIONS,
+    }
+)
 _AFTER_KEYS: Final = frozenset({"time", "expect", "new", "late"})
 
 
@@ -113,11 +131,21 @@ def _read(folder: Path, place: str, data: Mapping[str, Any], number: int) -> Cas
     streams = language_for(query).driver(query, None, options).streams
     words = _words(query, data["prefixes"])
     return Case(
-        str(data.get("name", f"case {number}")), place, text, query, _kb(folder, data, words), options, words, zero,
-        streams, _events(folder, data, Reader(words, time, streams)),
-        tuple(_stand(each, time) for each in data.get("after", ())), _expected(data.get("expect")), data.get("late"),
+        str(data.get("name", f"case {number}")),
+        place,
+        text,
+        query,
+        _kb(folder, data, words),
+        options,
+        words,
+        zero,
+        streams,
+        _events(folder, data, Reader(words, time, streams)),
+        tuple(_stand(each, time) for each in data.get("after", ())),
+        _expected(data.get("expect")),
+        data.get("late"),
         data.get("end", True),
-    )  # fmt: skip
+    )
 
 
 def _known(data: Mapping[str, Any], keys: frozenset[str]) -> None:

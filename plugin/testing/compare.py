@@ -31,9 +31,7 @@ class Difference:
     count: int | None = None
 
 
-def difference(
-    case: Case, known: Mapping[str, Kind], expected: Expected, found: Sequence[Row]
-) -> Difference | None:
+def difference(case: Case, known: Mapping[str, Kind], expected: Expected, found: Sequence[Row]) -> Difference | None:
     """None if all is as expected; `known`: the columns that there are. Raises TestFileError for a cell that cannot
     be read, a column that is unknown."""
     if expected.table is None:

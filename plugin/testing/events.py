@@ -80,8 +80,9 @@ class Reader(NamedTuple):
             subject = self._term(cells["subject"], False) if cells.get("subject") else BlankNode()
             graph = [
                 Triple(subject, predicate, self._term(cells[name], name in ("a", "type")))
-                for name, predicate in predicates.items() if cells[name]
-            ]  # fmt: skip
+                for name, predicate in predicates.items()
+                if cells[name]
+            ]
             yield Event(self.stream(cells.get("stream") or None), self.time(cells["time"]), tuple(graph))
 
     def _term(self, text: str, word: bool) -> Any:

@@ -39,8 +39,9 @@ def _failure(case: Case, failure: Failure) -> Iterator[str]:
         yield f"{failure.where}: {differs.count} matches expected, but {len(differs.extra)} found"
         yield from _rows(case, differs.columns, [(" ", row) for row in differs.extra])
         return
-    parts = [f"{len(rows)} {what}" for rows, what in ((differs.missing, "missing"), (differs.extra, "not expected"))
-             if rows]  # fmt: skip
+    parts = [
+        f"{len(rows)} {what}" for rows, what in ((differs.missing, "missing"), (differs.extra, "not expected")) if rows
+    ]
     yield f"{failure.where}: {', '.join(parts)}"
     marked = [("-", row) for row in differs.missing] + [("+", row) for row in differs.extra]
     yield from _rows(case, differs.columns, marked)

@@ -111,9 +111,7 @@ class _Running:
             self.failures.append(Failure(where, message=message))
 
 
-def each_result(
-    files: list[Path], chosen: Callable[[Case], bool] = lambda case: True
-) -> Iterator[tuple[Path, Result]]:
+def each_result(files: list[Path], chosen: Callable[[Case], bool] = lambda case: True) -> Iterator[tuple[Path, Result]]:
     """Results as they come. Raises as `run_file`."""
     for path in files:
         for case in load_cases(path):

@@ -158,8 +158,14 @@ def _answer_ceql(text: str) -> None:
     run = TupleRun(compile_ceql(load(text, "ceql")), terms, capacities=Small.smallest())
     for low in range(0, _EVENTS, 20):
         numbers = range(low, low + 20)
-        rows = {"time": numbers, "type": ["AB"[i % 2] for i in numbers], "k": ["xy"[i % 3 == 0] for i in numbers],
-                "v": numbers, "w": [i / 4 for i in numbers], "p": [i % 2 for i in numbers]}  # fmt: skip
+        rows = {
+            "time": numbers,
+            "type": ["AB"[i % 2] for i in numbers],
+            "k": ["xy"[i % 3 == 0] for i in numbers],
+            "v": numbers,
+            "w": [i / 4 for i in numbers],
+            "p": [i % 2 for i in numbers],
+        }
         for batch in read_rows(pa.table(rows)):
             run.push("urn:w:S", batch)
             for time, graph in row_graphs(batch, "urn:w:"):

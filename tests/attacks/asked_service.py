@@ -67,9 +67,7 @@ class Asked:
         kind = answer.content_type or ""
         return answer.status_code, json.loads(answer.data) if "json" in kind else answer.data
 
-    def raw(
-        self, method: str, target: str, body: bytes | None = None, headers: Mapping[str, str] = {}
-    ) -> TestResponse:
+    def raw(self, method: str, target: str, body: bytes | None = None, headers: Mapping[str, str] = {}) -> TestResponse:
         """The response as it is."""
         return self._client.open(target, method=method, data=body, headers=dict(headers))
 

@@ -32,9 +32,13 @@ class Attacked:
         return parts.hostname or "", parts.port or 0
 
     def ask(
-        self, method: str, target: str, headers: dict[str, str] | None = None, body: bytes | None = None,
+        self,
+        method: str,
+        target: str,
+        headers: dict[str, str] | None = None,
+        body: bytes | None = None,
         seconds: float = 10,
-    ) -> tuple[int, dict[str, str], bytes]:  # fmt: skip
+    ) -> tuple[int, dict[str, str], bytes]:
         """Status, headers in lower case and body, on a connection of its own."""
         connection = http.client.HTTPConnection(*self.place, timeout=seconds)
         try:

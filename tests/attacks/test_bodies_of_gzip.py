@@ -56,15 +56,32 @@ def test_thousands_of_members_are_one_body(address: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"\x1f", b"\x1f\x8b", EMPTY[:-1], EMPTY + EMPTY[:10], b"\0" + EMPTY, EMPTY + b"x", b"hello",
-        gzip.compress(bytes(range(256)) * 999)[:-9], gzip.compress(b"x" * 99) + b"\x1f\x8b\x09" + b"\0" * 99,
+        b"",
+        b"\x1f",
+        b"\x1f\x8b",
+        EMPTY[:-1],
+        EMPTY + EMPTY[:10],
+        b"\0" + EMPTY,
+        EMPTY + b"x",
+        b"hello",
+        gzip.compress(bytes(range(256)) * 999)[:-9],
+        gzip.compress(b"x" * 99) + b"\x1f\x8b\x09" + b"\0" * 99,
         EMPTY[:-4] + b"\0\0\0\1",
     ],
     ids=[
-        "nothing", "a byte", "two bytes", "an end without its last byte", "half a member", "a zero in front",
-        "a byte behind", "text", "a member cut off", "another method", "a wrong sum",
+        "nothing",
+        "a byte",
+        "two bytes",
+        "an end without its last byte",
+        "half a member",
+        "a zero in front",
+        "a byte behind",
+        "text",
+        "a member cut off",
+        "another method",
+        "a wrong sum",
     ],
-)  # fmt: skip
+)
 def test_what_is_damaged_is_refused(address: str, body: bytes) -> None:
     assert ask(address, "POST", "/store?default", QUADS, body).status in ((204,) if not body else (400,))
 
@@ -99,9 +116,10 @@ def test_events_and_kb_of_many_members(tmp_path: Path) -> None:
 
 
 @given(
-    parts=st.lists(st.binary(max_size=3000), max_size=6), zeros=st.lists(st.integers(0, 3), min_size=6, max_size=6),
+    parts=st.lists(st.binary(max_size=3000), max_size=6),
+    zeros=st.lists(st.integers(0, 3), min_size=6, max_size=6),
     cut=st.integers(1, 5000),
-)  # fmt: skip
+)
 def test_it_is_what_was_packed(parts: list[bytes], zeros: list[int], cut: int) -> None:
     """However the file gives it: in pieces of `cut` bytes."""
     packed = b"".join(gzip.compress(part) + b"\0" * count for part, count in zip(parts, zeros, strict=False))

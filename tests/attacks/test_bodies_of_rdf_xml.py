@@ -23,13 +23,14 @@ from oxiseq.kb_loader import load as load_kb
 ROOT = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
 BODY = '<rdf:Description rdf:about="http://e/a"><e:p>%s</e:p></rdf:Description></rdf:RDF>'
 PLAIN = (ROOT + BODY % "x").encode()
-GROWING = "\n".join(
-    ['<!ENTITY a0 "aaaaaaaaaa">', *(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))]
-)
+GROWING = "\n".join(['<!ENTITY a0 "aaaaaaaaaa">', *(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))])
 """Ten thousand million letters, if it is expanded."""
 BOMB = (f"<!DOCTYPE rdf:RDF [\n{GROWING}\n]>" + ROOT + BODY % "&a9;").encode()
-PROTEGE = ('<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [\n    <!ENTITY owl "http://www.w3.org/2002/07/owl#" >\n]>\n'
-           + ROOT + BODY % "&owl;").encode()  # fmt: skip
+PROTEGE = (
+    '<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [\n    <!ENTITY owl "http://www.w3.org/2002/07/owl#" >\n]>\n'
+    + ROOT
+    + BODY % "&owl;"
+).encode()
 SAYS = "write the values where &name; stands, or save the document as Turtle"
 RDF_XML = ("Content-Type", "application/rdf+xml")
 
@@ -107,18 +108,20 @@ def test_external_ones_are_refused_too(external: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        PLAIN.decode(), "<!DOCTYPE rdf:RDF>" + PLAIN.decode(),
+        PLAIN.decode(),
+        "<!DOCTYPE rdf:RDF>" + PLAIN.decode(),
         '<!DOCTYPE rdf:RDF SYSTEM "http://e/x.dtd">' + PLAIN.decode(),
-        PLAIN.decode().replace(">x<", "><![CDATA[x]]><"), "<!-- <!ENTITY a 'b'> -->" + PLAIN.decode(),
+        PLAIN.decode().replace(">x<", "><![CDATA[x]]><"),
+        "<!-- <!ENTITY a 'b'> -->" + PLAIN.decode(),
     ],
-)  # fmt: skip
+)
 def test_what_declares_nothing_is_read(text: str) -> None:
     for content in (text, text.encode(), io.BytesIO(text.encode())):
         assert [quad.object for quad in parse(content, RdfFormat.RDF_XML)] == [Literal("x")]
 
 
 def test_words_of_xml_in_other_formats_are_words() -> None:
-    text = '<http://e/a> <http://e/p> "<!DOCTYPE a [<!ENTITY b \'c\'>]>" .'
+    text = "<http://e/a> <http://e/p> \"<!DOCTYPE a [<!ENTITY b 'c'>]>\" ."
     assert len(list(parse(text, RdfFormat.TURTLE))) == 1
     assert len(list(parse(io.BytesIO(text.encode()), RdfFormat.N_TRIPLES))) == 1
 

@@ -41,9 +41,7 @@ class Server:
         headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
         if host is not None:
             headers["Host"] = host
-        answer = self.client.get(
-            "/query?query=ASK{}", headers=headers, environ_overrides={"REMOTE_ADDR": client}
-        )
+        answer = self.client.get("/query?query=ASK{}", headers=headers, environ_overrides={"REMOTE_ADDR": client})
         return answer.status_code
 
 

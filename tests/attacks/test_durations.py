@@ -72,8 +72,12 @@ LATE_COMMANDS = {
     "run over a log": ("q.spaseq", "--location", "."),
 }
 SETTINGS = {
-    "timeout": OF_WAITING, "upstream-refresh": OF_WAITING, "idle": RANGE, "keep": RANGE, "event-triples-for": RANGE,
-}  # fmt: skip
+    "timeout": OF_WAITING,
+    "upstream-refresh": OF_WAITING,
+    "idle": RANGE,
+    "keep": RANGE,
+    "event-triples-for": RANGE,
+}
 
 
 class Door(NamedTuple):
@@ -166,9 +170,7 @@ def command_doors(folder: Path) -> Iterator[Door]:
     for name, allowed in SETTINGS.items():
         yield Door(f"--{name}", lambda d, name=name: said_by("serve", "--print-config", f"--{name}={d}"), allowed)
         variable = "OXISEQ_" + name.replace("-", "_").upper()
-        yield Door(
-            variable, lambda d, v=variable: said_by("serve", "--print-config", environment={v: str(d)}), allowed
-        )
+        yield Door(variable, lambda d, v=variable: said_by("serve", "--print-config", environment={v: str(d)}), allowed)
 
 
 def said_by(*arguments: str, environment: dict[str, str] | None = None) -> str:
@@ -183,16 +185,21 @@ def http_doors(client: FlaskClient) -> Iterator[Door]:
     client.put(path)
     keep = {"POST": ("/streams", {"iri": "urn:kept"}), "PUT": (path, {}), "PATCH": (path, {})}
     for method, (where, more) in keep.items():
-        yield Door(f"{method} keep", lambda d, m=method, w=where, more=more: refused(
-            client, m, w, json={**more, "keep": {"for": d}}
-        ))  # fmt: skip
+        yield Door(
+            f"{method} keep",
+            lambda d, m=method, w=where, more=more: refused(client, m, w, json={**more, "keep": {"for": d}}),
+        )
     for method, where in (("POST", "/queries"), ("PUT", "/queries/q")):
-        yield Door(f"{method} lateness", lambda d, m=method, w=where: refused(
-            client, m, w, json={"text": QUERY, "lateness": d}
-        ))  # fmt: skip
-        yield Door(f"{method} ?lateness=", lambda d, m=method, w=where: refused(
-            client, m, w, data=QUERY, content_type="application/spaseq-query", query_string={"lateness": str(d)}
-        ))  # fmt: skip
+        yield Door(
+            f"{method} lateness",
+            lambda d, m=method, w=where: refused(client, m, w, json={"text": QUERY, "lateness": d}),
+        )
+        yield Door(
+            f"{method} ?lateness=",
+            lambda d, m=method, w=where: refused(
+                client, m, w, data=QUERY, content_type="application/spaseq-query", query_string={"lateness": str(d)}
+            ),
+        )
 
 
 def refused(client: FlaskClient, method: str, path: str, **more: Any) -> str:
@@ -233,12 +240,18 @@ def test_every_spelling_is_taken_at_every_door(folder: Path, client: FlaskClient
 def test_no_option_of_a_command_is_forgotten() -> None:
     options = {
         (name, max(option.opts, key=len).removeprefix("--"))
-        for name, command in main.commands.items() for option in command.params if isinstance(option.type, Duration)
-    }  # fmt: skip
+        for name, command in main.commands.items()
+        for option in command.params
+        if isinstance(option.type, Duration)
+    }
     expected = {(name.split()[0], "lateness") for name in LATE_COMMANDS} | {("serve", name) for name in SETTINGS}
     assert options == expected | {("events", "every"), ("pattern", "within")}
-    floats = {option.name for command in main.commands.values() for option in command.params
-              if isinstance(option.type, click.types.FloatParamType)}  # fmt: skip
+    floats = {
+        option.name
+        for command in main.commands.values()
+        for option in command.params
+        if isinstance(option.type, click.types.FloatParamType)
+    }
     assert floats == set()
 
 
@@ -261,8 +274,12 @@ def test_seconds_are_no_way_to_say_how_long_a_stream_keeps(client: FlaskClient) 
 
 
 def test_what_is_given_exactly_is_told_exactly(client: FlaskClient) -> None:
-    for given, told in (("3652425d", "3652425d"), ("P3652424DT23H59M59.999999S", "315569519999999999us"),
-                        ("4.35s", "4350ms"), ("0.000001s", "1us")):  # fmt: skip
+    for given, told in (
+        ("3652425d", "3652425d"),
+        ("P3652424DT23H59M59.999999S", "315569519999999999us"),
+        ("4.35s", "4350ms"),
+        ("0.000001s", "1us"),
+    ):
         made = client.put("/streams/urn%3Aexact", json={"keep": {"for": given}}).json
         assert made and made["keep"] == {"for": told, "count": None}
         made = client.put("/queries/exact", json={"text": QUERY, "lateness": given}).json

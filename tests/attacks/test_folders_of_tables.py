@@ -27,8 +27,11 @@ QUERY = """PREFIX : <http://e/> SELECT ?c FROM STREAM S <http://e/s> WHERE { SEQ
 
 def write(folder: Path) -> Path:
     """Four tables by country, and what Spark and editors leave beside them."""
-    for country, rows in [("country=DE", "a,1"), ("country=C%C3%B4te%20d'Ivoire", "b,2"),
-                          ("country=__HIVE_DEFAULT_PARTITION__", "c,3")]:  # fmt: skip
+    for country, rows in [
+        ("country=DE", "a,1"),
+        ("country=C%C3%B4te%20d'Ivoire", "b,2"),
+        ("country=__HIVE_DEFAULT_PARTITION__", "c,3"),
+    ]:
         (folder / country).mkdir(parents=True)
         (folder / country / "part-0.csv").write_text(f"id,n,time\n{rows},2026-11-20T10:00:00Z\n")
         (folder / country / "_part-1.csv").write_text("id,n,time\nhidden,1,2026-11-20T10:00:00Z\n")
@@ -84,10 +87,14 @@ def test_event_tables_of_a_partitioned_log(tmp_path: Path) -> None:
     assert (more.events, more.late) == (0, 4)
 
 
-@pytest.mark.parametrize(("log", "name"), [
-    ("_delta_log/00000000000000000000.json", "a Delta table"), ("metadata/v1.metadata.json", "an Iceberg table"),
-    (".hoodie/hoodie.properties", "a Hudi table"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("log", "name"),
+    [
+        ("_delta_log/00000000000000000000.json", "a Delta table"),
+        ("metadata/v1.metadata.json", "an Iceberg table"),
+        (".hoodie/hoodie.properties", "a Hudi table"),
+    ],
+)
 def test_lakes_are_refused_by_name(log: str, name: str, tmp_path: Path) -> None:
     folder = write(tmp_path / "in" / "lake")
     (folder / log).parent.mkdir()

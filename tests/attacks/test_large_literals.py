@@ -14,7 +14,7 @@ from pyoxigraph import Literal
 from oxiseq.engine.terms.dictionary import COLLECT_TEXT, TermDictionary
 from oxiseq.live.intake import MOST, SharedTerms
 
-PUSHES: Final = '''
+PUSHES: Final = """
 import threading
 from oxiseq.server.allocation import share_arenas
 from oxiseq.live.intake import read_batch
@@ -47,7 +47,7 @@ for thread in threads:
     thread.start()
     read.acquire()
 print(resident() - before)
-'''
+"""
 
 
 @pytest.mark.slow

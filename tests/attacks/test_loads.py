@@ -68,17 +68,21 @@ def web() -> Iterator[Web]:
     begun = time.monotonic()
     with served() as found:
         found.pages = {
-            "/bomb": (XML, BOMB), "/plain": (XML, PLAIN),
+            "/bomb": (XML, BOMB),
+            "/plain": (XML, PLAIN),
             "/a.ttl": (TURTLE, b"<#x> <http://e/p> [ <http://e/q> 'load' ]."),
             "/b.ttl": (TURTLE, b"<http://e/y> <http://e/p> 'b \\'\\'\\' \\\" } ; CLEAR ALL #'@en ."),
-            "/bad.ttl": (TURTLE, b"<http://e/y> <http://e/p>"), "/big.ttl": (TURTLE, b"#" * 200_000),
-            "/page": ("text/html", b"<html>"), "/g.nq": ("application/n-quads", b"<a:b> <a:b> <a:b> <a:g> ."),
+            "/bad.ttl": (TURTLE, b"<http://e/y> <http://e/p>"),
+            "/big.ttl": (TURTLE, b"#" * 200_000),
+            "/page": ("text/html", b"<html>"),
+            "/g.nq": ("application/n-quads", b"<a:b> <a:b> <a:b> <a:g> ."),
             "/wide.ttl": (TURTLE, f"@prefix p: <http://{'e' * 5_000}/> . p:a p:b p:c{',p:d' * 5_000} .".encode()),
-        }  # fmt: skip
+        }
         found.headers = {
-            "/to-a": {"Location": "/a.ttl"}, "/to-file": {"Location": "file:///etc/hostname"},
+            "/to-a": {"Location": "/a.ttl"},
+            "/to-file": {"Location": "file:///etc/hostname"},
             "/round": {"Location": "/round"},
-        }  # fmt: skip
+        }
         yield found
     assert time.monotonic() - begun < 10
 
@@ -104,16 +108,19 @@ def test_a_bomb_is_refused_and_nothing_of_the_update_is_done(web: Web) -> None:
     assert subjects(to) == ["http://e/a", "http://e/a"]
 
 
-@pytest.mark.parametrize("text", [
-    # the parser sees a LOAD where tokens see a string, and the other way round
-    f"INSERT {{ <a:b> <a:b> 1 }} WHERE {{ FILTER({MISLED} }} ; LOAD <U> #'''",
-    f"INSERT {{ <a:b> <a:b> 1 }} WHERE {{ FILTER({MISLED} }} ; LOAD SILENT <U> ; LOAD <U> #'''\n",
-    "INSERT { <a:b> <a:b> 1 } WHERE { FILTER(1<2#>\n) } ; LOAD <U> ; LOAD SILENT <U>",
-    "INSERT { <a:b> <a:b> 1 } WHERE { FILTER(?a<?b#>{\n) } ; LOAD <U>",
-    "INSERT DATA { <a:b> <a:b> 'x } ; LOAD <U> ; y' } ; LOAD <U> #",
-    "LOAD <U> ; LOAD <U> INTO GRAPH <a:g> } ; LOAD <U>",
-    "PREFIX : <U> LOAD : ; load\nsilent#\n:x INTO\nGRAPH : ; LoAd :",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        # the parser sees a LOAD where tokens see a string, and the other way round
+        f"INSERT {{ <a:b> <a:b> 1 }} WHERE {{ FILTER({MISLED} }} ; LOAD <U> #'''",
+        f"INSERT {{ <a:b> <a:b> 1 }} WHERE {{ FILTER({MISLED} }} ; LOAD SILENT <U> ; LOAD <U> #'''\n",
+        "INSERT { <a:b> <a:b> 1 } WHERE { FILTER(1<2#>\n) } ; LOAD <U> ; LOAD SILENT <U>",
+        "INSERT { <a:b> <a:b> 1 } WHERE { FILTER(?a<?b#>{\n) } ; LOAD <U>",
+        "INSERT DATA { <a:b> <a:b> 'x } ; LOAD <U> ; y' } ; LOAD <U> #",
+        "LOAD <U> ; LOAD <U> INTO GRAPH <a:g> } ; LOAD <U>",
+        "PREFIX : <U> LOAD : ; load\nsilent#\n:x INTO\nGRAPH : ; LoAd :",
+    ],
+)
 def test_the_store_never_fetches_itself(text: str, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     ours: list[str] = []
     monkeypatch.setattr("oxiseq.sparql.loading._fetched", lambda source, *_: ours.append(source) or (b"", None))
@@ -124,10 +131,13 @@ def test_the_store_never_fetches_itself(text: str, web: Web, monkeypatch: pytest
     assert ours or answer.status == 400
 
 
-@pytest.mark.parametrize("text", [
-    "INSERT { <a:b> <a:b> 1 } WHERE { FILTER(1<'''b>) } ; LOAD <U> ; CLEAR ALL #''') }",
-    "INSERT { <a:b> <a:b> 1 } WHERE { FILTER(1<'''b>) } ; LOAD <U> ; #''') } ; LOAD <U>",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT { <a:b> <a:b> 1 } WHERE { FILTER(1<'''b>) } ; LOAD <U> ; CLEAR ALL #''') }",
+        "INSERT { <a:b> <a:b> 1 } WHERE { FILTER(1<'''b>) } ; LOAD <U> ; #''') } ; LOAD <U>",
+    ],
+)
 def test_a_string_that_tokens_take_for_a_load_is_not_written_into(text: str, web: Web) -> None:
     refused = problem(update(allowing(), text.replace("U", web.address + "a.ttl")))
     assert (refused["title"], web.asked) == ("it cannot be told where LOAD stands", [])
@@ -159,11 +169,19 @@ def test_a_load_among_other_operations(web: Web) -> None:
     assert said == ["b ''' \" } ; CLEAR ALL #"]
 
 
-@pytest.mark.parametrize(("path", "status", "told"), [
-    ("none", 502, "answers 404"), ("bad.ttl", 502, "malformed RDF"), ("page", 502, "text/html"),
-    ("big.ttl", 502, "send it in pieces to /store"), ("wide.ttl", 502, "send it in pieces to /store"),
-    ("g.nq", 502, "malformed RDF"), ("round", 502, "redirect"), ("to-file", 502, "file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        ("none", 502, "answers 404"),
+        ("bad.ttl", 502, "malformed RDF"),
+        ("page", 502, "text/html"),
+        ("big.ttl", 502, "send it in pieces to /store"),
+        ("wide.ttl", 502, "send it in pieces to /store"),
+        ("g.nq", 502, "malformed RDF"),
+        ("round", 502, "redirect"),
+        ("to-file", 502, "file"),
+    ],
+)
 def test_what_cannot_be_loaded_is_told(path: str, status: int, told: str, web: Web) -> None:
     to = allowing(body=100_000)
     refused = problem(update(to, f"CLEAR ALL ; LOAD <{web.address}{path}>"))

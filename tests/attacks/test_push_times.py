@@ -18,9 +18,15 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import FILE_NAME, Journal, pack_events
 
 WRONG = (
-    "9223372036854775807", "-9223372036854775808", str(1 << 62), str(-(1 << 62)), "253402300800000000",
-    "10000-01-01T00:00:00Z", "0000-06-01T00:00:00Z", "99999999999999999999999999",
-)  # fmt: skip
+    "9223372036854775807",
+    "-9223372036854775808",
+    str(1 << 62),
+    str(-(1 << 62)),
+    "253402300800000000",
+    "10000-01-01T00:00:00Z",
+    "0000-06-01T00:00:00Z",
+    "99999999999999999999999999",
+)
 LAST = "9999-12-31T23:59:59.999999Z"
 GRAPH = f"<{EX}h> <{EX}watts> 5 .".encode()
 
@@ -57,11 +63,17 @@ def test_no_door_lets_a_time_in_that_is_outside_of_the_years_1_to_9999(tmp_path:
                 assert status == 400
                 assert "outside of the years 1 to 9999" in told["detail"] or "not a valid time" in told["detail"]
             kind = "dateTime" if "T" in wrong else "integer"
-            body = f'<{EX}e> <http://www.w3.org/ns/prov#generatedAtTime> "{wrong}"^^' \
+            body = (
+                f'<{EX}e> <http://www.w3.org/ns/prov#generatedAtTime> "{wrong}"^^'
                 f'<http://www.w3.org/2001/XMLSchema#{kind}> .\n<{EX}h> <{EX}watts> "5" <{EX}e> .\n'
+            )
             for media_type in ("application/n-quads", "application/trig"):
-                text = body if "n-quads" in media_type else body.replace(
-                    f'<{EX}h> <{EX}watts> "5" <{EX}e> .', f'GRAPH <{EX}e> {{ <{EX}h> <{EX}watts> "5" }}'
+                text = (
+                    body
+                    if "n-quads" in media_type
+                    else body.replace(
+                        f'<{EX}h> <{EX}watts> "5" <{EX}e> .', f'GRAPH <{EX}e> {{ <{EX}h> <{EX}watts> "5" }}'
+                    )
                 )
                 status, told = here.ask("POST", PATH, text.encode(), {"Content-Type": media_type})
                 assert status == 400, (wrong, media_type, told)
@@ -89,10 +101,12 @@ def test_python_refuses_them_too(tmp_path: Path) -> None:
     query = store.register(LANGUAGES["spaseq"])
     stream = store.stream(STREAM)
     doors: tuple[Callable[[int], object], ...] = (
-        lambda wrong: stream.push(GRAPH.decode(), wrong), stream.advance, store.advance,
+        lambda wrong: stream.push(GRAPH.decode(), wrong),
+        stream.advance,
+        store.advance,
         lambda wrong: store.register(LANGUAGES["spaseq"], origin=wrong),
         lambda wrong: list(oxiseq.run(LANGUAGES["spaseq"], {"S": [(wrong, GRAPH.decode())]})),
-    )  # fmt: skip
+    )
     for wrong in (1 << 62, (1 << 63) - 1, -(1 << 62), 10**30):
         for door in doors:
             with pytest.raises(oxiseq.OxiseqError, match="outside of the years 1 to 9999"):
@@ -115,10 +129,14 @@ def test_the_last_moment_of_all_may_come_and_nothing_after_it(tmp_path: Path) ->
             assert {here.query(name)["state"] for name in LANGUAGES} == {"running"}
 
 
-@pytest.mark.parametrize("text", [
-    "WITHIN 99999999999999999999 SECONDS", "WITHIN 9223372036854775807 DAYS SLIDING",
-    "WITHIN 99999999999999999999 EVENTS",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WITHIN 99999999999999999999 SECONDS",
+        "WITHIN 9223372036854775807 DAYS SLIDING",
+        "WITHIN 99999999999999999999 EVENTS",
+    ],
+)
 def test_windows_whose_sum_with_a_time_overflows_are_refused(tmp_path: Path, text: str) -> None:
     query = LANGUAGES["spaseq"].replace("WITHIN 30 SECONDS SLIDING", text)
     with asked(tmp_path) as here:
@@ -131,8 +149,15 @@ def test_windows_whose_sum_with_a_time_overflows_are_refused(tmp_path: Path, tex
 
 
 OLD = (  # events of a stream, or a punctuation
-    [1 << 62], [(1 << 63) - 1], [-(1 << 63)], [BEGIN, 1 << 62], [1 << 62, BEGIN], (1 << 63) - 1, -(1 << 63), 1 << 62,
-)  # fmt: skip
+    [1 << 62],
+    [(1 << 63) - 1],
+    [-(1 << 63)],
+    [BEGIN, 1 << 62],
+    [1 << 62, BEGIN],
+    (1 << 63) - 1,
+    -(1 << 63),
+    1 << 62,
+)
 
 
 @pytest.mark.parametrize("old", OLD, ids=str)
@@ -176,4 +201,3 @@ def make_older(path: Path) -> None:
         for column in ("begun", "rebuilt"):
             connection.execute(f"ALTER TABLE query DROP COLUMN {column}")
         connection.execute("PRAGMA user_version = 2")
-

@@ -21,8 +21,11 @@ from oxiseq.logs.reading import Meaning
 
 HEAD = "PREFIX : <http://e/>\n"
 MAPPING = HEAD + "CONSTRUCT { ?s :speed ?speed } WHERE { BIND(IRI(CONCAT(STR(:), ?truk)) AS ?s) }"
-QUERY = HEAD + """SELECT ?a ?b FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
+QUERY = (
+    HEAD
+    + """SELECT ?a ?b FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
   DEFINE GPM A ON S { ?t :speed ?a } DEFINE GPM B ON S { ?t :speed ?b } }"""
+)
 CEQL = "VOCAB <http://e/> SELECT * FROM S WHERE T AS a ; T AS b"
 SECONDS = 1_763_632_860
 
@@ -35,11 +38,15 @@ def run(*arguments: object) -> tuple[int, str]:
 # --- columns ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "text"), [
-    ("t.csv", "time,truck,speed\n1,a,5\n"), ("t.tsv", "time\ttruck\tspeed\n1\ta\t5\n"),
-    ("t.jsonl", '{"time": 1, "truck": "a"}\n{"time": 2, "truck": "a", "speed": 5}\n'),
-    ("t.json", '[{"time": 1, "truck": "a", "speed": 5}]'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", "time,truck,speed\n1,a,5\n"),
+        ("t.tsv", "time\ttruck\tspeed\n1\ta\t5\n"),
+        ("t.jsonl", '{"time": 1, "truck": "a"}\n{"time": 2, "truck": "a", "speed": 5}\n'),
+        ("t.json", '[{"time": 1, "truck": "a", "speed": 5}]'),
+    ],
+)
 def test_a_variable_that_is_no_column_is_refused_with_the_columns(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     (tmp_path / "m.rq").write_text(MAPPING)
@@ -94,8 +101,10 @@ def test_times_in_another_unit_are_refused_with_the_option(unit: str, factor: in
     (tmp_path / "q.ceql").write_text(CEQL)
     told = f"2025-11-20T10:01:00Z in .*--time-unit {unit} "
     for name in ("t.csv", "t.parquet"):
-        for given in (["run", tmp_path / "q.ceql", "-s", f"S={tmp_path / name}"],
-                      ["events", tmp_path / name, "-m", tmp_path / "m.rq", "-o", tmp_path / name[2:]]):  # fmt: skip
+        for given in (
+            ["run", tmp_path / "q.ceql", "-s", f"S={tmp_path / name}"],
+            ["events", tmp_path / name, "-m", tmp_path / "m.rq", "-o", tmp_path / name[2:]],
+        ):
             code, output = run(*given)
             assert code == 1 and f"--time-unit {unit} " in output and "2025-11-20T10:01:00Z" in output
             assert run(*given, "--time-unit", unit)[0] == 0
@@ -117,8 +126,11 @@ def test_made_up_times_are_taken_as_they_are(tmp_path: Path) -> None:
         table = pa.table({"time": times, "type": ["T"] * len(times)})
         assert oxiseq.run(CEQL, {"S": table}, language="ceql").to_arrow().num_rows >= 0
         (tmp_path / "t.csv").write_text("time,truck,speed\n" + "".join(f"{t},a,1\n" for t in times))
-        done = arrange(tmp_path / "t.csv", tmp_path / f"out{times[-1]}", meaning=Meaning(mapping=Mapping(
-            MAPPING.replace("truk", "truck"))))  # fmt: skip
+        done = arrange(
+            tmp_path / "t.csv",
+            tmp_path / f"out{times[-1]}",
+            meaning=Meaning(mapping=Mapping(MAPPING.replace("truk", "truck"))),
+        )
         assert (done.events, done.bad) == (len(times), 0)
 
 
@@ -160,8 +172,12 @@ def sources_of_nothing(folder: Path) -> Path:
     """A folder of a table with a row, and three of which nothing comes; and the mapping."""
     folder.mkdir()
     head = "time,truck,speed\n"
-    for name, text in {"a-full": head + "2026-11-20T10:00:00Z,a,1\n", "b-head": head, "c-empty": "",
-                       "d-unmapped": head + "2026-11-20T10:00:01Z,b,-1\n"}.items():  # fmt: skip
+    for name, text in {
+        "a-full": head + "2026-11-20T10:00:00Z,a,1\n",
+        "b-head": head,
+        "c-empty": "",
+        "d-unmapped": head + "2026-11-20T10:00:01Z,b,-1\n",
+    }.items():
         (folder / f"{name}.csv").write_text(text)
     mapping = folder.parent / "m.rq"
     mapping.write_text(MAPPING.replace("truk", "truck").replace("AS ?s)", "AS ?s) FILTER(?truck != 'b')"))

@@ -152,9 +152,10 @@ def test_a_reader_that_reads_nothing(tmp_path: Path) -> None:
         asked_here = Here(service, store)
         assert asked_here.put("values", VALUES)[0] == 200
         serving = Serving(
-            create_app(endpoint, settings, LiveRoutes(service, endpoint.evaluations)), settings,
+            create_app(endpoint, settings, LiveRoutes(service, endpoint.evaluations)),
+            settings,
             service.end_subscriptions,
-        )  # fmt: skip
+        )
         thread = threading.Thread(target=serving.run)
         thread.start()
         try:

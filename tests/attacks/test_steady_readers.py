@@ -58,9 +58,11 @@ def body(first: int, count: int) -> bytes:
     lines = []
     for number in range(first, first + count):
         at = to_text(BEGIN + number * 1000)
-        lines.append(f"<{EX}e{number}> <http://www.w3.org/ns/prov#generatedAtTime> "
-                     f'"{at}"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n'
-                     f'<{EX}h> <{EX}watts> "{number}" <{EX}e{number}> .\n')  # fmt: skip
+        lines.append(
+            f"<{EX}e{number}> <http://www.w3.org/ns/prov#generatedAtTime> "
+            f'"{at}"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n'
+            f'<{EX}h> <{EX}watts> "{number}" <{EX}e{number}> .\n'
+        )
     return "".join(lines).encode()
 
 
@@ -77,8 +79,16 @@ def test_a_reader_that_reads_is_never_cut_off(tmp_path: Path) -> None:
     with served(tmp_path, settings) as (address, service):
         service.queries.register("each", EACH)
         parts = urlsplit(address)
-        command = [sys.executable, steady_readers.__file__, str(parts.hostname), str(parts.port),
-                   "/queries/each/matches", str(READERS), str(EVENTS), "60"]  # fmt: skip
+        command = [
+            sys.executable,
+            steady_readers.__file__,
+            str(parts.hostname),
+            str(parts.port),
+            "/queries/each/matches",
+            str(READERS),
+            str(EVENTS),
+            "60",
+        ]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as readers:
             assert readers.stdout is not None
             assert readers.stdout.readline() == b"listening\n"
@@ -98,8 +108,16 @@ def test_one_that_takes_nothing_for_long_is_cut_off_and_holds_nobody_up(tmp_path
             idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             idle.sendall(b"GET /queries/each/matches HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
             idle.recv(100)
-            command = [sys.executable, steady_readers.__file__, str(parts.hostname), str(parts.port),
-                       "/queries/each/matches", "3", str(EVENTS), "60"]  # fmt: skip
+            command = [
+                sys.executable,
+                steady_readers.__file__,
+                str(parts.hostname),
+                str(parts.port),
+                "/queries/each/matches",
+                "3",
+                str(EVENTS),
+                "60",
+            ]
             with subprocess.Popen(command, stdout=subprocess.PIPE) as readers:
                 assert readers.stdout is not None
                 assert readers.stdout.readline() == b"listening\n"

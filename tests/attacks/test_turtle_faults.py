@@ -82,8 +82,10 @@ def test_braces_that_do_not_fit() -> None:
         ("ex:a ex:p 1\n" + graph + "}", [2], {("1", "g")}),  # a dot is missing
     ]:
         quads, flaws = read(HEAD + text, RdfFormat.TRIG)
-        names = {(q.object.value, q.graph_name.value[9:] if isinstance(q.graph_name, NamedNode) else "")  # type: ignore[union-attr]
-                 for q in quads}  # fmt: skip
+        names = {
+            (q.object.value, q.graph_name.value[9:] if isinstance(q.graph_name, NamedNode) else "")  # type: ignore[union-attr]
+            for q in quads
+        }
         assert ([flaw.line for flaw in flaws], names) == (lines_, found), text
 
 
@@ -101,10 +103,24 @@ def test_prefixes_are_those_that_hold_at_the_place() -> None:
     assert [flaw.line for flaw in flaws] == [2, 4]
 
 
-@pytest.mark.parametrize("fault", [
-    "ex:a ex:q ] .\n", 'ex:a ex:q """v .\n', "ex:a ex:q 1\n", "[ \n", "{\n", "}\n", "ex:g {\n", "no:g {\n", ". ",
-    "ex:a ex:b {\n ex:c ex:d ex:e .\n", "ex:a ex:q ]\r", "ex:a ex:b ex:c .\nno:a ex:b ] .\n", "a" * 500 + " ] ",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "ex:a ex:q ] .\n",
+        'ex:a ex:q """v .\n',
+        "ex:a ex:q 1\n",
+        "[ \n",
+        "{\n",
+        "}\n",
+        "ex:g {\n",
+        "no:g {\n",
+        ". ",
+        "ex:a ex:b {\n ex:c ex:d ex:e .\n",
+        "ex:a ex:q ]\r",
+        "ex:a ex:b ex:c .\nno:a ex:b ] .\n",
+        "a" * 500 + " ] ",
+    ],
+)
 def test_many_faults_take_time_that_grows_with_their_number(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(valid, "_PATIENCE", 1 << 15)  # so that this small text is more than there is patience for
     monkeypatch.setattr(valid, "_BLOCK", 1 << 13)
@@ -124,10 +140,13 @@ def test_a_word_as_long_as_the_file() -> None:
     assert [flaw.line for flaw in flaws] == [2]
 
 
-@pytest.mark.parametrize(("name", "text"), [
-    ("a.ttl", HEAD + lines(0, 20) + 'ex:a ex:q "v"@-x .\n' + lines(20, 39)),
-    ("a.trig", HEAD + "ex:g {\n" + lines(0, 19) + "ex:a ex:q ] .\n" + lines(19, 39) + "}\n"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.ttl", HEAD + lines(0, 20) + 'ex:a ex:q "v"@-x .\n' + lines(20, 39)),
+        ("a.trig", HEAD + "ex:g {\n" + lines(0, 19) + "ex:a ex:q ] .\n" + lines(19, 39) + "}\n"),
+    ],
+)
 def test_the_loader_stores_them_and_keeps_the_fault(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     report = load(tmp_path / name, tmp_path / "kb")
@@ -148,11 +167,20 @@ XML = """<?xml version="1.0"?>
 """
 
 
-@pytest.mark.parametrize("fault", [
-    "</e:other>", '<rdf:Description rdf:about="a b"><e:p>1</e:p></rdf:Description>', "<u:T/>", "&none;", "<rdf:li/>",
-    '<e:T><e:p rdf:resource="http://[x"/></e:T>', '<e:T e:a="1" e:a="2"/>', "<e:T><e:p>1<e:T/></e:p></e:T>",
-    "x" * 70_000,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "</e:other>",
+        '<rdf:Description rdf:about="a b"><e:p>1</e:p></rdf:Description>',
+        "<u:T/>",
+        "&none;",
+        "<rdf:li/>",
+        '<e:T><e:p rdf:resource="http://[x"/></e:T>',
+        '<e:T e:a="1" e:a="2"/>',
+        "<e:T><e:p>1<e:T/></e:p></e:T>",
+        "x" * 70_000,
+    ],
+)
 def test_a_fault_of_rdf_xml_has_its_line(fault: str, tmp_path: Path) -> None:
     (tmp_path / "a.rdf").write_text(XML % fault)
     report = load(tmp_path / "a.rdf", tmp_path / "kb")

@@ -78,9 +78,7 @@ def test_an_empty_stretch_between_events_is_skipped() -> None:
     events = [(1, EVENTS[0][1]), (YEAR, EVENTS[0][1])]
     text = TINY.format("(COUNT(*) AS ?n)", "PT0.000002S")
     found = oxiseq.run(text, {S: events}, language="rspql", report="RSTREAM")
-    assert [(a.at_us, a["n"].value) for a in found] == [
-        (1, "1"), (2, "1"), (3, "0"), (YEAR, "1"), (YEAR + 1, "1")
-    ]  # fmt: skip
+    assert [(a.at_us, a["n"].value) for a in found] == [(1, "1"), (2, "1"), (3, "0"), (YEAR, "1"), (YEAR + 1, "1")]
 
 
 @pytest.mark.parametrize("report", ["ISTREAM", "DSTREAM", "RSTREAM"])

@@ -12,23 +12,47 @@ from oxiseq.engine.turtle import Flaw, valid_statements
 BASE = "http://base.example/"
 HEAD = "@prefix ex: <http://e/> .\n"
 FAULTS = (
-    'ex:a ex:q "v"@-x .\n', "] .\n", "ex:a ex:q ] .\n", 'ex:a ex:q "unclosed .\n', "[ ex:q 1 .\n", "ex:a ex:q .\n",
-    "ex:a ex:q <a b> .\n", "no:x ex:q 1 .\n", "ex:a ex:q ( 1 2 .\n", "ex:a ex:q <http://open .\n",
-    'ex:a ex:q "\\z" .\n', 'ex:a "p" 1 .\n', "@prefix ex2 <http://x/> .\n", 'ex:a ex:q "x"^^bad .\n',
-    "ex:a ex:q 'v .\n", 'ex:a ex:q """long\n', "ex:a ex:q '''long .\n", "ex:a ex:q\n", "ex:a ex:q { 1 } .\n",
-    '"x" ex:q 1 .\n', "ex:a ex:q [ ex:b 1\n", "ex:a ex:p 1 ;\n  ex:q bad! ;\n  ex:r 1 .\n", "ex:a .\n",
-)  # fmt: skip
+    'ex:a ex:q "v"@-x .\n',
+    "] .\n",
+    "ex:a ex:q ] .\n",
+    'ex:a ex:q "unclosed .\n',
+    "[ ex:q 1 .\n",
+    "ex:a ex:q .\n",
+    "ex:a ex:q <a b> .\n",
+    "no:x ex:q 1 .\n",
+    "ex:a ex:q ( 1 2 .\n",
+    "ex:a ex:q <http://open .\n",
+    'ex:a ex:q "\\z" .\n',
+    'ex:a "p" 1 .\n',
+    "@prefix ex2 <http://x/> .\n",
+    'ex:a ex:q "x"^^bad .\n',
+    "ex:a ex:q 'v .\n",
+    'ex:a ex:q """long\n',
+    "ex:a ex:q '''long .\n",
+    "ex:a ex:q\n",
+    "ex:a ex:q { 1 } .\n",
+    '"x" ex:q 1 .\n',
+    "ex:a ex:q [ ex:b 1\n",
+    "ex:a ex:p 1 ;\n  ex:q bad! ;\n  ex:r 1 .\n",
+    "ex:a .\n",
+)
 """Each is one fault, wherever it stands between statements."""
 STATEMENTS = (
-    "ex:s{i} ex:p {i} .\n", 'ex:s{i} ex:p {i}.5 ; ex:q "a . b" .\n',
+    "ex:s{i} ex:p {i} .\n",
+    'ex:s{i} ex:p {i}.5 ; ex:q "a . b" .\n',
     "ex:s{i} a ex:T.\nex:t{i} ex:p <http://x/#a.b?c=.>.\n",
     'ex:s{i} ex:p """many\nex:x ex:y ex:z .\n lines""" ;\n   ex:q 2 .\n',
     "@prefix p: <http://p{i}/> .\np:a p:b p:c .\n",
-    '[ ex:p {i} ; ex:q [ ex:r ( 1 2.5 [ ex:z "]" ] ) ] ] ex:p ex:o .\n', "PREFIX q: <http://q{i}/>\nq:a q:b q:c .\n",
-    'ex:s{i} ex:l ( ex:a\n ex:b "c"@en "d"^^ex:t ) .\n', "_:b{i} ex:p '''it's \" long\n\n.\n''' .\n",
-    '# a comment . {{ " \nex:s{i} ex:c ex:d . # tail "\n', "ex:s{i} ex:p\n  ex:o1 ,\n  ex:o2 ;\n  ex:r true .\n",
-    "ex:s{i} ex:p ex:a\\.b\\#c .\n", "ex:s{i} ex:p -1.e5 , .5 , 7 .\n", "<s{i}> <p> \"\" , '' , \"\\\"\" .\n",
-)  # fmt: skip
+    '[ ex:p {i} ; ex:q [ ex:r ( 1 2.5 [ ex:z "]" ] ) ] ] ex:p ex:o .\n',
+    "PREFIX q: <http://q{i}/>\nq:a q:b q:c .\n",
+    'ex:s{i} ex:l ( ex:a\n ex:b "c"@en "d"^^ex:t ) .\n',
+    "_:b{i} ex:p '''it's \" long\n\n.\n''' .\n",
+    '# a comment . {{ " \nex:s{i} ex:c ex:d . # tail "\n',
+    "ex:s{i} ex:p\n  ex:o1 ,\n  ex:o2 ;\n  ex:r true .\n",
+    "ex:s{i} ex:p ex:a\\.b\\#c .\n",
+    "ex:s{i} ex:p -1.e5 , .5 , 7 .\n",
+    '<s{i}> <p> "" , \'\' , "\\"" .\n',
+)
 
 
 def read(text: str | bytes, format: RdfFormat = RdfFormat.TURTLE) -> tuple[list[Quad], list[Flaw]]:

@@ -16,8 +16,11 @@ def test_the_tree_has_depth_8() -> None:
 def test_only_instances_of_the_root_match(tmp_path: Path) -> None:
     report, _ = loaded(tmp_path, 400, companies=30)
     assert (report.stored, report.duplicates) == (399 + 60, 0)
-    ends = [(time * 1_000_000, f'[] <{NS}company> <{NS}company/{c}> ; <{NS}price> {9 - time} .')
-            for time in (0, 1) for c in range(60)]  # fmt: skip
+    ends = [
+        (time * 1_000_000, f"[] <{NS}company> <{NS}company/{c}> ; <{NS}price> {9 - time} .")
+        for time in (0, 1)
+        for c in range(60)
+    ]
     streams = {"S": [(time + place, graph) for place, (time, graph) in enumerate(ends)]}
     found = {
         name: sorted(match["c"].value for match in oxiseq.run(query(pattern), streams=streams, kb=tmp_path / "kb"))

@@ -82,8 +82,13 @@ def by_search(query: Query, table: pa.Table) -> int:
 @pytest.mark.parametrize("seed", range(6))
 def test_the_count_is_by_the_definition(seed: int) -> None:
     random = np.random.default_rng(seed)
-    table = pa.table({"type": random.choice(["A", "B"], 28), "x": random.integers(0, 3, 28),
-                      "t": np.cumsum(random.integers(0, 3, 28))})
+    table = pa.table(
+        {
+            "type": random.choice(["A", "B"], 28),
+            "x": random.integers(0, 3, 28),
+            "t": np.cumsum(random.integers(0, 3, 28)),
+        }
+    )
     steps = (Step(("A",), (("x", ">", 0),)), Step(("A", "B"), (("x", "=", 1),)), Step(("B",), ()))
     query = Query("X", "stocks", steps, "t", 12)
     assert count(query, table) == by_search(query, table)

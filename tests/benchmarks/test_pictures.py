@@ -24,8 +24,14 @@ def test_pictures_are_small_files_with_their_labels(tmp_path: Path) -> None:
     results = [
         Result("a", "A", "", (), (), (Chart("window", "One `;`", "window (s)", LINES),)),
         Result("b", "B", "", (), (), (Histogram("push", "Pushes", {OXISEQ: times, TEXTBOOK: 3 * times}),)),
-        Result("c", "C", "", (), (), (Chart("window", "One `;`", "window (s)",
-                                            (LINES[0], Line(FLINK, "few", (Point(10, 1e4),)))),)),
+        Result(
+            "c",
+            "C",
+            "",
+            (),
+            (),
+            (Chart("window", "One `;`", "window (s)", (LINES[0], Line(FLINK, "few", (Point(10, 1e4),)))),),
+        ),
     ]
     files = draw_all(results, tmp_path / "new")
     assert [file.name for file in files] == ["push.svg", "window.svg"]

@@ -29,8 +29,13 @@ def drawn(count: int, seed: int, machines: int, span: int) -> Drawn:
 def by_loops(events: Drawn, window: int) -> dict[int, int]:
     """For each end how many choices there are: a table of choices for each first event."""
     found: dict[int, int] = {}
-    rows = [row for row in zip(events.time.tolist(), events.machine.tolist(), events.kind.tolist(),
-                               events.passes.tolist(), strict=True) if row[3]]
+    rows = [
+        row
+        for row in zip(
+            events.time.tolist(), events.machine.tolist(), events.kind.tolist(), events.passes.tolist(), strict=True
+        )
+        if row[3]
+    ]
     for at, (start, machine, kind, _) in enumerate(rows):
         if kind:
             continue
@@ -56,8 +61,7 @@ def test_count_is_the_same_in_stretches() -> None:
     events = drawn(500, 9, machines=2, span=3_000)
     counter = Counter(300)
     names = Drawn.__slots__
-    parts = [counter.count(Drawn(*(getattr(events, name)[at : at + 70] for name in names)))
-             for at in range(0, 500, 70)]
+    parts = [counter.count(Drawn(*(getattr(events, name)[at : at + 70] for name in names))) for at in range(0, 500, 70)]
     expected = by_loops(events, 300)
     assert sum(count for count, _ in parts) == sum(expected.values())
     assert sum(times for _, times in parts) == sum(end * count for end, count in expected.items())
@@ -92,13 +96,16 @@ def test_terms_that_occur_once_are_freed() -> None:
     assert most < 250_000  # of 400,000 subjects and 6,250 readings
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"found": (4, 7)}, "stretch 8: 4 matches"),
-    ({"found": (3, 8)}, "or at other times"),
-    ({"resident": 12_000}, "resident memory: the last quarter has 1.20"),
-    ({"records": 600}, "live records: the last quarter has 1.20"),
-    ({"seconds": 2.0}, "rate: the last quarter has 0.67"),
-])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"found": (4, 7)}, "stretch 8: 4 matches"),
+        ({"found": (3, 8)}, "or at other times"),
+        ({"resident": 12_000}, "resident memory: the last quarter has 1.20"),
+        ({"records": 600}, "live records: the last quarter has 1.20"),
+        ({"seconds": 2.0}, "rate: the last quarter has 0.67"),
+    ],
+)
 def test_faults_are_found(change: dict[str, Any], words: str) -> None:
     stretches = [GOOD] * 7 + [replace(GOOD, **change)]
     (fault,) = watch.faults(stretches)

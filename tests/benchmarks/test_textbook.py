@@ -22,7 +22,8 @@ def times(prepared: Prepared, events: Events) -> Counter[tuple[int, ...]]:
     """Each match as the times of its events."""
     return Counter(
         tuple(batch.event_time[low:high].tolist())
-        for batch in prepared.run(events.batches) for low, high in pairwise(batch.ends.tolist())
+        for batch in prepared.run(events.batches)
+        for low, high in pairwise(batch.ends.tolist())
     )
 
 
@@ -64,8 +65,9 @@ def test_every_registered_query_has_its_own_nfa(kind: str) -> None:
 def test_it_stops_at_the_same_event_each_time_and_says_so() -> None:
     terms = TermDictionary()
     events = quotes(terms, 300, 2)
-    rival = textbook(shapes.v_shape_nfa(100), plain(events, by_number=True), Prepared.of(shapes.v_shape(100), terms),
-                     events, 1_000)
+    rival = textbook(
+        shapes.v_shape_nfa(100), plain(events, by_number=True), Prepared.of(shapes.v_shape(100), terms), events, 1_000
+    )
     assert 0 < rival.events < 300 and not rival.whole
     assert rival.task() == rival.task()
 

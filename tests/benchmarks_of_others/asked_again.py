@@ -76,9 +76,7 @@ def taken_apart(text: str) -> Continuous:
     if when is not None:
         period = int(when[2]) * _UNITS[when[3][0]] if when[2] else min(w.step for w in windows)
     sparql = re.sub(r"WINDOW (\S+) \{", r"GRAPH \1 {", _REPORT.sub("", _WINDOW.sub("", text)))
-    return Continuous(
-        windows, report[1] if report else "I", period, re.sub(r"REGISTER \wSTREAM \S+ AS\n", "", sparql)
-    )  # fmt: skip
+    return Continuous(windows, report[1] if report else "I", period, re.sub(r"REGISTER \wSTREAM \S+ AS\n", "", sparql))
 
 
 def answers(text: str, streams: Streams, kb: Store | None = None) -> list[tuple[int, Row]]:

@@ -26,21 +26,36 @@ _HOT = """?obs om-owl:observedProperty weather:_AirTemperature ; om-owl:procedur
 _QUERIES = {
     "q1": ("?sensor ?obs", 10, 10, _HOT),
     "q2": ("?sensor ?obs", 1, 1, _HOT),
-    "q3": ("?sensor ?obs ?value", 4, 4, """?obs om-owl:observedProperty weather:_RelativeHumidity ;
-         om-owl:procedure ?sensor ; om-owl:result [ om-owl:floatValue ?value ] FILTER(?value > 24 && ?value < 49)"""),
+    "q3": (
+        "?sensor ?obs ?value",
+        4,
+        4,
+        """?obs om-owl:observedProperty weather:_RelativeHumidity ;
+         om-owl:procedure ?sensor ; om-owl:result [ om-owl:floatValue ?value ] FILTER(?value > 24 && ?value < 49)""",
+    ),
     "q4": ("(AVG(?value) AS ?avg)", 4, 4, _HOT),
     "q5": ("?sensor ?obs", 5, 1, _HOT),
-    "q6": ("?sensor ?ob1 ?value1 ?obs", 5, 5, """
+    "q6": (
+        "?sensor ?ob1 ?value1 ?obs",
+        5,
+        5,
+        """
     ?ob1 om-owl:procedure ?sensor ; om-owl:observedProperty weather:_AirTemperature ;
          om-owl:result [ om-owl:floatValue ?value1 ] .
     ?obs om-owl:procedure ?sensor ; om-owl:observedProperty weather:_AirTemperature ;
-         om-owl:result [ om-owl:floatValue ?value ] FILTER(?value1 > ?value) FILTER(?value > 75)"""),
-    "q7": ("?sensor ?ob1", 5, 5, """
+         om-owl:result [ om-owl:floatValue ?value ] FILTER(?value1 > ?value) FILTER(?value > 75)""",
+    ),
+    "q7": (
+        "?sensor ?ob1",
+        5,
+        5,
+        """
     ?ob om-owl:procedure sens-obs:System_C1190 ; om-owl:observedProperty weather:_AirTemperature ;
         om-owl:result [ om-owl:floatValue ?value ] .
     ?ob1 om-owl:procedure ?sensor ; om-owl:observedProperty weather:_AirTemperature ;
-         om-owl:result [ om-owl:floatValue ?value1 ] FILTER(?value1 > ?value)"""),
-}  # fmt: skip
+         om-owl:result [ om-owl:floatValue ?value1 ] FILTER(?value1 > ?value)""",
+    ),
+}
 """Name → (columns, seconds of its range, of its step, what it asks of the window)."""
 NAMES = tuple(_QUERIES)
 
@@ -82,9 +97,11 @@ def _graph(reading: Reading) -> str:
     second, sensor, kind, value = reading
     made = f"{kind}_{sensor}_{second}_{value}"
     it, result = f"<{SENS}Observation_{made}>", f"<{SENS}MeasureData_{made}>"
-    return "\n".join([
-        f"{it} <{OM}observedProperty> <{WEATHER}_{kind}> .",
-        f"{it} <{OM}procedure> <{SENS}System_{sensor}> .",
-        f"{it} <{OM}result> {result} .",
-        f'{result} <{OM}floatValue> "{value}"^^<http://www.w3.org/2001/XMLSchema#double> .',
-    ])
+    return "\n".join(
+        [
+            f"{it} <{OM}observedProperty> <{WEATHER}_{kind}> .",
+            f"{it} <{OM}procedure> <{SENS}System_{sensor}> .",
+            f"{it} <{OM}result> {result} .",
+            f'{result} <{OM}floatValue> "{value}"^^<http://www.w3.org/2001/XMLSchema#double> .',
+        ]
+    )

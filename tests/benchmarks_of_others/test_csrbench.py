@@ -35,7 +35,7 @@ READINGS = (
     Reading(13, "C0837", TEMPERATURE, 70),
     Reading(26, "C1192", TEMPERATURE, 82),
     Reading(27, "C1190", TEMPERATURE, 80),
-)  # fmt: skip
+)
 
 CLOSED = {
     "q1": {0: ["C1190@0"], 10: ["C0837@1", "C0837@5", "C1192@10", "C1192@4"], 30: ["C1192@26"]},
@@ -43,14 +43,20 @@ CLOSED = {
     "q3": {4: ["C1190@4 40"], 8: ["C1192@8 25"], 12: ["C1190@11 48", "C1190@12 30"]},
     "q4": {0: ["90"], 4: ["90"], 8: ["81"], 12: ["88"], 16: ["0"], 20: ["0"], 28: ["82"]},
     "q5": {
-        0: ["C1190@0"], 1: ["C0837@1", "C1190@0"], 2: ["C0837@1", "C1190@0"], 3: ["C0837@1", "C1190@0"],
-        4: ["C0837@1", "C1190@0", "C1192@4"], 5: ["C0837@1", "C0837@5", "C1192@4"],
-        **{second: ["C0837@5", "C1192@4"] for second in (6, 7, 8)}, 9: ["C0837@5"],
-        **{second: ["C1192@10"] for second in range(10, 15)}, **{second: ["C1192@26"] for second in range(26, 31)},
+        0: ["C1190@0"],
+        1: ["C0837@1", "C1190@0"],
+        2: ["C0837@1", "C1190@0"],
+        3: ["C0837@1", "C1190@0"],
+        4: ["C0837@1", "C1190@0", "C1192@4"],
+        5: ["C0837@1", "C0837@5", "C1192@4"],
+        **{second: ["C0837@5", "C1192@4"] for second in (6, 7, 8)},
+        9: ["C0837@5"],
+        **{second: ["C1192@10"] for second in range(10, 15)},
+        **{second: ["C1192@26"] for second in range(26, 31)},
     },
     "q6": {5: ["C0837@1 C0837@5 85"], 10: ["C0837@6 C0837@7 79"]},
     "q7": {10: ["C0837@6", "C0837@7", "C1192@10"], 30: ["C1192@26"]},
-}  # fmt: skip
+}
 """Name → second of the close → rows, found by hand."""
 CHANGED = {
     "q1": {0: ["C1190@0"], 1: ["C0837@1"], 4: ["C1192@4"], 5: ["C0837@5"], 10: ["C1192@10"], 26: ["C1192@26"]},
@@ -58,7 +64,7 @@ CHANGED = {
     "q4": {0: ["90"], 1: ["85"], 4: ["90"], 5: ["81"], 9: ["0"], 10: ["88"], 13: ["0"], 26: ["82"]},
     "q6": {5: ["C0837@1 C0837@5 85"], 7: ["C0837@6 C0837@7 79"]},
     "q7": {6: ["C0837@6"], 7: ["C0837@7"], 10: ["C1192@10"], 27: ["C1192@26"]},
-}  # fmt: skip
+}
 """The same at content change with ISTREAM, as CQELS does."""
 
 
@@ -111,11 +117,14 @@ def test_a_sliding_window_is_told_while_it_fills() -> None:
     assert close_of("q5", 0, edges) == {second: ["C1190@7"] for second in range(7, 12)}
 
 
-@pytest.mark.parametrize(("begins", "closes"), [
-    (0, {0: ["C1190@0"], 10: ["C0837@1", "C0837@5", "C1192@10", "C1192@4"], 30: ["C1192@26"]}),
-    (3, {3: ["C0837@1", "C1190@0"], 13: ["C0837@5", "C1192@10", "C1192@4"], 33: ["C1192@26"]}),
-    (6, {6: ["C0837@1", "C0837@5", "C1190@0", "C1192@4"], 16: ["C1192@10"], 26: ["C1192@26"]}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("begins", "closes"),
+    [
+        (0, {0: ["C1190@0"], 10: ["C0837@1", "C0837@5", "C1192@10", "C1192@4"], 30: ["C1192@26"]}),
+        (3, {3: ["C0837@1", "C1190@0"], 13: ["C0837@5", "C1192@10", "C1192@4"], 33: ["C1192@26"]}),
+        (6, {6: ["C0837@1", "C0837@5", "C1190@0", "C1192@4"], 16: ["C1192@10"], 26: ["C1192@26"]}),
+    ],
+)
 def test_windows_of_another_t0(begins: int, closes: dict[int, list[str]]) -> None:
     """Windows are counted from 1970. Those that begin at t0 are had by taking t0 from all times."""
     found = close_of("q1", -begins * SECOND)
@@ -129,8 +138,9 @@ def test_of_empty_windows_only_the_first_is_told() -> None:
     ends = [Reading(1, "C1190", TEMPERATURE, 90), Reading(22, "C1190", TEMPERATURE, 60)]
     assert close_of("q4", 0, ends) == {4: ["90"], 8: ["0"], 24: ["0"]}
     assert [close_of(name, 0, ends) for name in ("q1", "q5")] == [
-        {10: ["C1190@1"]}, {second: ["C1190@1"] for second in range(1, 6)},
-    ]  # fmt: skip
+        {10: ["C1190@1"]},
+        {second: ["C1190@1"] for second in range(1, 6)},
+    ]
 
 
 def test_readings_of_one_second_are_one_event() -> None:
@@ -161,18 +171,26 @@ def test_query_is_explained(name: str) -> None:
 
 readings = st.lists(
     st.builds(
-        Reading, st.integers(0, 30), st.sampled_from(["C1190", "C0837", "C1192"]),
-        st.sampled_from([TEMPERATURE, TEMPERATURE, HUMIDITY]), st.sampled_from([24, 30, 49, 74, 78, 80, 81, 90]),
-    ), max_size=12, unique=True,
-)  # fmt: skip
+        Reading,
+        st.integers(0, 30),
+        st.sampled_from(["C1190", "C0837", "C1192"]),
+        st.sampled_from([TEMPERATURE, TEMPERATURE, HUMIDITY]),
+        st.sampled_from([24, 30, 49, 74, 78, 80, 81, 90]),
+    ),
+    max_size=12,
+    unique=True,
+)
 
 
 @drawn(60)
 @given(
-    st.sampled_from(NAMES), st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]),
-    st.sampled_from(["REPORT ON WINDOW CLOSE", "REPORT EVERY 2 SECONDS", ""]), st.integers(-8, 8).map(SECOND.__mul__),
-    st.sampled_from([0, 1]), readings,
-)  # fmt: skip
+    st.sampled_from(NAMES),
+    st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]),
+    st.sampled_from(["REPORT ON WINDOW CLOSE", "REPORT EVERY 2 SECONDS", ""]),
+    st.integers(-8, 8).map(SECOND.__mul__),
+    st.sampled_from([0, 1]),
+    readings,
+)
 def test_answers_are_those_of_plain_code(
     name: str, report: str, when: str, begins: int, edge: int, given: list[Reading]
 ) -> None:

@@ -22,24 +22,50 @@ from oxiseq.spark.order import Order
 from oxiseq.spark.work import Work
 
 BODIES = {
-    "A": "A ON S { ?k :a ?a }", "B": "B ON S { ?k :b ?b FILTER(?b >= ?a) }", "C": "C ON T { ?k :a ?c }",
-    "N": "N ON S { ?k :n ?n }", "G": "G ON T { :all :g ?g }", "P": "P ON S { ?k :b ?p FILTER(?p > PREV(?p)) }",
-    "Q": "Q ON S { ?j :a ?q }", "O": "O ON S { ?z :b ?o OPTIONAL { ?z :a ?k } }",
-}  # fmt: skip
+    "A": "A ON S { ?k :a ?a }",
+    "B": "B ON S { ?k :b ?b FILTER(?b >= ?a) }",
+    "C": "C ON T { ?k :a ?c }",
+    "N": "N ON S { ?k :n ?n }",
+    "G": "G ON T { :all :g ?g }",
+    "P": "P ON S { ?k :b ?p FILTER(?p > PREV(?p)) }",
+    "Q": "Q ON S { ?j :a ?q }",
+    "O": "O ON S { ?z :b ?o OPTIONAL { ?z :a ?k } }",
+}
 KEYED = [
-    ("A; B", ""), ("A, B", ""), ("A : B", "WITHIN PT0.000006S SLIDING"), ("A; N!; C", "WITHIN PT0.00001S SLIDING"),
-    ("A; G!; B", ""), ("A; G; C", "WITHIN PT0.00002S"), ("N!; A; C", "WITHIN PT0.00002S"),
-    ("G!; A : B", "WITHIN PT0.000012S SLIDING"), ("A; C; N!", "WITHIN PT0.000008S SLIDING"),
-    ("A; B; G!", "WITHIN PT0.000015S"), ("A; P+", ""), ("A; P:+; C", "WITHIN 8 EVENTS"),
+    ("A; B", ""),
+    ("A, B", ""),
+    ("A : B", "WITHIN PT0.000006S SLIDING"),
+    ("A; N!; C", "WITHIN PT0.00001S SLIDING"),
+    ("A; G!; B", ""),
+    ("A; G; C", "WITHIN PT0.00002S"),
+    ("N!; A; C", "WITHIN PT0.00002S"),
+    ("G!; A : B", "WITHIN PT0.000012S SLIDING"),
+    ("A; C; N!", "WITHIN PT0.000008S SLIDING"),
+    ("A; B; G!", "WITHIN PT0.000015S"),
+    ("A; P+", ""),
+    ("A; P:+; C", "WITHIN 8 EVENTS"),
     ("A, B?, C", "WITHIN 9 EVENTS SLIDING"),
-    ("A & C", ""), ("A & G; B", ""), ("(A | C); N", ""), ("A; C", "WITHIN PT0.000025S"),
-    ("A, B, C", "PARTITION BY ?k"), ("A; B", "WITHIN 3 EVENTS PARTITION BY ?k CONSUME BY PARTITION"),
-    ("A : C", "WITHIN PT0.00002S PARTITION BY ?k"), ("A; G!; C", "PARTITION BY ?k"),
-]  # fmt: skip
+    ("A & C", ""),
+    ("A & G; B", ""),
+    ("(A | C); N", ""),
+    ("A; C", "WITHIN PT0.000025S"),
+    ("A, B, C", "PARTITION BY ?k"),
+    ("A; B", "WITHIN 3 EVENTS PARTITION BY ?k CONSUME BY PARTITION"),
+    ("A : C", "WITHIN PT0.00002S PARTITION BY ?k"),
+    ("A; G!; C", "PARTITION BY ?k"),
+]
 NOT_KEYED = [
-    ("A; Q", ""), ("A+; B", ""), ("G; A", ""), ("A; O", ""), ("A; B", "CONSUME BY ANY"), ("A; B", "LIMIT 1"),
-    ("A; B", "NEXT"), ("A; B", "DISTINCT"), ("A, B", "PARTITION BY ?k CONSUME BY ANY"), ("Q; A", ""),
-]  # fmt: skip
+    ("A; Q", ""),
+    ("A+; B", ""),
+    ("G; A", ""),
+    ("A; O", ""),
+    ("A; B", "CONSUME BY ANY"),
+    ("A; B", "LIMIT 1"),
+    ("A; B", "NEXT"),
+    ("A; B", "DISTINCT"),
+    ("A, B", "PARTITION BY ?k CONSUME BY ANY"),
+    ("Q; A", ""),
+]
 
 
 def query(sequence: str, clauses: str) -> str:

@@ -28,8 +28,9 @@ class Driven:
         self.run = CeaRun(self.plan, capacities)
         query = self.plan.query
         self._vocab = query.vocab or ""
-        self._asked = sorted({v for atom in self.plan.atoms for p in atom.predicates for v in expression_variables(p)},
-                             key=str)  # fmt: skip
+        self._asked = sorted(
+            {v for atom in self.plan.atoms for p in atom.predicates for v in expression_variables(p)}, key=str
+        )
         self._by = query.partition.by if query.partition else ()
         self._window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
         self._partitions: dict[tuple[object, ...], int] = {}
@@ -81,8 +82,7 @@ def answers(found: FoundEvents) -> list[Answer]:
     ends = found.offsets.tolist()
     positions = found.positions.tolist()
     return [
-        (int(found.start[i]), int(found.end[i]), frozenset(positions[ends[i] : ends[i + 1]]))
-        for i in range(len(found))
+        (int(found.start[i]), int(found.end[i]), frozenset(positions[ends[i] : ends[i + 1]])) for i in range(len(found))
     ]
 
 

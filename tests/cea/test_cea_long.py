@@ -26,10 +26,14 @@ def stream(count: int, types: str = "ABCDEFGH", seed: int = 1, keys: int = 5) ->
     random = np.random.default_rng(seed)
     kinds, values, groups = random.integers(0, [[len(types)], [10], [keys]], (3, count))
     return [
-        TupleEvent(n, n * 1_000_000, VOCAB + types[kind],
-                   {VOCAB + "v": number(value), VOCAB + "k": number(key), VOCAB + "t": number(n)})
+        TupleEvent(
+            n,
+            n * 1_000_000,
+            VOCAB + types[kind],
+            {VOCAB + "v": number(value), VOCAB + "k": number(key), VOCAB + "t": number(n)},
+        )
         for n, (kind, value, key) in enumerate(zip(kinds.tolist(), values.tolist(), groups.tolist(), strict=True))
-    ]  # fmt: skip
+    ]
 
 
 def number(value: int) -> Literal:

@@ -67,8 +67,13 @@ LOOP = "VOCAB <http://e/> SELECT * FROM S WHERE A AS x; B+ AS y; C AS z {}"
 def loop(tail: str, count: int, where: str = LOOP) -> list[oxiseq.Match]:
     """One A, so many B's whose v is 1, 2, 4..., one C: 2^count - 1 complex events."""
     kinds = ["A", *["B"] * count, "C"]
-    rows = pa.table({"type": kinds, "time": [1_000_000 * i for i in range(len(kinds))],
-                     "v": [0, *(1 << i % 20 for i in range(count)), 0]})  # fmt: skip
+    rows = pa.table(
+        {
+            "type": kinds,
+            "time": [1_000_000 * i for i in range(len(kinds))],
+            "v": [0, *(1 << i % 20 for i in range(count)), 0],
+        }
+    )
     return list(oxiseq.run(where.format(tail), streams={"S": rows}, language="ceql"))
 
 
@@ -143,14 +148,19 @@ def test_too_many_are_not_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("where", "tail", "said"),
-    [("A AS x; B+ AS y", "ORDER BY START DESC SAMPLE 3", "START DESC, among those that end at one event; of those"),
-     ("A AS x; B+ AS y", "SAMPLE 3", "sample: 3, among those that end at one event"),
-     ("A AS x; B+ AS y", "ORDER BY SUM(y[v]) - COUNT(x) LIMIT 2 OFFSET 1",
-      "order: SUM(y[v]) - COUNT(x) ASC, among those that end at one event; they are found on the compact set"),
-     ("A AS x; B+ AS y", "ORDER BY SUM(y[v]) LIMIT 2 OFFSET 1", "limit: 2 for each completing event, without the"),
-     ("A AS x; B+ AS y", "ORDER BY MAX(y[v])", "because MAX(y[v]) is no sum over the events of a complex event"),
-     ("A+ AS x; A+ AS y", "ORDER BY COUNT(y)", "because several variables may hold an event")],
-)  # fmt: skip
+    [
+        ("A AS x; B+ AS y", "ORDER BY START DESC SAMPLE 3", "START DESC, among those that end at one event; of those"),
+        ("A AS x; B+ AS y", "SAMPLE 3", "sample: 3, among those that end at one event"),
+        (
+            "A AS x; B+ AS y",
+            "ORDER BY SUM(y[v]) - COUNT(x) LIMIT 2 OFFSET 1",
+            "order: SUM(y[v]) - COUNT(x) ASC, among those that end at one event; they are found on the compact set",
+        ),
+        ("A AS x; B+ AS y", "ORDER BY SUM(y[v]) LIMIT 2 OFFSET 1", "limit: 2 for each completing event, without the"),
+        ("A AS x; B+ AS y", "ORDER BY MAX(y[v])", "because MAX(y[v]) is no sum over the events of a complex event"),
+        ("A+ AS x; A+ AS y", "ORDER BY COUNT(y)", "because several variables may hold an event"),
+    ],
+)
 def test_explain_says_so(where: str, tail: str, said: str) -> None:
     text = f"VOCAB <http://e/> SELECT * FROM S WHERE {where} {tail}"
     assert said in str(explain_ceql(compile_ceql(load(text, "ceql"))))

@@ -72,9 +72,13 @@ def test_what_cannot_be_listed_is_counted_exactly() -> None:
     columns = "COUNT(*) AS n, SUM(y[v]) AS s, COUNT(y) AS c, AVG(y[v]) AS a, MIN(y[v]) AS low, MAX(y[v]) AS high"
     (row,) = loop(columns, "", 200)
     assert {name: term.value for name, term in row.items()} == {
-        "n": str(2**200 - 1), "s": str(2**199 * 20_100), "c": str(2**199 * 200), "a": "100.5",
-        "low": "1", "high": "200",
-    }  # fmt: skip
+        "n": str(2**200 - 1),
+        "s": str(2**199 * 20_100),
+        "c": str(2**199 * 200),
+        "a": "100.5",
+        "low": "1",
+        "high": "200",
+    }
     assert row.at_us == 201_000_000 and row.start is None and row.positions is None
 
 
@@ -123,9 +127,12 @@ def test_values_of_one_stream_do_not_stay_in_memory() -> None:
 
 @pytest.mark.parametrize(
     ("where", "columns", "way"),
-    [("A+ AS x; B", "SUM(x[v]) AS s", "none is listed"), ("A+ AS x; A+ AS y", "COUNT(*) AS n", "none is listed"),
-     ("A+ AS x; A+ AS y", "COUNT(x) AS n", "100,000 at most are looked at one by one")],
-)  # fmt: skip
+    [
+        ("A+ AS x; B", "SUM(x[v]) AS s", "none is listed"),
+        ("A+ AS x; A+ AS y", "COUNT(*) AS n", "none is listed"),
+        ("A+ AS x; A+ AS y", "COUNT(x) AS n", "100,000 at most are looked at one by one"),
+    ],
+)
 def test_explain_says_how_they_are_counted(where: str, columns: str, way: str) -> None:
     text = f"VOCAB <http://e/> SELECT {columns} FROM S WHERE {where} HAVING COUNT(*) > 3"
     told = str(explain_ceql(compile_ceql(load(text, "ceql"))))
@@ -136,8 +143,13 @@ def test_explain_says_how_they_are_counted(where: str, columns: str, way: str) -
 def test_small_and_large_counts_come_in_order(window: str) -> None:
     """Those beyond 62 bits are not the kernel's."""
     kinds = ["A", *"BC" * 80, *["B"] * 20, "C"]
-    rows = pa.table({"type": kinds, "time": [1_000_000 * i for i in range(len(kinds))],
-                     "t": [1_000_000 * i for i in range(len(kinds))]})  # fmt: skip
+    rows = pa.table(
+        {
+            "type": kinds,
+            "time": [1_000_000 * i for i in range(len(kinds))],
+            "t": [1_000_000 * i for i in range(len(kinds))],
+        }
+    )
     text = f"VOCAB <http://e/> SELECT COUNT(*) AS n FROM S WHERE (A OR B) AS x; B+; C {window}"
     found = list(oxiseq.run(text, streams={"S": rows}, language="ceql"))
     again = list(oxiseq.run(f"{text} HAVING COUNT(*) > 1000 AND 2 < COUNT(*)", streams={"S": rows}, language="ceql"))

@@ -15,9 +15,7 @@ from oxiseq.grammar import load
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 
 
-def answer(
-    situation: CeqlSituation, form: Callable[[Sequence[CeqlEvent]], Any], **options: Any
-) -> oxiseq.Matches:
+def answer(situation: CeqlSituation, form: Callable[[Sequence[CeqlEvent]], Any], **options: Any) -> oxiseq.Matches:
     streams = {name: form([e for e in situation.events if e.stream == name]) for name in situation.streams}
     return oxiseq.run(situation.text, streams, language="ceql", **options)
 

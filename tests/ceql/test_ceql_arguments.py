@@ -107,8 +107,9 @@ def test_rows_whose_time_falls_are_late() -> None:
     (late,) = found.late_events()
     assert (late.stream, late.time_us) == (f"{VOCAB}S", 1)
     assert {str(t.predicate).rpartition("#")[2]: t.object.value for t in late.graph} == {
-        "type>": f"{VOCAB}B", "v>": "1",
-    }  # fmt: skip
+        "type>": f"{VOCAB}B",
+        "v>": "1",
+    }
 
 
 def test_lateness_lets_them_be_sorted() -> None:
@@ -210,20 +211,31 @@ def test_what_else_may_be_wrong() -> None:
     with pytest.raises(oxiseq.OxiseqError, match="the language 'sql' is not known; known: spaseq, ceql"):
         oxiseq.run(PAIR, {}, language="sql")  # type: ignore[call-overload]  # the wrong argument is the point
     with pytest.raises(oxiseq.OxiseqError, match="stream_names is for CEQL"):
-        oxiseq.run("SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o } }", {},
-                   stream_names={"S": "urn:x"})  # type: ignore[call-overload]  # the same  # fmt: skip
+        oxiseq.run(
+            "SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o } }",
+            {},
+            stream_names={"S": "urn:x"},
+        )  # type: ignore[call-overload]  # the same
 
 
 def test_numbers_are_compared_exactly() -> None:
     """Beyond 2^53 an integer is not its double; with a double constant it is promoted."""
     text = f"VOCAB <{VOCAB}> SELECT x FROM S WHERE A AS x FILTER x[{{}}]"
-    rows = table(types=["A", "A", "A"], v=[2**53, 2**53 + 1, None], d=[Decimal("0.1"), Decimal("0.3"), None],
-                 day=[date(2024, 1, 1), None, date(2025, 1, 1)])  # fmt: skip
+    rows = table(
+        types=["A", "A", "A"],
+        v=[2**53, 2**53 + 1, None],
+        d=[Decimal("0.1"), Decimal("0.3"), None],
+        day=[date(2024, 1, 1), None, date(2025, 1, 1)],
+    )
     found = {
         condition: [m.positions.first for m in run({"S": rows}, text.format(condition))]
         for condition in (
-            "v = 9007199254740993", "v = 9007199254740993e0", "v > 9007199254740992", "d + 0.2 = 0.3", "d = 0.1",
+            "v = 9007199254740993",
+            "v = 9007199254740993e0",
+            "v > 9007199254740992",
+            "d + 0.2 = 0.3",
+            "d = 0.1",
             "day < '2024-06-01'^^<http://www.w3.org/2001/XMLSchema#date>",
         )
-    }  # fmt: skip
+    }
     assert list(found.values()) == [[1], [0, 1], [1], [0], [0], [0]]

@@ -33,7 +33,8 @@ def test_corpus(case: CeqlCase, form: str) -> None:
     assert found.events == len(case.events)
     got = Counter(
         (p.first, p.last, frozenset(p.all), frozenset((v, each) for v, of in p.by.items() for each in of))
-        for p in (m.positions for m in found) if p is not None
+        for p in (m.positions for m in found)
+        if p is not None
     )
     assert got == case.complex_events
 

@@ -33,19 +33,41 @@ from oxiseq.sources.knowledge import knowledge_of
 
 KB = "http://e/kb"
 DECIMAL = NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
-TERMS = [Literal(1), Literal(2), Literal(3), Literal(2.0), Literal("2"), Literal(True), Literal("x"), Literal("y"),
-         Literal("2.5", datatype=DECIMAL)]  # fmt: skip
+TERMS = [
+    Literal(1),
+    Literal(2),
+    Literal(3),
+    Literal(2.0),
+    Literal("2"),
+    Literal(True),
+    Literal("x"),
+    Literal("y"),
+    Literal("2.5", datatype=DECIMAL),
+]
 CONDITIONS = [
-    "G1", "NOT G1", "v > 1 AND G1", "v = 2 OR G1", "NOT (w = 1 OR G1)", "G1 AND NOT G1k", "G2", "NOT G2",
-    "v >= {0}.v OR G2", "G2 AND v != {0}.v",
-]  # fmt: skip
+    "G1",
+    "NOT G1",
+    "v > 1 AND G1",
+    "v = 2 OR G1",
+    "NOT (w = 1 OR G1)",
+    "G1 AND NOT G1k",
+    "G2",
+    "NOT G2",
+    "v >= {0}.v OR G2",
+    "G2 AND v != {0}.v",
+]
 GRAPHS = {
-    "G1k": f"GRAPH <{KB}> (k) {{ ?n :rival ?k }}", "G1": f"GRAPH <{KB}> (v) {{ ?n :rival ?v }}",
+    "G1k": f"GRAPH <{KB}> (k) {{ ?n :rival ?k }}",
+    "G1": f"GRAPH <{KB}> (v) {{ ?n :rival ?v }}",
     "G2": f"GRAPH <{KB}> (v, {{0}}.v AS other) {{ ?n :name ?other ; :rival ?v . FILTER(isIRI(?n)) }}",
-}  # fmt: skip
+}
 FORMULAS = [
-    "A AS x; B AS y", "A AS x; B+ AS y", "A AS x : (B OR C) AS y", "A AS x; (B AS y; C)+", "A AS x; C AS z; B AS y",
-]  # fmt: skip
+    "A AS x; B AS y",
+    "A AS x; B+ AS y",
+    "A AS x : (B OR C) AS y",
+    "A AS x; (B AS y; C)+",
+    "A AS x; C AS z; B AS y",
+]
 Rows = list[tuple[Literal, Literal]]
 
 
@@ -217,7 +239,7 @@ ONE = f"SELECT * FROM S WHERE A AS x; B AS y FILTER y[GRAPH <{KB}> (k) {{ ?n :ri
         (ONE.replace("*", "x", 1), "with GRAPH, SELECT has to show every event"),
         (ONE.replace("A AS x", "A AS x; B+; B+"), "with GRAPH, an event B can stand here and at another B"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(text: str, reason: str) -> None:
     with pytest.raises(QueryError) as refused:
         load(f"VOCAB <{VOCAB}> {text}", "ceql")

@@ -33,15 +33,40 @@ from oxiseq.sources.knowledge import knowledge_of
 from oxiseq.sources.left_out import LeftOutWarning
 
 JOINS = [
-    "v > {0}.v", "v > {0}.v", "v = {0}.v", "v < {0}.v + 1", "v != {0}.v",
-    "v >= {0}.w + 1", "v * 2 > {0}.v", "v > {0}.v AND w < 3", "NOT v > {0}.v",
-    "v > {0}.v OR w = 1", "k = {0}.k", "{0}.v = 2", "v < {0}.v + {1}.v", "v > {0}.v AND v > {1}.w", "-v < {0}.w",
-    "k = {0}.k AND v > {0}.v", "{0}.v + {0}.w > v",
-]  # fmt: skip
+    "v > {0}.v",
+    "v > {0}.v",
+    "v = {0}.v",
+    "v < {0}.v + 1",
+    "v != {0}.v",
+    "v >= {0}.w + 1",
+    "v * 2 > {0}.v",
+    "v > {0}.v AND w < 3",
+    "NOT v > {0}.v",
+    "v > {0}.v OR w = 1",
+    "k = {0}.k",
+    "{0}.v = 2",
+    "v < {0}.v + {1}.v",
+    "v > {0}.v AND v > {1}.w",
+    "-v < {0}.w",
+    "k = {0}.k AND v > {0}.v",
+    "{0}.v + {0}.w > v",
+]
 STEPS = [
-    "A AS x", "B AS y", "C AS z", "A AS y", "B AS x", "(A OR B) AS x", "B+ AS y", "C:+ AS z", "(A AS x OR B AS y)",
-    "(A AS x; B AS y FILTER y[{0}])+", "(A AS x : C AS z FILTER z[{0}])", "A", "B", "(B; C) AS y",
-]  # fmt: skip
+    "A AS x",
+    "B AS y",
+    "C AS z",
+    "A AS y",
+    "B AS x",
+    "(A OR B) AS x",
+    "B+ AS y",
+    "C:+ AS z",
+    "(A AS x OR B AS y)",
+    "(A AS x; B AS y FILTER y[{0}])+",
+    "(A AS x : C AS z FILTER z[{0}])",
+    "A",
+    "B",
+    "(B; C) AS y",
+]
 NAMES = ["x", "y", "z", "A", "B", "C"]
 
 
@@ -51,8 +76,10 @@ def joined_text(dice: Dice, streams: tuple[str, ...]) -> str:
     formula = steps[0] + "".join(f"{dice.pick(['; ', '; ', ' : '])}{step}" for step in steps[1:])
     formula = formula.replace("{0}]", f"{dice.pick(JOINS)}]").format("x", "x")
     names = [name for name in NAMES if re.search(rf"\b{name}\b", formula)]
-    tests = [f"{dice.pick(names)}[{dice.pick(JOINS).format(dice.pick(names), dice.pick(names))}]"
-             for _ in range(dice.pick([0, 1, 1, 1, 2]))]  # fmt: skip
+    tests = [
+        f"{dice.pick(names)}[{dice.pick(JOINS).format(dice.pick(names), dice.pick(names))}]"
+        for _ in range(dice.pick([0, 1, 1, 1, 2]))
+    ]
     if tests and dice.chance(30):
         tests.append(f"{dice.pick(names)}[{dice.pick(['v > 1', 'k = $x$', 'w != 2'])}]".replace("$", "'"))
     formula += f" FILTER {' AND '.join(tests)}" if tests else ""
@@ -105,9 +132,7 @@ def test_rendering(seed: int) -> None:
 
 # --- among others: live, saved, equal ones ------------------------------------------------------------
 
-RISE = (
-    f"VOCAB <{VOCAB}> SELECT * FROM S WHERE A AS x; B AS y FILTER y[v > x.v AND k = x.k] WITHIN 10 SECONDS"
-)
+RISE = f"VOCAB <{VOCAB}> SELECT * FROM S WHERE A AS x; B AS y FILTER y[v > x.v AND k = x.k] WITHIN 10 SECONDS"
 
 
 def event(kind: str, **values: object) -> str:
@@ -169,8 +194,18 @@ def test_a_run_that_is_saved_goes_on(seed: int) -> None:
     query, kb = load(situation.text, "ceql"), knowledge_of(None)
 
     def told(found: list[ComplexEvents]) -> list[Any]:
-        return [(b.start.tolist(), b.end.tolist(), b.time.tolist(), b.positions.tolist(), b.held.tolist(),
-                 b.event_time.tolist(), b.event_stream.tolist()) for b in found]  # fmt: skip
+        return [
+            (
+                b.start.tolist(),
+                b.end.tolist(),
+                b.time.tolist(),
+                b.positions.tolist(),
+                b.held.tolist(),
+                b.event_time.tolist(),
+                b.event_stream.tolist(),
+            )
+            for b in found
+        ]
 
     terms = TermDictionary()
     stays = JoinedRun(compile_joined(query, terms), terms, kb, lateness=2)

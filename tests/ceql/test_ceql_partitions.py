@@ -41,9 +41,14 @@ def rows(first: int, count: int, keys: np.ndarray, kinds: str = "A") -> pa.Recor
     """An event each second from `first` on; t is its number."""
     numbers = np.arange(first, first + count)
     return pa.RecordBatch.from_pydict(
-        {"time": numbers * SECOND, "type": [kinds[n % len(kinds)] for n in numbers], "t": numbers,
-         "k": pa.array([f"key {key}" for key in keys.tolist()]), "n": keys}
-    )  # fmt: skip
+        {
+            "time": numbers * SECOND,
+            "type": [kinds[n % len(kinds)] for n in numbers],
+            "t": numbers,
+            "k": pa.array([f"key {key}" for key in keys.tolist()]),
+            "n": keys,
+        }
+    )
 
 
 def fed(run: TupleRun, batch: pa.RecordBatch) -> list[tuple[int, int]]:
@@ -162,9 +167,7 @@ def test_events_that_wait_keep_their_partitions() -> None:
 
 @settings(phases=WITHOUT_SHRINKING)
 @given(ceql_situations(CeqlOptions(most=16)), st.integers(0, 2**32))
-def test_neither_answer_nor_order_depends_on_when_partitions_are_forgotten(
-    situation: CeqlSituation, seed: int
-) -> None:
+def test_neither_answer_nor_order_depends_on_when_partitions_are_forgotten(situation: CeqlSituation, seed: int) -> None:
     """Nor does it on snapshots, in any window, with any strategy, for graphs and rows; `behind` does not either."""
     assume("PARTITION BY" in situation.text)
     dice = random.Random(seed)

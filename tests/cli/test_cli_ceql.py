@@ -47,9 +47,14 @@ def test_a_csv_file_is_a_stream() -> None:
 
 @pytest.mark.parametrize("ending", ["csv", "arrow", "parquet"])
 def test_the_same_events_in_every_kind_of_file(stocks: Path, ending: str) -> None:
-    table = pa.table({
-        "at": pa.array([0, 1, 2]), "kind": ["SELL", "BUY", "BUY"], "name": ["MSFT", "MSFT", "x"], "price": [101.5, 2, 3]
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "at": pa.array([0, 1, 2]),
+            "kind": ["SELL", "BUY", "BUY"],
+            "name": ["MSFT", "MSFT", "x"],
+            "price": [101.5, 2, 3],
+        }
+    )
     path = stocks / f"events.{ending}"
     if ending == "parquet":
         pq.write_table(table, path)
@@ -77,8 +82,13 @@ def test_rdf_events_are_a_stream_too(stocks: Path) -> None:
     header, row = result.stdout.splitlines()
     assert header == "?at\t?first\t?last\t?positions\t?x\t?y"
     assert [cell.partition("^^")[0] for cell in row.split("\t")] == [
-        '"2024-05-01T10:00:01Z"', '"0"', '"1"', '"0 1"', '"0"', '"1"'
-    ]  # fmt: skip
+        '"2024-05-01T10:00:01Z"',
+        '"0"',
+        '"1"',
+        '"0 1"',
+        '"0"',
+        '"1"',
+    ]
 
 
 def test_tables_for_people_and_for_programs(stocks: Path) -> None:
@@ -129,10 +139,16 @@ def test_the_language_may_be_named(stocks: Path) -> None:
 def test_the_explanation_tells_the_automaton() -> None:
     text = oxiseq("explain", "sells.ceql").stdout
     for line in (
-        "window: 10 SECONDS", "strategy: ALL", "consumption: ANY", "partitions: by [name]",
-        f"  Stock <{VOCAB}Stock>", "  start → 0", "  position 0: atom 0, held by x", "    at any later event (;) → 1",
+        "window: 10 SECONDS",
+        "strategy: ALL",
+        "consumption: ANY",
+        "partitions: by [name]",
+        f"  Stock <{VOCAB}Stock>",
+        "  start → 0",
+        "  position 0: atom 0, held by x",
+        "    at any later event (;) → 1",
         "  position 1: atom 1, held by y, a match",
-    ):  # fmt: skip
+    ):
         assert line in text
     assert "SELL[name = 'MSFT' AND price > 100]" in text or 'SELL[name = "MSFT" AND price > 100]' in text
     facts = json.loads(oxiseq("explain", "sells.ceql", "--json").stdout)

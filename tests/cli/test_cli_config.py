@@ -113,7 +113,15 @@ def test_a_setting_is_declared_once() -> None:
     names = {each.name for each in fields(ServeSettings)}
     assert {param.name for param in serve_command.params} - {"config", "print_config"} == names
     without_default = {
-        "location", "upstream", "upstream_token", "read_token", "write_token", "tokens", "tls_cert", "tls_key",
-        "max_rows", "sink_folder",
-    }  # fmt: skip
+        "location",
+        "upstream",
+        "upstream_token",
+        "read_token",
+        "write_token",
+        "tokens",
+        "tls_cert",
+        "tls_key",
+        "max_rows",
+        "sink_folder",
+    }
     assert set(settings()) | without_default == names

@@ -10,9 +10,17 @@ from cli_files import EVENTS, STREAM, oxiseq, query, write
 import oxiseq as package
 
 NAMES = [
-    "out.nq", "out.trig", "out.nt", "out.ttl", "out.ndjsonld", "out.nq.gz", "out.trig.gz", "out.ttl.gz", "out.arrow",
+    "out.nq",
+    "out.trig",
+    "out.nt",
+    "out.ttl",
+    "out.ndjsonld",
+    "out.nq.gz",
+    "out.trig.gz",
+    "out.ttl.gz",
+    "out.arrow",
     "out.parquet",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -30,9 +30,10 @@ def test_a_query_that_names_no_stream_reads_what_is_given(stream: str) -> None:
     header, _, *rows = result.stdout.splitlines()
     assert header.split() == ["at", "start", "end", "?who", "?first", "?second"]
     assert [row.split()[1:3] for row in rows] == [
-        ["2024-05-01T10:00:00Z", "2024-05-01T10:02:00Z"], ["2024-05-01T10:00:00Z", "2024-05-01T10:03:00Z"],
+        ["2024-05-01T10:00:00Z", "2024-05-01T10:02:00Z"],
+        ["2024-05-01T10:00:00Z", "2024-05-01T10:03:00Z"],
         ["2024-05-01T10:01:00Z", "2024-05-01T10:03:00Z"],
-    ]  # fmt: skip
+    ]
 
 
 def test_rules_are_files() -> None:

@@ -18,7 +18,9 @@ from oxiseq.languages.spaseq.explain import explain
 from oxiseq.languages.spaseq.explain_text import as_text
 
 RICH = query(
-    "SELECT ?who", "WITHIN 90 SECONDS SLIDING", "N!; A; B+, C; (D | E)?; M!",
+    "SELECT ?who",
+    "WITHIN 90 SECONDS SLIDING",
+    "N!; A; B+, C; (D | E)?; M!",
     GPMS
     + """
   DEFINE GPM C ON S { ?who :paid ?c . ?who :at ?place FILTER(?c + ?first > 2) FILTER(STRLEN(?place) > 2) }
@@ -27,7 +29,7 @@ RICH = query(
   DEFINE GPM M ON S { ?who :left ?m . GRAPH <http://example.org/kb> { ?who :name ?n } FILTER(?n != "Bob") }
   DEFINE GPM N ON S { }
 """,
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -58,9 +60,14 @@ def test_the_text_tells_automaton_keys_and_patterns(folder: Path) -> None:
 def test_what_each_pattern_is_answered_by(rich: Path) -> None:
     gpms = {gpm["name"]: gpm for gpm in facts(rich)["gpms"]}
     assert {name: gpm["answered"] for name, gpm in gpms.items()} == {
-        "A": "columns", "B": "columns", "C": "columns", "D": "operators", "E": "operators", "M": "columns",
+        "A": "columns",
+        "B": "columns",
+        "C": "columns",
+        "D": "operators",
+        "E": "operators",
+        "M": "columns",
         "N": "always",
-    }  # fmt: skip
+    }
     assert gpms["D"]["reason"] == "it has a property path, OPTIONAL"
     assert "operators over" in oxiseq("explain", rich).stdout
     assert [gpm["name"] for gpm in gpms.values() if gpm["negated"]] == ["M", "N"]
@@ -170,7 +177,7 @@ def test_bounds_of_gaps_and_filters_behind_seq_are_told(folder: Path) -> None:
     assert "a run that has waited less than 5 SECONDS; older, it goes on waiting" in lines
     assert "a run that has waited from 5 SECONDS on, up to 10 MINUTES; older, it is dropped" in lines
     assert "FILTER ?first < 3: each match that is found is looked at" in lines
-    assert '\\nfrom 5 SECONDS on, up to 10 MINUTES\\nkey' in oxiseq("explain", path, "--dot").stdout
+    assert "\\nfrom 5 SECONDS on, up to 10 MINUTES\\nkey" in oxiseq("explain", path, "--dot").stdout
     alarm = query(window="", seq="A; B LASTING 1 MINUTE; N! WITHIN 2 MINUTES").replace(
         "\n}", "\n  DEFINE GPM N ON S { ?n :q ?m }\n}"
     )
@@ -180,7 +187,7 @@ def test_bounds_of_gaps_and_filters_behind_seq_are_told(folder: Path) -> None:
 
 def test_sparql_over_the_store_is_explained(folder: Path) -> None:
     over_store = write(folder, "names.rq", "SELECT ?n { ?x <http://example.org/name> ?n }")
-    kb = write(folder, "names.nq", "<urn:a> <http://example.org/name> \"Ann\" .")
+    kb = write(folder, "names.nq", '<urn:a> <http://example.org/name> "Ann" .')
     text = oxiseq("explain", over_store, "--kb", kb).stdout
     assert "<http://example.org/name> ?n  in the default graph" in text
     assert "rows: 1" in text
@@ -202,10 +209,13 @@ SELECT ?c ?s {
         ("q.rq", JOINED + " ORDER BY ?s", ["in one request, of at most 16 MB: ORDER BY is of all solutions together"]),
         ("q.rq", "SELECT ?s { ?s <http://e/p> ?o }", ["when it is registered", "<http://e/p>"]),
         ("q.spaseq", RICH, ["when it is registered", "<http://example.org/kb>"]),
-        ("q.spaseq", "SELECT * FROM STREAM S <u:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?a <u:b> ?c } }",
-         ["sent to the endpoint: nothing"]),
+        (
+            "q.spaseq",
+            "SELECT * FROM STREAM S <u:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?a <u:b> ?c } }",
+            ["sent to the endpoint: nothing"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_sent_to_an_endpoint(folder: Path, name: str, text: str, expected: list[str]) -> None:
     file = write(folder, name, text)
     told = oxiseq("explain", file, "--upstream")

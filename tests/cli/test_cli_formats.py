@@ -23,9 +23,9 @@ from oxiseq.options import Options
 FORMATS = ["table", "json", "csv", "tsv", "arrow", "parquet"]
 ODD = ['"a, \\"b\\"\\tc\\nd"', '"été"@fr', f'"007"^^<{XSD}integer>', f'"x"^^<{EX}type>', f"<{EX}iri,1>", "_:b", '""']
 """Objects of events whose texts are hard to write."""
-EVERYTHING = query("SELECT ?s ?o ?none", seq="A; N?", gpms=(
-    "DEFINE GPM A ON S { ?s :says ?o } DEFINE GPM N ON S { ?s :never ?none }"
-))  # fmt: skip
+EVERYTHING = query(
+    "SELECT ?s ?o ?none", seq="A; N?", gpms=("DEFINE GPM A ON S { ?s :says ?o } DEFINE GPM N ON S { ?s :never ?none }")
+)
 
 
 @pytest.fixture
@@ -105,8 +105,9 @@ def test_the_graphs_of_construct_are_events_again(folder: Path) -> None:
     text = query("SELECT ?who ?amount ?node", seq="J", gpms=jumped)
     matches = package.run(text, streams={STREAM: out})
     assert [(m["who"], m["amount"].value) for m in matches] == [
-        (NamedNode(f"{EX}ann"), "40"), (NamedNode(f"{EX}bob"), "600"),
-    ]  # fmt: skip
+        (NamedNode(f"{EX}ann"), "40"),
+        (NamedNode(f"{EX}bob"), "600"),
+    ]
     assert [m.at.minute for m in matches] == [2, 3]
     assert matches[0]["node"] != matches[1]["node"]
 

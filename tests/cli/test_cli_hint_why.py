@@ -41,9 +41,14 @@ def by_shell(folder: Path, line: str) -> str:
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        ["sh", "-c", line], cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True,
+        ["sh", "-c", line],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
         timeout=120,
-    ).stdout  # fmt: skip
+    ).stdout
 
 
 @pytest.fixture(autouse=True)
@@ -62,9 +67,20 @@ def test_the_line_names_streams_kb_and_options(folder: Path) -> None:
     write(folder, "some payments.nq", EVENTS)
     write(folder, "names; more.nt", "\n".join(line.rsplit(" <", 1)[0] + " ." for line in KB.splitlines()))
     told = asked(
-        "a query's.txt", "--language", "spaseq", "-s", "S=some payments.nq", "-k", f"{EX}kb=names; more.nt",
-        "--lateness", "5s", "--origin", "-5", "--on-error", "skip",
-    )  # fmt: skip
+        "a query's.txt",
+        "--language",
+        "spaseq",
+        "-s",
+        "S=some payments.nq",
+        "-k",
+        f"{EX}kb=names; more.nt",
+        "--lateness",
+        "5s",
+        "--origin",
+        "-5",
+        "--on-error",
+        "skip",
+    )
     assert "0 matches" in told
     assert "without a filter, B: FILTER(?second >= 1000 * ?first)" in told
 
@@ -90,12 +106,12 @@ def test_other_languages(folder: Path) -> None:
     assert "?x :sold ?y" in asked(write(folder, "w.spectra", window), "-s", "payments.nq")
     rich = f"PREFIX : <{EX}> SELECT ?who FROM STREAM <{STREAM}> WHERE {{ ?who :rich 2 }}"
     rule = f"PREFIX : <{EX}> CONSTRUCT {{ ?who :rich 1 }} WHERE {{ ?who :paid ?much FILTER(?much >= 50) }}"
-    assert "rich" in asked(write(folder, "r.epsparql", rich), "-s", "payments.nq",
-                           "--rules", write(folder, "rule.epsparql", rule))  # fmt: skip
+    assert "rich" in asked(
+        write(folder, "r.epsparql", rich), "-s", "payments.nq", "--rules", write(folder, "rule.epsparql", rule)
+    )
 
 
 def test_a_replay_asks_the_same_folder(folder: Path) -> None:
-
 
     location = log(folder)
     write(folder, "never.spaseq", query(gpms=NEVER))

@@ -44,11 +44,28 @@ def test_a_whole_store_needs_restart(folder: Path) -> None:
 
 def test_reasoning_and_a_mapping(folder: Path) -> None:
     write(folder, "people.csv", "id,kind\nann,Card\n")
-    write(folder, "people.rq", "PREFIX : <http://example.org/>\nCONSTRUCT { ?x a ?c } WHERE { "
-          "BIND(IRI(CONCAT(STR(:), ?id)) AS ?x) BIND(IRI(CONCAT(STR(:), ?kind)) AS ?c) }")  # fmt: skip
-    write(folder, "schema.ttl", "@prefix : <http://example.org/> . @prefix r: <http://www.w3.org/2000/01/rdf-schema#> ."
-          " :Card r:subClassOf :Thing .")  # fmt: skip
-    result = oxiseq("load", folder / "people.csv", folder / "schema.ttl", "--location", folder / "kb",
-                    "--mapping", folder / "people.rq", "--reason", "rdfs")  # fmt: skip
+    write(
+        folder,
+        "people.rq",
+        "PREFIX : <http://example.org/>\nCONSTRUCT { ?x a ?c } WHERE { "
+        "BIND(IRI(CONCAT(STR(:), ?id)) AS ?x) BIND(IRI(CONCAT(STR(:), ?kind)) AS ?c) }",
+    )
+    write(
+        folder,
+        "schema.ttl",
+        "@prefix : <http://example.org/> . @prefix r: <http://www.w3.org/2000/01/rdf-schema#> ."
+        " :Card r:subClassOf :Thing .",
+    )
+    result = oxiseq(
+        "load",
+        folder / "people.csv",
+        folder / "schema.ttl",
+        "--location",
+        folder / "kb",
+        "--mapping",
+        folder / "people.rq",
+        "--reason",
+        "rdfs",
+    )
     assert result.exit_code == 0
     assert "2 statements inferred, in <urn:oxiseq:inferred>" in result.stderr

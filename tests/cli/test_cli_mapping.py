@@ -11,9 +11,11 @@ from click.testing import CliRunner
 from oxiseq.cli import main
 
 FLAT: Final = {
-    "subject": "http://e/{id}", "predicates": {"http://e/t": {"column": "temp", "datatype": "xsd:double"}},
-    "time": ["day", "clock"], "zone": "+02:00",
-}  # fmt: skip
+    "subject": "http://e/{id}",
+    "predicates": {"http://e/t": {"column": "temp", "datatype": "xsd:double"}},
+    "time": ["day", "clock"],
+    "zone": "+02:00",
+}
 
 
 def _files(folder: Path) -> tuple[str, str]:
@@ -27,8 +29,9 @@ def test_try_shows_the_first_events(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["mapping", "try", file, "-m", mapping, "-n", "1"])
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
-        "# 2024-05-01T10:00:00Z", '<http://e/1> <http://e/t> "20.5"^^<http://www.w3.org/2001/XMLSchema#double> .',
-    ]  # fmt: skip
+        "# 2024-05-01T10:00:00Z",
+        '<http://e/1> <http://e/t> "20.5"^^<http://www.w3.org/2001/XMLSchema#double> .',
+    ]
 
 
 def test_try_names_what_is_no_column_and_what_is_wrong(tmp_path: Path) -> None:

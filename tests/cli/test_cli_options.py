@@ -12,11 +12,21 @@ from oxiseq.cli.options import Duration, Iri, Time
 @pytest.mark.parametrize(
     ("text", "microseconds"),
     [
-        ("5s", 5_000_000), ("2m", 120_000_000), ("2min", 120_000_000), ("1.5h", 5_400_000_000), ("1d", 86_400_000_000),
-        ("200ms", 200_000), ("7us", 7), ("0s", 0), ("1234567us", 1_234_567), ("PT5S", 5_000_000), ("PT0.5S", 500_000),
-        ("P1DT2H3M", 93_780_000_000), ("PT1M", 60_000_000),
+        ("5s", 5_000_000),
+        ("2m", 120_000_000),
+        ("2min", 120_000_000),
+        ("1.5h", 5_400_000_000),
+        ("1d", 86_400_000_000),
+        ("200ms", 200_000),
+        ("7us", 7),
+        ("0s", 0),
+        ("1234567us", 1_234_567),
+        ("PT5S", 5_000_000),
+        ("PT0.5S", 500_000),
+        ("P1DT2H3M", 93_780_000_000),
+        ("PT1M", 60_000_000),
     ],
-)  # fmt: skip
+)
 def test_durations(text: str, microseconds: int) -> None:
     assert Duration().convert(text, None, None) == microseconds
 

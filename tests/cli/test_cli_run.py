@@ -142,8 +142,10 @@ def test_sort_orders_matches_of_equal_end_time_by_their_events(folder: Path) -> 
     path = write(folder, "any.spaseq", text)
     found = rows(path, "-s", folder / "payments.nq", "--sort")
     assert [(row["who"], row["first"], row["second"]) for row in found] == [
-        ("ann", "3", "40"), ("ann", "3", "60"), ("bob", "50", "600"),
-    ]  # fmt: skip
+        ("ann", "3", "40"),
+        ("ann", "3", "60"),
+        ("bob", "50", "600"),
+    ]
 
 
 def test_matches_of_a_trailing_negation_are_in_order_of_end_time(folder: Path) -> None:

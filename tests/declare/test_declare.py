@@ -143,7 +143,7 @@ def test_what_two_queries_must_say_is_refused(name: str) -> None:
         (("precedence", "A", "B"), {"log": EventLog(stream="urn:s>\nWHERE {")}, "is not an IRI"),
         (("precedence", "A", "B"), {"log": EventLog(activity="")}, "is not an IRI"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_a_query_is_refused(arguments: tuple[str, ...], options: dict, message: str) -> None:
     with pytest.raises(oxiseq.OxiseqError, match=message) as refused:
         declare_query(*arguments, **options)
@@ -151,7 +151,7 @@ def test_what_cannot_be_a_query_is_refused(arguments: tuple[str, ...], options: 
 
 
 @given(st.text(min_size=1).filter(lambda text: text.strip()), st.text(min_size=1).filter(lambda text: text.strip()))
-@example('a" . ?x ?y "', 'b\n} DEFINE GPM Z ON Log { ?s ?p ?o }')
+@example('a" . ?x ?y "', "b\n} DEFINE GPM Z ON Log { ?s ?p ?o }")
 @example("{it} {a}", "'; # \\")
 def test_a_name_is_nothing_but_a_term(one: str, two: str) -> None:
     """Whatever stands in it, the query has the same shape, and finds just that activity."""

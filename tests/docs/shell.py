@@ -51,9 +51,14 @@ def run(found: list[Block], folder: Path) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     with (folder / "output.log").open("w+b") as output:
         started = subprocess.Popen(
-            ["bash", "-c", text, "page", str(folder)], env=environment, cwd=folder,
-            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+            ["bash", "-c", text, "page", str(folder)],
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         try:
             code = started.wait(300)
         finally:

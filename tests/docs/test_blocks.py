@@ -19,11 +19,18 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SHELL = ("sh", "bash")
 RUN = ("python", *SHELL, "sparql", "turtle", "json", "toml")
 SHOWN = {
-    "text": "output", "": "output or a drawing", "nginx": "tests/server/test_edge.py", "caddyfile": "nginx's twin",
-    "javascript": "for a browser", "yaml": "a configuration of another program", "csv": "data",
-    "http": "a request as it is sent", "xml": "data of another program",
-    "dockerfile": "no daemon in the tests", "ini": "a configuration of another program",
-}  # fmt: skip
+    "text": "output",
+    "": "output or a drawing",
+    "nginx": "tests/server/test_edge.py",
+    "caddyfile": "nginx's twin",
+    "javascript": "for a browser",
+    "yaml": "a configuration of another program",
+    "csv": "data",
+    "http": "a request as it is sent",
+    "xml": "data of another program",
+    "dockerfile": "no daemon in the tests",
+    "ini": "a configuration of another program",
+}
 """Kinds that are not run, and why."""
 
 

@@ -30,4 +30,4 @@ CASES = {
     "repeat": ("chain", query("A; B+; C", "WITHIN PT0.00002S SLIDING", A=KEYED, B=KEYED, C=KEYED)),
     "rising repeat": ("heap", query("A; B;+; C", "WITHIN 12 EVENTS SLIDING", A=KEYED, B=f"{KEYED} {RISING}", C=KEYED)),
     "optional": ("heap", query("A?; (B | C); N", "WITHIN 20 EVENTS", B="FILTER(?bv > 3)", N="FILTER(?nv > ?bv)")),
-}  # fmt: skip
+}

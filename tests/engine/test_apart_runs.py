@@ -50,31 +50,48 @@ def iri(name: str) -> NamedNode:
 
 def ceql(dice: random.Random) -> str:
     x, y, z = (dice.choice("ABCD") for _ in range(3))
-    form = dice.choice([
-        f"{x} AS x ; {y} AS y", f"{x} AS x : {y} AS y", f"{x} AS x ; {y}+ AS y ; {z}", f"{x} AS x FILTER x[v > 4]",
-        f"({x} OR {y}) AS x ; {z}",
-    ])  # fmt: skip
+    form = dice.choice(
+        [
+            f"{x} AS x ; {y} AS y",
+            f"{x} AS x : {y} AS y",
+            f"{x} AS x ; {y}+ AS y ; {z}",
+            f"{x} AS x FILTER x[v > 4]",
+            f"({x} OR {y}) AS x ; {z}",
+        ]
+    )
     window = dice.choice(["WITHIN 6 EVENTS", "WITHIN 0.00002 SECONDS", "WITHIN 9 [v]"])
     by = dice.choice(["", "", "PARTITION BY [k]"])
     strategy = dice.choice(["", "", "MAX", "NEXT", "STRICT"])
     names = dice.choice(["s", "s", "s, r"])
-    told, having = dice.choice([("*", ""), ("*", ""), ("COUNT(*) AS n", ""), ("COUNT(*) AS n", "HAVING COUNT(*) > 1"),
-                                ("SUM(x[v]) AS s, COUNT(x) AS d, MAX(x[v]) AS m", "")])  # fmt: skip
+    told, having = dice.choice(
+        [
+            ("*", ""),
+            ("*", ""),
+            ("COUNT(*) AS n", ""),
+            ("COUNT(*) AS n", "HAVING COUNT(*) > 1"),
+            ("SUM(x[v]) AS s, COUNT(x) AS d, MAX(x[v]) AS m", ""),
+        ]
+    )
     return f"VOCAB <{E}> SELECT {strategy} {told} FROM {names} WHERE {form} {by} {window} {having}"
 
 
 def windows(dice: random.Random) -> str:
     x, y = (dice.choice(NAMES) for _ in range(2))
     slide = dice.choice(["", "STEP PT0.000003S", "STEP PT0.000007S"])
-    where = dice.choice([
-        f"WINDOW :w {{ ?h :{x} ?v }}", f"WINDOW :w {{ ?h :{x} ?v . ?h :{y} ?u FILTER(?u > ?v) }}",
-        f"WINDOW :w {{ ?h :{x} ?v OPTIONAL {{ ?h :{y} ?u }} }}",
-        f"WINDOW :w {{ {{ ?h :{x} ?v }} UNION {{ ?h :{y} ?v }} }}",
-        f"WINDOW :w {{ ?h :{x} ?v MINUS {{ ?h :{y} ?u }} }}", f"WINDOW :w {{ ?h :{x} ?v }} GRAPH :g {{ ?h :known ?u }}",
-        f"GRAPH :g {{ ?h :known ?v }} FILTER NOT EXISTS {{ WINDOW :w {{ ?h :{x} ?u }} }}",
-        f"WINDOW :w {{ ?h ?p ?v }} WINDOW :r {{ ?h :{y} ?u }}", f"WINDOW :w {{ ?h a :A ; :{x} ?v }}",
-        f"WINDOW :w {{ ?h :{x} ?v }} WINDOW :r {{ ?h :{y} ?v }}",
-    ])  # fmt: skip
+    where = dice.choice(
+        [
+            f"WINDOW :w {{ ?h :{x} ?v }}",
+            f"WINDOW :w {{ ?h :{x} ?v . ?h :{y} ?u FILTER(?u > ?v) }}",
+            f"WINDOW :w {{ ?h :{x} ?v OPTIONAL {{ ?h :{y} ?u }} }}",
+            f"WINDOW :w {{ {{ ?h :{x} ?v }} UNION {{ ?h :{y} ?v }} }}",
+            f"WINDOW :w {{ ?h :{x} ?v MINUS {{ ?h :{y} ?u }} }}",
+            f"WINDOW :w {{ ?h :{x} ?v }} GRAPH :g {{ ?h :known ?u }}",
+            f"GRAPH :g {{ ?h :known ?v }} FILTER NOT EXISTS {{ WINDOW :w {{ ?h :{x} ?u }} }}",
+            f"WINDOW :w {{ ?h ?p ?v }} WINDOW :r {{ ?h :{y} ?u }}",
+            f"WINDOW :w {{ ?h a :A ; :{x} ?v }}",
+            f"WINDOW :w {{ ?h :{x} ?v }} WINDOW :r {{ ?h :{y} ?v }}",
+        ]
+    )
     columns, group = dice.choice([("?h ?v", ""), ("?h (COUNT(*) AS ?n)", "GROUP BY ?h"), ("(COUNT(*) AS ?n)", "")])
     kind = dice.choice(["RANGE PT0.00001S", "RANGE PT0.00001S", "RANGE PT0.00003S"])
     told = dice.choice(["", "REGISTER RSTREAM :q AS", "REGISTER DSTREAM :q AS", "REGISTER ISTREAM :q AS"])
@@ -87,49 +104,69 @@ def windows(dice: random.Random) -> str:
 def intervals(dice: random.Random) -> str:
     x, y, z = (dice.choice(NAMES) for _ in range(3))
     first, second, third = (f"{{ ?h :{name} ?v{i} }}" for i, name in enumerate((x, y, z)))
-    where = dice.choice([
-        first, f"{first} SEQ {second}", f"{first} SEQ {second} SEQ {third}", f"{first} OPTIONALSEQ {second}",
-        f"{first} EQUALS {second}",
-        f"{first} SEQ {{ ?h ?p ?o }}", f"{first} SEQ {{ ?h :known ?u }}", f"{{ ?h :{x} :known }} SEQ {second}",
-    ])  # fmt: skip
-    streams = dice.choice([f"FROM STREAM <{STREAMS[0]}>", f"FROM STREAM <{STREAMS[0]}> FROM STREAM <{STREAMS[1]}>"])
-    return (
-        f'PREFIX : <{E}> SELECT ?h {streams} WHERE {{ {where} FILTER(getDURATION() < "PT0.00003S"^^{DURATION}) }}'
+    where = dice.choice(
+        [
+            first,
+            f"{first} SEQ {second}",
+            f"{first} SEQ {second} SEQ {third}",
+            f"{first} OPTIONALSEQ {second}",
+            f"{first} EQUALS {second}",
+            f"{first} SEQ {{ ?h ?p ?o }}",
+            f"{first} SEQ {{ ?h :known ?u }}",
+            f"{{ ?h :{x} :known }} SEQ {second}",
+        ]
     )
+    streams = dice.choice([f"FROM STREAM <{STREAMS[0]}>", f"FROM STREAM <{STREAMS[0]}> FROM STREAM <{STREAMS[1]}>"])
+    return f'PREFIX : <{E}> SELECT ?h {streams} WHERE {{ {where} FILTER(getDURATION() < "PT0.00003S"^^{DURATION}) }}'
 
 
 def constants(dice: random.Random) -> list[str]:
     """Queries in time that differ in constants only."""
     x, y, z = (dice.choice(NAMES) for _ in range(3))
-    where = dice.choice([
-        f"?h a :$K ; :{x} ?v", f"{{ ?h a :$K ; :{x} ?v }} SEQ {{ ?h :{y} ?u }}",
-        f"{{ ?h :{x} ?v }} SEQ {{ ?g :{y} $N }}", f"{{ :$H :{x} ?v }} SEQ {{ ?h :{y} ?v }}",
-        f"{{ ?h :{x} ?v FILTER(?v > $N) }} SEQ {{ ?h :{y} ?u FILTER(?u <= $M) }}",
-        f"{{ ?h :{x} ?v }} SEQ {{ ?g :{y} ?u FILTER(?u > ?v + $N) }}", f"?h :{x} ?v FILTER(?h = :$H)",
-        f"{{ ?h :{x} ?v FILTER(?v < $N) }} OPTIONALSEQ {{ ?h :{y} ?u }}",
-        f"{{ ?h :{x} ?v }} OPTIONALSEQ {{ ?h :{y} ?u FILTER(?u > $M) }}",
-        f"?h :{x} ?v OPTIONAL {{ ?h :{y} ?u FILTER(?u > ?v - $N) }} BIND(?v * $M AS ?w)",
-        f"?h :{x} ?v OPTIONAL {{ ?h :{y} ?u FILTER EXISTS {{ ?h :{z} ?w FILTER(?w > ?u + $N) }} }}",
-        f"?h :{x} ?v MINUS {{ ?h :{y} $N }}", f"?h :{x} ?v MINUS {{ ?g :{y} $N }}",
-        f"?h :{x} ?v FILTER NOT EXISTS {{ ?h a :$K }}", f"?h :{x} ?v FILTER EXISTS {{ ?h :{y} ?u FILTER(?u > $N) }}",
-        f"?h :{x} ?v FILTER NOT EXISTS {{ ?g :{y} ?u FILTER(?u > ?v * $N) }}",
-        f"{{ ?h :{x} ?v }} UNION {{ ?h :{y} $N }}", f"{{ ?h :{x} ?v }} EQUALS {{ ?h a :$K }}",
-        f"{{ ?h :{x} ?v }} EQUALSOPTIONAL {{ ?h :{y} ?u FILTER(?u != $N) }}", f"?h :known $N . ?g :{x} ?v",
-        f"{{ SELECT DISTINCT ?h {{ ?h a :$K ; :{x} ?v }} }} ?h :{y} ?u", f"?h (:{x}|:{y}) $N",
-        f"?h :{x}+ ?g . ?g a :$K",
-        f"VALUES ?v {{ 1 2 3 :known }} ?h :{x} ?v FILTER(?v >= $N)", f"?h ?p $N . ?h :{y} ?u",
-    ])  # fmt: skip
+    where = dice.choice(
+        [
+            f"?h a :$K ; :{x} ?v",
+            f"{{ ?h a :$K ; :{x} ?v }} SEQ {{ ?h :{y} ?u }}",
+            f"{{ ?h :{x} ?v }} SEQ {{ ?g :{y} $N }}",
+            f"{{ :$H :{x} ?v }} SEQ {{ ?h :{y} ?v }}",
+            f"{{ ?h :{x} ?v FILTER(?v > $N) }} SEQ {{ ?h :{y} ?u FILTER(?u <= $M) }}",
+            f"{{ ?h :{x} ?v }} SEQ {{ ?g :{y} ?u FILTER(?u > ?v + $N) }}",
+            f"?h :{x} ?v FILTER(?h = :$H)",
+            f"{{ ?h :{x} ?v FILTER(?v < $N) }} OPTIONALSEQ {{ ?h :{y} ?u }}",
+            f"{{ ?h :{x} ?v }} OPTIONALSEQ {{ ?h :{y} ?u FILTER(?u > $M) }}",
+            f"?h :{x} ?v OPTIONAL {{ ?h :{y} ?u FILTER(?u > ?v - $N) }} BIND(?v * $M AS ?w)",
+            f"?h :{x} ?v OPTIONAL {{ ?h :{y} ?u FILTER EXISTS {{ ?h :{z} ?w FILTER(?w > ?u + $N) }} }}",
+            f"?h :{x} ?v MINUS {{ ?h :{y} $N }}",
+            f"?h :{x} ?v MINUS {{ ?g :{y} $N }}",
+            f"?h :{x} ?v FILTER NOT EXISTS {{ ?h a :$K }}",
+            f"?h :{x} ?v FILTER EXISTS {{ ?h :{y} ?u FILTER(?u > $N) }}",
+            f"?h :{x} ?v FILTER NOT EXISTS {{ ?g :{y} ?u FILTER(?u > ?v * $N) }}",
+            f"{{ ?h :{x} ?v }} UNION {{ ?h :{y} $N }}",
+            f"{{ ?h :{x} ?v }} EQUALS {{ ?h a :$K }}",
+            f"{{ ?h :{x} ?v }} EQUALSOPTIONAL {{ ?h :{y} ?u FILTER(?u != $N) }}",
+            f"?h :known $N . ?g :{x} ?v",
+            f"{{ SELECT DISTINCT ?h {{ ?h a :$K ; :{x} ?v }} }} ?h :{y} ?u",
+            f"?h (:{x}|:{y}) $N",
+            f"?h :{x}+ ?g . ?g a :$K",
+            f"VALUES ?v {{ 1 2 3 :known }} ?h :{x} ?v FILTER(?v >= $N)",
+            f"?h ?p $N . ?h :{y} ?u",
+        ]
+    )
     head = dice.choice(["SELECT ?h ?v", "SELECT DISTINCT ?h", "SELECT ?h (?v + $M AS ?w)"])
     if "?v" not in where or "?w" in where:
         head = "SELECT ?h"
     text = (
-        f'PREFIX : <{E}> {head} FROM STREAM <{STREAMS[0]}> WHERE {{ {where} '
+        f"PREFIX : <{E}> {head} FROM STREAM <{STREAMS[0]}> WHERE {{ {where} "
         f'FILTER(getDURATION() < "PT0.00002S"^^{DURATION}) }}'
     )
 
     def filled() -> str:
-        drawn = {"$K": dice.choice("ABCDX"), "$H": dice.choice(["h1", "h2", "h3"]), "$N": str(dice.randint(0, 5)),
-                 "$M": dice.choice(["3", "4", "5.5", ":known"])}  # fmt: skip
+        drawn = {
+            "$K": dice.choice("ABCDX"),
+            "$H": dice.choice(["h1", "h2", "h3"]),
+            "$N": str(dice.randint(0, 5)),
+            "$M": dice.choice(["3", "4", "5.5", ":known"]),
+        }
         return functools.reduce(lambda done, name: done.replace(name, drawn[name]), drawn, text)
 
     return [filled() for _ in range(dice.choice([2, 3, 5]))]
@@ -149,8 +186,10 @@ LANGUAGES = {"ceql": ceql, "rspql": windows, "epsparql": intervals, "rsepql": ev
 
 
 def shown(batch: Any) -> list[Any]:
-    return [value.tolist() if hasattr(value, "tolist") else value
-            for value in (getattr(batch, each.name) for each in fields(batch))]  # fmt: skip
+    return [
+        value.tolist() if hasattr(value, "tolist") else value
+        for value in (getattr(batch, each.name) for each in fields(batch))
+    ]
 
 
 def told(late: Any) -> list[Any]:
@@ -215,8 +254,10 @@ class Drill:
         dice, event = self.dice, iri(f"h{self.dice.randint(1, 2)}")
         some = dice.choice([0, 0, 0, 0, 1, 1, 2])
         triples = [Triple(event, iri("noise"), Literal(dice.randint(0, 9)))]
-        triples += [Triple(event, iri(dice.choice(NAMES)), dice.choice([Literal(dice.randint(0, 9)), iri("known")]))
-                    for _ in range(some)]  # fmt: skip
+        triples += [
+            Triple(event, iri(dice.choice(NAMES)), dice.choice([Literal(dice.randint(0, 9)), iri("known")]))
+            for _ in range(some)
+        ]
         for _ in range(dice.choice([1, 1, 1, 1, 2])):
             triples.append(Triple(event, NamedNode(RDF + "type"), iri(dice.choice("ABCDXYZXYZ"))))
         triples.append(Triple(event, iri("v"), Literal(dice.randint(0, 9))))
@@ -302,8 +343,12 @@ class Drill:
         for pair in self.pairs.values():
             self.take(self.runs.catch_up(pair.together))
             assert self.runs.keep_answers(pair.together) == pair.alone.keep_answers(), pair.text
-        quad = Quad(iri(f"h{self.dice.randint(1, 2)}"), iri(self.dice.choice(["known", "known", *NAMES])),
-                    Literal(self.dice.randint(0, 9)), iri("g"))  # fmt: skip
+        quad = Quad(
+            iri(f"h{self.dice.randint(1, 2)}"),
+            iri(self.dice.choice(["known", "known", *NAMES])),
+            Literal(self.dice.randint(0, 9)),
+            iri("g"),
+        )
         self.store.add(quad)
         if self.dice.random() < 0.5:
             self.store.add(Quad(*quad.triple))
@@ -348,8 +393,18 @@ class Drill:
         if len(self.pairs) < 2:
             return self.register()
         pushes = [self.push] * 12
-        rare = [self.register, self.punctuate, self.settle, self.look, self.look, self.forget, self.change_kb,
-                self.close, self.move, self.sweep]  # fmt: skip
+        rare = [
+            self.register,
+            self.punctuate,
+            self.settle,
+            self.look,
+            self.look,
+            self.forget,
+            self.change_kb,
+            self.close,
+            self.move,
+            self.sweep,
+        ]
         return self.dice.choice([*pushes, *rare])()
 
 

@@ -37,17 +37,22 @@ def moved(before: Arrivals, move: str, terms: TermDictionary) -> Arrivals:
         return before
     assert after.same(before) and before.same(after)
     assert (after.events, after.late, after.open, after.passed) == (
-        before.events, before.late, before.open, before.passed
-    )  # fmt: skip
+        before.events,
+        before.late,
+        before.open,
+        before.passed,
+    )
     before.close()
     before.take()
     return after
 
 
 @given(
-    st.lists(st.lists(st.integers(0, 30), max_size=4), max_size=12), st.integers(0, 8),
-    st.one_of(st.none(), st.integers(0, 20)), st.lists(st.sampled_from(["", "save", "copy"]), min_size=12, max_size=12),
-)  # fmt: skip
+    st.lists(st.lists(st.integers(0, 30), max_size=4), max_size=12),
+    st.integers(0, 8),
+    st.one_of(st.none(), st.integers(0, 20)),
+    st.lists(st.sampled_from(["", "save", "copy"]), min_size=12, max_size=12),
+)
 @drawn(100)
 def test_events_come_out_in_order_and_late_ones_do_not(
     pushes: list[list[int]], lateness: int, start: int | None, moves: list[str]
@@ -60,9 +65,7 @@ def test_events_come_out_in_order_and_late_ones_do_not(
     for times, move in zip(pushes, moves, strict=False):
         some = [(time, number + k) for k, time in enumerate(times)]
         number += len(times)
-        refused = arrivals.push(
-            0, encode_events([(t, [Triple(P, P, Literal(n))]) for t, n in some], terms)
-        )
+        refused = arrivals.push(0, encode_events([(t, [Triple(P, P, Literal(n))]) for t, n in some], terms))
         expected = []
         for time, n in some:
             if time < largest - lateness:

@@ -59,10 +59,17 @@ KEYED = dict.fromkeys("ABCN", "KEYED")
 RISING = {**KEYED, "B": "KEYED FILTER(?bv > ?av)"}
 SELECT = "SELECT {} (COUNT(*) AS ?n) (SUM(?av) AS ?s) (MAX(?bv) AS ?m)"
 PATTERNS = {
-    "next": ("A; B; C", KEYED), "any": ("A : B : C", KEYED), "strict": ("A, B", KEYED), "loop": ("A; B+; C", RISING),
-    "any loop": ("A : B:+ : C", {}), "negation": ("A; N!; B", KEYED), "leading negation": ("N!; A; B", KEYED),
-    "optional": ("A; B?; C", KEYED), "nested": ("A : (B; C)+", {}), "or": ("A; (B | C)", KEYED),
-}  # fmt: skip
+    "next": ("A; B; C", KEYED),
+    "any": ("A : B : C", KEYED),
+    "strict": ("A, B", KEYED),
+    "loop": ("A; B+; C", RISING),
+    "any loop": ("A : B:+ : C", {}),
+    "negation": ("A; N!; B", KEYED),
+    "leading negation": ("N!; A; B", KEYED),
+    "optional": ("A; B?; C", KEYED),
+    "nested": ("A : (B; C)+", {}),
+    "or": ("A; (B | C)", KEYED),
+}
 WINDOWS = ("", "WITHIN PT0.00002S", "WITHIN PT0.00002S SLIDING", "WITHIN 15 EVENTS", "WITHIN 15 EVENTS SLIDING")
 
 
@@ -81,8 +88,9 @@ def rows(
     found += run.advance()
     return [
         (int(each.time[i]), *(terms.term(int(t)) if t else None for t in each.values[i]))
-        for each in found for i in range(len(each))
-    ]  # fmt: skip
+        for each in found
+        for i in range(len(each))
+    ]
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -105,17 +113,27 @@ def test_counted_as_by_listing(pattern: str, window: str, tail: str) -> None:
     assert listed or many == 30 or pattern == "leading negation"
 
 
-FOLDED = ["(SUM(SUM(?bv)) AS ?s)", "(SUM(COUNT(B)) AS ?m) (COUNT(*) AS ?i)", "(SUM(?av) AS ?s) (SUM(SUM(?bv)) AS ?m)",
-          "(COUNT(?av) AS ?i) (MAX(?av) AS ?m) (SUM(SUM(?bv)) AS ?s)"]  # fmt: skip
-TAILS = ["GROUP BY (ENDTIME())", "GROUP BY ?k (ENDTIME())", "GROUP BY ?av (ENDTIME())", "", "GROUP BY ?k ?av",
-         "HAVING (SUM(COUNT(B)) > 3)"]  # fmt: skip
+FOLDED = [
+    "(SUM(SUM(?bv)) AS ?s)",
+    "(SUM(COUNT(B)) AS ?m) (COUNT(*) AS ?i)",
+    "(SUM(?av) AS ?s) (SUM(SUM(?bv)) AS ?m)",
+    "(COUNT(?av) AS ?i) (MAX(?av) AS ?m) (SUM(SUM(?bv)) AS ?s)",
+]
+TAILS = [
+    "GROUP BY (ENDTIME())",
+    "GROUP BY ?k (ENDTIME())",
+    "GROUP BY ?av (ENDTIME())",
+    "",
+    "GROUP BY ?k ?av",
+    "HAVING (SUM(COUNT(B)) > 3)",
+]
 CLAUSES = ["", "NEXT", "LAST", "CONSUME BY ANY", "PARTITION BY ?k", "NEXT PARTITION BY ?k CONSUME BY PARTITION"]
 
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize(
     "sequence", ["A; B+; C", "A : B:+ : C", "A : (B; C)+", "N!; A; B;+", "A; (B;+)?; C", "A & N; B+"]
-)  # fmt: skip
+)
 def test_folded_as_by_listing(sequence: str, window: str) -> None:
     dice = random.Random(f"{sequence} {window}")
     found = 0
@@ -150,8 +168,9 @@ def folded(count: int, columns: str, tail: str = "", window: str = "") -> list[d
     return [{name: term.value for name, term in row.items()} for row in oxiseq.run(text, {"http://e/s": events})]
 
 
-@pytest.mark.parametrize(("window", "tail"), [("", ""), ("WITHIN 1 HOUR", ""), ("WITHIN 1 HOUR SLIDING",
-                                              "GROUP BY (ENDTIME())")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("window", "tail"), [("", ""), ("WITHIN 1 HOUR", ""), ("WITHIN 1 HOUR SLIDING", "GROUP BY (ENDTIME())")]
+)
 def test_sums_over_iterations_of_matches_that_no_engine_could_list(window: str, tail: str) -> None:
     columns = "(COUNT(*) AS ?n) (SUM(SUM(?v)) AS ?s) (SUM(COUNT(B)) AS ?m)"
     (row,) = folded(200, columns, tail, window)
@@ -168,8 +187,13 @@ def test_sums_of_too_many_matches_are_told_of() -> None:
 def test_queries_that_fold_alike_and_otherwise_tell_what_they_tell_alone() -> None:
     """They differ in HAVING, in what is summed, and in whether matches are folded at all."""
     template = LOOP.replace("?b :kind :b", "?b :kind :b ; :v ?v")
-    told = [("(SUM(SUM(?v)) AS ?s)", ""), ("(SUM(SUM(?v)) AS ?s)", "HAVING (COUNT(*) > 10)"),
-            ("(SUM(COUNT(B)) AS ?s)", ""), ("(COUNT(*) AS ?s)", ""), ("(MAX(SUM(?v)) AS ?s)", "")]  # fmt: skip
+    told = [
+        ("(SUM(SUM(?v)) AS ?s)", ""),
+        ("(SUM(SUM(?v)) AS ?s)", "HAVING (COUNT(*) > 10)"),
+        ("(SUM(COUNT(B)) AS ?s)", ""),
+        ("(COUNT(*) AS ?s)", ""),
+        ("(MAX(SUM(?v)) AS ?s)", ""),
+    ]
     texts = [template.format(window="", tail=tail).replace("(COUNT(*) AS ?n)", columns) for columns, tail in told]
     value = ' <http://e/x{0}> <http://e/v> "{0}"^^<http://www.w3.org/2001/XMLSchema#integer> .'
     events = [(time, (KIND + value).format(time, kind)) for time, kind in enumerate("abbcbabcbbc")]
@@ -196,8 +220,10 @@ def test_explain_says_how() -> None:
     assert "matches are counted as they are found, apart by ?k" in oxiseq.Query(counted).explain().clauses
     visits = "matches are counted by visiting the live nodes of an instant, none is listed"
     for window, inner, how in (
-        ("", "MIN", "lists every match"), ("WITHIN PT1M SLIDING", "SUM", "lists every match"), ("", "SUM", visits),
-    ):  # fmt: skip
+        ("", "MIN", "lists every match"),
+        ("WITHIN PT1M SLIDING", "SUM", "lists every match"),
+        ("", "SUM", visits),
+    ):
         made = query("A; B+", window, f"SELECT (SUM({inner}(?bv)) AS ?n)", **KEYED)
         assert f"{how}: {inner}(?bv) is no value that a run carries" in oxiseq.Query(made).explain().clauses
 

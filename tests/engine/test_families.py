@@ -177,9 +177,10 @@ def test_both_thresholds_and_windows_may_differ() -> None:
 
 def test_explain_says_which_numbers_may_differ() -> None:
     assert "or in the number in ?av > 5 and 7 <= ?bv where each is stricter" in explain(above(5, 7)).sharing
-    assert "of the same constants since its matches are not listed" in explain(
-        plan(select="SELECT (COUNT(*) AS ?n)", A="FILTER(?av > 5)")
-    ).sharing
+    assert (
+        "of the same constants since its matches are not listed"
+        in explain(plan(select="SELECT (COUNT(*) AS ?n)", A="FILTER(?av > 5)")).sharing
+    )
 
 
 @pytest.mark.slow

@@ -35,15 +35,21 @@ def test_matches_of_one_window_come_in_order_of_their_ends() -> None:
 
 @given(
     st.sampled_from(["A : B; N!", "A; B : N!", "A : B:+; N!", "A : (B | C; N!)", "A | (B : C; N!)"]),
-    st.sampled_from([
-        "WITHIN PT0.000012S", "WITHIN PT0.000008S SLIDING", "WITHIN 7 EVENTS", "WITHIN 5 EVENTS SLIDING",
-        "PARTITION BY ?k WITHIN 5 EVENTS", "PARTITION BY ?k WITHIN PT0.000012S",
-    ]),
-    st.integers(0, 10_000), st.integers(1, 9), st.booleans(),
-)  # fmt: skip
-def test_their_order_does_not_depend_on_pieces(
-    sequence: str, window: str, seed: int, piece: int, small: bool
-) -> None:
+    st.sampled_from(
+        [
+            "WITHIN PT0.000012S",
+            "WITHIN PT0.000008S SLIDING",
+            "WITHIN 7 EVENTS",
+            "WITHIN 5 EVENTS SLIDING",
+            "PARTITION BY ?k WITHIN 5 EVENTS",
+            "PARTITION BY ?k WITHIN PT0.000012S",
+        ]
+    ),
+    st.integers(0, 10_000),
+    st.integers(1, 9),
+    st.booleans(),
+)
+def test_their_order_does_not_depend_on_pieces(sequence: str, window: str, seed: int, piece: int, small: bool) -> None:
     keyed = "ABCN" if "PARTITION" in window else "AN"
     text = query(sequence, window, **dict.fromkeys(keyed, "KEYED"))
     readings = random_readings(seed, 40, "aabbcn", keys=2)

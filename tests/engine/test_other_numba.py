@@ -33,9 +33,11 @@ assert len(oxiseq.run(text, {"http://e/s": events})) == 4
 def pretended(code: str, cache: Path) -> None:
     """Run it in a process that takes its Numba for another one."""
     subprocess.run(
-        [sys.executable, "-c", f"{PRETEND}assert options.PLAIN\n{code}"], check=True, timeout=900,
+        [sys.executable, "-c", f"{PRETEND}assert options.PLAIN\n{code}"],
+        check=True,
+        timeout=900,
         env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.slow

@@ -16,17 +16,21 @@ KEYED = dict.fromkeys("ABCN", "KEYED")
 
 
 @given(
-    st.sampled_from(SEQUENCES), st.sampled_from(WINDOWS), st.sampled_from(["", " CONSUME BY PARTITION"]),
-    st.integers(0, 10_000), st.integers(1, 30),
-)  # fmt: skip
+    st.sampled_from(SEQUENCES),
+    st.sampled_from(WINDOWS),
+    st.sampled_from(["", " CONSUME BY PARTITION"]),
+    st.integers(0, 10_000),
+    st.integers(1, 30),
+)
 def test_partitions_are_queries_on_the_events_of_one_value(
     sequence: str, window: str, consume: str, seed: int, step: int
 ) -> None:
     named = "".join(k for k in "aabbccn" if k.upper() in sequence)  # other events are in no partition
     readings = random_readings(seed, 35, named, keys=3)
     kinds = [Reading(2 * i, r.kind, r.key, r.value) for i, r in enumerate(readings)]  # one to an instant
-    together = Driven(query(sequence, f"{window} PARTITION BY ?k{consume}", "SELECT ?k", **KEYED),
-                      Capacities.smallest(), start=0)  # fmt: skip
+    together = Driven(
+        query(sequence, f"{window} PARTITION BY ?k{consume}", "SELECT ?k", **KEYED), Capacities.smallest(), start=0
+    )
     found: list[Row] = []
     for low in range(0, len(kinds), step):
         together.push(kinds[low : low + step])

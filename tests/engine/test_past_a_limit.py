@@ -48,9 +48,7 @@ def told(text: str, queries: int, seed: int, size: int) -> tuple[list[list[tuple
 @pytest.mark.parametrize("queries", [1, 2])
 @pytest.mark.parametrize("size", [1, 4, 100])
 @pytest.mark.parametrize("case", CASES)
-def test_only_what_ends_there_is_missing(
-    monkeypatch: pytest.MonkeyPatch, case: str, size: int, queries: int
-) -> None:
+def test_only_what_ends_there_is_missing(monkeypatch: pytest.MonkeyPatch, case: str, size: int, queries: int) -> None:
     text, kind, method = CASES[case]
     for seed in range(3):
         (every,), _ = told(text, 1, seed, 1)

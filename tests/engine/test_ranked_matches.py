@@ -111,8 +111,9 @@ def test_decimals_are_added_exactly() -> None:
     gpms = ("A ON S { ?a :a ?x }", "B ON S { ?b :b ?y }", "C ON S { ?c :c ?z }")
     text = (
         "PREFIX : <http://e/> SELECT ?y ?z FROM STREAM S <http://e/s1> WHERE { SEQ(A : B : C) "
-        + " ".join(f"DEFINE GPM {gpm}" for gpm in gpms) + " } ORDER BY DESC(?y + 0.5 * ?z) LIMIT 1"
-    )  # fmt: skip
+        + " ".join(f"DEFINE GPM {gpm}" for gpm in gpms)
+        + " } ORDER BY DESC(?y + 0.5 * ?z) LIMIT 1"
+    )
     driven = Driven(text)
     events = [(1, "<http://e/1> <http://e/a> 1 .")]
     events += [(2 + i, f"<http://e/1> <http://e/b> {value} .") for i, value in enumerate(("0.3", "0.30000001", "0.1"))]
@@ -145,10 +146,17 @@ def sets_of(
     return sets.found, [[time for _, time in events] for _, _, events in rows]
 
 
-@pytest.mark.parametrize(("sequence", "window"), [
-    ("A : B:+ : C", "WITHIN 16 EVENTS"), ("A; B;+; C", "WITHIN 20 EVENTS SLIDING"), ("A : B? : C", "WITHIN 30 EVENTS"),
-    ("A : (B : C)+", "WITHIN 12 EVENTS SLIDING"), ("A:+", "WITHIN 9 EVENTS SLIDING"), ("A : (B | C); N", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sequence", "window"),
+    [
+        ("A : B:+ : C", "WITHIN 16 EVENTS"),
+        ("A; B;+; C", "WITHIN 20 EVENTS SLIDING"),
+        ("A : B? : C", "WITHIN 30 EVENTS"),
+        ("A : (B : C)+", "WITHIN 12 EVENTS SLIDING"),
+        ("A:+", "WITHIN 9 EVENTS SLIDING"),
+        ("A : (B | C); N", ""),
+    ],
+)
 def test_the_ith_match_is_the_ith_that_is_listed(sequence: str, window: str) -> None:
     dice = np.random.default_rng(3)
     readings = [Reading(t, "abcn"[dice.integers(4)]) for t in range(60)]
@@ -237,14 +245,17 @@ def test_a_run_goes_on_from_its_snapshot(tail: str) -> None:
     assert count + sum(len(batch) for batch in run.advance()) == len(whole)
 
 
-@pytest.mark.parametrize(("tail", "says"), [
-    ("ORDER BY DESC(SUM(?bv)) LIMIT 3", "without listing the others"),
-    ("SAMPLE 3", "without listing the others"),
-    ("ORDER BY ?bv LIMIT 3", "?bv is that of the last iteration"),
-    ("ORDER BY AVG(?bv) LIMIT 3", "AVG(?bv) is no sum over the events of a match"),
-    ("ORDER BY ?av", "there is no LIMIT"),
-    ("ORDER BY ?av LIMIT 2000000", "LIMIT and OFFSET are more than 1000000"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tail", "says"),
+    [
+        ("ORDER BY DESC(SUM(?bv)) LIMIT 3", "without listing the others"),
+        ("SAMPLE 3", "without listing the others"),
+        ("ORDER BY ?bv LIMIT 3", "?bv is that of the last iteration"),
+        ("ORDER BY AVG(?bv) LIMIT 3", "AVG(?bv) is no sum over the events of a match"),
+        ("ORDER BY ?av", "there is no LIMIT"),
+        ("ORDER BY ?av LIMIT 2000000", "LIMIT and OFFSET are more than 1000000"),
+    ],
+)
 def test_explain_says_how(tail: str, says: str) -> None:
     plan = compile_query(load(query("A : B:+ : C") + " " + tail), TermDictionary())
     assert any(says in clause for clause in explain(plan).clauses)

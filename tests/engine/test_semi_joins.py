@@ -15,10 +15,17 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 
 E = "http://e/"
-KB = "".join(f"<{E}{s}> <{E}{p}> <{E}{o}> <{E}kb> .\n" for s, p, o in [
-    ("k1", "is", "T"), ("k3", "is", "T"), ("k1", "name", "n1"), ("k1", "name", "n2"), ("k2", "name", "n3"),
-    ("all", "has", "x"),
-])  # fmt: skip
+KB = "".join(
+    f"<{E}{s}> <{E}{p}> <{E}{o}> <{E}kb> .\n"
+    for s, p, o in [
+        ("k1", "is", "T"),
+        ("k3", "is", "T"),
+        ("k1", "name", "n1"),
+        ("k1", "name", "n2"),
+        ("k2", "name", "n3"),
+        ("all", "has", "x"),
+    ]
+)
 EVENTS = [(i, f"_:e <{E}k> <{E}k{i}> ." + f" _:e <{E}c> <{E}k{i}> ." * (i == 1)) for i in (1, 2, 3)]
 
 
@@ -28,16 +35,19 @@ def query(pattern: str, clauses: str = "") -> str:
     WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :k ?k . {pattern} }} }} {clauses}"""
 
 
-@pytest.mark.parametrize(("pattern", "enriched", "found"), [
-    ("GRAPH :kb { ?k :is :T }", False, [1, 3]),
-    ("GRAPH :kb { ?k :is :T . ?k :name :n1 }", False, [1]),
-    ("?x :c ?c . GRAPH :kb { ?k :is :T . ?c :name :n2 }", False, [1]),
-    ("GRAPH :kb { ?k :name ?name }", True, [1, 1, 2]),  # two names are two mappings, shown or not
-    ("OPTIONAL { ?x :c ?c } GRAPH :kb { ?c :is :T }", True, [1, 2, 2, 3, 3]),  # the KB binds what is not bound
-    ("GRAPH :kb { :all :has :x OPTIONAL { ?k :is :U } }", True, [1, 2, 3]),
-    ("GRAPH :kb { :all :has :x }", False, [1, 2, 3]),
-    ("GRAPH :kb { :all :has :y }", False, []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pattern", "enriched", "found"),
+    [
+        ("GRAPH :kb { ?k :is :T }", False, [1, 3]),
+        ("GRAPH :kb { ?k :is :T . ?k :name :n1 }", False, [1]),
+        ("?x :c ?c . GRAPH :kb { ?k :is :T . ?c :name :n2 }", False, [1]),
+        ("GRAPH :kb { ?k :name ?name }", True, [1, 1, 2]),  # two names are two mappings, shown or not
+        ("OPTIONAL { ?x :c ?c } GRAPH :kb { ?c :is :T }", True, [1, 2, 2, 3, 3]),  # the KB binds what is not bound
+        ("GRAPH :kb { :all :has :x OPTIONAL { ?k :is :U } }", True, [1, 2, 3]),
+        ("GRAPH :kb { :all :has :x }", False, [1, 2, 3]),
+        ("GRAPH :kb { :all :has :y }", False, []),
+    ],
+)
 def test_which_patterns_only_check(pattern: str, enriched: bool, found: list[int]) -> None:
     plan = compile_query(load(query(pattern)), TermDictionary())
     assert plan.gpms["A"].late

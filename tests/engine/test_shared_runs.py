@@ -74,21 +74,35 @@ def alike(dice: random.Random) -> list[str]:
     by = dice.choice(["", "", "PARTITION BY ?k"])
     window = dice.choice(WINDOWS[:3] if by else WINDOWS)
     bound = dice.randint(1, 20)
-    sequence, gpms = dice.choice([
-        ("A; B+", {"A": KEYED, "B": KEYED}), ("A: B", {"A": KEYED, "B": f"{KEYED} FILTER(?bv > ?av)"}),
-        ("A; B;+; C", {"A": KEYED, "B": KEYED, "C": KEYED}), ("A: N!: B", {"A": KEYED, "N": KEYED, "B": KEYED}),
-        ("A; B;+ WITHIN PT0.000004S; C", {"A": KEYED, "B": KEYED, "C": KEYED}),
-        ("A; (B: C)+", {"A": KEYED, "B": f"{KEYED} FILTER(?bv > ?av)", "C": KEYED}),
-        ("N!; A", {"N": KEYED, "A": KEYED}), ("A; N!", {"A": KEYED, "N": KEYED}),
-    ])  # fmt: skip
+    sequence, gpms = dice.choice(
+        [
+            ("A; B+", {"A": KEYED, "B": KEYED}),
+            ("A: B", {"A": KEYED, "B": f"{KEYED} FILTER(?bv > ?av)"}),
+            ("A; B;+; C", {"A": KEYED, "B": KEYED, "C": KEYED}),
+            ("A: N!: B", {"A": KEYED, "N": KEYED, "B": KEYED}),
+            ("A; B;+ WITHIN PT0.000004S; C", {"A": KEYED, "B": KEYED, "C": KEYED}),
+            ("A; (B: C)+", {"A": KEYED, "B": f"{KEYED} FILTER(?bv > ?av)", "C": KEYED}),
+            ("N!; A", {"N": KEYED, "A": KEYED}),
+            ("A; N!", {"A": KEYED, "N": KEYED}),
+        ]
+    )
     if sequence == "A; N!" and not window:
         window = WINDOWS[1]
     strategy = dice.choice(["", "", "", "NEXT ", "MAX "])
     limit = dice.choice(["", "", "LIMIT 2"])
     shown = [
-        "*", "?k", "?a ?k", "?av", "DISTINCT ?k", f"(?av + {bound} AS ?more)", "(STARTTIME() AS ?from) ?a",
-        "(COUNT(*) AS ?n)", "?k (COUNT(*) AS ?n)", "(SUM(?av) AS ?sum)", "(ENDTIME() AS ?to) (COUNT(*) AS ?n)",
-    ]  # fmt: skip
+        "*",
+        "?k",
+        "?a ?k",
+        "?av",
+        "DISTINCT ?k",
+        f"(?av + {bound} AS ?more)",
+        "(STARTTIME() AS ?from) ?a",
+        "(COUNT(*) AS ?n)",
+        "?k (COUNT(*) AS ?n)",
+        "(SUM(?av) AS ?sum)",
+        "(ENDTIME() AS ?to) (COUNT(*) AS ?n)",
+    ]
     texts = []
     for chosen in dice.choices(shown, k=dice.choice([2, 3])):
         over = "COUNT(*)" in chosen or "SUM" in chosen
@@ -102,8 +116,18 @@ def alike(dice: random.Random) -> list[str]:
 
 def of_windows(dice: random.Random) -> list[str]:
     """Queries that differ in the length of their sliding window, and may differ in what they tell."""
-    sequence = dice.choice(["A; B", "A: B+", "A; B;+; C", "A: N!: B", "A; B;+ WITHIN PT0.000004S; C", "A; (B: C)+",
-                            "A; B?, C", "(A | B); C"])  # fmt: skip
+    sequence = dice.choice(
+        [
+            "A; B",
+            "A: B+",
+            "A; B;+; C",
+            "A: N!: B",
+            "A; B;+ WITHIN PT0.000004S; C",
+            "A; (B: C)+",
+            "A; B?, C",
+            "(A | B); C",
+        ]
+    )
     by = dice.choice(["", "", "PARTITION BY ?k"])
     keyed = KEYED if by or dice.random() < 0.5 else ""
     gpms = {name: keyed for name in "ABCN" if name in sequence}
@@ -124,8 +148,24 @@ def of_windows(dice: random.Random) -> list[str]:
 def of_thresholds(dice: random.Random) -> list[str]:
     """Queries that differ in what they compare a variable with, and may differ in their sliding window's length and in
     what they tell."""
-    sequence = dice.choice(["A", "A; B", "A: B+", "A; B;+; C", "A; N!; B", "A; (B: C)+", "A; B?, C", "(A | B); C",
-                            "A, B", "A; (B; C)+", "A; B:+; C", "A: B, C", "A; B;{1,3}; C", "A;+; B"])  # fmt: skip
+    sequence = dice.choice(
+        [
+            "A",
+            "A; B",
+            "A: B+",
+            "A; B;+; C",
+            "A; N!; B",
+            "A; (B: C)+",
+            "A; B?, C",
+            "(A | B); C",
+            "A, B",
+            "A; (B; C)+",
+            "A; B:+; C",
+            "A: B, C",
+            "A; B;{1,3}; C",
+            "A;+; B",
+        ]
+    )
     by = dice.choice(["", "", "PARTITION BY ?k"])
     keyed = KEYED if by or dice.random() < 0.5 else ""
     base = {name: keyed for name in "ABCN" if name in sequence}
@@ -147,8 +187,9 @@ def of_thresholds(dice: random.Random) -> list[str]:
             gpms[name] += f" FILTER({how[name].format(name.lower(), bound)})"
         size = f"WITHIN PT0.0000{dice.choice([3, 9, 20]):02}S SLIDING" if sliding else window
         chosen = dice.choice(shown)
-        texts.append(query(sequence, f"{size} {by}", f"SELECT {chosen}", **gpms)
-                     + (" GROUP BY ?b" if "GROUP" in chosen else ""))
+        texts.append(
+            query(sequence, f"{size} {by}", f"SELECT {chosen}", **gpms) + (" GROUP BY ?b" if "GROUP" in chosen else "")
+        )
     return texts
 
 
@@ -160,12 +201,17 @@ def rows(batches: Iterable[MatchBatch]) -> list[Row]:
         (
             int(b.time[m]),
             tuple(b.values[m].tolist()),
-            tuple(zip(b.event_letter[b.ends[m] : b.ends[m + 1]].tolist(),
-                      b.event_time[b.ends[m] : b.ends[m + 1]].tolist(), strict=True)),
+            tuple(
+                zip(
+                    b.event_letter[b.ends[m] : b.ends[m + 1]].tolist(),
+                    b.event_time[b.ends[m] : b.ends[m + 1]].tolist(),
+                    strict=True,
+                )
+            ),
         )
         for b in batches
         for m in range(len(b))
-    ]  # fmt: skip
+    ]
 
 
 def ends_of(found: list[Row]) -> list[int]:
@@ -265,7 +311,11 @@ class Drill:
         return self.dice.choice([None, None, None, self.now + 3])
 
     def register_one(
-        self, text: str, lateness: int = 0, start: int | None = None, bounds: str | None = None,
+        self,
+        text: str,
+        lateness: int = 0,
+        start: int | None = None,
+        bounds: str | None = None,
         capacities: Capacities | None = None,
     ) -> None:
         shared, alone = (
@@ -360,9 +410,21 @@ class Drill:
         if len(self.pairs) < 2:
             return self.register()
         step = self.dice.choice(
-            [self.register, self.register_alike, self.register_windows, self.register_thresholds, self.register_equal,
-             *[self.push] * 5, self.punctuate, self.settle, self.close, self.change_kb, self.forget, self.save]
-        )  # fmt: skip
+            [
+                self.register,
+                self.register_alike,
+                self.register_windows,
+                self.register_thresholds,
+                self.register_equal,
+                *[self.push] * 5,
+                self.punctuate,
+                self.settle,
+                self.close,
+                self.change_kb,
+                self.forget,
+                self.save,
+            ]
+        )
         return step()
 
 
@@ -382,8 +444,22 @@ def test_each_query_finds_what_it_finds_alone(seed: int) -> None:
 
 def of_endings(dice: random.Random) -> str:
     """One whose last event is of a kind that is seldom."""
-    sequence = dice.choice(["A; I", "A: B: I", "A; B+; I", "A: N!: I", "N!; A; I", "A; (B | H)?; I", "A, B, I", "A; I?",
-                            "A & B; I", "A; (B; I)+", "A; B;+ WITHIN PT0.000004S; I", "A; I & H"])  # fmt: skip
+    sequence = dice.choice(
+        [
+            "A; I",
+            "A: B: I",
+            "A; B+; I",
+            "A: N!: I",
+            "N!; A; I",
+            "A; (B | H)?; I",
+            "A, B, I",
+            "A; I?",
+            "A & B; I",
+            "A; (B; I)+",
+            "A; B;+ WITHIN PT0.000004S; I",
+            "A; I & H",
+        ]
+    )
     by = dice.choice(["", "", "PARTITION BY ?k"])
     keyed = KEYED if by or dice.random() < 0.5 else ""
     gpms = {name: keyed for name in "ABHIN" if name in sequence}
@@ -421,8 +497,18 @@ def test_queries_that_work_when_a_match_may_end_find_what_they_find_alone(seed: 
             drill.kinds = dice.choice(["i", "abhin"])
             drill.push()
             if len(drill.pairs) > 2:
-                dice.choice([drill.settle, drill.close, drill.forget, drill.save, drill.punctuate, drill.change_kb,
-                             lambda: drill.register_one(of_endings(dice)), drill.register_windows])()  # fmt: skip
+                dice.choice(
+                    [
+                        drill.settle,
+                        drill.close,
+                        drill.forget,
+                        drill.save,
+                        drill.punctuate,
+                        drill.change_kb,
+                        lambda: drill.register_one(of_endings(dice)),
+                        drill.register_windows,
+                    ]
+                )()
         while drill.pairs:
             drill.close()
 
@@ -517,9 +603,7 @@ def test_the_limit_of_one_query_does_not_cost_the_others_their_matches(monkeypat
     monkeypatch.setattr(matcher.StreamMatcher.__init__, "__defaults__", (None, matcher.MatchLimits(rows=3), None))
     drill = Drill(1)
     texts = [query("A"), query("A", A="?x1 ?p ?x2 . ?x3 ?q ?x4 .")]
-    fine, wild = (
-        QueryRun(compile_query(load(text), drill.terms), drill.terms, drill.kb) for text in texts
-    )
+    fine, wild = (QueryRun(compile_query(load(text), drill.terms), drill.terms, drill.kb) for text in texts)
     drill.runs.add(fine)
     drill.runs.add(wild)
     assert drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(1, "a")])) == []
@@ -598,7 +682,7 @@ def test_queries_whose_sliding_windows_differ_in_length_find_their_matches_in_th
         ("A; B; N!", "SELECT *", "SLIDING", ""),
         ("A; B", "SELECT (COUNT(*) AS ?n)", "SLIDING", ""),
     ],
-)  # fmt: skip
+)
 def test_queries_of_other_windows_find_by_themselves_where_a_longer_one_does_more_than_hold_more(
     sequence: str, select: str, window: str, behind: str
 ) -> None:
@@ -643,9 +727,12 @@ def test_a_query_that_forgets_after_an_equal_one_has_gone_on_by_itself_does_not_
 
 @pytest.mark.parametrize(
     ("select", "pattern"),
-    [("SELECT ?a (RAND() AS ?by_chance)", KEYED), ("SELECT (STRUUID() AS ?id)", KEYED),
-     ("SELECT ?a", f"{KEYED} FILTER(RAND() < 0.5)")],
-)  # fmt: skip
+    [
+        ("SELECT ?a (RAND() AS ?by_chance)", KEYED),
+        ("SELECT (STRUUID() AS ?id)", KEYED),
+        ("SELECT ?a", f"{KEYED} FILTER(RAND() < 0.5)"),
+    ],
+)
 def test_equal_queries_that_draw_values_by_chance_draw_their_own(select: str, pattern: str) -> None:
     drill = Drill(1)
     for _ in range(2):

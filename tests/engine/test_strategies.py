@@ -32,9 +32,12 @@ def by_brute_force(rows: Sequence[Row], strategy: Strategy) -> list[Row]:
 
 
 @given(
-    st.sampled_from(SEQUENCES), st.sampled_from(STRATEGIES), st.sampled_from(WINDOWS),
-    st.integers(0, 10_000), st.booleans(),
-)  # fmt: skip
+    st.sampled_from(SEQUENCES),
+    st.sampled_from(STRATEGIES),
+    st.sampled_from(WINDOWS),
+    st.integers(0, 10_000),
+    st.booleans(),
+)
 @pytest.mark.slow
 def test_strategies_choose_as_brute_force_does(
     sequence: str, strategy: Strategy, window: str, seed: int, small: bool

@@ -50,9 +50,7 @@ triples = st.builds(
     iris.map(str),
     st.one_of(iris, labels, literals).map(str),
 )
-events = st.lists(
-    st.tuples(st.integers(FIRST_TIME, LAST_TIME), st.lists(triples, max_size=5).map("".join)), max_size=6
-)
+events = st.lists(st.tuples(st.integers(FIRST_TIME, LAST_TIME), st.lists(triples, max_size=5).map("".join)), max_size=6)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -274,8 +272,9 @@ def test_each_batch_of_a_table_holds_its_terms_once(tmp_path: Path) -> None:
 def test_a_dictionary_may_begin_anywhere(tmp_path: Path) -> None:
     """Rows are read the same however the file is cut into batches."""
     terms, path = TermDictionary(), tmp_path / "e.arrow"
-    batches = [encode_events([(10 * i + n, f"<urn:s{i}> <urn:p> {n}, {i} .") for n in range(4)], terms)
-               for i in range(5)]  # fmt: skip
+    batches = [
+        encode_events([(10 * i + n, f"<urn:s{i}> <urn:p> {n}, {i} .") for n in range(4)], terms) for i in range(5)
+    ]
     write_table(batches, terms, path)
     table = whole(path).combine_chunks()
     expected = [event for batch in batches for event in decode_events(batch, terms)]

@@ -31,9 +31,12 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 _FOLDER = shared_suite("rdf-messages")
 _CASES: Final = [] if _FOLDER is None else json.loads((_FOLDER / "cases.json").read_text())["cases"]
 _FORMATS: Final[dict[str, MessageFormat]] = {
-    "ntriples": "messages-ntriples", "nquads": "messages-nquads", "turtle": "messages-turtle",
-    "trig": "messages-trig", "ndjson-ld": "messages-ndjsonld",
-}  # fmt: skip
+    "ntriples": "messages-ntriples",
+    "nquads": "messages-nquads",
+    "turtle": "messages-turtle",
+    "trig": "messages-trig",
+    "ndjson-ld": "messages-ndjsonld",
+}
 _CONTEXTS: Final = {
     "https://schema.org/": {"@context": {"@vocab": "https://schema.org/"}},
     "https://example.org/other-vocab/": {"@vocab": "https://example.org/other-vocab/"},
@@ -52,10 +55,12 @@ _FROM_NOTES: Final = {
     "empty-message-does-not-change-active-context": [[], _product("27-inch 4K Monitor 2700P", "black")],
     "context-switch-applies-to-subsequent-data-messages": [
         _product("Hairdryer DRY 2000", "red"),
-        [f"_:a {_TYPE} <https://example.org/other-vocab/OtherType> .",
-         '_:a <https://example.org/other-vocab/name> "Piotr" .'],
+        [
+            f"_:a {_TYPE} <https://example.org/other-vocab/OtherType> .",
+            '_:a <https://example.org/other-vocab/name> "Piotr" .',
+        ],
     ],
-}  # fmt: skip
+}
 """Of the cases that say in a note what is to be expected."""
 
 

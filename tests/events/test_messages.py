@@ -28,9 +28,12 @@ V: Final = 'VERSION "1.2-messages"\n'
 AT: Final = str(GENERATED_AT)
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 ENDINGS: Final[dict[str, MessageFormat]] = {
-    ".nt": "messages-ntriples", ".nq": "messages-nquads", ".ttl": "messages-turtle", ".trig": "messages-trig",
+    ".nt": "messages-ntriples",
+    ".nq": "messages-nquads",
+    ".ttl": "messages-turtle",
+    ".trig": "messages-trig",
     ".ndjsonld": "messages-ndjsonld",
-}  # fmt: skip
+}
 
 
 def stamp(number: int, subject: str = "_:t") -> str:
@@ -115,9 +118,7 @@ def test_a_message_without_a_time_is_left_out_or_has_the_one_given() -> None:
     for format in ("messages-turtle", "messages-trig"):
         found, faults = events(text, format, "skip")  # type: ignore[arg-type]
         assert found == [(5, 0)]
-        assert [fault.partition(";")[0] for fault in faults] == [
-            f"{line}: a message without a time" for line in (1, 5)
-        ]
+        assert [fault.partition(";")[0] for fault in faults] == [f"{line}: a message without a time" for line in (1, 5)]
     assert events(text, time=9) == ([(9, 1), (5, 0), (9, 0)], [])
 
 
@@ -171,7 +172,7 @@ def test_lines_of_faults() -> None:
 
 
 def test_a_delimiter_in_a_string_is_none() -> None:
-    text = V + stamp(1) + '<urn:a> <urn:b> """x\nMESSAGE\n@message .\n""" , \'\'\'\nMESSAGE\n\'\'\' .\n' + stamp(1)
+    text = V + stamp(1) + "<urn:a> <urn:b> \"\"\"x\nMESSAGE\n@message .\n\"\"\" , '''\nMESSAGE\n''' .\n" + stamp(1)
     assert events(text) == ([(1, 2)], [])
 
 
@@ -216,8 +217,9 @@ def test_ten_thousand_messages_in_one_line_and_one_of_ten_thousand_lines() -> No
     body = "".join(f"<urn:s> <urn:p> _:b{n} .\n" for n in range(10_000))
     for format in ("messages-turtle", "messages-nquads"):
         assert events(V + body + stamp(1) + "MESSAGE\n" + body + stamp(2), format)[0] == [  # type: ignore[arg-type]
-            (1, 10_000), (2, 10_000)
-        ]  # fmt: skip
+            (1, 10_000),
+            (2, 10_000),
+        ]
 
 
 def test_lines_of_json() -> None:
@@ -263,7 +265,7 @@ def test_other_announcements(tmp_path: Path) -> None:
 def test_a_gzip_file_that_is_cut_off_loses_the_message_that_is_cut(tmp_path: Path) -> None:
     for ending in (".nt.gz", ".ttl.gz"):
         file = tmp_path / f"log{ending}"
-        log = V + "".join(f"{stamp(n)}<urn:s> <urn:p> \"{n * n}\" .\nMESSAGE\n" for n in range(9_999))
+        log = V + "".join(f'{stamp(n)}<urn:s> <urn:p> "{n * n}" .\nMESSAGE\n' for n in range(9_999))
         whole = gzip.compress(log.encode())
         file.write_bytes(whole[: len(whole) // 2])
         reader = open_events(file, TermDictionary(), on_error="skip")
@@ -317,8 +319,11 @@ _NODES = st.sampled_from(["<urn:a>", "<urn:b>", "_:a", "_:b", "<urn:g>"])
 _OBJECTS = _NODES | st.sampled_from(['"x\\ny"@en', f'"7"^^<{XSD}integer>', '"MESSAGE"'])
 _QUADS = st.builds(
     lambda s, p, o, g: f"{s} {p} {o} {g} .",
-    _NODES, st.sampled_from(["<urn:p>", "<urn:q>"]), _OBJECTS, st.sampled_from(["", "<urn:g>", "_:a"]),
-)  # fmt: skip
+    _NODES,
+    st.sampled_from(["<urn:p>", "<urn:q>"]),
+    _OBJECTS,
+    st.sampled_from(["", "<urn:g>", "_:a"]),
+)
 _STAMPS = st.builds(
     lambda s, o, g: f'{s} {AT} "{o}"^^<{XSD}integer> {g} .', _NODES, st.integers(0, 2), st.sampled_from(["", "<urn:g>"])
 )
@@ -330,9 +335,10 @@ def _said(message: list[str]) -> tuple[int, Dataset] | None:
     quads = set(parse("\n".join(message), RdfFormat.N_QUADS))
     graphs = {q.graph_name for q in quads}
     dated = {
-        q for q in quads
+        q
+        for q in quads
         if q.predicate == GENERATED_AT and (str(q.graph_name) == "DEFAULT" or q.graph_name == q.subject)
-    }  # fmt: skip
+    }
     named = {q for q in dated if q.subject in graphs}
     alone = {q for q in dated if all(o in dated or q.subject != o.subject for o in quads)}
     alone = {q for q in alone if all(q.subject != o.object for o in quads)}

@@ -94,11 +94,15 @@ def read_file(path: Path, batch_events: int = 100) -> tuple[Content, Faults]:
     return batch_contents(batches, terms), [(error.line, error.reason) for error in report.errors]
 
 
-SHORT = b"\xef\xbb\xbf" + f"<urn:e1> {AT} {ONE} .\r\n".encode() + b"""<urn:s> <urn:p> "a\\"\xc3\xa9" <urn:e1> .
+SHORT = (
+    b"\xef\xbb\xbf"
+    + f"<urn:e1> {AT} {ONE} .\r\n".encode()
+    + b"""<urn:s> <urn:p> "a\\"\xc3\xa9" <urn:e1> .
 # comment
 _:b <urn:p> "12.50"^^<http://www.w3.org/2001/XMLSchema#decimal> <urn:e1> .
 oops
 <urn:s> <urn:p> <<( <urn:s> <urn:p> "x" )>> <urn:e1> ."""
+)
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\n\n", b"\n ", b"\n#"])

@@ -63,11 +63,17 @@ def read(tmp_path: Path, contents: Contents) -> Read:
         stamp("a", 1, "<urn:a>") + quad("1", "a") + quad("2", "a") + quad("3", "b") + stamp("b", 2, "<urn:b>"),
         quad("1", "a") + quad("2", "a") + quad("3", "b") + stamp("a", 1) + stamp("b", 2),
         quad("1", "a") + quad("3", "b") + quad("2", "a") + stamp("a", 1) + stamp("b", 2),
-        stamp("a", 1) + stamp("a", 1) + quad("1", "a") + stamp("a", 1) + quad("2", "a") + quad("3", "b")
-        + stamp("b", 2) + stamp("a", 1),
+        stamp("a", 1)
+        + stamp("a", 1)
+        + quad("1", "a")
+        + stamp("a", 1)
+        + quad("2", "a")
+        + quad("3", "b")
+        + stamp("b", 2)
+        + stamp("a", 1),
     ],
     ids=["before", "after", "among", "all-first", "own-graph", "all-last", "interleaved-untimed", "repeated"],
-)  # fmt: skip
+)
 def test_the_time_may_stand_before_among_or_after_the_quads(read: Read, text: str) -> None:
     events, report = read(text)
     assert sorted(events) == [event(1, "1", "2"), event(2, "3")]
@@ -102,7 +108,7 @@ def test_graphs_named_by_blank_nodes(read: Read) -> None:
 
 
 def test_blank_nodes_are_scoped_to_their_event(tmp_path: Path) -> None:
-    text = "".join(stamp(n, 1) + f'_:x <urn:p> _:y <urn:{n}> .\n_:y <urn:p> _:x <urn:{n}> .\n' for n in "ab")
+    text = "".join(stamp(n, 1) + f"_:x <urn:p> _:y <urn:{n}> .\n_:y <urn:p> _:x <urn:{n}> .\n" for n in "ab")
     path = tmp_path / "events.nq"
     path.write_text(text)
     [batch] = open_events(path, TermDictionary())

@@ -135,18 +135,37 @@ def test_the_first_and_the_last_time_are_taken() -> None:
         to_microseconds(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))))
 
 
-@pytest.mark.parametrize(("text", "time"), [
-    ("1970-01-01", 0), ("1970-01-02", 86_400_000_000), ("1970-01-01T00:00:01.5Z", 1_500_000),
-    ("1970-01-01T01:00:00+01:00", 0), ("1970-01-01T00:00:00", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("1970-01-01", 0),
+        ("1970-01-02", 86_400_000_000),
+        ("1970-01-01T00:00:01.5Z", 1_500_000),
+        ("1970-01-01T01:00:00+01:00", 0),
+        ("1970-01-01T00:00:00", 0),
+    ],
+)
 def test_texts_are_dates_and_date_times(text: str, time: int) -> None:
     assert to_microseconds(text) == time
 
 
-@pytest.mark.parametrize("text", [
-    "", "noon", "5", "1970", "1970-13-01", "1970-02-30", "1970-01-01T25:00:00Z", "9" * 10**5, "0000-01-01",
-    "99999-01-01", "1970-01-01T00:00:00.0000001Z", "1970-01-01\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "noon",
+        "5",
+        "1970",
+        "1970-13-01",
+        "1970-02-30",
+        "1970-01-01T25:00:00Z",
+        "9" * 10**5,
+        "0000-01-01",
+        "99999-01-01",
+        "1970-01-01T00:00:00.0000001Z",
+        "1970-01-01\n",
+    ],
+)
 def test_other_texts_are_no_times(text: str) -> None:
     with pytest.raises(EventError, match="time") as raised:
         to_microseconds(text)

@@ -46,8 +46,9 @@ def test_warm_boxes_are_those_of_a_plain_loop() -> None:
     assert found == expected == {("b1", 10.5)}
 
 
-@pytest.mark.skipif(shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin") is None,
-                    reason="mosquitto is not installed")  # fmt: skip
+@pytest.mark.skipif(
+    shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin") is None, reason="mosquitto is not installed"
+)
 def test_the_alert_goes_from_the_broker_to_the_webhook() -> None:
     assert load("20-cold-chain", "live").main() == {
         "text": "http://cold.example/box/b1: warm since 2024-05-01T08:05:00Z, 10.5 degrees"

@@ -18,10 +18,15 @@ def test_tsunami_warnings_are_those_of_a_plain_loop() -> None:
         before[buoy] = minute, metres
     expected = sorted(
         (q.minute, end2, q.name, one, two)
-        for q in data.QUAKES if q.magnitude >= 6.5
-        for start1, end1, one in rises for start2, end2, two in rises
-        if q.minute < start1 and end1 < start2 and one != two
-        and oceans[one] == oceans[two] == q.ocean and end2 - q.minute < 120
+        for q in data.QUAKES
+        if q.magnitude >= 6.5
+        for start1, end1, one in rises
+        for start2, end2, two in rises
+        if q.minute < start1
+        and end1 < start2
+        and one != two
+        and oceans[one] == oceans[two] == q.ocean
+        and end2 - q.minute < 120
     )
     found = load("14-tsunami").main()
     names = [tuple(m[v].value.rpartition("#")[2] for v in ("quake", "first", "second")) for m in found]
@@ -33,8 +38,13 @@ def test_tsunami_warnings_are_those_of_a_plain_loop() -> None:
 def test_deliveries_are_followed_from_truck_to_truck() -> None:
     hour = 3_600_000_000
     found = [
-        (m["goods"].value.rpartition("#")[2], m["place"].value.rpartition("#")[2], m.start_us // hour, m.end_us // hour,
-         m["late"].value)
+        (
+            m["goods"].value.rpartition("#")[2],
+            m["place"].value.rpartition("#")[2],
+            m.start_us // hour,
+            m.end_us // hour,
+            m["late"].value,
+        )
         for m in load("15-deliveries").main()
     ]
     assert found == [

@@ -45,7 +45,7 @@ def test_spikes() -> None:
                     expected[time, read[end][0], readings, peak] += 1
     got: Counter[tuple[int, ...]] = Counter()
     for match in load("07-glucose").main():
-        (_, start), = match.events["A"]
+        ((_, start),) = match.events["A"]
         got[start, match.at_us, int(match["readings"].value), int(match["peak"].value)] += 1
         assert int(match["readings"].value) == len(match.events["B"])
     assert got == expected

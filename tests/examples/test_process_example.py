@@ -36,9 +36,22 @@ def test_violations_are_those_of_plain_loops() -> None:
 
 def test_the_query_is_what_the_command_writes() -> None:
     shop = "http://shop.example/"
-    written = CliRunner().invoke(main, [
-        "pattern", "response", "pay", "ship", "--within", "2d", "--stream", f"{shop}log", "--case", f"{shop}case",
-        "--activity", f"{shop}activity",
-    ])  # fmt: skip
+    written = CliRunner().invoke(
+        main,
+        [
+            "pattern",
+            "response",
+            "pay",
+            "ship",
+            "--within",
+            "2d",
+            "--stream",
+            f"{shop}log",
+            "--case",
+            f"{shop}case",
+            "--activity",
+            f"{shop}activity",
+        ],
+    )
     assert written.exit_code == 0
     assert written.stdout == (HOME / "query.spaseq").read_text(encoding="utf-8")

@@ -56,7 +56,10 @@ def run(command: str) -> str:
     live = "curl -N" in command
     done = subprocess.run(
         ["bash", "-c", command.replace("curl", "curl -sS" + (" -m 2" if live else ""), 1)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == (28 if live else 0), done.stderr  # 28: its time was over
     return done.stdout

@@ -24,6 +24,7 @@ def inside(value: Any, change: Callable[[Any], Any]) -> Any:
 def by_graph(query: RspQuery, graphs: Sequence[NamedNode]) -> RspQuery:
     """GRAPH ?n as a union over the graphs: Oxigraph takes ?n for a variable of MINUS and sub-queries inside, too, and
     leaves it unbound over VALUES alone."""
+
     def change(value: Any) -> Any:
         if isinstance(value, GraphPattern) and isinstance(value.name, Variable):
             if not graphs:

@@ -67,10 +67,13 @@ class Running:
         """One batch; by tick what is there after it, for those at which something changes."""
         changes = [(at, row, weight) for at, tick in ticks for row, weight in tick]
         rows = [[0 if t is None else self.terms.intern(t) for t in row] for _, row, _ in changes]
-        self.given.put(Delta(
-            np.array([at for at, _, _ in changes], np.int64), np.array([w for _, _, w in changes], np.int64),
-            np.array(rows, np.uint32).reshape(len(rows), self.width),
-        ))  # fmt: skip
+        self.given.put(
+            Delta(
+                np.array([at for at, _, _ in changes], np.int64),
+                np.array([w for _, _, w in changes], np.int64),
+                np.array(rows, np.uint32).reshape(len(rows), self.width),
+            )
+        )
         self.node.out.clear()
         self.node.step()
         return self._read()

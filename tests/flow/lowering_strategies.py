@@ -21,14 +21,15 @@ GRAPHS = (NamedNode(f"{E}g"), NamedNode(f"{E}h"))
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 _VARIABLES = ("x", "y", "z")
 _HEADS = {
-    "named": (f"FROM NAMED WINDOW :w ON <{STREAMS[0]}> [RANGE 99]\n"
-              f"FROM NAMED WINDOW :v ON <{STREAMS[1]}> [RANGE 99]\n"),
+    "named": (
+        f"FROM NAMED WINDOW :w ON <{STREAMS[0]}> [RANGE 99]\nFROM NAMED WINDOW :v ON <{STREAMS[1]}> [RANGE 99]\n"
+    ),
     "default": f"FROM STREAM <{STREAMS[0]}> [RANGE 99]\nFROM NAMED WINDOW :v ON <{STREAMS[1]}> [RANGE 99]\n",
     "both": f"FROM STREAM <{STREAMS[0]}> [RANGE 99]\nFROM STREAM <{STREAMS[1]}> [RANGE 99]\n",
     "graph": f"FROM NAMED WINDOW :w ON <{STREAMS[0]}> [RANGE 99]\nFROM :g\n",
     "graphs": f"FROM NAMED WINDOW :w ON <{STREAMS[0]}> [RANGE 99]\nFROM :g\nFROM :h\nFROM NAMED :h\n",
     "mixed": f"FROM STREAM <{STREAMS[0]}> [RANGE 99]\nFROM NAMED WINDOW :w ON <{STREAMS[0]}> [RANGE 99]\nFROM :g\n",
-}  # fmt: skip
+}
 _WINDOWS = {"named": "wv", "default": "v", "both": "", "graph": "w", "graphs": "w", "mixed": "w"}
 
 
@@ -100,8 +101,22 @@ class Drawing:
         """A path. A constant end is not at one that may have no step: Oxigraph has none then. Alternatives stand where
         they repeat: Oxigraph makes sets of them, SPARQL bags."""
         ends = [self.one("?x", "?y", "?z"), self.one("?x", "?y", "?z")]
-        path = self.one(":p/:q", "^:p", ":p+", "(:p|:q)+", "(:p/:q)+", "!(:p)", "!(:p|:q)", "!(:p|^:q)+",
-                        "^(:p/!(^:q))", ":p*", ":p?", "(^:p/:q)*", ":p+/:q", ":p/:q?")  # fmt: skip
+        path = self.one(
+            ":p/:q",
+            "^:p",
+            ":p+",
+            "(:p|:q)+",
+            "(:p/:q)+",
+            "!(:p)",
+            "!(:p|:q)",
+            "!(:p|^:q)+",
+            "^(:p/!(^:q))",
+            ":p*",
+            ":p?",
+            "(^:p/:q)*",
+            ":p+/:q",
+            ":p/:q?",
+        )
         if path[-1] not in "*?" and self.chance(4):
             ends[self.draw(st.integers(0, 1))] = ":a"
         if path == "^(:p/!(^:q))" and ends[0] == ends[1]:  # Oxigraph has it once then, however often it is there
@@ -114,9 +129,16 @@ class Drawing:
         names = sorted(seen) or ["x"]
         one, other = (f"?{self.one(*names)}" for _ in range(2))
         return self.one(
-            f"{one} != {other}", f"{one} = {other}", f"isIRI({one})", f"{one} > 1 || BOUND({other})", f"BOUND({one})",
-            f"!BOUND({one})", f"COALESCE({one}, 2) = 2", f"{one} IN (:a, 1, {other})", f"{one} < 2",
-        )  # fmt: skip
+            f"{one} != {other}",
+            f"{one} = {other}",
+            f"isIRI({one})",
+            f"{one} > 1 || BOUND({other})",
+            f"BOUND({one})",
+            f"!BOUND({one})",
+            f"COALESCE({one}, 2) = 2",
+            f"{one} IN (:a, 1, {other})",
+            f"{one} < 2",
+        )
 
     def exists(self, part: Part, depth: int) -> str:
         """Variables of its own have names of their own: where a group is joined with another, Oxigraph lets bindings of
@@ -267,12 +289,20 @@ class Drawing:
         for _ in range(self.draw(st.integers(1, 2))):
             name, v = self.fresh(), self.one(*names)
             made.append(name)
-            shown.append(self.one(
-                f"(COUNT(*) AS ?{name})", f"(COUNT(?{v}) AS ?{name})", f"(COUNT(DISTINCT ?{v}) AS ?{name})",
-                f"(SUM(?{v}) AS ?{name})", f"(SUM(DISTINCT ?{v}) AS ?{name})", f"(MIN(?{v}) AS ?{name})",
-                f"(MAX(?{v}) AS ?{name})", f"(COUNT(*) + COUNT(?{v}) AS ?{name})", f"(AVG(?{v}) AS ?{name})",
-                f"(SUM(IF(BOUND(?{v}), 1, 2)) AS ?{name})",
-            ))  # fmt: skip
+            shown.append(
+                self.one(
+                    f"(COUNT(*) AS ?{name})",
+                    f"(COUNT(?{v}) AS ?{name})",
+                    f"(COUNT(DISTINCT ?{v}) AS ?{name})",
+                    f"(SUM(?{v}) AS ?{name})",
+                    f"(SUM(DISTINCT ?{v}) AS ?{name})",
+                    f"(MIN(?{v}) AS ?{name})",
+                    f"(MAX(?{v}) AS ?{name})",
+                    f"(COUNT(*) + COUNT(?{v}) AS ?{name})",
+                    f"(AVG(?{v}) AS ?{name})",
+                    f"(SUM(IF(BOUND(?{v}), 1, 2)) AS ?{name})",
+                )
+            )
         by = [f"?{k}" for k in keys]
         if self.chance(5):
             made.append(self.fresh())

@@ -22,12 +22,24 @@ _PREDICATES: Final = [":p", ":p", ":q", ":q", ":r"]
 _OBJECTS: Final = [":a", ":b", "1", "2", ":a", ":b"]
 _GRAPHS: Final = ["", "", "GRAPH :g", "GRAPH :h"]
 _WHERE: Final = [
-    "?x :p ?y", "?x ?z ?y", "GRAPH :g { ?x ?z ?y }", "?x :p ?y . ?y :q ?z", "GRAPH ?z { ?x :q ?y }",
-    "?x :q ?y FILTER NOT EXISTS { ?x :p ?y }", "{ ?x :p ?y } UNION { ?x :r ?y }", "?x :r ?y OPTIONAL { ?y :q ?z }",
-]  # fmt: skip
+    "?x :p ?y",
+    "?x ?z ?y",
+    "GRAPH :g { ?x ?z ?y }",
+    "?x :p ?y . ?y :q ?z",
+    "GRAPH ?z { ?x :q ?y }",
+    "?x :q ?y FILTER NOT EXISTS { ?x :p ?y }",
+    "{ ?x :p ?y } UNION { ?x :r ?y }",
+    "?x :r ?y OPTIONAL { ?y :q ?z }",
+]
 _TEMPLATES: Final = [
-    "?x :p ?y", "?x :q ?y", "?y :q ?x", "?x :r ?y", "GRAPH :g { ?x :p ?y }", "GRAPH :h { ?x :q ?y }", "?x ?z ?y",
-]  # fmt: skip
+    "?x :p ?y",
+    "?x :q ?y",
+    "?y :q ?x",
+    "?x :r ?y",
+    "GRAPH :g { ?x :p ?y }",
+    "GRAPH :h { ?x :q ?y }",
+    "?x ?z ?y",
+]
 
 
 @st.composite
@@ -43,16 +55,27 @@ def modifications(draw: st.DrawFn) -> str:
     """DELETE and INSERT with WHERE."""
     some = st.lists(st.sampled_from(_TEMPLATES), min_size=1, max_size=2).map(" . ".join)
     delete, insert = (draw(some) for _ in range(2))
-    head = draw(st.sampled_from([f"DELETE {{ {delete} }}", f"INSERT {{ {insert} }}",
-                                 f"DELETE {{ {delete} }} INSERT {{ {insert} }}"]))  # fmt: skip
+    head = draw(
+        st.sampled_from(
+            [f"DELETE {{ {delete} }}", f"INSERT {{ {insert} }}", f"DELETE {{ {delete} }} INSERT {{ {insert} }}"]
+        )
+    )
     return f"{head} WHERE {{ {draw(st.sampled_from(_WHERE))} }}"
 
 
 _GRAPH_OPERATIONS: Final = [
-    "CLEAR GRAPH :g", "DROP GRAPH :h", "CLEAR DEFAULT", "CREATE SILENT GRAPH :k", "CREATE GRAPH :g",
-    "DROP SILENT GRAPH :k", "COPY :g TO :h", "ADD DEFAULT TO :g", "MOVE SILENT :h TO DEFAULT", "DROP NAMED",
+    "CLEAR GRAPH :g",
+    "DROP GRAPH :h",
+    "CLEAR DEFAULT",
+    "CREATE SILENT GRAPH :k",
+    "CREATE GRAPH :g",
+    "DROP SILENT GRAPH :k",
+    "COPY :g TO :h",
+    "ADD DEFAULT TO :g",
+    "MOVE SILENT :h TO DEFAULT",
+    "DROP NAMED",
     "CLEAR ALL",
-]  # fmt: skip
+]
 UPDATES: Final = st.one_of(
     data([":a", ":b", "_:k"], 2).map("INSERT DATA {{ {} }}".format),
     data([":a", ":b"], 2).map("INSERT DATA {{ {} }}".format),

@@ -36,10 +36,20 @@ def literal(text: str, datatype: str) -> Literal:
 
 
 TERMS: Final = (
-    None, NamedNode("http://a"), NamedNode("http://b"), literal("1", "integer"), literal("1", "double"),
-    literal("2", "integer"), literal("0.1", "decimal"), literal("0.1", "double"), literal("NaN", "double"),
-    Literal("b"), Literal("a", language="en"), literal("2000-01-01", "date"), literal("P1M", "duration"),
-)  # fmt: skip
+    None,
+    NamedNode("http://a"),
+    NamedNode("http://b"),
+    literal("1", "integer"),
+    literal("1", "double"),
+    literal("2", "integer"),
+    literal("0.1", "decimal"),
+    literal("0.1", "double"),
+    literal("NaN", "double"),
+    Literal("b"),
+    Literal("a", language="en"),
+    literal("2000-01-01", "date"),
+    literal("P1M", "duration"),
+)
 
 
 class Runner:
@@ -59,10 +69,13 @@ class Runner:
     def push(self, changes: Sequence[Change]) -> dict[int, Counter[Row]]:
         """What is told after each tick that tells something."""
         ids = [[0 if t is None else self.terms.intern(t) for t in row] for _, _, row in changes]
-        self.input.put(Delta(
-            np.array([at for at, _, _ in changes], np.int64), np.array([w for _, w, _ in changes], np.int64),
-            np.array(ids, np.uint32).reshape(len(ids), self.width),
-        ))  # fmt: skip
+        self.input.put(
+            Delta(
+                np.array([at for at, _, _ in changes], np.int64),
+                np.array([w for _, w, _ in changes], np.int64),
+                np.array(ids, np.uint32).reshape(len(ids), self.width),
+            )
+        )
         self.node.out.clear()
         self.node.step()
         out = self.node.out.delta

@@ -22,10 +22,13 @@ EACH = "REGISTER RSTREAM :out AS SELECT ?x ?y FROM NAMED WINDOW :w ON :s [RANGE 
 QUERIES = {
     "patterns": ("rspql", EACH + "{ WINDOW :w { ?x :v ?n } GRAPH :g { ?x :p ?y } }"),
     "a path": ("rspql", EACH + "{ WINDOW :w { ?x :v ?n } GRAPH :g { ?x :p+ ?y } }"),
-    "a sequence": ("spaseq", "SELECT ?x ?y WITHIN 10 SECONDS SLIDING FROM STREAM S :s WHERE "
-                   "{ SEQ(A) DEFINE GPM A ON S { ?x :v ?n GRAPH :g { ?x :p ?y } } }"),
+    "a sequence": (
+        "spaseq",
+        "SELECT ?x ?y WITHIN 10 SECONDS SLIDING FROM STREAM S :s WHERE "
+        "{ SEQ(A) DEFINE GPM A ON S { ?x :v ?n GRAPH :g { ?x :p ?y } } }",
+    ),
     "intervals": ("epsparql", "SELECT ?x ?y FROM STREAM :s WHERE { ?x :v ?n GRAPH :g { ?x :p ?y } }"),
-}  # fmt: skip
+}
 
 
 @st.composite
@@ -85,13 +88,16 @@ def test_only_what_it_reads_is_asked_again(name: str, monkeypatch: pytest.Monkey
 
     asked: list[bool] = []
     push(1)
-    for second, update in enumerate([
-        "INSERT DATA { :a :p :c . GRAPH :h { :a :p :d } . GRAPH :g { :a :q :e } }",
-        "INSERT DATA { GRAPH :g { :a :p :c } }",
-        "DELETE WHERE { GRAPH :g { ?x :q ?y } }",
-        "DELETE DATA { GRAPH :g { :a :p :b } }",
-        "CLEAR DEFAULT",
-    ], 2):  # fmt: skip
+    for second, update in enumerate(
+        [
+            "INSERT DATA { :a :p :c . GRAPH :h { :a :p :d } . GRAPH :g { :a :q :e } }",
+            "INSERT DATA { GRAPH :g { :a :p :c } }",
+            "DELETE WHERE { GRAPH :g { ?x :q ?y } }",
+            "DELETE DATA { GRAPH :g { :a :p :b } }",
+            "CLEAR DEFAULT",
+        ],
+        2,
+    ):
         store.update(PREFIX + update)
         push(second)
     assert asked == [True, False, True, False, True, False]

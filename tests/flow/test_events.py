@@ -213,8 +213,10 @@ class Work:
 
     def step(self, bounds: Mapping[str, Sequence[tuple[int, int]]], tick: int) -> Delta:
         """Windows go on, tick by tick."""
-        ranges = {name: (np.array([low for low, _ in each], np.int64), np.array([high for _, high in each], np.int64))
-                  for name, each in bounds.items()}  # fmt: skip
+        ranges = {
+            name: (np.array([low for low, _ in each], np.int64), np.array([high for _, high in each], np.int64))
+            for name, each in bounds.items()
+        }
         if self.stepping is None:
             given = {name: source.move(*ranges[name], 0) for name, source in self.sources.items()}
         else:

@@ -26,19 +26,47 @@ A, B = NamedNode("http://a"), NamedNode("http://b")
 KEYS: tuple[Term | None, ...] = (A, B, Literal("c"), None)
 
 INTEGERS = [integer(i) for i in (0, 1, -1, 7, 2**53 + 1, -(2**63), 2**63 - 1)]
-DECIMALS = [number(t, "decimal") for t in (
-    "0.1", "-0.1", "2.50", "19.99", "1.000000000000001", "9223372036854775.807", "-9223372036854775.807", "3",
-)]  # fmt: skip
-STRANGE = [number("99999999999999999999", "integer"), *(number(t, "decimal") for t in (
-    "0.123456789012345678", "-0.1234567890123456789", "170141183460469231731.687303715884105727",
-    "-170141183460469231731.687303715884105728"))]  # fmt: skip
-DOUBLES = [number(t, "double") for t in (
-    "0.1", "-0.1", "1e16", "-1e16", "1", "-0.0", "1e308", "-1e308", "5e-324", "1.7976931348623157e308")]  # fmt: skip
+DECIMALS = [
+    number(t, "decimal")
+    for t in (
+        "0.1",
+        "-0.1",
+        "2.50",
+        "19.99",
+        "1.000000000000001",
+        "9223372036854775.807",
+        "-9223372036854775.807",
+        "3",
+    )
+]
+STRANGE = [
+    number("99999999999999999999", "integer"),
+    *(
+        number(t, "decimal")
+        for t in (
+            "0.123456789012345678",
+            "-0.1234567890123456789",
+            "170141183460469231731.687303715884105727",
+            "-170141183460469231731.687303715884105728",
+        )
+    ),
+]
+DOUBLES = [
+    number(t, "double")
+    for t in ("0.1", "-0.1", "1e16", "-1e16", "1", "-0.0", "1e308", "-1e308", "5e-324", "1.7976931348623157e308")
+]
 FLOATS = [number(t, "float") for t in ("0.1", "16777216", "1", "-3.4028235e38", "3.4028235e38", "1e-45")]
 SPECIAL = [number(t, kind) for t in ("NaN", "INF", "-INF") for kind in ("double", "float")]
 ODD: list[Term | None] = [Literal("x"), A, number("true", "boolean"), number("1 ", "integer"), None]
-TEXTS: list[Term | None] = [Literal("a"), Literal("b"), Literal(""), Literal("ä"), Literal("a", language="en"),
-                            Literal("b", language="en"), Literal("a", language="fr")]  # fmt: skip
+TEXTS: list[Term | None] = [
+    Literal("a"),
+    Literal("b"),
+    Literal(""),
+    Literal("ä"),
+    Literal("a", language="en"),
+    Literal("b", language="en"),
+    Literal("a", language="fr"),
+]
 
 
 def rows_of(values: Sequence[Term | None], keys: Sequence[Term | None] = KEYS) -> list[Row]:
@@ -46,11 +74,27 @@ def rows_of(values: Sequence[Term | None], keys: Sequence[Term | None] = KEYS) -
     return [(k, None if v is None else in_store(v)) for k in keys for v in values]
 
 
-POOLS = [rows_of(values) for values in (
-    INTEGERS, DECIMALS, DOUBLES, FLOATS, [*INTEGERS, *DECIMALS], [*INTEGERS, *DOUBLES], [*DOUBLES, *FLOATS],
-    [*INTEGERS, *FLOATS], [*DOUBLES, *SPECIAL], [*INTEGERS, *STRANGE, *DECIMALS], [*INTEGERS, *DECIMALS, *DOUBLES],
-    [*INTEGERS, *DECIMALS, *FLOATS, *SPECIAL], [*STRANGE, *DOUBLES, *FLOATS], [*INTEGERS, *ODD], [*DOUBLES, *ODD],
-    [*INTEGERS, *DECIMALS, *STRANGE, *DOUBLES, *FLOATS, *SPECIAL, *ODD])]  # fmt: skip
+POOLS = [
+    rows_of(values)
+    for values in (
+        INTEGERS,
+        DECIMALS,
+        DOUBLES,
+        FLOATS,
+        [*INTEGERS, *DECIMALS],
+        [*INTEGERS, *DOUBLES],
+        [*DOUBLES, *FLOATS],
+        [*INTEGERS, *FLOATS],
+        [*DOUBLES, *SPECIAL],
+        [*INTEGERS, *STRANGE, *DECIMALS],
+        [*INTEGERS, *DECIMALS, *DOUBLES],
+        [*INTEGERS, *DECIMALS, *FLOATS, *SPECIAL],
+        [*STRANGE, *DOUBLES, *FLOATS],
+        [*INTEGERS, *ODD],
+        [*DOUBLES, *ODD],
+        [*INTEGERS, *DECIMALS, *STRANGE, *DOUBLES, *FLOATS, *SPECIAL, *ODD],
+    )
+]
 
 
 # --- against arithmetic -----------------------------------------------------------------------------
@@ -114,10 +158,21 @@ def test_values_are_joined_in_order(seed: int) -> None:
 @given(st.integers(0, 2**62))
 def test_sums_of_several_columns_are_each_their_own(seed: int) -> None:
     dice = random.Random(seed)
-    pool = [(*dice.choice(POOLS[dice.randrange(len(POOLS))]), dice.choice([*map(in_store, DOUBLES + STRANGE), *TEXTS]))
-            for _ in range(12)]  # fmt: skip
-    some: list[p.Sum] = [COUNT, COUNT_V, SUM, AVG, p.Sum("COUNT", 2), p.Sum("SUM", 2), p.Sum("AVG", 2),
-                         CONCAT, p.Sum("GROUP_CONCAT", 2, "")]  # fmt: skip
+    pool = [
+        (*dice.choice(POOLS[dice.randrange(len(POOLS))]), dice.choice([*map(in_store, DOUBLES + STRANGE), *TEXTS]))
+        for _ in range(12)
+    ]
+    some: list[p.Sum] = [
+        COUNT,
+        COUNT_V,
+        SUM,
+        AVG,
+        p.Sum("COUNT", 2),
+        p.Sum("SUM", 2),
+        p.Sum("AVG", 2),
+        CONCAT,
+        p.Sum("GROUP_CONCAT", 2, ""),
+    ]
     check(dice, p.Group(0, dice.choice(((0,), ())), tuple(dice.sample(some, 5))), pool, count=10)
 
 
@@ -238,12 +293,23 @@ def test_the_row_over_nothing_is_not_told_if_rows_come_at_once() -> None:
     assert running.told == Counter({(integer(2),): 1})
 
 
-@pytest.mark.parametrize(("tick", "rows"), [
-    pytest.param([((A, integer(2)), 1), ((A, integer(2)), -1)], 0, id="a row that comes and goes"),
-    pytest.param([((A, integer(1)), -1), ((A, number("1", "decimal")), 1), ((A, integer(1)), 1),
-                  ((A, number("1", "decimal")), -1)], 0, id="others that come and go"),
-    pytest.param([((A, integer(1)), -1), ((A, integer(-1)), 1), ((A, integer(2)), 1)], 2, id="a sum of more rows"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tick", "rows"),
+    [
+        pytest.param([((A, integer(2)), 1), ((A, integer(2)), -1)], 0, id="a row that comes and goes"),
+        pytest.param(
+            [
+                ((A, integer(1)), -1),
+                ((A, number("1", "decimal")), 1),
+                ((A, integer(1)), 1),
+                ((A, number("1", "decimal")), -1),
+            ],
+            0,
+            id="others that come and go",
+        ),
+        pytest.param([((A, integer(1)), -1), ((A, integer(-1)), 1), ((A, integer(2)), 1)], 2, id="a sum of more rows"),
+    ],
+)
 def test_what_does_not_change_is_not_told(tick: Tick, rows: int) -> None:
     running = Running(p.Group(0, (0,), (COUNT, SUM)), 2)
     running.push([(0, [((A, integer(1)), 1)])])
@@ -273,9 +339,13 @@ def test_a_sum_of_doubles_overflows_only_while_it_does() -> None:
     assert running.told == Counter({(A, large): 1})
 
 
-@pytest.mark.parametrize(("kind", "most", "one"), [
-    ("integer", str(2**63 - 1), "1"), ("decimal", "170141183460469231731.687303715884105727", "0.000000000000000001"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "most", "one"),
+    [
+        ("integer", str(2**63 - 1), "1"),
+        ("decimal", "170141183460469231731.687303715884105727", "0.000000000000000001"),
+    ],
+)
 def test_beyond_what_the_store_holds_there_is_no_sum_while_it_is_beyond(kind: str, most: str, one: str) -> None:
     running = Running(p.Group(0, (0,), (SUM, AVG)), 2)
     running.push([(0, [((A, number(most, kind)), 1)])])
@@ -292,8 +362,9 @@ def test_weights_of_many_bits_are_multiplied_exactly() -> None:
     many = 2**40 + 1
     running.push([(0, [((A, number("0.1", "double")), many)])])
     total = float(many * 3602879701896397) / 2**55
-    assert running.told == Counter({(A, integer(many), in_store(number(repr(total), "double")),
-                                     in_store(number(repr(total / many), "double"))): 1})  # fmt: skip
+    assert running.told == Counter(
+        {(A, integer(many), in_store(number(repr(total), "double")), in_store(number(repr(total / many), "double"))): 1}
+    )
     running.push([(1, [((A, number("0.1", "double")), -many), ((A, number("0.01", "decimal")), many)])])
     assert running.told == Counter(
         {(A, integer(many), number("10995116277.77", "decimal"), number("0.01", "decimal")): 1}

@@ -146,9 +146,7 @@ def rows_of(case: Case, delta: Delta) -> list[Change]:
         some = delta.rows[:, 6] != 0
         starts = np.where(some, np.minimum(starts, times_at(delta.rows, 7)), starts).tolist()
         ends = np.where(some, np.maximum(ends, times_at(delta.rows, 9)), ends).tolist()
-    for at, weight, row, start, end in zip(
-        delta.at.tolist(), delta.weight.tolist(), values, starts, ends, strict=True
-    ):
+    for at, weight, row, start, end in zip(delta.at.tolist(), delta.weight.tolist(), values, starts, ends, strict=True):
         found.append((at, weight, (*row, start, end)))
     return found
 

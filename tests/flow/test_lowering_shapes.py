@@ -68,9 +68,7 @@ def triple(s: str, p: str, o: str) -> Triple:
 
 def test_windows_and_graphs_side_by_side_are_one_leaf() -> None:
     whole = plan("WINDOW :w { ?x :p ?y } GRAPH :g { ?y :q ?z } ?z :r ?u { WINDOW :v { ?u :p/^:q ?x } }")
-    assert leaf(whole).places == (
-        WindowPlace(0), WindowPlace(1), GraphPlace(NamedNode(f"{E}g")), GraphPlace(None)
-    )  # fmt: skip
+    assert leaf(whole).places == (WindowPlace(0), WindowPlace(1), GraphPlace(NamedNode(f"{E}g")), GraphPlace(None))
     assert not forms(whole, Join)
 
 
@@ -157,10 +155,21 @@ def test_paths_over_windows_are_operators() -> None:
     assert forms(whole, Reach) and not forms(whole, Asked)
 
 
-@pytest.mark.parametrize("path, count", [
-    ("(:p|:q)", 2), ("(:p|:p)", 2), ("!(:r)", 2), ("!(:r|^:r)", 4), ("(:p|:q)/:p", 2), ("(:p|:q)+", 1),
-    ("(:p|:q)?", 1), ("^(:p|:q)/^(:p|:q)", 4), ("(:p/:q)*", 1), ("(:p|:q)/(:p|:q)?", 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "path, count",
+    [
+        ("(:p|:q)", 2),
+        ("(:p|:p)", 2),
+        ("!(:r)", 2),
+        ("!(:r|^:r)", 4),
+        ("(:p|:q)/:p", 2),
+        ("(:p|:q)+", 1),
+        ("(:p|:q)?", 1),
+        ("^(:p|:q)/^(:p|:q)", 4),
+        ("(:p/:q)*", 1),
+        ("(:p|:q)/(:p|:q)?", 2),
+    ],
+)
 def test_paths_have_the_multiplicity_that_sparql_says(path: str, count: int) -> None:
     """Alternatives, sequences and negated sets are bags, what repeats is a set."""
     loop = [triple("a", "p", "a"), triple("a", "q", "a")]
@@ -207,10 +216,15 @@ def test_now_is_told_and_no_part_of_the_flow() -> None:
     assert found.told[2].expression == Call(">", (Call("NOW", ()), column(1)))
 
 
-@pytest.mark.parametrize("where, tail", [
-    ("WINDOW :w { ?x :p ?y } FILTER(?y < NOW())", ""), ("WINDOW :w { ?x :p ?y BIND(NOW() AS ?z) }", ""),
-    ("WINDOW :w { ?x :p ?y }", " ORDER BY ?t"), ("{ SELECT (NOW() AS ?z) { WINDOW :w { ?x :p ?y } } }", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "where, tail",
+    [
+        ("WINDOW :w { ?x :p ?y } FILTER(?y < NOW())", ""),
+        ("WINDOW :w { ?x :p ?y BIND(NOW() AS ?z) }", ""),
+        ("WINDOW :w { ?x :p ?y }", " ORDER BY ?t"),
+        ("{ SELECT (NOW() AS ?z) { WINDOW :w { ?x :p ?y } } }", ""),
+    ],
+)
 def test_now_elsewhere_is_refused(where: str, tail: str) -> None:
     with pytest.raises(QueryError, match="NOW"):
         lowered(where, "SELECT ?x (NOW() AS ?t)", tail)

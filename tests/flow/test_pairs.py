@@ -76,9 +76,7 @@ def cases(draw: st.DrawFn, most_loose: int = 3) -> Case:
     for _ in range(2):
         width = keys + loose + draw(st.integers(0, 2))
         places = draw(st.permutations(range(width)))
-        sides.append(
-            Side(width, tuple(places[:keys]), tuple(places[keys : keys + loose]), draw(changes(width)))
-        )
+        sides.append(Side(width, tuple(places[:keys]), tuple(places[keys : keys + loose]), draw(changes(width))))
     return Case((sides[0], sides[1]), draw(cuts()))
 
 
@@ -112,8 +110,10 @@ class Work:
         self.terms = terms
         self.ids = [0, *(terms.intern(Literal(str(value))) for value in range(1, 4))]
         self.sources = [Buffer(side.width) for side in case.sides]
-        self.sides = [Arrange(p.Arrange(0, side.key, side.loose), source, room=1)
-                      for side, source in zip(case.sides, self.sources, strict=True)]  # fmt: skip
+        self.sides = [
+            Arrange(p.Arrange(0, side.key, side.loose), source, room=1)
+            for side, source in zip(case.sides, self.sources, strict=True)
+        ]
         self.joins = [Join(self.sides[one], self.sides[other]) for one, other in self.ways]
         for join in self.joins:
             join.out = Buffer(join.out.width, 1)
@@ -352,9 +352,8 @@ def test_a_picked_column_is_the_first_of_its_places_that_is_bound(
     node = Pick(p.Pick(0, tuple(map(tuple, columns))), source)
     node.out = Buffer(len(columns), 1)
     expected = [
-        (t, w, tuple(next((row[i] for i in places if row[i] != 0), 0) for places in columns))
-        for t, w, row in changed
-    ]  # fmt: skip
+        (t, w, tuple(next((row[i] for i in places if row[i] != 0), 0) for places in columns)) for t, w, row in changed
+    ]
     assert stepped(node, source, changed, range(4)) == expected
 
 

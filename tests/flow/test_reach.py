@@ -45,10 +45,13 @@ class Runner:
     def push(self, changes: Sequence[Change]) -> dict[int, set[Row]]:
         """What is told after each tick that tells something."""
         ids = [[n and self.terms.intern(NamedNode(f"http://{n}")) for n in row] for _, _, row in changes]
-        self.input.put(Delta(
-            np.array([at for at, _, _ in changes], np.int64), np.array([w for _, w, _ in changes], np.int64),
-            np.array(ids, np.uint32).reshape(len(ids), self.width),
-        ))  # fmt: skip
+        self.input.put(
+            Delta(
+                np.array([at for at, _, _ in changes], np.int64),
+                np.array([w for _, w, _ in changes], np.int64),
+                np.array(ids, np.uint32).reshape(len(ids), self.width),
+            )
+        )
         self.node.out.clear()
         self.node.step()
         out = self.node.out.delta

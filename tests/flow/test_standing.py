@@ -162,9 +162,11 @@ def drawn_at_random(strategy: st.SearchStrategy[T], count: int) -> list[T]:
 
     @seed(15)
     @settings(
-        max_examples=count // 10 + 1, phases=[Phase.generate], database=None,
+        max_examples=count // 10 + 1,
+        phases=[Phase.generate],
+        database=None,
         suppress_health_check=[HealthCheck.too_slow],
-    )  # fmt: skip
+    )
     @given(st.lists(strategy, min_size=10, max_size=10))
     def collect(some: list[T]) -> None:
         found.extend(some)
@@ -237,16 +239,28 @@ def test_queries_that_are_asked_tell_the_same(texts: list[str], quads: list[tupl
 def test_many_terms_have_the_ids_that_each_has() -> None:
     a, b = ox.NamedNode("http://e/a"), ox.BlankNode("b")
     terms = [
-        a, b, ox.Literal("x"), ox.Literal('"\n\\é'), ox.Literal("x", language="en"), ox.Literal(1), ox.Literal(1.5),
-        ox.Literal("01", datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer")), ox.Literal(""),
-        ox.Literal("x", language="en", direction=ox.BaseDirection.LTR), ox.Triple(a, a, ox.Literal(1)),
-        ox.Triple(b, a, b), a, b,
-    ]  # fmt: skip
+        a,
+        b,
+        ox.Literal("x"),
+        ox.Literal('"\n\\é'),
+        ox.Literal("x", language="en"),
+        ox.Literal(1),
+        ox.Literal(1.5),
+        ox.Literal("01", datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer")),
+        ox.Literal(""),
+        ox.Literal("x", language="en", direction=ox.BaseDirection.LTR),
+        ox.Triple(a, a, ox.Literal(1)),
+        ox.Triple(b, a, b),
+        a,
+        b,
+    ]
     for first in (True, False):
         known = StoreTerms()
         ids = known.ids(terms).tolist() if first else []
         assert [known.id(term) for term in terms] == known.ids(terms).tolist()
         assert not first or known.ids(terms).tolist() == ids
         assert [known.term(i) for i in known.ids(terms).tolist()][:5] == terms[:5]
-        assert known.encoded([(a, None), (b, a)], 2).tolist() == [[ids[0] if first else known.id(a), 0],
-                                                                  [known.id(b), known.id(a)]]  # fmt: skip
+        assert known.encoded([(a, None), (b, a)], 2).tolist() == [
+            [ids[0] if first else known.id(a), 0],
+            [known.id(b), known.id(a)],
+        ]

@@ -16,8 +16,10 @@ MORE: Final = NamedNode("urn:more")
 
 def quads(case: Evaluation) -> list[Quad]:
     found = [Quad(t.subject, t.predicate, t.object) for t in (triples(case.data) if case.data else [])]
-    return [*found, *(Quad(t.subject, t.predicate, t.object, NamedNode(iri))
-                      for iri, path in case.graphs for t in triples(path))]  # fmt: skip
+    return [
+        *found,
+        *(Quad(t.subject, t.predicate, t.object, NamedNode(iri)) for iri, path in case.graphs for t in triples(path)),
+    ]
 
 
 @pytest.mark.parametrize("case", CASES)

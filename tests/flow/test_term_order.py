@@ -84,7 +84,7 @@ kinds: Final = {
         st.sampled_from(["x", "true"]).map(lambda x: literal(x, "integer")),
     ),
     "IRIs": st.text(st.sampled_from("a/-é~"), max_size=3).map(lambda x: NamedNode("http://a/" + x)),
-}  # fmt: skip
+}
 anything: Final = st.one_of(*kinds.values())
 objects: Final = kinds["numbers"] | kinds["texts"]
 triples: Final = st.builds(Triple, st.just(NamedNode("http://s")), st.just(NamedNode("http://p")), objects)

@@ -212,9 +212,11 @@ limits = st.none() | st.builds(a.Limit, st.integers(0, 9))
 _iterations = st.builds(a.Aggregate, st.sampled_from(["FIRST", "LAST"]), variables)
 _shown = st.one_of(plain_expressions, st.builds(a.Aggregate, st.sampled_from(["SUM", "AVG", "MIN"]), _iterations))
 _reports = st.one_of(
-    st.none(), st.builds(a.OnChange), st.builds(a.OnClose),
+    st.none(),
+    st.builds(a.OnChange),
+    st.builds(a.OnClose),
     st.builds(a.Every, st.one_of(st.integers(0, 10**12), st.sampled_from([1_000, 60_000_000, 86_400_000_000]))),
-)  # fmt: skip
+)
 summaries = st.builds(
     a.Summary,
     some(st.one_of(plain_expressions, st.tuples(plain_expressions, variables)), 0, 2),

@@ -70,7 +70,8 @@ _named = st.builds(c.Name, names)
 _over = st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX"])
 _of = st.builds(lambda x, y: a.Call(c.OF, (x, y)), attributes, attributes)
 _aggregates = st.one_of(
-    st.just(a.Aggregate("COUNT", None)), st.builds(a.Aggregate, _over, st.one_of(attributes, _of)),
+    st.just(a.Aggregate("COUNT", None)),
+    st.builds(a.Aggregate, _over, st.one_of(attributes, _of)),
     st.builds(lambda x: a.Call(c.OF, (x,)), attributes),
 )
 _sums = st.recursive(
@@ -88,9 +89,11 @@ _compared = st.just(c.START) | st.recursive(
 )
 _told = st.builds(c.Told, _sums, names) | attributes.map(lambda v: c.Told(a.Call(c.OF, (v,)), v.value))
 _totals = st.builds(
-    c.Totals, some(_told, 1), some(attributes, 0),
+    c.Totals,
+    some(_told, 1),
+    some(attributes, 0),
     st.none() | st.recursive(st.one_of(_aggregates, attributes, literals), _calls, max_leaves=5),
-)  # fmt: skip
+)
 
 
 def _telling(query: c.CeqlQuery, totals: c.Totals | None) -> c.CeqlQuery:

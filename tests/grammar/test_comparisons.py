@@ -39,17 +39,26 @@ KINDS = {
     "a number in quotes": ("FILTER(?t1 > '8' && ?t1 < 100)", ["?t1 > '8'"], "write 8 without quotes"),
     "on the other side": ("FILTER('eight' <= ?t1) FILTER(?t1 = 8)", ["'eight' <= ?t1"], "compare with a number"),
     "calculated with": ("FILTER(?t1 > 'eight') BIND(?t1 + 1 AS ?n)", ["?t1 > 'eight'"], "compare with a number"),
-    "compared with what is a number": ("FILTER(?t1 > 'eight' && ?t2 > ?t1 && ?t2 < 9)", ["?t1 > 'eight'"],
-                                       "compare with a number"),
-    "a time": ('FILTER(?t1 > "2020") FILTER(?t1 < "2021-01-01T00:00:00Z"^^xsd:dateTime)', ['?t1 > "2020"'],
-               "write 2020 without quotes"),
-    "inside EXISTS": ("FILTER(?t1 < 9) FILTER EXISTS { ?x :r ?y FILTER(?t1 > 'eight') }", ["?t1 > 'eight'"],
-                      "compare with a number"),
+    "compared with what is a number": (
+        "FILTER(?t1 > 'eight' && ?t2 > ?t1 && ?t2 < 9)",
+        ["?t1 > 'eight'"],
+        "compare with a number",
+    ),
+    "a time": (
+        'FILTER(?t1 > "2020") FILTER(?t1 < "2021-01-01T00:00:00Z"^^xsd:dateTime)',
+        ['?t1 > "2020"'],
+        "write 2020 without quotes",
+    ),
+    "inside EXISTS": (
+        "FILTER(?t1 < 9) FILTER EXISTS { ?x :r ?y FILTER(?t1 > 'eight') }",
+        ["?t1 > 'eight'"],
+        "compare with a number",
+    ),
     "nothing else is known": ("FILTER(?t1 > 'eight') FILTER(?t2 > 8)", [], ""),
     "strings only": ("FILTER(?t1 > 'eight') FILTER(?t1 != 'nine')", [], ""),
     "equality may look for both": ("FILTER(?t1 = 1 || ?t1 = 'one')", [], ""),
     "in a language": ("FILTER(?t1 > 'eight'@en) FILTER(?t1 > 8)", [], ""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", KINDS)

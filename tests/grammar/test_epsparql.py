@@ -170,9 +170,11 @@ def test_a_files_ending_tells_the_language() -> None:
 
 
 def test_strata_are_in_the_order_of_need() -> None:
-    texts = ["CONSTRUCT { ?x :c ?y } WHERE { ?x :b ?y FILTER NOT EXISTS { ?x :a ?y } }",
-             "CONSTRUCT { ?x :b ?y } WHERE { { ?x :b ?y } SEQ { ?x :p ?z } }",
-             "CONSTRUCT { ?x :a ?y } WHERE { ?x :p ?y }"]  # fmt: skip
+    texts = [
+        "CONSTRUCT { ?x :c ?y } WHERE { ?x :b ?y FILTER NOT EXISTS { ?x :a ?y } }",
+        "CONSTRUCT { ?x :b ?y } WHERE { { ?x :b ?y } SEQ { ?x :p ?z } }",
+        "CONSTRUCT { ?x :a ?y } WHERE { ?x :p ?y }",
+    ]
     found = strata([load(P + text, "epsparql") for text in texts])
     order = [stratum.rules for stratum in found]
     assert order.index((0,)) > max(order.index((1,)), order.index((2,)))

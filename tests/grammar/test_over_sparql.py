@@ -26,17 +26,21 @@ QUERIES: Final = [
     "SELECT (COUNT(DISTINCT *) AS ?c) (1+2 AS ?x) {} GROUP BY (1 AS ?y) HAVING (COUNT(*) > 1) ORDER BY DESC(?x) ?y",
     "CONSTRUCT WHERE { ?s ?p ?o } LIMIT 1 OFFSET 2 VALUES ?x {1}",
     "CONSTRUCT { [] ?p (1 2) } FROM <urn:a> FROM NAMED <urn:b> { ?s ?p (1 [ <urn:a> () ]) . ( 1 ) ?p 2 }",
-    "DESCRIBE ?x <urn:a> WHERE { } ", "DESCRIBE *{ ?s ?p ?o }", "ASK {}",
+    "DESCRIBE ?x <urn:a> WHERE { } ",
+    "DESCRIBE *{ ?s ?p ?o }",
+    "ASK {}",
     "SELECT * { {} UNION {} MINUS {} GRAPH ?g {} BIND(1 AS ?z) FILTER NOT EXISTS {} FILTER(?x IN (1, 2) || -?y < 3) }",
-]  # fmt: skip
+]
 UPDATES: Final = [
     "INSERT DATA { <urn:a> <urn:b> 1 . GRAPH <urn:g> { <urn:a> <urn:b> <<( <urn:a> <urn:b> 1 )>> {| <urn:c> 2 |} } }",
     "WITH <urn:g> DELETE { ?s ?p ?o } INSERT { ?s ?p ?o } USING <urn:a> USING NAMED <urn:b> WHERE { ?s ?p ?o }",
     "CLEAR SILENT ALL; DROP SILENT GRAPH <urn:g> ; CREATE SILENT GRAPH <urn:h> ;",
     "ADD SILENT <urn:a> TO DEFAULT; MOVE SILENT GRAPH <urn:b> TO <urn:c>; COPY DEFAULT TO <urn:d>",
     "PREFIX : <urn:> PREFIX x: <urn:x> INSERT DATA { :a :b 1 } ; DELETE DATA { x:a x:b 1 }",
-    "DELETE WHERE { GRAPH ?g { ?s ?p ?o } . ?s ?p 1 } ; INSERT { ?s ?p ?o } WHERE { ?s ?p ?o }", "", "PREFIX : <urn:>",
-]  # fmt: skip
+    "DELETE WHERE { GRAPH ?g { ?s ?p ?o } . ?s ?p 1 } ; INSERT { ?s ?p ?o } WHERE { ?s ?p ?o }",
+    "",
+    "PREFIX : <urn:>",
+]
 _TOKEN: Final = re.compile(r"<[^<> ]*>|\"[^\"\n]*\"|[\w:?$@.-]+|\s+|.", re.DOTALL)
 _GLUED: Final = re.compile(
     r"(?i)\ba:\w|\b(orderby|groupby|construct|describe|select|from|where|filter|not|prefix|optional|union|minus|graph|bind"
@@ -152,13 +156,21 @@ def test_changed_texts(seed: int) -> None:
         ("INSERT DATA { <urn:a> <urn:b> 1 }", (1, 1), "an update is no query", "send it to /update"),
         ("SELECT * {} LIMIT 1 ORDER BY ?s", (1, 21), "unexpected `ORDER`", "behind WHERE stand GROUP BY"),
         ("", (1, 1), "unexpected end of the query", "a query looks like SELECT"),
-        ("REGISTER QUERY q COMPUTED EVERY 10m AS SELECT * {}", (1, 1), "REGISTER QUERY is C-SPARQL's",
-         "AS SELECT ... FROM STREAM <...> [RANGE 10 MINUTES STEP 1 MINUTES], and REPORT EVERY 10 MINUTES at the end"),
-        ("SELECT * { STREAM <http://s> [RANGE 10s SLIDE 5s] { ?a ?b ?c } }", (1, 12),
-         "STREAM <...> [...] { ... } is CQELS's", "ON <http://s> [RANGE 10 SECONDS SLIDE 5 SECONDS] before WHERE"),
+        (
+            "REGISTER QUERY q COMPUTED EVERY 10m AS SELECT * {}",
+            (1, 1),
+            "REGISTER QUERY is C-SPARQL's",
+            "AS SELECT ... FROM STREAM <...> [RANGE 10 MINUTES STEP 1 MINUTES], and REPORT EVERY 10 MINUTES at the end",
+        ),
+        (
+            "SELECT * { STREAM <http://s> [RANGE 10s SLIDE 5s] { ?a ?b ?c } }",
+            (1, 12),
+            "STREAM <...> [...] { ... } is CQELS's",
+            "ON <http://s> [RANGE 10 SECONDS SLIDE 5 SECONDS] before WHERE",
+        ),
         ("SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A B+))", (1, 17), "MATCH_RECOGNIZE is SQL's", "SEQ(A; B+; C)"),
     ],
-)  # fmt: skip
+)
 def test_queries(text: str, place: tuple[int, int], message: str, hint: str) -> None:
     error = told(text)
     assert ((error.line, error.column), error.message) == (place, message)

@@ -89,16 +89,26 @@ def test_wrong_query(case: dict[str, str]) -> None:
     ("text", "language", "codes"),
     [
         ("FROM NAMED WINDOW :w ON <http://e/s> [LND 1] WHERE { WINDOW :w { ?s ?p ?o } }", "rspql", ["unbounded"]),
-        ("FROM NAMED WINDOW :w ON <http://e/s> [RANGE 1 SLIDE 2] WHERE { WINDOW :w { ?s ?p ?o } }", "rspql",
-         ["window"]),
+        (
+            "FROM NAMED WINDOW :w ON <http://e/s> [RANGE 1 SLIDE 2] WHERE { WINDOW :w { ?s ?p ?o } }",
+            "rspql",
+            ["window"],
+        ),
         ("FROM NAMED WINDOW :w ON <http://e/s> [RANGE 1] WHERE { }", "rspql", ["unused"]),
         ("FROM STREAM <http://e/s> [RANGE 1] WHERE { ?a :p ?b . ?c :p ?d }", "rspql", ["cross-product"]),
-        ("FROM NAMED WINDOW :w ON <http://e/s> [RANGE 1] EVENT ON :w { ?a :p ?b } AS E "
-         "WHERE { WINDOW :w { ?a :q ?b } }", "rsepql", ["unused"]),
-        ("FROM NAMED WINDOW :w ON <http://e/s> [RANGE 1] EVENT ON :w { ?a :p ?b } AS E WHERE { MATCH { E SEQ E } }",
-         "rsepql", ["event"]),
+        (
+            "FROM NAMED WINDOW :w ON <http://e/s> [RANGE 1] EVENT ON :w { ?a :p ?b } AS E "
+            "WHERE { WINDOW :w { ?a :q ?b } }",
+            "rsepql",
+            ["unused"],
+        ),
+        (
+            "FROM NAMED WINDOW :w ON <http://e/s> [RANGE 1] EVENT ON :w { ?a :p ?b } AS E WHERE { MATCH { E SEQ E } }",
+            "rsepql",
+            ["event"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_lints(text: str, language: str, codes: list[str]) -> None:
     whole = HEAD + text
     found = check(parse(whole, language), whole)

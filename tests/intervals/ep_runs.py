@@ -72,10 +72,14 @@ class Engine:
         """Answers as a bag."""
         names = [v.value for v in self.plan.variables]
         return Counter(
-            (int(b.event_time[2 * i]), int(b.time[i]),
-             tuple(sorted((n, str(self.terms.term(int(x)))) for n, x in zip(names, b.values[i], strict=True) if x)))
-            for b in batches for i in range(len(b))
-        )  # fmt: skip
+            (
+                int(b.event_time[2 * i]),
+                int(b.time[i]),
+                tuple(sorted((n, str(self.terms.term(int(x)))) for n, x in zip(names, b.values[i], strict=True) if x)),
+            )
+            for b in batches
+            for i in range(len(b))
+        )
 
 
 def engine_bag(

@@ -127,7 +127,6 @@ _distinct = st.sampled_from([False, False, True])
 queries = st.builds(lambda where, d: EpQuery(a.Select(None, d), where), wide_groups, _distinct)
 
 
-
 @st.composite
 def chains(draw: st.DrawFn, plain: bool = False) -> EpQuery:
     """SEQs of triple patterns, mostly answered; `plain`: with nothing but conditions."""
@@ -173,9 +172,9 @@ facts = facts_of(PREDICATES)
 
 
 @st.composite
-def streams(draw: st.DrawFn, most: int = 5, least: int = 1, made: st.SearchStrategy[Triple] = facts) -> list[
-    tuple[int, int, list[Triple]]
-]:
+def streams(
+    draw: st.DrawFn, most: int = 5, least: int = 1, made: st.SearchStrategy[Triple] = facts
+) -> list[tuple[int, int, list[Triple]]]:
     """(start, end, triples) in order of ends, of which several may be the same."""
     events = []
     end = 0

@@ -51,8 +51,10 @@ def test_a_seq_takes_the_first_or_the_last_second_operand() -> None:
     where = "{ ?x :a ?k } SEQ { ?y :b ?k BIND(getENDTIME() AS ?at) } SEQ { ?z :c ?k }"
     triples = "x a k; y b k; y b k; z c k; z c k"
     for consume, time in (("CHRONOLOGICAL", 2), ("RECENT", 3)):
-        events = [(n, " ".join(f"<http://e/{part}>" for part in t.split()) + " .")
-                  for n, t in enumerate(triples.split("; "), 1)]  # fmt: skip
+        events = [
+            (n, " ".join(f"<http://e/{part}>" for part in t.split()) + " .")
+            for n, t in enumerate(triples.split("; "), 1)
+        ]
         (found,) = oxiseq.run(f"{P} SELECT * {{ {where} }} CONSUME {consume}", {S: events}, language="epsparql")
         assert f"00:00:00.00000{time}Z" in str(found["at"])
 
@@ -67,8 +69,9 @@ def test_second_operands_that_bind_the_same_are_told_apart_by_their_triples() ->
     found = engine_bag(query, events)
     assert found == reference_bag(query, events)
     assert {(start, dict(row)["b"]) for start, end, row in found if end == 4 and dict(row)["b"] == str(y)} == {
-        (1, str(y)), (2, str(y)),
-    }  # fmt: skip
+        (1, str(y)),
+        (2, str(y)),
+    }
 
 
 def test_a_row_whose_optional_part_is_used_up_stays_without_it() -> None:
@@ -118,8 +121,9 @@ def test_a_partner_that_the_knowledge_base_states_is_never_used_up() -> None:
     assert answers(where, "x r v; x in a; x p b; x in a; x p b", "RECENT", kb=kb) == [(1, 3), (2, 3), (4, 5)]
     stated = f"{kb}\n<http://e/x> <http://e/in> <http://e/a> ."
     assert answers("{ ?x :in ?c OPTIONAL { ?x :r ?w } } ?x :p ?y", "x p b; x p c", "RECENT", kb=stated) == [
-        (1, 1), (2, 2),
-    ]  # fmt: skip
+        (1, 1),
+        (2, 2),
+    ]
 
 
 def test_many_instants_are_worked_through_at_a_time_and_what_is_used_up_is_not_kept() -> None:
@@ -147,8 +151,9 @@ SEEN = [
 def test_what_is_used_up_stays_so_when_the_knowledge_base_changes(where: str) -> None:
     """It is seen again by what must not be there, and makes no answers again."""
     triples = ["s p a", "s q b", "s p c", "s p d", "s q e", "s x x", "s q f", "s q g", "s p h", "s q i"]
-    events = [(n, n, [Triple(*(NamedNode(f"http://e/{part}") for part in each.split()))])
-              for n, each in enumerate(triples)]  # fmt: skip
+    events = [
+        (n, n, [Triple(*(NamedNode(f"http://e/{part}") for part in each.split()))]) for n, each in enumerate(triples)
+    ]
     query = read(parse(f"{P} SELECT * {{ {{ {where} }} }} CONSUME RECENT", "epsparql"))
     assert query is not None
     owner = [Quad(*(NamedNode(f"http://e/{part}") for part in ("s", "owner", name))) for name in ("old", "new")]
@@ -207,8 +212,11 @@ def test_what_is_said_twice_must_agree() -> None:
 
 
 def test_why_counts_the_answers_that_are_told() -> None:
-    events = [(1, "<http://e/x> <http://e/p> <http://e/a> ."), (2, "<http://e/a> <http://e/q> <http://e/c> ."),
-              (3, "<http://e/a> <http://e/q> <http://e/d> .")]  # fmt: skip
+    events = [
+        (1, "<http://e/x> <http://e/p> <http://e/a> ."),
+        (2, "<http://e/a> <http://e/q> <http://e/c> ."),
+        (3, "<http://e/a> <http://e/q> <http://e/d> ."),
+    ]
     for consume, count in ((None, 2), ("RECENT", 1)):
         why = oxiseq.Query(f"{P} SELECT * {{ {PAIR} }}", "epsparql").why({S: events}, consumption=consume)
         assert why.found == count

@@ -37,9 +37,11 @@ def test_engine_answers_as_the_reference(
 
 
 @given(
-    st.one_of(chains(), chains(), queries), streams(8, 4, facts_of(PREDICATES[:2])),
-    st.sampled_from([Consume.CHRONOLOGICAL, Consume.RECENT]), st.sampled_from([1, 2, 100]),
-)  # fmt: skip
+    st.one_of(chains(), chains(), queries),
+    streams(8, 4, facts_of(PREDICATES[:2])),
+    st.sampled_from([Consume.CHRONOLOGICAL, Consume.RECENT]),
+    st.sampled_from([1, 2, 100]),
+)
 def test_triples_are_used_up_as_by_the_reference(query: EpQuery, events: Events, consume: Consume, size: int) -> None:
     again = read(replace(query, consume=consume))
     assume(again is not None)
@@ -52,9 +54,7 @@ def test_triples_are_used_up_as_by_the_reference(query: EpQuery, events: Events,
 
 
 @given(queries, st.lists(rules, min_size=1, max_size=2), streams(4), st.sampled_from([1, 100]))
-def test_rules_reach_the_reference_closure(
-    query: EpQuery, made: list[EpQuery], events: Events, size: int
-) -> None:
+def test_rules_reach_the_reference_closure(query: EpQuery, made: list[EpQuery], events: Events, size: int) -> None:
     again, read_rules = read(query), [read(rule) for rule in made]
     assume(again is not None and all(rule is not None for rule in read_rules))
     known = [rule for rule in read_rules if rule is not None]

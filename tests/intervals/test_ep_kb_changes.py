@@ -102,27 +102,36 @@ BEFORE = [
 @pytest.mark.parametrize("rising", [False, True])
 def test_what_was_found_before_a_change_is_found_anew(where: str, rising: bool) -> None:
     events = [
-        (1, 1, [fact("s", "alarm", "a")]), (1, 1, [fact("old", "next", "n"), fact("new", "next", "m")]),
-        (4, 4, [fact("s", "reset", "b")]), (6, 6, [fact("s", "alarm", "c")]), (7, 7, [fact("s", "reset", "d")]),
-    ]  # fmt: skip
+        (1, 1, [fact("s", "alarm", "a")]),
+        (1, 1, [fact("old", "next", "n"), fact("new", "next", "m")]),
+        (4, 4, [fact("s", "reset", "b")]),
+        (6, 6, [fact("s", "alarm", "c")]),
+        (7, 7, [fact("s", "reset", "d")]),
+    ]
     stores = [kb_of((), [fact("s", "owner", name)]) for name in ("old", "new")]
     before, after = stores[:: 1 if rising else -1]
     query = load(f"{P} SELECT * {{ {where} }}", "epsparql")
     assert changed_bag(query, events, 2, before, after) == expected_bag(query, events, 2, before, after)
 
 
-MISSING = ["MINUS { ?s :q ?z }", "FILTER NOT EXISTS { ?s :q ?z }", "OPTIONAL { { ?s :q ?z } SEQ { ?s :q ?z2 } }",
-           "FILTER NOT EXISTS { ?s :q ?z . ?z :w ?w FILTER(getDURATION() < 14) }"]  # fmt: skip
+MISSING = [
+    "MINUS { ?s :q ?z }",
+    "FILTER NOT EXISTS { ?s :q ?z }",
+    "OPTIONAL { { ?s :q ?z } SEQ { ?s :q ?z2 } }",
+    "FILTER NOT EXISTS { ?s :q ?z . ?z :w ?w FILTER(getDURATION() < 14) }",
+]
 
 
 @pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("time", [20, 13])
 def test_what_must_not_be_there_is_known_for_longer_than_what_is_made_anew(missing: str, time: int) -> None:
     events = [
-        (1, 1, [fact("s", "q", "z"), fact("z", "w", "w")]), (3, 3, [fact("s", "q", "z")]),
+        (1, 1, [fact("s", "q", "z"), fact("z", "w", "w")]),
+        (3, 3, [fact("s", "q", "z")]),
         *((n, n, [fact("w", "w", "w")]) for n in (10, 11, 12)),
-        (time, time, [fact("s", "alarm", "a")]), (time + 2, time + 2, [fact("s", "reset", "b")]),
-    ]  # fmt: skip
+        (time, time, [fact("s", "alarm", "a")]),
+        (time + 2, time + 2, [fact("s", "reset", "b")]),
+    ]
     found = "{ { ?s :alarm ?a . ?s :owner ?o } SEQ { ?s :reset ?b } FILTER(getDURATION() < 5) }"
     before, after = (kb_of((), [fact("s", "owner", name)]) for name in ("old", "new"))
     for where in (f"{found} {missing}", f"{{ {{ ?s :alarm ?a . ?s :owner ?o {missing} }} SEQ {{ ?s :reset ?b }} }}"):
@@ -149,9 +158,13 @@ def test_what_rules_made_before_a_change_stays() -> None:
 
 @thorough()
 @given(
-    st.one_of(queries, queries, chains()), streams(6, 2), st.lists(st.lists(facts, max_size=2), min_size=4, max_size=4),
-    st.integers(1, 5), st.booleans(), st.sampled_from([None, Consume.CHRONOLOGICAL, Consume.RECENT]),
-)  # fmt: skip
+    st.one_of(queries, queries, chains()),
+    streams(6, 2),
+    st.lists(st.lists(facts, max_size=2), min_size=4, max_size=4),
+    st.integers(1, 5),
+    st.booleans(),
+    st.sampled_from([None, Consume.CHRONOLOGICAL, Consume.RECENT]),
+)
 def test_answers_rest_on_the_kb_of_their_instant(
     query: EpQuery, events: Events, known: list[list[Triple]], cut: int, saved: bool, consume: Consume | None
 ) -> None:

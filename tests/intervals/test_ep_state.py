@@ -242,7 +242,8 @@ def test_knowledge_without_a_graph_is_joined_and_is_no_answer_by_itself() -> Non
 
 AVERAGE = [
     f"{P} CONSTRUCT {{ _:w :of ?c ; :sum ?p ; :count 1 }} WHERE {{ ?c :price ?p }}",
-    P + """CONSTRUCT { _:w :of ?c ; :sum ?sum2 ; :count ?count2 } WHERE {
+    P
+    + """CONSTRUCT { _:w :of ?c ; :sum ?sum2 ; :count ?count2 } WHERE {
       { { ?w :of ?c ; :sum ?sum ; :count ?count FILTER(?count < 3) } SEQ { ?c :price ?p } }
       EQUALSOPTIONAL { { ?w :of ?c } SEQ { ?c :price ?between } SEQ { ?c :price ?p } }
       FILTER(!BOUND(?between))
@@ -255,8 +256,11 @@ def test_rules_make_a_sliding_average() -> None:
     """Sums over one, two and three prices of a company, each made of the one before; three make the average."""
     text = P + "SELECT ?c (?sum / 3 AS ?average) WHERE { ?w :of ?c ; :count 3 ; :sum ?sum }"
     prices = {"a": [3, 6, 9, 3, 30], "b": [1, 1, 4, 7]}
-    events = sorted((10 * i + (c == "b"), f"<http://e/{c}> <http://e/price> {p} .")
-                    for c, values in prices.items() for i, p in enumerate(values))  # fmt: skip
+    events = sorted(
+        (10 * i + (c == "b"), f"<http://e/{c}> <http://e/price> {p} .")
+        for c, values in prices.items()
+        for i, p in enumerate(values)
+    )
     found = oxiseq.run(text, streams={"urn:s": events}, language="epsparql", rules=AVERAGE)
     rows = [(m["c"].value[-1], float(m["average"].value), m.start_us, m.end_us) for m in found]  # type: ignore[union-attr]
     assert rows == [("a", 6, 0, 20), ("b", 2, 1, 21), ("a", 6, 10, 30), ("b", 4, 11, 31), ("a", 14, 20, 40)]
@@ -266,8 +270,12 @@ def test_rules_that_make_new_terms_for_ever_are_stopped(monkeypatch: pytest.Monk
     monkeypatch.setattr("oxiseq.engine.run.intervals.MAX_ROUNDS", 100)
     rule = f"{P} CONSTRUCT {{ ?x :n ?m }} WHERE {{ ?x :n ?n BIND(?n + 1 AS ?m) }}"
     with pytest.raises(LimitError, match="new terms for ever"):
-        oxiseq.run(f"{P} SELECT * {{ ?x :n ?n }}", streams={"urn:s": [(0, "<http://e/x> <http://e/n> 0 .")]},
-                   language="epsparql", rules=[rule])  # fmt: skip
+        oxiseq.run(
+            f"{P} SELECT * {{ ?x :n ?n }}",
+            streams={"urn:s": [(0, "<http://e/x> <http://e/n> 0 .")]},
+            language="epsparql",
+            rules=[rule],
+        )
 
 
 def test_a_rule_cannot_wait_for_itself() -> None:
@@ -286,7 +294,7 @@ def test_rules_are_construct_queries() -> None:
 
 def test_an_event_may_say_its_start() -> None:
     """By prov:startedAtTime in its graph, or in the call; either way it is one interval event."""
-    said = '<http://e/x> <http://e/p> 1 . <urn:e> <http://www.w3.org/ns/prov#startedAtTime> 2 .'
+    said = "<http://e/x> <http://e/p> 1 . <urn:e> <http://www.w3.org/ns/prov#startedAtTime> 2 ."
     text = f"{P} SELECT ?v {{ ?x :p ?v }}"
     for events in ([(5, said)], [(2, 5, "<http://e/x> <http://e/p> 1 .")]):
         found = oxiseq.run(text, streams={"urn:s": events}, language="epsparql")

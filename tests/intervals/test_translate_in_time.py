@@ -33,15 +33,14 @@ def by_references(text: str, language: str, events: Events) -> Bag:
     query = load(text, language)
     if isinstance(query, EpQuery):
         found = evaluate_ep(query, stamped((time, time, graph) for time, graph in events))
-        return Counter(
-            (a.start, a.end, tuple(sorted((v.value, str(t)) for v, t in a.bindings.items()))) for a in found
-        )
+        return Counter((a.start, a.end, tuple(sorted((v.value, str(t)) for v, t in a.bindings.items()))) for a in found)
     assert isinstance(query, RspQuery)
     shown = None if query.body.projection is None else {v.value for v in query.body.projection}  # type: ignore[union-attr]
     return Counter(
         (a.start or 0, a.end or 0, tuple((v, t) for v, t in a.row if shown is None or v in shown))
-        for a in evaluate_rsp(query, {S: events}) if a.at == a.end
-    )  # fmt: skip
+        for a in evaluate_rsp(query, {S: events})
+        if a.at == a.end
+    )
 
 
 def by_engine(text: str, language: str, events: Events) -> Bag:
@@ -54,9 +53,9 @@ def by_engine(text: str, language: str, events: Events) -> Bag:
 @st.composite
 def queries_and_events(draw: st.DrawFn) -> tuple[str, Events]:
     """A query and a stream of points; of single triples where these are used up."""
-    query = replace(draw(chains(plain=True)), streams=(Stream("", NamedNode(S)),), consume=draw(
-        st.sampled_from([None, *Consume])
-    ))  # fmt: skip
+    query = replace(
+        draw(chains(plain=True)), streams=(Stream("", NamedNode(S)),), consume=draw(st.sampled_from([None, *Consume]))
+    )
     if draw(st.integers(0, 3)) == 0:
         columns = draw(st.lists(st.sampled_from(["s", "o0", "o1"]), min_size=1, unique=True))
         query = replace(query, form=Select(tuple(Projection(Variable(c)) for c in columns)))
@@ -93,7 +92,11 @@ EP = P + "SELECT * FROM STREAM <http://e/S> WHERE { { ?x :p ?y } SEQ { ?y :q ?z 
     ("text", "message", "place"),
     [
         (EP.replace("FROM STREAM <http://e/S> ", ""), "a window of RSEP-QL reads a stream with a name", "{ { ?x"),
-        (EP.replace("WHERE", "FROM STREAM <http://e/T> WHERE"), "an event of RSEP-QL comes", "FROM STREAM <http://e/T>"),
+        (
+            EP.replace("WHERE", "FROM STREAM <http://e/T> WHERE"),
+            "an event of RSEP-QL comes",
+            "FROM STREAM <http://e/T>",
+        ),
         (EP.replace("?x :p ?y", "?x :p ?y ; :r ?w"), "only single triples mean the same", ":r ?w }"),
         (EP.replace("?x :p ?y", "?x :p/:r ?y"), "only single triples mean the same", "?x :p/:r ?y"),
         (EP.replace("?x :p", "[] :p"), "a blank node counts otherwise", "[] :p ?y"),
@@ -114,8 +117,11 @@ def test_what_rsepql_cannot_say_has_its_place(text: str, message: str, place: st
     _refused(text, "epsparql", "rsepql", message, place)
 
 
-RSEP = P + """REGISTER ISTREAM AS SELECT * FROM NAMED WINDOW :w ON <http://e/S> [LND 2]
+RSEP = (
+    P
+    + """REGISTER ISTREAM AS SELECT * FROM NAMED WINDOW :w ON <http://e/S> [LND 2]
 EVENT ON :w { ?x :p ?y } AS A EVENT ON :w { ?y :q ?z } AS B WHERE { MATCH { A SEQ B } }"""
+)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +130,11 @@ EVENT ON :w { ?x :p ?y } AS A EVENT ON :w { ?y :q ?z } AS B WHERE { MATCH { A SE
         (RSEP.replace("ISTREAM", "RSTREAM"), "EP-SPARQL does not tell answers again", "REGISTER"),
         (RSEP + " REPORT EVERY 5", "EP-SPARQL answers at every event", "REPORT EVERY 5"),
         (RSEP.replace("[LND 2]", "[RANGE 4 SLIDE 1]"), "EP-SPARQL has no windows but landmarks", "RANGE 4"),
-        (RSEP.replace("EVENT ON :w { ?y", "FROM NAMED WINDOW :v ON <http://e/T> [ID] EVENT ON :v { ?y"),
-         "EP-SPARQL does not tell streams apart", "FROM NAMED WINDOW :v"),
+        (
+            RSEP.replace("EVENT ON :w { ?y", "FROM NAMED WINDOW :v ON <http://e/T> [ID] EVENT ON :v { ?y"),
+            "EP-SPARQL does not tell streams apart",
+            "FROM NAMED WINDOW :v",
+        ),
         (RSEP.replace("A SEQ B", "FIRST(A) SEQ B"), "EP-SPARQL has no FIRST", "FIRST(A)"),
         (RSEP.replace("EVENT ON :w { ?x", "LAST ON :w { ?x"), "EP-SPARQL has no LAST", "LAST ON"),
         (RSEP.replace("A SEQ B", "A SEQ^n B"), "EP-SPARQL has no SEQ^n", "A SEQ^n B"),

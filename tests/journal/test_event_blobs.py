@@ -20,9 +20,15 @@ from oxiseq.journal.events import KIND, _parts, check_events, single_events
 
 NODES = st.sampled_from([f"<{E}a>", f"<{E}b>", "_:x", "_:y"])
 OBJECTS = NODES | st.sampled_from(
-    ['"01.50"^^<http://www.w3.org/2001/XMLSchema#double>', '"é\\n\\"x"@fr', '""', "7", f"<<( <{E}a> <{E}p> 1 )>>",
-     '"2024-05-01T10:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>']
-)  # fmt: skip
+    [
+        '"01.50"^^<http://www.w3.org/2001/XMLSchema#double>',
+        '"é\\n\\"x"@fr',
+        '""',
+        "7",
+        f"<<( <{E}a> <{E}p> 1 )>>",
+        '"2024-05-01T10:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>',
+    ]
+)
 GRAPHS = st.lists(st.builds("{} <http://e/p> {} .".format, NODES, OBJECTS), max_size=5).map("\n".join)
 BATCHES = st.lists(st.lists(st.tuples(st.integers(-(10**15), 10**15), GRAPHS), max_size=6), max_size=4)
 
@@ -35,10 +41,12 @@ def contents(batch: EventBatch, terms: TermDictionary) -> list[tuple[int, list[t
         one = batch.slice(i, i + 1)
         triples = []
         for row in zip(*(column.tolist() for column in one.ids), strict=True):
-            triples.append(tuple(
-                labels.setdefault(t, f"_:{len(labels)}") if terms.columns.kind[t] == kinds.BLANK else terms.text(t)
-                for t in row
-            ))  # fmt: skip
+            triples.append(
+                tuple(
+                    labels.setdefault(t, f"_:{len(labels)}") if terms.columns.kind[t] == kinds.BLANK else terms.text(t)
+                    for t in row
+                )
+            )
         made.append((int(one.time[0]), triples))
     return made
 

@@ -28,8 +28,11 @@ def test_entries_of_all_streams_follow_each_other(two: Journal) -> None:
     two.log.append(STREAM, blob([3]), advance=4)
     entries = two.log.follow(0)
     assert [(e.stream, e.first, e.count, e.time) for e in entries] == [
-        (STREAM, 0, 2, 2), (OTHER, 0, 1, 5), (STREAM, 2, 1, 3), (STREAM, 3, 0, 4),
-    ]  # fmt: skip
+        (STREAM, 0, 2, 2),
+        (OTHER, 0, 1, 5),
+        (STREAM, 2, 1, 3),
+        (STREAM, 3, 0, 4),
+    ]
     assert [e.position for e in two.log.follow(entries[1].position)] == [e.position for e in entries[2:]]
     assert two.log.position() == entries[-1].position
     assert len(two.log.follow(0, 1)) == 1

@@ -85,9 +85,10 @@ class Doer:
                 self.clock.now += 1
                 last = journal.matches.last(name)
                 journal.checkpoints.commit(
-                    Checkpoint(name, b"state%d" % self.clock.now, offsets, {name: last},
-                               position=journal.log.position())
-                )  # fmt: skip
+                    Checkpoint(
+                        name, b"state%d" % self.clock.now, offsets, {name: last}, position=journal.log.position()
+                    )
+                )
             case 5 if name in queries:
                 journal.queries.delete(name)
             case 6:
@@ -162,9 +163,7 @@ def test_only_what_is_new_is_taken(journal: Journal, tmp_path: Path) -> None:
     assert counts == [(1,), (0,)]
 
 
-def test_a_chain_with_a_gap_or_of_another_journal_is_refused(
-    journal: Journal, tmp_path: Path, clock: Clock
-) -> None:
+def test_a_chain_with_a_gap_or_of_another_journal_is_refused(journal: Journal, tmp_path: Path, clock: Clock) -> None:
     chain = Chain(journal, tmp_path)
     for i in range(4):
         journal.log.append(STREAM, blob([i]))

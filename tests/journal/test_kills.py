@@ -146,8 +146,9 @@ def test_a_torn_end_of_the_wal_costs_whole_batches_only(path: Path, tmp_path: Pa
 
 def test_a_kill_while_nothing_is_written_costs_nothing(path: Path) -> None:
     code = "import sys, time; from oxiseq.journal import Journal; j = Journal(sys.argv[1]); j.streams.create('urn:s')"
-    child = subprocess.Popen([sys.executable, "-c", f"{code}; print(1, flush=True); time.sleep(60)", str(path)],
-                             stdout=subprocess.PIPE)  # fmt: skip
+    child = subprocess.Popen(
+        [sys.executable, "-c", f"{code}; print(1, flush=True); time.sleep(60)", str(path)], stdout=subprocess.PIPE
+    )
     with child:
         assert child.stdout is not None
         child.stdout.readline()

@@ -42,9 +42,13 @@ def test_events_come_back_with_their_triples(journal: Journal) -> None:
 
 
 def test_an_unknown_stream_is_told(journal: Journal) -> None:
-    for work in (lambda: journal.log.append(E, blob([1])), lambda: journal.log.advance(E, 1),
-                 lambda: list(journal.log.read(E, TermDictionary())), lambda: journal.streams.get(E),
-                 lambda: list(journal.log.replay({E: 0}, TermDictionary()))):  # fmt: skip
+    for work in (
+        lambda: journal.log.append(E, blob([1])),
+        lambda: journal.log.advance(E, 1),
+        lambda: list(journal.log.read(E, TermDictionary())),
+        lambda: journal.streams.get(E),
+        lambda: list(journal.log.replay({E: 0}, TermDictionary())),
+    ):
         with pytest.raises(UnknownError, match="no stream <http://e/>"):
             work()
 

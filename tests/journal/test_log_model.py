@@ -138,8 +138,13 @@ class JournalMachine(RuleBasedStateMachine):
         self.journal.close()
         self.journal = Journal(self.path, "normal", clock=self.clock)
 
-    @rule(iri=STREAMS, since=st.integers(0, 12), length=st.integers(0, 8), start=st.integers(0, 20),
-          span=st.integers(0, 20))  # fmt: skip
+    @rule(
+        iri=STREAMS,
+        since=st.integers(0, 12),
+        length=st.integers(0, 8),
+        start=st.integers(0, 20),
+        span=st.integers(0, 20),
+    )
     def read_range(self, iri: str, since: int, length: int, start: int, span: int) -> None:
         model = self.streams[iri]
         bounds = {"until": since + length, "start": start, "stop": start + span}

@@ -93,7 +93,7 @@ def test_a_gap_is_refused_and_of_the_rest_nothing_stored(journal: Journal) -> No
 
 def test_rows_and_events_are_read_without_a_dictionary() -> None:
     terms = TermDictionary()
-    blank, plain = terms.blank(), terms.intern_written("\"é\"@fr".encode())
+    blank, plain = terms.blank(), terms.intern_written('"é"@fr'.encode())
     values = np.array([[plain, 0], [blank, plain]], np.uint32)
     batch = MatchBatch(
         np.array([7, 9]), values, np.array([0, 2, 3]), np.array([0, 1, 0], np.int32), np.array([6, 7, 9])

@@ -94,16 +94,19 @@ def test_an_older_version_is_brought_up_to_date_by_who_writes(path: Path) -> Non
 
 def test_options_of_version_3_have_their_new_names(path: Path) -> None:
     old = {
-        "plain": {}, "windows": {"start": 5, "instants": [1, 2], "report": "RSTREAM"},
+        "plain": {},
+        "windows": {"start": 5, "instants": [1, 2], "report": "RSTREAM"},
         "tuples": {"lateness": 5_000_000, "streamNames": {"S": "urn:s"}, "rules": []},
-        "bounded": {"stateBudget": {"records": 3}, "onBudget": "reset"}, "unbounded": {"stateBudget": {}},
-    }  # fmt: skip
+        "bounded": {"stateBudget": {"records": 3}, "onBudget": "reset"},
+        "unbounded": {"stateBudget": {}},
+    }
     new = {
-        "plain": {}, "windows": {"origin": 5, "at": [1, 2], "report": "RSTREAM"},
+        "plain": {},
+        "windows": {"origin": 5, "at": [1, 2], "report": "RSTREAM"},
         "tuples": {"lateness": "5000000us", "stream_names": {"S": "urn:s"}, "rules": []},
         "bounded": {"state_records": 3, "state_bytes": 0, "on_budget": "reset"},
         "unbounded": {"state_records": 0, "state_bytes": 0},
-    }  # fmt: skip
+    }
     with Journal(path) as journal:
         for name, options in old.items():
             journal.queries.register(name, "text", options=options)

@@ -49,9 +49,13 @@ def test_a_deleted_query_is_gone_with_matches_and_checkpoint(journal: Journal) -
     journal.queries.delete("q")
     assert journal.queries.all() == []
     assert journal.checkpoints.latest("q") is None
-    for work in (lambda: journal.queries.get("q"), lambda: journal.queries.delete("q"),
-                 lambda: journal.queries.set_state("q", "x"), lambda: matches(journal, "q"),
-                 lambda: journal.matches.append(found("q", 3, [7]))):  # fmt: skip
+    for work in (
+        lambda: journal.queries.get("q"),
+        lambda: journal.queries.delete("q"),
+        lambda: journal.queries.set_state("q", "x"),
+        lambda: matches(journal, "q"),
+        lambda: journal.matches.append(found("q", 3, [7])),
+    ):
         with pytest.raises(UnknownError, match="no query 'q'"):
             work()
 

@@ -119,9 +119,15 @@ def test_a_group_answers_each_of_its_appends_by_itself(journal: Journal) -> None
     )
     results = [outcome(each) for each in found]
     assert results == [
-        Appended(0, 1), Appended(0, 2), Appended(0, 1, repeated=True), ConflictError, UnknownError,
-        Appended(1, 0), Appended(1, 1), Appended(2, 1),
-    ]  # fmt: skip
+        Appended(0, 1),
+        Appended(0, 2),
+        Appended(0, 1, repeated=True),
+        ConflictError,
+        UnknownError,
+        Appended(1, 0),
+        Appended(1, 1),
+        Appended(2, 1),
+    ]
     first, last = results[0], results[-1]
     assert isinstance(first, Appended) and isinstance(last, Appended)
     assert first.largest is None and last.largest is not None and last.punctuation == last.largest + 1
@@ -165,4 +171,3 @@ def test_closing_answers_all_that_was_submitted(path: Path) -> None:
     kept = [found for each in under_way if isinstance(found := outcome(each), Appended)]
     with Journal(path) as again:
         assert len(again.log.follow(0, 1 << 30)) == len(kept)
-

@@ -44,7 +44,7 @@ BROKEN = {
         f"class Some(LoweredLanguage):\n    syntax = {SYNTAX.format(name='other')}\n    def lower(self, q): return q",
         "its name is 'other'",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", BROKEN)

@@ -117,8 +117,11 @@ def test_what_is_wrong_with_a_text_is_told_with_its_place(toy: Path) -> None:
 def test_it_is_explained_and_drawn(query: Path) -> None:
     ours, lowered = oxiseq.Query(query).explain(), oxiseq.Query(SPASEQ).explain()
     assert (str(ours), ours.json(), ours.svg(), ours.dot()) == (
-        str(lowered), lowered.json(), lowered.svg(), lowered.dot()
-    )  # fmt: skip
+        str(lowered),
+        lowered.json(),
+        lowered.svg(),
+        lowered.dot(),
+    )
 
 
 def test_its_reasons_are_told(query: Path) -> None:

@@ -34,9 +34,7 @@ class Doors:
         self._routes = LiveRoutes(service, Evaluations(Limits()))
         self._time = next((record.next for record in service.streams.all() if record.iri == STREAM), 0)
 
-    def ask(
-        self, method: str, path: str, value: Any = None, rights: Rights = EVERYTHING
-    ) -> tuple[int, dict[str, Any]]:
+    def ask(self, method: str, path: str, value: Any = None, rights: Rights = EVERYTHING) -> tuple[int, dict[str, Any]]:
         body = b"" if value is None else json.dumps(value).encode()
         headers = (("content-type", "application/json"),)
         answer = self._routes.answer(Request(method, path, "", headers, body, rights=rights))

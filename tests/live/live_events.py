@@ -112,6 +112,7 @@ def limits_update(number: int) -> str:
     rows = " ".join(f"<{EX}h{house}> <{EX}limit> {drawn.randint(300, 900)} ." for house in range(1, 7))
     return f"CLEAR SILENT GRAPH <{LIMITS}> ; INSERT DATA {{ GRAPH <{LIMITS}> {{ {rows} }} }}"
 
+
 FELL = f"""PREFIX : <{EX}>
 SELECT ?house ?before ?after (getDURATION() AS ?took)
 FROM STREAM <{POWER}> FROM STREAM <{DOORS}>
@@ -191,9 +192,10 @@ def batches(count: int, seed: int, most: int = 12) -> list[Batch]:
             number += 1
             house = drawn.randint(1, 6)
             lines.append(
-                power(number, times[stream], house, drawn.randint(1, 1000)) if stream == POWER
+                power(number, times[stream], house, drawn.randint(1, 1000))
+                if stream == POWER
                 else door(number, times[stream], house)
-            )  # fmt: skip
+            )
         made.append(Batch(stream, f"batch-{i}", "".join(lines).encode()))
     return made
 

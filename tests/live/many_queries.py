@@ -7,8 +7,16 @@ from live_services import Rows, finish, rows
 
 from oxiseq.live import LiveService
 
-QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "high": HIGH, "busy": BUSY,
-           "left": LEFT, "fell": FELL}  # fmt: skip
+QUERIES = {
+    "rises": RISES,
+    "opened": OPENED,
+    "alarm": ALARM,
+    "twice": ALARMED_TWICE,
+    "high": HIGH,
+    "busy": BUSY,
+    "left": LEFT,
+    "fell": FELL,
+}
 LANGUAGES = {"high": "spectra", "busy": "rspql", "left": "rsepql", "fell": "epsparql"}
 """The others are of SPAseq."""
 

@@ -24,9 +24,16 @@ class ServeProcess:
 
     def __init__(self, location: Path, *options: str) -> None:
         self._command = [
-            sys.executable, "-c", "from oxiseq.cli import main; main()", "serve", "--location", str(location),
-            "--bind", "127.0.0.1:0", *options,
-        ]  # fmt: skip
+            sys.executable,
+            "-c",
+            "from oxiseq.cli import main; main()",
+            "serve",
+            "--location",
+            str(location),
+            "--bind",
+            "127.0.0.1:0",
+            *options,
+        ]
         self._log = location.parent / "serve.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._address: str | None = None

@@ -201,9 +201,7 @@ def test_mqtt_messages_without_a_number_are_each_one_of_their_own(tmp_path: Path
             assert (counts(bridges)["events"], counts(bridges)["repeated"]) == (3, 0)
 
 
-def test_mqtt_messages_that_nobody_confirms_wait_at_the_broker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mqtt_messages_that_nobody_confirms_wait_at_the_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import paho.mqtt.publish as publish  # noqa: PLC0415  the test alone needs it
 
     monkeypatch.setattr("oxiseq.bridges.mqtt._UNDER_WAY", 5)
@@ -226,9 +224,14 @@ def test_mqtt_messages_that_nobody_confirms_wait_at_the_broker(
             source.close()  # does not wait for a reader
 
 
-@pytest.mark.parametrize("url", [
-    "redis://localhost/0?password=hidden", "ws://localhost/x?token=hidden", "mqtt://u:hidden@localhost",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://localhost/0?password=hidden",
+        "ws://localhost/x?token=hidden",
+        "mqtt://u:hidden@localhost",
+    ],
+)
 def test_no_part_of_a_url_that_may_be_a_password_is_shown(url: str) -> None:
     shown = BridgeSettings(url=url, into=S).shown
     assert "hidden" not in shown and "localhost" in shown
@@ -375,14 +378,17 @@ def test_a_message_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     source.close()
 
 
-@pytest.mark.parametrize(("given", "told"), [
-    ({"url": "-"}, "no stdin"),
-    ({"url": "ftp://x"}, "not known"),
-    ({}, "needs url"),
-    ({"url": "a", "x": 1}, "has no x"),
-    ({"url": "a", "start": "now"}, "new or all"),
-    ({"url": "a", "topic": 3}, "topic is a text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"url": "-"}, "no stdin"),
+        ({"url": "ftp://x"}, "not known"),
+        ({}, "needs url"),
+        ({"url": "a", "x": 1}, "has no x"),
+        ({"url": "a", "start": "now"}, "new or all"),
+        ({"url": "a", "topic": 3}, "topic is a text"),
+    ],
+)
 def test_what_is_wrong_is_told_at_the_start(tmp_path: Path, given: dict[str, Any], told: str) -> None:
     with pytest.raises(BridgeError, match=told):
         opener_of(BridgeSettings.of({"into": S, **given}, tmp_path, "b"))

@@ -131,8 +131,9 @@ def test_ceql_queries_have_budgets_too(tmp_path: Path) -> None:
 
     def tuples(number: int) -> bytes:
         lines = [power(i, 1_000_000 * i, i, 1) for i in range(number, number + 20)]
-        return "".join(f"{line}<{EX}h{number + i}> <{types}> <{EX}A> <{EX}p{number + i}> .\n"
-                       for i, line in enumerate(lines)).encode()  # fmt: skip
+        return "".join(
+            f"{line}<{EX}h{number + i}> <{types}> <{EX}A> <{EX}p{number + i}> .\n" for i, line in enumerate(lines)
+        ).encode()
 
     with live(tmp_path) as service:
         service.queries.register("pairs", PAIRS, "ceql", {"state_records": 100, "on_budget": "reset"})

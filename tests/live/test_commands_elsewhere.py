@@ -48,8 +48,17 @@ def server(tmp_path: Path) -> Iterator[ServeProcess]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = ServeProcess(tmp_path / "data", "--bind", f"127.0.0.1:{port}", "--write-token", TOKEN,
-                           "--read-token", TOKEN, "--sink-folder", str(tmp_path))  # fmt: skip
+    process = ServeProcess(
+        tmp_path / "data",
+        "--bind",
+        f"127.0.0.1:{port}",
+        "--write-token",
+        TOKEN,
+        "--read-token",
+        TOKEN,
+        "--sink-folder",
+        str(tmp_path),
+    )
     process.start()
     yield process
     process.close()
@@ -80,12 +89,24 @@ def test_queries_are_listed_registered_paused_resumed_and_deleted(server: ServeP
 def test_queries_are_registered_with_all_their_options_and_replaced(server: ServeProcess, tmp_path: Path) -> None:
     url = server.address
     pairs = write(tmp_path, "pairs.ceql", "VOCAB <http://example.org/> SELECT * FROM S WHERE Low AS x; High AS y")
-    given = ("--stream-names", f"S={STREAM}", "--origin", "2026-11-20", "--state-records", "100",
-             "--on-budget", "reset")  # fmt: skip
+    given = (
+        "--stream-names",
+        f"S={STREAM}",
+        "--origin",
+        "2026-11-20",
+        "--state-records",
+        "100",
+        "--on-budget",
+        "reset",
+    )
     assert oxiseq("queries", "register", pairs, "--name", "pairs", *given, url=url).exit_code == 0
     shown = json.loads(oxiseq("queries", "show", "pairs", url=url).stdout)
     assert (shown["reads"], shown["origin"], shown["state_records"], shown["on_budget"]) == (
-        [STREAM], "2026-11-20T00:00:00Z", 100, "reset")  # fmt: skip
+        [STREAM],
+        "2026-11-20T00:00:00Z",
+        100,
+        "reset",
+    )
     again = oxiseq("queries", "register", pairs, "--name", "pairs", url=url)
     assert again.exit_code == 1 and "409" in again.stderr
     assert oxiseq("queries", "register", pairs, "--name", "pairs", "--replace", url=url).stdout == "pairs\n"
@@ -107,12 +128,15 @@ def test_what_the_server_refuses_is_told_with_its_reason(server: ServeProcess, t
     assert "refuses this token" in oxiseq("queries", "list", url=url, token="other").stderr
 
 
-@pytest.mark.parametrize(("url", "said"), [
-    ("http://127.0.0.1:9", "is `oxiseq serve` at work there?"),
-    ("nonsense", "'nonsense' is no address of a server: write http://HOST:PORT"),
-    ("http://[::1", "is no address of a server"),
-    ("ftp://127.0.0.1", "is no address of a server"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://127.0.0.1:9", "is `oxiseq serve` at work there?"),
+        ("nonsense", "'nonsense' is no address of a server: write http://HOST:PORT"),
+        ("http://[::1", "is no address of a server"),
+        ("ftp://127.0.0.1", "is no address of a server"),
+    ],
+)
 def test_an_address_where_nobody_answers(url: str, said: str) -> None:
     result = oxiseq("queries", "list", url=url)
     assert result.exit_code == 1
@@ -136,8 +160,12 @@ def test_tables_are_pushed_by_a_mapping_of_their_own_or_the_streams(server: Serv
     url, headers = server.address, {"authorization": f"Bearer {TOKEN}"}
     table = write(tmp_path, "paid.csv", "who,paid,ts\nann,1,1700000000\nbob,x,1700000001\ncy,3,soon\ndi,4,1700000003\n")
     lines = write(tmp_path, "paid.jsonl", '{"who": "eve", "paid": 5, "ts": 1700000004}\n')
-    given = {"subject": "http://example.org/{who}", "time": "ts", "unit": "s",
-             "predicates": {"http://example.org/paid": {"column": "paid", "datatype": "xsd:integer"}}}  # fmt: skip
+    given = {
+        "subject": "http://example.org/{who}",
+        "time": "ts",
+        "unit": "s",
+        "predicates": {"http://example.org/paid": {"column": "paid", "datatype": "xsd:integer"}},
+    }
     mapping = write(tmp_path, "paid.json", json.dumps(given))
     oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
     assert NO_MAPPING in oxiseq("push", STREAM, table, url=url).stderr
@@ -237,7 +265,10 @@ def test_an_answer_of_the_store_is_watched(server: ServeProcess) -> None:
     url, headers = server.address, {"authorization": f"Bearer {TOKEN}"}
     text = "SELECT ?s { ?s <http://example.org/p> 1 }"
     httpx.post(f"{url}/queries", json={"text": text, "language": "sparql", "name": "all"}, headers=headers)
-    httpx.post(f"{url}/update", headers={**headers, "content-type": "application/sparql-update"},
-               content="INSERT DATA { <http://example.org/a> <http://example.org/p> 1 }")  # fmt: skip
+    httpx.post(
+        f"{url}/update",
+        headers={**headers, "content-type": "application/sparql-update"},
+        content="INSERT DATA { <http://example.org/a> <http://example.org/p> 1 }",
+    )
     watched = oxiseq("watch", "all", "--limit", "1", url=url)
     assert "http://example.org/a" in watched.stdout

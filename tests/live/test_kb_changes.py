@@ -41,11 +41,16 @@ from oxiseq.sparql.answers import read_answer
 pytestmark = pytest.mark.xdist_group("kb changes")  # one run to compare the others with
 SECONDS = {"lateness": "3s"}
 QUERIES = {
-    "limited": ("spaseq", LIMITED, {}), "muted": ("spaseq", MUTED, {}), "limited, late": ("spaseq", LIMITED, SECONDS),
-    "windows": ("rspql", WINDOWS, {}), "windows, late": ("rspql", WINDOWS, SECONDS), "asked": ("rspql", ASKED, SECONDS),
-    "events": ("rsepql", EVENTS, SECONDS), "intervals": ("epsparql", INTERVALS, {}),
+    "limited": ("spaseq", LIMITED, {}),
+    "muted": ("spaseq", MUTED, {}),
+    "limited, late": ("spaseq", LIMITED, SECONDS),
+    "windows": ("rspql", WINDOWS, {}),
+    "windows, late": ("rspql", WINDOWS, SECONDS),
+    "asked": ("rspql", ASKED, SECONDS),
+    "events": ("rsepql", EVENTS, SECONDS),
+    "intervals": ("epsparql", INTERVALS, {}),
     "intervals, late": ("epsparql", INTERVALS, SECONDS),
-}  # fmt: skip
+}
 OFTEN = LiveSettings(idle=None, checkpoint=0.05)
 SOME = next(batch for batch in batches(9, seed=2) if batch.stream == POWER)
 RARELY = LiveSettings(idle=None, checkpoint=1000)

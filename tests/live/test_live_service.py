@@ -39,8 +39,17 @@ from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError, read_batch
 
-QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "fell": FELL, "fall": FALL,
-           "falls": FELL_TWICE, "raise": RAISE, "raised": RAISED_TWICE}  # fmt: skip
+QUERIES = {
+    "rises": RISES,
+    "opened": OPENED,
+    "alarm": ALARM,
+    "twice": ALARMED_TWICE,
+    "fell": FELL,
+    "fall": FALL,
+    "falls": FELL_TWICE,
+    "raise": RAISE,
+    "raised": RAISED_TWICE,
+}
 LANGUAGES = {"fell": "epsparql", "fall": "epsparql", "falls": "epsparql", "raise": "rspql", "raised": "rsepql"}
 SENT = batches(120, seed=3)
 pytestmark = pytest.mark.xdist_group("live service")  # one run to compare the others with
@@ -80,9 +89,7 @@ def test_the_matches_are_those_of_a_plain_run(tmp_path: Path, expected: dict[str
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_restarts_pauses_and_repeats_change_nothing(
-    tmp_path: Path, expected: dict[str, Rows], seed: int
-) -> None:
+def test_restarts_pauses_and_repeats_change_nothing(tmp_path: Path, expected: dict[str, Rows], seed: int) -> None:
     drawn = random.Random(seed)
     at = 0
     for number in range(4):
@@ -261,8 +268,10 @@ def test_bounds(tmp_path: Path) -> None:
 
 def test_a_query_without_a_budget_sleeps_until_somebody_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dozing, "IN_VAIN", 1)
-    text = (f"SELECT * FROM STREAM S <{POWER}> WHERE {{ SEQ(A; B) DEFINE GPM A ON S {{ ?a <{EX}on> ?x }} "
-            f"DEFINE GPM B ON S {{ ?a <{EX}%s> ?y }} }}")  # fmt: skip
+    text = (
+        f"SELECT * FROM STREAM S <{POWER}> WHERE {{ SEQ(A; B) DEFINE GPM A ON S {{ ?a <{EX}on> ?x }} "
+        f"DEFINE GPM B ON S {{ ?a <{EX}%s> ?y }} }}"
+    )
     with live(tmp_path) as service:
         for name in ("off", "out"):
             service.queries.register(name, text % name)
@@ -359,8 +368,10 @@ def test_the_kb_is_asked_as_it_was_when_the_event_came(tmp_path: Path) -> None:
             body = event(f"e{i}", 1_000_000 * (i + 1), f'<{EX}h> <{EX}watts> "{i}"')
             push(service, Batch(POWER, f"{i}", body.encode()))
             rest(service)
-            store.update(f"DELETE WHERE {{ GRAPH <{EX}kb> {{ ?h <{EX}owner> ?o }} }}; "
-                         f"INSERT DATA {{ GRAPH <{EX}kb> {{ <{EX}h> <{EX}owner> <{EX}{owner}> }} }}")  # fmt: skip
+            store.update(
+                f"DELETE WHERE {{ GRAPH <{EX}kb> {{ ?h <{EX}owner> ?o }} }}; "
+                f"INSERT DATA {{ GRAPH <{EX}kb> {{ <{EX}h> <{EX}owner> <{EX}{owner}> }} }}"
+            )
         service.streams.advance(POWER, 10_000_000)
         rest(service)
         assert [row[1] for _, row in rows(service, "owners")] == [f"<{EX}ann>", f"<{EX}bob>"]

@@ -29,9 +29,10 @@ FRIENDS = P + "SELECT ?who (COUNT(*) AS ?n) WHERE { ?who :knows ?whom } GROUP BY
 PAIRS = P + "SELECT ?a ?c WHERE { ?a :knows ?b . ?b :knows ?c FILTER NOT EXISTS { ?a :knows ?c } }"
 OTHERS = P + "SELECT ?whom WHERE { ?who :knows ?whom }"
 UPDATES = [
-    "INSERT DATA {{ {0} :knows {1} }}", "DELETE DATA {{ {0} :knows {1} }}",
+    "INSERT DATA {{ {0} :knows {1} }}",
+    "DELETE DATA {{ {0} :knows {1} }}",
     "DELETE {{ {0} :knows ?x }} INSERT {{ ?x :knows {1} }} WHERE {{ {0} :knows ?x }}",
-]  # fmt: skip
+]
 QUICK = LiveSettings(idle=None, heartbeat=0.05)
 
 
@@ -279,9 +280,7 @@ def test_what_could_not_be_stored_is_told_later(tmp_path: Path, monkeypatch: pyt
         assert heard(service, "q", reader).rows == asked(store, OTHERS)
 
 
-def test_an_update_of_more_rows_than_are_held_is_one_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_an_update_of_more_rows_than_are_held_is_one_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oxiseq.live.standing._KEPT", 50)
     store = Store()
     with live(tmp_path, QUICK, store) as service:

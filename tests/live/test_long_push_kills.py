@@ -57,8 +57,9 @@ class Pusher(threading.Thread):
 
     def _push(self) -> None:
         parts = urlsplit(self.server.address)
-        with connect(f"ws://{parts.netloc}{stream_path(STREAM)}/events?session=s", compression=None,
-                     open_timeout=20) as made:  # fmt: skip
+        with connect(
+            f"ws://{parts.netloc}{stream_path(STREAM)}/events?session=s", compression=None, open_timeout=20
+        ) as made:
             last = json.loads(made.recv(20))["last"]
             self.hellos.append(last)
             if last < self.acknowledged:
@@ -98,8 +99,11 @@ def test_kills_in_the_middle_of_a_long_push_lose_and_double_nothing(tmp_path: Pa
         assert len(pusher.hellos) > KILLS
         found: list[int] = []
         while len(found) < ITEMS:
-            status, body = server.ask("GET", f"{stream_path(STREAM)}/events?since={len(found)}&limit=10000",
-                                      headers={"Accept": "application/n-quads"})  # fmt: skip
+            status, body = server.ask(
+                "GET",
+                f"{stream_path(STREAM)}/events?since={len(found)}&limit=10000",
+                headers={"Accept": "application/n-quads"},
+            )
             assert status == 200
             more = [int(line.split('"')[1]) for line in body.decode().splitlines() if f"<{EX}n>" in line]
             assert more

@@ -35,10 +35,12 @@ def flipped(state: bytes) -> bytes:
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
-    "a byte is flipped": flipped, "it is cut off": lambda state: state[: len(state) // 2],
-    "it is something else": lambda state: b"another program's", "a single byte": lambda state: b"\0",
+    "a byte is flipped": flipped,
+    "it is cut off": lambda state: state[: len(state) // 2],
+    "it is something else": lambda state: b"another program's",
+    "a single byte": lambda state: b"\0",
     "zeros": lambda state: bytes(len(state)),
-}  # fmt: skip
+}
 
 
 def damage(path: Path, change: Callable[[bytes], bytes]) -> None:

@@ -50,8 +50,18 @@ from oxiseq.server import ServerSettings, create_app
 from oxiseq.sparql import SparqlEndpoint
 
 KILLS = int(os.environ.get("OXISEQ_KILLS", 50 if NIGHTLY else 2))
-QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "limited": LIMITED, "muted": MUTED,
-           "high": HIGH, "busy": BUSY, "left": LEFT, "fell": FELL}  # fmt: skip
+QUERIES = {
+    "rises": RISES,
+    "opened": OPENED,
+    "alarm": ALARM,
+    "twice": ALARMED_TWICE,
+    "limited": LIMITED,
+    "muted": MUTED,
+    "high": HIGH,
+    "busy": BUSY,
+    "left": LEFT,
+    "fell": FELL,
+}
 """`limited` and `muted` ask the KB, which changes after every third batch of POWER."""
 LANGUAGES = {"high": "spectra", "busy": "rspql", "left": "rsepql", "fell": "epsparql"}
 """The others are of SPAseq."""
@@ -164,9 +174,10 @@ def settle(server: Asked) -> None:
     deadline, before = time.monotonic() + 60, ""
     while time.monotonic() < deadline:
         now = "".join(
-            line for line in server.ask("GET", "/metrics")[1].decode().splitlines()
+            line
+            for line in server.ask("GET", "/metrics")[1].decode().splitlines()
             if line.startswith(("oxiseq_position", "oxiseq_waiting", "oxiseq_matches_total"))
-        )  # fmt: skip
+        )
         if now == before and server.ask("GET", "/ready")[0] == 200:
             return
         before = now
@@ -249,9 +260,7 @@ def test_kills_change_nothing(tmp_path: Path, sent: list[Batch]) -> None:
     check_against_a_plain_run(tmp_path, sent, killed)
 
 
-def check_against_a_plain_run(
-    folder: Path, sent: list[Batch], found: dict[str, dict[int, dict[str, Any]]]
-) -> None:
+def check_against_a_plain_run(folder: Path, sent: list[Batch], found: dict[str, dict[int, dict[str, Any]]]) -> None:
     """The same matches as those of the same events from files."""
     files = {}
     for iri in (POWER, DOORS):

@@ -89,8 +89,16 @@ def test_mqtt_gets_a_message_for_each_match(tmp_path: Path) -> None:
     broker.start()
     try:
         with hot(tmp_path) as doors, listening(broker, "alerts/#") as seen:
-            doors.put("m", {"kind": "mqtt", "host": "localhost", "port": broker.port,
-                            "topic": "alerts/{?note}/{?heat}", "template": ["{id}", "{?heat}"]})  # fmt: skip
+            doors.put(
+                "m",
+                {
+                    "kind": "mqtt",
+                    "host": "localhost",
+                    "port": broker.port,
+                    "topic": "alerts/{?note}/{?heat}",
+                    "template": ["{id}", "{?heat}"],
+                },
+            )
             doors.push(150, note="a/b+#")
             eventually(lambda: len(seen) >= 150)
             assert seen == [(f"alerts/a_b__/{i}", [i, i]) for i in range(1, 151)]
@@ -133,8 +141,16 @@ def kafka() -> Iterator[str]:
 
 def test_kafka_gets_a_message_for_each_match(tmp_path: Path) -> None:
     with kafka() as address, hot(tmp_path, Allowed.of(["127.0.0.1", "localhost"], ["127.0.0.0/8"])) as doors:
-        doors.put("k", {"kind": "kafka", "brokers": [address], "topic": "alerts", "template": {"heat": "{?heat}"},
-                        "key": "{?machine}"})  # fmt: skip
+        doors.put(
+            "k",
+            {
+                "kind": "kafka",
+                "brokers": [address],
+                "topic": "alerts",
+                "template": {"heat": "{?heat}"},
+                "key": "{?machine}",
+            },
+        )
         doors.push(50)
         eventually(lambda: doors.sink("k")["delivered"] == 50)
         consumer = Consumer({"bootstrap.servers": address, "group.id": "g", "auto.offset.reset": "earliest"})
@@ -195,11 +211,20 @@ def smtp() -> Iterator[tuple[Box, int]]:
 def test_mail_gathers_matches_and_comes_again_until_it_is_taken(tmp_path: Path) -> None:
     with smtp() as (box, port), hot(tmp_path) as doors:
         box.refuses = True
-        doors.put("mail", {
-            "kind": "mail", "host": "localhost", "port": port, "tls": "none", "sender": "alerts@example.org",
-            "to": ["ann@example.org", "bob@example.org"], "subject": "Hot: {?note}", "body": "{?machine} has {?heat}°",
-            "every": "100ms",
-        })  # fmt: skip
+        doors.put(
+            "mail",
+            {
+                "kind": "mail",
+                "host": "localhost",
+                "port": port,
+                "tls": "none",
+                "sender": "alerts@example.org",
+                "to": ["ann@example.org", "bob@example.org"],
+                "subject": "Hot: {?note}",
+                "body": "{?machine} has {?heat}°",
+                "every": "100ms",
+            },
+        )
         doors.push(3, note="a\r\nBcc: eve@example.org")
         eventually(lambda: "451" in (doors.sink("mail")["error"] or ""))
         box.refuses = False
@@ -218,10 +243,16 @@ def test_mail_that_one_recipient_is_refused_reaches_nobody_until_all_are_taken(m
     monkeypatch.setattr("oxiseq.sinks.mail._message", lambda *_: made)
     delivery: Any = None
     with smtp() as (box, port):
-        receiver = settings_of({
-            "kind": "mail", "host": "localhost", "port": port, "tls": "none", "sender": "alerts@example.org",
-            "to": ["ann@example.org", "bob@example.org"],
-        }).open(LOOPBACK, "")  # fmt: skip
+        receiver = settings_of(
+            {
+                "kind": "mail",
+                "host": "localhost",
+                "port": port,
+                "tls": "none",
+                "sender": "alerts@example.org",
+                "to": ["ann@example.org", "bob@example.org"],
+            }
+        ).open(LOOPBACK, "")
         box.unknown = "bob@example.org"
         for _ in range(3):
             with pytest.raises(SinkError, match="does not take mail for bob"):
@@ -232,23 +263,32 @@ def test_mail_that_one_recipient_is_refused_reaches_nobody_until_all_are_taken(m
     assert len(box.mails) == 1
 
 
-@pytest.mark.parametrize(("settings", "told"), [
-    ({"kind": "mqtt", "host": "localhost"}, "needs topic"),
-    ({"kind": "mqtt", "host": "elsewhere.example", "topic": "t"}, "--sink-host"),
-    ({"kind": "mqtt", "host": "localhost", "topic": "t/{?nobody}"}, "no variable"),
-    ({"kind": "mqtt", "host": "localhost", "topic": "t", "qos": 0}, "from 1 to 2"),
-    ({"kind": "mqtt", "host": "localhost", "topic": "t", "port": 0}, "port is"),
-    ({"kind": "kafka", "brokers": [], "topic": "t"}, "brokers is a list"),
-    ({"kind": "kafka", "brokers": ["a,b"], "topic": "t"}, "no broker"),
-    ({"kind": "kafka", "brokers": ["localhost"], "topic": "t", "options": {"ssl.ca.location": "/x"}}, "not ssl"),
-    ({"kind": "kafka", "brokers": ["localhost"], "topic": "t", "options": {"sasl.mechanism": "GSSAPI"}}, "of PLAIN"),
-    ({"kind": "kafka", "brokers": ["b"], "topic": "t", "options": {"security.protocol": "SASL_SSL"}}, "needs sasl"),
-    ({"kind": "mail", "host": "localhost", "sender": "a@b.c", "to": "a@b.c", "body": "\ud800"}, "written as JSON"),
-    ({"kind": "kafka", "brokers": ["elsewhere.example"], "topic": "t"}, "by its name"),
-    ({"kind": "mail", "host": "localhost", "sender": "a@b.c", "to": "not an address"}, "no address of mail"),
-    ({"kind": "mail", "host": "localhost", "sender": "a@b.c\r\nX: y", "to": "a@b.c"}, "cannot be printed"),
-    ({"kind": "mail", "host": "localhost", "sender": "a@b.c", "to": "a@b.c", "tls": "none", "password": "x"}, "tls or"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"kind": "mqtt", "host": "localhost"}, "needs topic"),
+        ({"kind": "mqtt", "host": "elsewhere.example", "topic": "t"}, "--sink-host"),
+        ({"kind": "mqtt", "host": "localhost", "topic": "t/{?nobody}"}, "no variable"),
+        ({"kind": "mqtt", "host": "localhost", "topic": "t", "qos": 0}, "from 1 to 2"),
+        ({"kind": "mqtt", "host": "localhost", "topic": "t", "port": 0}, "port is"),
+        ({"kind": "kafka", "brokers": [], "topic": "t"}, "brokers is a list"),
+        ({"kind": "kafka", "brokers": ["a,b"], "topic": "t"}, "no broker"),
+        ({"kind": "kafka", "brokers": ["localhost"], "topic": "t", "options": {"ssl.ca.location": "/x"}}, "not ssl"),
+        (
+            {"kind": "kafka", "brokers": ["localhost"], "topic": "t", "options": {"sasl.mechanism": "GSSAPI"}},
+            "of PLAIN",
+        ),
+        ({"kind": "kafka", "brokers": ["b"], "topic": "t", "options": {"security.protocol": "SASL_SSL"}}, "needs sasl"),
+        ({"kind": "mail", "host": "localhost", "sender": "a@b.c", "to": "a@b.c", "body": "\ud800"}, "written as JSON"),
+        ({"kind": "kafka", "brokers": ["elsewhere.example"], "topic": "t"}, "by its name"),
+        ({"kind": "mail", "host": "localhost", "sender": "a@b.c", "to": "not an address"}, "no address of mail"),
+        ({"kind": "mail", "host": "localhost", "sender": "a@b.c\r\nX: y", "to": "a@b.c"}, "cannot be printed"),
+        (
+            {"kind": "mail", "host": "localhost", "sender": "a@b.c", "to": "a@b.c", "tls": "none", "password": "x"},
+            "tls or",
+        ),
+    ],
+)
 def test_what_is_refused(tmp_path: Path, settings: dict[str, Any], told: str) -> None:
     with hot(tmp_path, LOOPBACK) as doors:
         status, problem = doors.ask("PUT", "/queries/hot/sinks/s", settings)
@@ -259,9 +299,25 @@ def test_passwords_are_not_shown_again(tmp_path: Path) -> None:
     with hot(tmp_path, LOOPBACK) as doors:
         shown = [
             doors.put("m", {"kind": "mqtt", "host": "localhost", "topic": "t", "user": "u", "password": "hidden1"}),
-            doors.put("k", {"kind": "kafka", "brokers": ["localhost"], "topic": "t",
-                            "options": {"sasl.username": "u", "sasl.password": "hidden2"}}),
-            doors.put("s", {"kind": "mail", "host": "localhost", "sender": "a@b.c", "to": "a@b.c", "user": "u",
-                            "password": "hidden3"}),
-        ]  # fmt: skip
+            doors.put(
+                "k",
+                {
+                    "kind": "kafka",
+                    "brokers": ["localhost"],
+                    "topic": "t",
+                    "options": {"sasl.username": "u", "sasl.password": "hidden2"},
+                },
+            ),
+            doors.put(
+                "s",
+                {
+                    "kind": "mail",
+                    "host": "localhost",
+                    "sender": "a@b.c",
+                    "to": "a@b.c",
+                    "user": "u",
+                    "password": "hidden3",
+                },
+            ),
+        ]
     assert "hidden" not in json.dumps(shown) and json.dumps(shown).count("***") == 3

@@ -113,13 +113,16 @@ def test_a_pipe_is_no_file_and_nobody_waits_for_its_reader(tmp_path: Path) -> No
         eventually(lambda: "no plain file" in (doors.sink("s")["error"] or ""))
 
 
-@pytest.mark.parametrize(("settings", "status", "told"), [
-    ({"path": "./x/../a.jsonl"}, 400, "not below"),
-    ({"path": "./a.jsonl"}, 409, "writes to a.jsonl"),
-    ({"path": "b", "format": "csv"}, 400, "format is one of"),
-    ({"path": "b", "format": "parquet", "template": 1}, 400, "takes no template"),
-    ({}, 400, "needs path"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("settings", "status", "told"),
+    [
+        ({"path": "./x/../a.jsonl"}, 400, "not below"),
+        ({"path": "./a.jsonl"}, 409, "writes to a.jsonl"),
+        ({"path": "b", "format": "csv"}, 400, "format is one of"),
+        ({"path": "b", "format": "parquet", "template": 1}, 400, "takes no template"),
+        ({}, 400, "needs path"),
+    ],
+)
 def test_what_is_refused(tmp_path: Path, settings: dict[str, Any], status: int, told: str) -> None:
     with hot(tmp_path, Allowed(folder=tmp_path)) as doors:
         doors.put("first", {"kind": "file", "path": "a.jsonl"})

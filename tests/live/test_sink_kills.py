@@ -90,8 +90,16 @@ def test_no_match_is_missing_and_only_what_was_not_confirmed_comes_again(tmp_pat
         return (503, {}) if drawn.random() < 0.01 else (200, {})
 
     count = PER_KILL * (KILLS + 1)
-    options = ("--sink-host", "localhost", "--sink-network", "127.0.0.0/8", "--sink-network", "::1/128",
-               "--sink-folder", str(tmp_path / "out"))  # fmt: skip
+    options = (
+        "--sink-host",
+        "localhost",
+        "--sink-network",
+        "127.0.0.0/8",
+        "--sink-network",
+        "::1/128",
+        "--sink-folder",
+        str(tmp_path / "out"),
+    )
     server = ServeProcess(tmp_path / "store", *options)
     with webhooks() as receiver:
         receiver.answer = answer

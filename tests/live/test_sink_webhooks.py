@@ -31,8 +31,15 @@ def hook(receiver: Webhooks, **more: Any) -> dict[str, Any]:
 
 
 def test_each_match_is_posted_with_its_template_filled(tmp_path: Path, receiver: Webhooks) -> None:
-    template = {"text": "{?machine} has {?heat}°{{", "heat": "{?heat}", "note": "{?note}", "n": ["{id}", True, 1.5],
-                "key": "{key}", "{query}": "{at}", "all": "{bindings}"}  # fmt: skip
+    template = {
+        "text": "{?machine} has {?heat}°{{",
+        "heat": "{?heat}",
+        "note": "{?note}",
+        "n": ["{id}", True, 1.5],
+        "key": "{key}",
+        "{query}": "{at}",
+        "all": "{bindings}",
+    }
     with hot(tmp_path) as doors:
         doors.put("chat", hook(receiver, template=template))
         doors.push(2)
@@ -43,10 +50,14 @@ def test_each_match_is_posted_with_its_template_filled(tmp_path: Path, receiver:
     machine = "http://example.org/m1"
     assert first["all"].pop("machine") == {"type": "uri", "value": machine}
     assert first == {
-        "text": f"{machine} has 1°{{", "heat": 1, "note": None, "n": [1, True, 1.5], "key": "hot/1",
+        "text": f"{machine} has 1°{{",
+        "heat": 1,
+        "note": None,
+        "n": [1, True, 1.5],
+        "key": "hot/1",
         "hot": "2024-05-01T10:00:00.000001Z",
         "all": {"heat": {"type": "literal", "value": "1", "datatype": "http://www.w3.org/2001/XMLSchema#integer"}},
-    }  # fmt: skip
+    }
     assert receiver.keys == ["hot/1", "hot/2"]
     assert (status["position"], status["waiting"], status["lost"], status["error"]) == (2, 0, 0, None)
 
@@ -190,32 +201,35 @@ def test_secrets_are_not_shown_again(tmp_path: Path, receiver: Webhooks) -> None
         assert status == 400 and "give the secret itself" in told["detail"]
 
 
-@pytest.mark.parametrize(("settings", "told"), [
-    ({}, "kind is one of"),
-    ({"kind": 1}, "kind is one of"),
-    ({"kind": "webhook"}, "needs url"),
-    ({"kind": "webhook", "url": "ftp://localhost/"}, "http://HOST"),
-    ({"kind": "webhook", "url": "http://u:p@localhost/"}, "user in it"),
-    ({"kind": "webhook", "url": "http://localhost:99999/"}, "no address"),
-    ({"kind": "webhook", "url": "http://local host/"}, "space"),
-    ({"kind": "webhook", "url": "http://localhost/\r\nX: y"}, "cannot be printed"),
-    ({"kind": "webhook", "url": "http://localhost/", "x": 1}, "has no x"),
-    ({"kind": "webhook", "url": "http://localhost/", "batch": 0}, "batch"),
-    ({"kind": "webhook", "url": "http://localhost/", "batch": True}, "batch"),
-    ({"kind": "webhook", "url": "http://localhost/", "timeout": 5}, "a duration has a unit"),
-    ({"kind": "webhook", "url": "http://localhost/", "timeout": "1d"}, "out of range"),
-    ({"kind": "webhook", "url": "http://localhost/", "headers": {"Host": "x"}}, "name of a header"),
-    ({"kind": "webhook", "url": "http://localhost/", "headers": {"A": "x\r\nB: y"}}, "printable"),
-    ({"kind": "webhook", "url": "http://localhost/", "secret": "whsec_?"}, "base64"),
-    ({"kind": "webhook", "url": "http://localhost/", "template": "{?nobody}"}, "no variable of the query"),
-    ({"kind": "webhook", "url": "http://localhost/", "template": {"{?x": 1}}, "single {"),
-    ({"kind": "webhook", "url": "http://localhost/", "template": ["{secret}"]}, "known beside variables"),
-    ({"kind": "webhook", "url": "http://localhost/", "template": "x" * 70_000}, "larger"),
-    ({"kind": "webhook", "url": "http://localhost/", "template": ["\ud800"]}, "written as JSON"),
-    ({"kind": "webhook", "url": "http://localhost/", "template": [float("nan")]}, "written as JSON"),
-    ({"kind": "webhook", "url": "http://elsewhere.example/"}, "--sink-host"),
-    ({"kind": "webhook", "url": "http://localhost/", "since": -1}, "id of a match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, "kind is one of"),
+        ({"kind": 1}, "kind is one of"),
+        ({"kind": "webhook"}, "needs url"),
+        ({"kind": "webhook", "url": "ftp://localhost/"}, "http://HOST"),
+        ({"kind": "webhook", "url": "http://u:p@localhost/"}, "user in it"),
+        ({"kind": "webhook", "url": "http://localhost:99999/"}, "no address"),
+        ({"kind": "webhook", "url": "http://local host/"}, "space"),
+        ({"kind": "webhook", "url": "http://localhost/\r\nX: y"}, "cannot be printed"),
+        ({"kind": "webhook", "url": "http://localhost/", "x": 1}, "has no x"),
+        ({"kind": "webhook", "url": "http://localhost/", "batch": 0}, "batch"),
+        ({"kind": "webhook", "url": "http://localhost/", "batch": True}, "batch"),
+        ({"kind": "webhook", "url": "http://localhost/", "timeout": 5}, "a duration has a unit"),
+        ({"kind": "webhook", "url": "http://localhost/", "timeout": "1d"}, "out of range"),
+        ({"kind": "webhook", "url": "http://localhost/", "headers": {"Host": "x"}}, "name of a header"),
+        ({"kind": "webhook", "url": "http://localhost/", "headers": {"A": "x\r\nB: y"}}, "printable"),
+        ({"kind": "webhook", "url": "http://localhost/", "secret": "whsec_?"}, "base64"),
+        ({"kind": "webhook", "url": "http://localhost/", "template": "{?nobody}"}, "no variable of the query"),
+        ({"kind": "webhook", "url": "http://localhost/", "template": {"{?x": 1}}, "single {"),
+        ({"kind": "webhook", "url": "http://localhost/", "template": ["{secret}"]}, "known beside variables"),
+        ({"kind": "webhook", "url": "http://localhost/", "template": "x" * 70_000}, "larger"),
+        ({"kind": "webhook", "url": "http://localhost/", "template": ["\ud800"]}, "written as JSON"),
+        ({"kind": "webhook", "url": "http://localhost/", "template": [float("nan")]}, "written as JSON"),
+        ({"kind": "webhook", "url": "http://elsewhere.example/"}, "--sink-host"),
+        ({"kind": "webhook", "url": "http://localhost/", "since": -1}, "id of a match"),
+    ],
+)
 def test_what_is_wrong_is_told_at_the_door(tmp_path: Path, settings: dict[str, Any], told: str) -> None:
     with hot(tmp_path) as doors:
         status, problem = doors.ask("PUT", "/queries/hot/sinks/s", settings)
@@ -246,11 +260,19 @@ def test_a_query_over_the_store_has_no_sinks(tmp_path: Path, receiver: Webhooks)
         assert doors.ask("PUT", "/queries/nobody/sinks/s", hook(receiver))[0] == 404
 
 
-@pytest.mark.parametrize(("grants", "method", "status"), [
-    ("read:query", "PUT", 403), ("register:query", "PUT", 403), ("register:query:other read:query", "PUT", 403),
-    ("register:query read:query", "PUT", 200), ("read:query", "GET", 200), ("read:query", "DELETE", 403),
-    ("register:query", "DELETE", 204), ("read:stream", "GET", 403),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("grants", "method", "status"),
+    [
+        ("read:query", "PUT", 403),
+        ("register:query", "PUT", 403),
+        ("register:query:other read:query", "PUT", 403),
+        ("register:query read:query", "PUT", 200),
+        ("read:query", "GET", 200),
+        ("read:query", "DELETE", 403),
+        ("register:query", "DELETE", 204),
+        ("read:stream", "GET", 403),
+    ],
+)
 def test_rights(tmp_path: Path, receiver: Webhooks, grants: str, method: str, status: int) -> None:
     rights = Rights(tuple(map(grant_of, grants.split())), "somebody")
     with hot(tmp_path) as doors:

@@ -105,55 +105,86 @@ def _unlink(pattern: str) -> Callable[[Path], object]:
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
     "an event": (
-        lambda folder: _flip_blob(folder, "entry", "data", "first = 20"), "journal", f"stream <{S}>, offset 20",
+        lambda folder: _flip_blob(folder, "entry", "data", "first = 20"),
+        "journal",
+        f"stream <{S}>, offset 20",
         "push them again under another key",
     ),
     "a match": (
-        lambda folder: _flip_blob(folder, "match_batch", "data", "count > 0"), "journal", "query 'rises', match 1",
+        lambda folder: _flip_blob(folder, "match_batch", "data", "count > 0"),
+        "journal",
+        "query 'rises', match 1",
         "these matches are lost",
     ),
     "a checkpoint": (
-        lambda folder: _flip_blob(folder, "checkpoint", "state", "owner = 'rises'"), "checkpoint", "of 'rises'",
+        lambda folder: _flip_blob(folder, "checkpoint", "state", "owner = 'rises'"),
+        "checkpoint",
+        "of 'rises'",
         "which has all that it has seen",
     ),
     "a checkpoint without its log": (
         lambda folder: (
             _flip_blob(folder, "checkpoint", "state", "owner = 'rises'"),
-            sql(folder, "DELETE FROM entry WHERE first < 9"), sql(folder, "UPDATE stream SET first = 9"),
-        ), "checkpoint", "of 'rises'", "a match may be missing or come twice",
+            sql(folder, "DELETE FROM entry WHERE first < 9"),
+            sql(folder, "UPDATE stream SET first = 9"),
+        ),
+        "checkpoint",
+        "of 'rises'",
+        "a match may be missing or come twice",
     ),
     "an entry that is gone": (
-        lambda folder: sql(folder, "DELETE FROM entry WHERE first = 20"), "journal", "offset 20 was to be expected",
+        lambda folder: sql(folder, "DELETE FROM entry WHERE first = 20"),
+        "journal",
+        "offset 20 was to be expected",
         "push them again",
     ),
     "a query that no longer parses": (
-        lambda folder: sql(folder, "UPDATE query SET text = 'SELECT' WHERE name = 'rises'"), "checkpoint", "of 'rises'",
+        lambda folder: sql(folder, "UPDATE query SET text = 'SELECT' WHERE name = 'rises'"),
+        "checkpoint",
+        "of 'rises'",
         "register it again",
     ),
     "the head of the journal": (
-        lambda folder: flip(folder / FILE_NAME, 3), "journal", "is not a readable journal", "restore a backup",
+        lambda folder: flip(folder / FILE_NAME, 3),
+        "journal",
+        "is not a readable journal",
+        "restore a backup",
     ),
     "pages of the journal": (
-        lambda folder: [flip(folder / FILE_NAME, place) for place in range(4096 * 3, 4096 * 12, 100)], "journal", "",
+        lambda folder: [flip(folder / FILE_NAME, place) for place in range(4096 * 3, 4096 * 12, 100)],
+        "journal",
+        "",
         "",
     ),
     "an empty journal": (
-        lambda folder: (folder / FILE_NAME).write_bytes(b""), "journal", "the file is empty", "restore a backup",
+        lambda folder: (folder / FILE_NAME).write_bytes(b""),
+        "journal",
+        "the file is empty",
+        "restore a backup",
     ),
     "no journal": (_unlink(FILE_NAME + "*"), "journal", "is missing", "restore a backup"),
     "another version": (
-        lambda folder: _version(folder, 99), "journal", "is of version 99", "nothing is damaged",
+        lambda folder: _version(folder, 99),
+        "journal",
+        "is of version 99",
+        "nothing is damaged",
     ),
     "an older version": (lambda folder: _version(folder, 1), "journal", "is of version 1", "nothing is damaged"),
     "another program's": (
-        lambda folder: _pragma(folder, "application_id = 7"), "journal", "not a journal of oxiseq", "restore a backup",
+        lambda folder: _pragma(folder, "application_id = 7"),
+        "journal",
+        "not a journal of oxiseq",
+        "restore a backup",
     ),
     "CURRENT": (_unlink("CURRENT"), "store", "CURRENT is missing", "load it again"),
     "the manifest": (_unlink("MANIFEST-*"), "store", "", "load it again"),
     "half a load": (
-        lambda folder: (folder / "oxiseq-loading.json").write_text("{}"), "store", "half loaded", "load it again",
+        lambda folder: (folder / "oxiseq-loading.json").write_text("{}"),
+        "store",
+        "half loaded",
+        "load it again",
     ),
-}  # fmt: skip
+}
 
 
 def _pragma(folder: Path, text: str) -> None:

@@ -16,13 +16,7 @@ NT = (
     b"<http://example.org/a b> <http://example.org/p> <http://example.org/c> .\n"
     b'_:x <http://example.org/p> "blank"@EN .\n'
 )
-TTL = (
-    b"@prefix : <http://example.org/> .\n"
-    b":b :p 1 .\n"
-    b":b :p oops .\n"
-    b":b :q :c .\n"
-    b"_:x :q :c .\n"
-)
+TTL = b"@prefix : <http://example.org/> .\n:b :p 1 .\n:b :p oops .\n:b :q :c .\n_:x :q :c .\n"
 XML = (
     b'<?xml version="1.0"?>\n'
     b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://example.org/">\n'

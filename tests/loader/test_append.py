@@ -37,8 +37,10 @@ append(sys.argv[1], sys.argv[2], batch=sys.argv[3], watch=lambda at: print(at.st
 def write(file: Path, low: int, high: int) -> Path:
     """Machines of classes; each file with a class tree that goes on from the last one's."""
     lines = [f"<http://e/c{low}> {SUB} <http://e/c{max(low - 1000, 0)}> .\n"]
-    lines += [f"<http://e/m{i}> {TYPE} <http://e/c{low}> .\n<http://e/m{i}> <http://e/near> _:b{i % 10} .\n"
-              for i in range(low, high)]  # fmt: skip
+    lines += [
+        f"<http://e/m{i}> {TYPE} <http://e/c{low}> .\n<http://e/m{i}> <http://e/near> _:b{i % 10} .\n"
+        for i in range(low, high)
+    ]
     file.write_text("".join(lines))
     return file
 

@@ -118,12 +118,15 @@ def test_emptying_parts_may_be_interrupted_anywhere(tmp_path: Path, monkeypatch:
     assert [entry.name for entry in new_staging(tmp_path / "parts").iterdir()] == [PARTS]
 
 
-def test_a_killed_process_temporary_folder_goes_with_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_process_temporary_folder_goes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "import os; from oxiseq.kb_loader.temporary import new_temporary; print(new_temporary()); os.abort()"
-    told = subprocess.run([sys.executable, "-c", text], env={**os.environ, "TMPDIR": str(tmp_path)},
-                          capture_output=True, text=True, check=False)  # fmt: skip
+    told = subprocess.run(
+        [sys.executable, "-c", text],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     left = Path((told.stdout or "").strip() or next(tmp_path.iterdir()))
     assert left.parent == tmp_path
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

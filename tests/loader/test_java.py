@@ -28,10 +28,14 @@ def test_java_home_goes_before_path(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert find_java() == Java(path, 17)
 
 
-@pytest.mark.parametrize(("says", "told"), [
-    ('java version "1.8.0_352"', "is Java 8"), ('openjdk version "11.0.2" 2019-01-15', "is Java 11"),
-    ("hello", "does not say a version"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        ('java version "1.8.0_352"', "is Java 8"),
+        ('openjdk version "11.0.2" 2019-01-15', "is Java 11"),
+        ("hello", "does not say a version"),
+    ],
+)
 def test_an_old_or_odd_java_is_refused_with_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, told: str
 ) -> None:

@@ -18,9 +18,17 @@ from oxiseq.kb_loader.lines import blocks, line_ends, valid_lines
 from oxiseq.kb_loader.quarantine import Fault
 
 GOOD = [b"<a:a> <a:b> <a:c> .", b'_:x <a:b> "x \\" # y"@en .', b"", b" # comment", b"<a:a> <a:b> <a:d> . # why", b"\t"]
-BAD = [b"<a:a> <a:b> <a:c>", b'<a:a> <a:b> "open .', b"<a:a> <a:b", b'<a:a> <a:b> """x', b"<a:a> . <a:b> <a:c> .",
-       b"<<(",
-       b"<a:a> <a:b> <a:c> . <a:a> <a:b> <a:d> .", b'<a:a> <a:b> "\xff" .', b"."]  # fmt: skip
+BAD = [
+    b"<a:a> <a:b> <a:c>",
+    b'<a:a> <a:b> "open .',
+    b"<a:a> <a:b",
+    b'<a:a> <a:b> """x',
+    b"<a:a> . <a:b> <a:c> .",
+    b"<<(",
+    b"<a:a> <a:b> <a:c> . <a:a> <a:b> <a:d> .",
+    b'<a:a> <a:b> "\xff" .',
+    b".",
+]
 LINES = st.lists(st.tuples(st.sampled_from([*GOOD, *BAD]), st.sampled_from([b"\n", b"\r\n", b"\r"])), max_size=12)
 
 

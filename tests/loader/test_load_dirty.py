@@ -66,7 +66,7 @@ def test_skolemised_blank_nodes_are_iris(tmp_path: Path) -> None:
 
 
 def test_clean_lines_are_counted_without_comments_and_empty_lines(tmp_path: Path) -> None:
-    line = "<a:a> <a:b> \"%d # no comment\" .\n"
+    line = '<a:a> <a:b> "%d # no comment" .\n'
     text = "# comment\n\n" + "".join(line % i for i in range(3)) + " \t\n" + line % 0 + (line % 9).rstrip("\n")
     (tmp_path / "a.nt").write_text(text)
     report = load(tmp_path / "a.nt", tmp_path / "kb")
@@ -104,7 +104,11 @@ def test_the_graph_takes_the_default_graphs_statements_only(tmp_path: Path) -> N
 def test_what_is_missing_or_unknown_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("")
     (tmp_path / "empty").mkdir()
-    for given, message in [("no.nt", "no such file"), ("a.txt", "unknown ending"), ("empty", "holds no RDF file"),
-                           ("*.nq", "no file matches")]:  # fmt: skip
+    for given, message in [
+        ("no.nt", "no such file"),
+        ("a.txt", "unknown ending"),
+        ("empty", "holds no RDF file"),
+        ("*.nq", "no file matches"),
+    ]:
         with pytest.raises(KbError, match=message):
             load(tmp_path / given, tmp_path / "kb")

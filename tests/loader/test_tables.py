@@ -32,8 +32,10 @@ def fact(subject: str, predicate: str, value: str | int | float | bool) -> Quad:
 def test_csv_cells_are_strings_and_empty_ones_nothing(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text('id,full name,age\n01,"Ann ""A"" {B}\nC",3\n02,Bob,\n')
     assert loaded(tmp_path, "t.csv") == {
-        fact("01", "name", 'Ann "A" {B}\nC'), fact("01", "age", "3"), fact("02", "name", "Bob")
-    }  # fmt: skip
+        fact("01", "name", 'Ann "A" {B}\nC'),
+        fact("01", "age", "3"),
+        fact("02", "name", "Bob"),
+    }
 
 
 def test_a_csv_row_that_does_not_fit_goes_to_quarantine(tmp_path: Path) -> None:
@@ -71,7 +73,9 @@ def test_a_mapping_that_is_none_is_told(tmp_path: Path, mapping: str, message: s
         loaded(tmp_path, "t.csv", mapping)
 
 
-@pytest.mark.parametrize("iri", ["http://www.w3.org/ns/r2rml#", "http://semweb.mmlab.be/ns/rml#", "http://w3id.org/rml/"])
+@pytest.mark.parametrize(
+    "iri", ["http://www.w3.org/ns/r2rml#", "http://semweb.mmlab.be/ns/rml#", "http://w3id.org/rml/"]
+)
 def test_a_mapping_in_rml_is_told_what_to_do(tmp_path: Path, iri: str) -> None:
     (tmp_path / "a.csv").write_text("a\n1\n")
     (tmp_path / "m.ttl").write_text(f"@prefix m: <{iri}> . <#a> m:subjectMap [] .")

@@ -13,12 +13,31 @@ from pyoxigraph import RdfFormat, parse
 from oxiseq.kb_loader import STATISTICS, LoadReport, load, open_kb, plain
 from oxiseq.kb_loader.usual import parted
 
-USUAL = [b"<http://e.org/a> <http://e.org:80/b?x=%20#c> <urn:x:y> .", b'<a:a> <a:b> "caf\xc3\xa9 _:x \t" .',
-         b'<a:a> <a:b> "1"@en-GB .', b'<a:a> <a:b> "1"^^<http://e.org/t> .', b"<a:> <a:/> <a:///b> ."]  # fmt: skip
-NOT_USUAL = [b"_:x <a:b> <a:c> .", b"", b"# a", b'<a:a> <a:b> "\\u0041" .', b"<a:a> <a:b>  <a:d> .",
-             "<http://e.org/\u00e9> <a:b> <a:c> .".encode()]  # fmt: skip
-BAD = [b"oops", b'<a:a> <a:b> "\xff" .', b"<a:a> <b> <a:c> .", b"<a:a> <http://e.org:x/> <a:c> .", b'<a:a> <a:b> "x .',
-       b"<a:%2> <a:b> <a:c> .", b'<a:a> <a:b> "x"@e .x', b"<a:a> <a:b> <a:c> <a:d> <a:e> ."]  # fmt: skip
+USUAL = [
+    b"<http://e.org/a> <http://e.org:80/b?x=%20#c> <urn:x:y> .",
+    b'<a:a> <a:b> "caf\xc3\xa9 _:x \t" .',
+    b'<a:a> <a:b> "1"@en-GB .',
+    b'<a:a> <a:b> "1"^^<http://e.org/t> .',
+    b"<a:> <a:/> <a:///b> .",
+]
+NOT_USUAL = [
+    b"_:x <a:b> <a:c> .",
+    b"",
+    b"# a",
+    b'<a:a> <a:b> "\\u0041" .',
+    b"<a:a> <a:b>  <a:d> .",
+    "<http://e.org/\u00e9> <a:b> <a:c> .".encode(),
+]
+BAD = [
+    b"oops",
+    b'<a:a> <a:b> "\xff" .',
+    b"<a:a> <b> <a:c> .",
+    b"<a:a> <http://e.org:x/> <a:c> .",
+    b'<a:a> <a:b> "x .',
+    b"<a:%2> <a:b> <a:c> .",
+    b'<a:a> <a:b> "x"@e .x',
+    b"<a:a> <a:b> <a:c> <a:d> <a:e> .",
+]
 
 
 @given(st.lists(st.sampled_from(USUAL + NOT_USUAL + BAD), max_size=3), st.integers(0, 48), st.booleans())

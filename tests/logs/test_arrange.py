@@ -19,11 +19,17 @@ from oxiseq.logs import arrange
 from oxiseq.logs.reading import Meaning
 
 PREFIX = "PREFIX : <http://e/>\n"
-MAPPING = PREFIX + """CONSTRUCT { ?house :watts ?number }
+MAPPING = (
+    PREFIX
+    + """CONSTRUCT { ?house :watts ?number }
 WHERE { BIND(IRI(CONCAT("http://e/", ?name)) AS ?house)
         BIND(<http://www.w3.org/2001/XMLSchema#integer>(?watts) AS ?number) }"""
-RISES = PREFIX + """SELECT ?h ?a ?b FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
+)
+RISES = (
+    PREFIX
+    + """SELECT ?h ?a ?b FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
   DEFINE GPM A ON S { ?h :watts ?a } DEFINE GPM B ON S { ?h :watts ?b FILTER(?b > ?a) } }"""
+)
 DATED = "<http://www.w3.org/ns/prov#generatedAtTime>"
 DATE_TIME = "<http://www.w3.org/2001/XMLSchema#dateTime>"
 
@@ -35,8 +41,10 @@ def write_logs(folder: Path) -> None:
         "time,name,watts\n2026-11-20T10:30:00Z,ann,5\n2026-11-20 10:10:00,bob,7\nnever,bob,9\n"
         "2026-11-20T10:40:00Z,ann\n2026-11-20T11:20:00Z,bob,8\n"
     )
-    rows = [{"time": 1763632860000000 + i * 60_000_000 + 365 * 86_400_000_000, "name": "ann", "watts": str(i)}
-            for i in range(4)]  # fmt: skip
+    rows = [
+        {"time": 1763632860000000 + i * 60_000_000 + 365 * 86_400_000_000, "name": "ann", "watts": str(i)}
+        for i in range(4)
+    ]
     (folder / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "c.nq").write_text(
         f'<http://e/bob> <http://e/watts> 1 <urn:1> .\n<urn:1> {DATED} "2026-11-20T10:00:00Z"^^{DATE_TIME} .\n'

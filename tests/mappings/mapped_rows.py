@@ -30,9 +30,7 @@ def events_of(table: Table, mapping: StreamMapping, time: int | None = None) -> 
     return events, bad
 
 
-def rows_of(
-    rows: Sequence[Mapping[str, Any]], given: Any, time: int | None = None
-) -> tuple[list[Event], list[BadRow]]:  # fmt: skip
+def rows_of(rows: Sequence[Mapping[str, Any]], given: Any, time: int | None = None) -> tuple[list[Event], list[BadRow]]:
     """Of dicts."""
     mapping = StreamMapping(given)
     return events_of(object_table(rows, mapping.key), mapping, time)
@@ -40,7 +38,7 @@ def rows_of(
 
 def asked(
     rows: Sequence[Mapping[str, Any]], construct: str, named: Mapping[str, str] | None = None
-) -> list[frozenset[str]]:  # fmt: skip
+) -> list[frozenset[str]]:
     """What Oxigraph makes of each row; `named`: the variable of a column (default: as `oxiseq load` has it)."""
     query, found = Query(construct), []
     for row in rows:

@@ -17,9 +17,27 @@ P: Final = f"PREFIX ex: <http://ex/> PREFIX xsd: <{XSD}>\n"
 NAMES: Final = ("id", "t", "n")
 TEXTS: Final = st.one_of(
     st.text(alphabet='ab1 .-"\\\n\r<>{}|^`é𝄞/:?#%', max_size=8),
-    st.sampled_from(["1.50", "-0", "01", "1e3", "INF", "NaN", "true", "2024-05-01T10:00:00.10+00:00", "http://ex/a",
-                     "a:b", " 5", "+5", "5.", ".5", "9" * 30, "1.1234567890123456789"]),
-)  # fmt: skip
+    st.sampled_from(
+        [
+            "1.50",
+            "-0",
+            "01",
+            "1e3",
+            "INF",
+            "NaN",
+            "true",
+            "2024-05-01T10:00:00.10+00:00",
+            "http://ex/a",
+            "a:b",
+            " 5",
+            "+5",
+            "5.",
+            ".5",
+            "9" * 30,
+            "1.1234567890123456789",
+        ]
+    ),
+)
 VALUES: Final = st.one_of(
     st.none(), TEXTS, st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False)
 )
@@ -32,14 +50,19 @@ def _expressions(variables: list[str]) -> Any:
 
     def call(inner: Any) -> Any:
         return st.one_of(
-            inner.map("STR({})".format), inner.map("IRI({})".format), inner.map("ENCODE_FOR_URI({})".format),
+            inner.map("STR({})".format),
+            inner.map("IRI({})".format),
+            inner.map("ENCODE_FOR_URI({})".format),
             st.lists(inner, max_size=3).map(lambda args: f"CONCAT({', '.join(args)})"),
             st.tuples(inner, st.sampled_from(["xsd:double", "xsd:integer", "xsd:string", "xsd:dateTime", "ex:dt"])).map(
-                lambda of: f"STRDT({of[0]}, {of[1]})"),
+                lambda of: f"STRDT({of[0]}, {of[1]})"
+            ),
             st.tuples(st.sampled_from(["double", "integer", "decimal", "boolean", "string"]), inner).map(
-                lambda of: f"xsd:{of[0]}({of[1]})"),
-            inner.map('STRLANG({}, "en")'.format), inner.map("UCASE({})".format),
-        )  # fmt: skip
+                lambda of: f"xsd:{of[0]}({of[1]})"
+            ),
+            inner.map('STRLANG({}, "en")'.format),
+            inner.map("UCASE({})".format),
+        )
 
     return st.recursive(st.one_of(variable, constant), call, max_leaves=4)
 
@@ -68,21 +91,30 @@ def test_a_query_makes_what_oxigraph_makes(query: str, rows: list[dict[str, Any]
 
 
 def test_most_of_the_queries_are_compiled() -> None:
-    query = P + """CONSTRUCT { ?s ex:p ?v } WHERE { BIND(IRI(CONCAT("http://ex/", STR(?id))) AS ?s)
+    query = (
+        P
+        + """CONSTRUCT { ?s ex:p ?v } WHERE { BIND(IRI(CONCAT("http://ex/", STR(?id))) AS ?s)
                                                    BIND(xsd:double(?t) AS ?v) }"""
+    )
     assert StreamMapping(query).why_slow is None
     assert StreamMapping(query.replace("STR(?id)", "UCASE(?id)")).why_slow == "UCASE in WHERE"
 
 
 FLAT: Final[dict[str, Any]] = {
-    "prefixes": {"ex": "http://ex/"}, "subject": "ex:{id}/{+t}", "type": ["ex:R", "http://ex/S"],
+    "prefixes": {"ex": "http://ex/"},
+    "subject": "ex:{id}/{+t}",
+    "type": ["ex:R", "http://ex/S"],
     "predicates": {
-        "ex:n": "n", "ex:lang": {"column": "n", "language": "DE-ch"}, "ex:iri": "<http://ex/n/{n}>",
-        "ex:double": {"column": "d", "datatype": "xsd:double"}, "ex:own": {"column": "n", "datatype": "ex:dt"},
-        "ex:value": [{"value": 5}, {"value": "five"}], "ex:given": {"iri": "ex:{id}"},
+        "ex:n": "n",
+        "ex:lang": {"column": "n", "language": "DE-ch"},
+        "ex:iri": "<http://ex/n/{n}>",
+        "ex:double": {"column": "d", "datatype": "xsd:double"},
+        "ex:own": {"column": "n", "datatype": "ex:dt"},
+        "ex:value": [{"value": 5}, {"value": "five"}],
+        "ex:given": {"iri": "ex:{id}"},
     },
     "time": None,
-}  # fmt: skip
+}
 
 
 TRIMMED: Final = VALUES.filter(lambda v: not isinstance(v, str) or v.strip(" \t\r\n") == v != "")

@@ -17,9 +17,11 @@ from oxiseq.mappings.plan import _PLAIN_IRI, is_iri
 from oxiseq.mappings.rows import csv_table, json_table, lines_table, read_table, senml_table
 
 FLAT: Final[dict[str, Any]] = {
-    "subject": "http://ex/{id}", "predicates": {"http://ex/t": {"column": "temp", "datatype": "xsd:double"}},
-    "time": "ts", "unit": "s",
-}  # fmt: skip
+    "subject": "http://ex/{id}",
+    "predicates": {"http://ex/t": {"column": "temp", "datatype": "xsd:double"}},
+    "time": "ts",
+    "unit": "s",
+}
 MAPPING: Final = StreamMapping(FLAT)
 
 
@@ -29,15 +31,24 @@ def _bad(rows: list[Any], **other: Any) -> list[tuple[int | None, str | None, st
 
 def test_good_rows_are_taken_and_bad_ones_named() -> None:
     rows = [
-        {"id": 1, "temp": 20.5, "ts": 10}, {"id": 2, "temp": "warm", "ts": 11}, {"temp": 1, "ts": 12}, 5,
-        {"id": 3, "temp": 21, "ts": "soon"}, {"id": 4, "ts": 14}, {"id": "a b", "temp": " 22 ", "ts": "15"},
-    ]  # fmt: skip
+        {"id": 1, "temp": 20.5, "ts": 10},
+        {"id": 2, "temp": "warm", "ts": 11},
+        {"temp": 1, "ts": 12},
+        5,
+        {"id": 3, "temp": 21, "ts": "soon"},
+        {"id": 4, "ts": 14},
+        {"id": "a b", "temp": " 22 ", "ts": "15"},
+    ]
     events, bad = rows_of(rows, FLAT)
     assert [at for at, _ in events] == [10_000_000, 15_000_000]
     assert "<http://ex/a%20b>" in "".join(events[1][1])
     assert [(each.place, each.column) for each in sorted(bad, key=lambda b: b.place or 0)] == [
-        (2, "temp"), (3, "id"), (4, None), (5, "ts"), (6, None),
-    ]  # fmt: skip
+        (2, "temp"),
+        (3, "id"),
+        (4, None),
+        (5, "ts"),
+        (6, None),
+    ]
 
 
 @pytest.mark.parametrize("value", ['a"b', "a b", "a>b", "a> <b", "a> . #", "x\\u0020", "a\nb", "{", "\x00"])
@@ -63,9 +74,13 @@ def test_what_is_taken_for_an_iri_is_one(text: str) -> None:
 
 @pytest.mark.parametrize(
     "declared",
-    [{"predicates": {"http://ex/a": {"value": "\ud800"}}}, {"predicates": {"http://ex/a": "\ud800"}},
-     {"type": "http://ex/a", "time": "\ud800"}, "CONSTRUCT { <a:b> <a:c> '\ud800' } WHERE {}"],
-)  # fmt: skip
+    [
+        {"predicates": {"http://ex/a": {"value": "\ud800"}}},
+        {"predicates": {"http://ex/a": "\ud800"}},
+        {"type": "http://ex/a", "time": "\ud800"},
+        "CONSTRUCT { <a:b> <a:c> '\ud800' } WHERE {}",
+    ],
+)
 def test_half_a_character_is_in_no_mapping(declared: Any) -> None:
     with pytest.raises(MappingError, match="surrogates not allowed"):
         StreamMapping(declared)
@@ -127,9 +142,10 @@ def test_csv_rows() -> None:
     events, bad = events_of(csv_table(body.encode(), MAPPING.key), MAPPING)
     assert [at for at, _ in events] == [10_000_000, 13_000_000]
     assert sorted((each.place or 0, each.column, each.reason) for each in bad) == [
-        (3, "temp", "'warm' is no xsd:double"), (4, None, "3 columns, 4 expected"),
+        (3, "temp", "'warm' is no xsd:double"),
+        (4, None, "3 columns, 4 expected"),
         (8, None, "the mapping makes no statement of it"),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_table_without_a_column_of_the_mapping_is_refused() -> None:
@@ -155,10 +171,13 @@ def test_numbers_that_seem_to_be_of_another_unit_are_refused() -> None:
 
 SENML: Final = [
     {"bn": "urn:dev:1:", "bt": 1_276_020_076, "bu": "A", "n": "voltage", "u": "V", "v": 120.1},
-    {"n": "current", "t": -5, "v": 1.2}, {"n": "on", "vb": True}, {"n": "both", "v": 1, "vs": "x"},
+    {"n": "current", "t": -5, "v": 1.2},
+    {"n": "on", "vb": True},
+    {"n": "both", "v": 1, "vs": "x"},
     {"must_": 1, "v": 1},
-    {"bv": 100, "n": "sum", "v": 1}, {"t": 1},
-]  # fmt: skip
+    {"bv": 100, "n": "sum", "v": 1},
+    {"t": 1},
+]
 
 
 def test_senml_records_are_resolved() -> None:

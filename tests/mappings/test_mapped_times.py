@@ -45,9 +45,26 @@ def test_times(columns: list[list[Any]], clock: Clock, expected: int) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, "", "soon", "now", "NaT", True, [], float("nan"), float("inf"), 1.5, 2**80, "9" * 39, "2024-02-30T00:00:00Z",
-     "2024-05-01T25:00:00Z", "0000-01-01T00:00:00Z", "2024-05", {}],
-)  # fmt: skip
+    [
+        None,
+        "",
+        "soon",
+        "now",
+        "NaT",
+        True,
+        [],
+        float("nan"),
+        float("inf"),
+        1.5,
+        2**80,
+        "9" * 39,
+        "2024-02-30T00:00:00Z",
+        "2024-05-01T25:00:00Z",
+        "0000-01-01T00:00:00Z",
+        "2024-05",
+        {},
+    ],
+)
 def test_what_is_no_time_is_said(value: Any) -> None:
     times, wrong = Clock().read([[value, 7]])
     assert times[1] == 7
@@ -59,7 +76,7 @@ CELLS = st.one_of(
     st.datetimes(datetime(1950, 1, 1), datetime(2100, 1, 1)).map(lambda t: t.isoformat(" ") + "Z"),
     st.integers(-(10**12), 10**12),
     st.sampled_from(["2024-03-31 02:30:00", "2024-10-27 02:30:00", "2024-02-30 00:00:00"]),
-)  # fmt: skip
+)
 
 
 @given(st.lists(CELLS, min_size=1, max_size=8), st.sampled_from(["UTC", "Europe/Berlin", "+05:45", "America/St_Johns"]))

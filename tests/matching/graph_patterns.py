@@ -50,8 +50,20 @@ ODD = [
     Literal("a", language="en"),
     Literal("1", datatype=NamedNode(E + "unknown")),
 ]
-CONSTANTS = ["1", "2.5", "2e0", '"0.1"^^xsd:float', "9007199254740992", '"a"', '""', "true", ":a", '"a"@en',
-             '"2020-01-01T07:00:00"^^xsd:dateTime', "0.1"]  # fmt: skip
+CONSTANTS = [
+    "1",
+    "2.5",
+    "2e0",
+    '"0.1"^^xsd:float',
+    "9007199254740992",
+    '"a"',
+    '""',
+    "true",
+    ":a",
+    '"a"@en',
+    '"2020-01-01T07:00:00"^^xsd:dateTime',
+    "0.1",
+]
 VARIABLES = "xyzuv"
 
 
@@ -168,9 +180,14 @@ def expected_mappings(gpm: Gpm, event: Sequence[Triple], kb: Store | None = None
 
 
 def assert_as_expected(
-    gpms: Sequence[Gpm], matcher: StreamMatcher, wanted: Sequence[GpmRequest], events: Sequence[Sequence[Triple]],
-    terms: TermDictionary, comparable: Sequence[bool] = (), kb: Store | None = None,
-) -> None:  # fmt: skip
+    gpms: Sequence[Gpm],
+    matcher: StreamMatcher,
+    wanted: Sequence[GpmRequest],
+    events: Sequence[Sequence[Triple]],
+    terms: TermDictionary,
+    comparable: Sequence[bool] = (),
+    kb: Store | None = None,
+) -> None:
     """What the matcher finds for the GPMs on the events, now, is what the reference finds, each mapping once.
     comparable: per GPM whether the reference's answer is known to be right."""
     batch, labels = batch_of(events, terms)

@@ -16,8 +16,10 @@ P: Final = (
 )
 S: Final = "http://e/S"
 NEAR: Final = '?v :at ?w FILTER(geof:distance(?w, "POINT(10 50)"^^geo:wktLiteral, uom:metre) < 2000)'
-WITHIN: Final = '?v :at ?w FILTER(geof:sfWithin(?w, "POLYGON((9.99 49.99, 10.02 49.99, 10.02 50.01, 9.99 50.01, ' \
+WITHIN: Final = (
+    '?v :at ?w FILTER(geof:sfWithin(?w, "POLYGON((9.99 49.99, 10.02 49.99, 10.02 50.01, 9.99 50.01, '
     '9.99 49.99))"^^geo:wktLiteral))'
+)
 LANGUAGES: Final = {
     "spaseq": "SELECT ?v FROM STREAM S <http://e/S> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ {} }} }}",
     "rspql": "SELECT ?v FROM NAMED WINDOW :w ON <http://e/S> [RANGE PT1S STEP PT1S] WHERE {{ WINDOW :w {{ {} }} }}",

@@ -26,8 +26,23 @@ from oxiseq.engine.patterns.plan import combine, compile_stream
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Gpm
 
-NUMBERS = ["1", "2", "2.5", "2e0", "0.1", "1e-1", "16777217", "9007199254740992", "9007199254740993", "1e400", "-0e0",
-           '"NaN"^^xsd:double', '"0.1"^^xsd:float', "9007199254740992e0", "1" * 20]  # fmt: skip
+NUMBERS = [
+    "1",
+    "2",
+    "2.5",
+    "2e0",
+    "0.1",
+    "1e-1",
+    "16777217",
+    "9007199254740992",
+    "9007199254740993",
+    "1e400",
+    "-0e0",
+    '"NaN"^^xsd:double',
+    '"0.1"^^xsd:float',
+    "9007199254740992e0",
+    "1" * 20,
+]
 OPERATORS = ["=", "!=", "<", ">", "<=", ">="]
 
 

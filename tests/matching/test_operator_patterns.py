@@ -243,8 +243,11 @@ def test_each_event_is_matched_by_itself(text: str, counts: list[int]) -> None:
     assert plan.operators
     a, p, q = (NamedNode(f"http://e/{n}") for n in "apq")
     integers = [Literal(i) for i in range(4)]
-    events = [[Triple(a, p, integers[1]), Triple(a, p, integers[2]), Triple(a, q, integers[1])], [],
-              [Triple(a, p, integers[3]), Triple(a, q, integers[3])]]  # fmt: skip
+    events = [
+        [Triple(a, p, integers[1]), Triple(a, p, integers[2]), Triple(a, q, integers[1])],
+        [],
+        [Triple(a, p, integers[3]), Triple(a, q, integers[3])],
+    ]
     batch, _ = batch_of(events, terms)
     found = StreamMatcher(plan, terms).match(batch)[0]
     assert np.bincount(found.event, minlength=3).tolist() == counts

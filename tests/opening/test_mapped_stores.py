@@ -20,11 +20,15 @@ from oxiseq.mappings.errors import MappingError
 
 S: Final = "http://e/S"
 FLAT: Final[dict[str, Any]] = {
-    "subject": "http://e/{id}", "predicates": {"http://e/p": {"column": "temp", "datatype": "xsd:double"}},
-    "time": "ts", "unit": "s",
-}  # fmt: skip
-QUERY: Final = f"PREFIX : <http://e/> SELECT ?x ?a ?b FROM STREAM S <{S}> WHERE {{ SEQ(A; B) " \
+    "subject": "http://e/{id}",
+    "predicates": {"http://e/p": {"column": "temp", "datatype": "xsd:double"}},
+    "time": "ts",
+    "unit": "s",
+}
+QUERY: Final = (
+    f"PREFIX : <http://e/> SELECT ?x ?a ?b FROM STREAM S <{S}> WHERE {{ SEQ(A; B) "
     "DEFINE GPM A ON S { ?x :p ?a } DEFINE GPM B ON S { ?x :p ?b FILTER(?b > ?a) } }"
+)
 ROWS: Final = [{"id": "a", "temp": 1, "ts": 1}, {"id": "a", "temp": 2.5, "ts": 2}, {"id": "b", "temp": 3, "ts": 3}]
 
 
@@ -47,13 +51,19 @@ def test_rows_are_events(store: Any) -> None:
     stream = store.stream(S, mapping=FLAT)
     stream.push(ROWS[0])
     assert stream.extend(ROWS[1:]) == 2
-    assert stream.extend(pd.DataFrame([{"id": "b", "temp": 4.0, "ts": 4}, {"id": "b", "temp": None, "ts": 5}]),
-                         on_error="skip") == 1  # fmt: skip
+    assert (
+        stream.extend(
+            pd.DataFrame([{"id": "b", "temp": 4.0, "ts": 4}, {"id": "b", "temp": None, "ts": 5}]), on_error="skip"
+        )
+        == 1
+    )
     assert stream.rejected == 1
     stream.extend(pa.table({"id": ["b"], "temp": [5], "ts": [6]}))
     assert _found(store, query, 3) == [
-        ("http://e/a", "1", "2.5"), ("http://e/b", "3", "4"), ("http://e/b", "4", "5"),
-    ]  # fmt: skip
+        ("http://e/a", "1", "2.5"),
+        ("http://e/b", "3", "4"),
+        ("http://e/b", "4", "5"),
+    ]
     assert stream.events == 5
 
 
@@ -148,7 +158,12 @@ def test_rows_over_http(tmp_path: Path, kind: str) -> None:
 def test_mappings_that_a_server_refuses(tmp_path: Path) -> None:
     doubled = "".join(f"BIND(CONCAT(?b{i}, ?b{i}) AS ?b{i + 1}) " for i in range(40))
     wrong: list[Any] = [
-        5, [], {"construct": 5}, "SELECT * {}", {**FLAT, "more": 1}, {**FLAT, "predicates": {"no iri": "x"}},
+        5,
+        [],
+        {"construct": 5},
+        "SELECT * {}",
+        {**FLAT, "more": 1},
+        {**FLAT, "predicates": {"no iri": "x"}},
         "CONSTRUCT { ?a <urn:p> ?b } WHERE { SERVICE <http://localhost/> { ?a ?p ?b } }",
         "CONSTRUCT { ?a <urn:p> ?b } FROM <file:///etc/passwd> WHERE { }",
         "CONSTRUCT { ?a <urn:p> ?b } WHERE { ?a ?p ?b }",
@@ -156,9 +171,11 @@ def test_mappings_that_a_server_refuses(tmp_path: Path) -> None:
         f"CONSTRUCT {{ <urn:s> <urn:p> ?b9 }} WHERE {{ BIND(STR(?id) AS ?b0) {doubled}}}",
         f"CONSTRUCT {{ <urn:s> <urn:p> ?a }} WHERE {{ VALUES ?a {{ {'1 ' * 100} }} VALUES ?b {{ {'1 ' * 100} }} }}",
         "CONSTRUCT { <urn:s> <urn:p> ?a } WHERE { " + "BIND(1 AS ?a) " + "# long\n" * 20_000 + "}",
-        {"zone": "../../etc/passwd", **FLAT}, {**FLAT, "subject": "{id"}, {**FLAT, "predicates": []},
+        {"zone": "../../etc/passwd", **FLAT},
+        {**FLAT, "subject": "{id"},
+        {**FLAT, "predicates": []},
         {**FLAT, "predicates": {f"urn:p{i}": "x" for i in range(1001)}},
-    ]  # fmt: skip
+    ]
     with serving(tmp_path / "journal") as address:
         url = f"{address}/streams/http%3A%2F%2Fe%2FS"
         for mapping in wrong:

@@ -95,9 +95,12 @@ def test_named_tokens(tmp_path: Path) -> None:
         assert next(iter(found.wait("30s")))["a"].value == "1"
         assert [query.name for query in looks.queries] == ["mine-1"]
         for refused in (
-            lambda: pushes.stream(f"{S}/other"), lambda: looks.stream(S), lambda: stream.events,
-            lambda: mine.register(TEXT, name="yours"), lambda: pushes.update("CLEAR ALL"),
-        ):  # fmt: skip
+            lambda: pushes.stream(f"{S}/other"),
+            lambda: looks.stream(S),
+            lambda: stream.events,
+            lambda: mine.register(TEXT, name="yours"),
+            lambda: pushes.update("CLEAR ALL"),
+        ):
             with pytest.raises(RefusedError, match="has not the right"):
                 refused()
 
@@ -152,8 +155,10 @@ def test_a_server_that_goes_while_one_waits(tmp_path: Path) -> None:
 
 
 def test_what_is_no_longer_kept_is_told(tmp_path: Path) -> None:
-    with serving(tmp_path / "j", settings=LiveSettings(matches=5, recent=1, upkeep=0.05)) as address, \
-            oxiseq.open(address) as store:  # fmt: skip
+    with (
+        serving(tmp_path / "j", settings=LiveSettings(matches=5, recent=1, upkeep=0.05)) as address,
+        oxiseq.open(address) as store,
+    ):
         query = store.register(TEXT)
         store.stream(S).extend([(n, GRAPH.format(n)) for n in range(1, 1000)])
         store.advance(10_000)
@@ -254,10 +259,16 @@ def answering(status: int, kind: str, body: bytes) -> Iterator[str]:
             thread.join()
 
 
-@pytest.mark.parametrize("other", [
-    (200, "text/html", b"<p>Sign in"), (200, "application/json", b"[]"), (200, "application/json", b"{}"),
-    (301, "text/html", b""), (308, "text/html", b"moved"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [
+        (200, "text/html", b"<p>Sign in"),
+        (200, "application/json", b"[]"),
+        (200, "application/json", b"{}"),
+        (301, "text/html", b""),
+        (308, "text/html", b"moved"),
+    ],
+)
 def test_what_is_no_server_of_ours_is_not_taken_for_one(other: tuple[int, str, bytes]) -> None:
     with answering(*other) as address:
         with pytest.raises(UnreachableError):

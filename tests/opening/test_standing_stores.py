@@ -78,7 +78,7 @@ def test_changes_add_up(store: Any) -> None:
     snapshot = query.snapshot()
     listening = query.on_change(seen.append, since=snapshot.number)
     for number in range(20):
-        insert(store, f":p{number % 5} :knows :q{number}", f":p{number % 3} :name \"n{number % 4}\"")
+        insert(store, f":p{number % 5} :knows :q{number}", f':p{number % 3} :name "n{number % 4}"')
     store.update(f"PREFIX : <{E}> DELETE WHERE {{ :p1 :knows ?x }}")
     sums = Counter(map(key, snapshot.rows))
     for change in query.take():

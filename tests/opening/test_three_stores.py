@@ -23,8 +23,10 @@ GRAPH = f"<{E}x> a <{E}T> ; <{E}p> {{}} ."
 SPASEQ = f"""PREFIX : <{E}> {{}} FROM STREAM S <{S}> WHERE {{{{ SEQ(A; B)
     DEFINE GPM A ON S {{{{ ?x :p ?a OPTIONAL {{{{ ?x :q ?o }}}} }}}} DEFINE GPM B ON S {{{{ ?x :p ?b }}}} }}}}"""
 EP = f"PREFIX : <{E}> {{}} FROM STREAM <{S}> {{{{ {{{{ ?x :p ?a }}}} SEQ {{{{ ?x :p ?b }}}} }}}}"
-RSP = f"PREFIX : <{E}> {{}} SELECT ?x ?a FROM NAMED WINDOW :w ON <{S}> [RANGE PT2S STEP PT1S] " \
+RSP = (
+    f"PREFIX : <{E}> {{}} SELECT ?x ?a FROM NAMED WINDOW :w ON <{S}> [RANGE PT2S STEP PT1S] "
     "WHERE {{ WINDOW :w {{ ?x :p ?a }} }}"
+)
 RSEP = f"""PREFIX : <{E}> SELECT * FROM NAMED <{S}> WIN [RANGE PT9S SLIDE PT1S] AS :w
     EVENT ON :w {{ ?x :p ?a }} AS E1 EVENT ON :w {{ ?x :p ?b }} AS E2 WHERE {{ MATCH {{ E1 SEQ E2 }} }}"""
 QUERIES: dict[str, tuple[str, str]] = {
@@ -146,12 +148,15 @@ def test_the_knowledge_base_is_a_store_of_pyoxigraph(store: Any) -> None:
     assert len(store) == 4 and quads[0] in store and ox.Quad(ann, name, ann) not in store
     assert set(store.quads_for_pattern(ann, None, None)) == set(quads)
     assert set(store.quads_for_pattern(None, None, None, ox.DefaultGraph())) == {
-        quads[0], ox.Quad(ox.NamedNode(E + "bob"), name, ox.Literal("Bob"))}  # fmt: skip
+        quads[0],
+        ox.Quad(ox.NamedNode(E + "bob"), name, ox.Literal("Bob")),
+    }
     assert set(store.quads_for_pattern(ann, None, None, people)) == {quads[1]}
     assert [row["n"].value for row in store.query("SELECT (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } }")] == ["2"]
     assert bool(store.query("ASK { ?s ?p 'Bob' }")) and not bool(store.query("ASK { ?s ?p 'Dan' }"))
     assert [t.object for t in store.query("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o FILTER(?o = 'Ann') }")] == [
-        ox.Literal("Ann")]  # fmt: skip
+        ox.Literal("Ann")
+    ]
     assert list(store.named_graphs()) == [people] and store.contains_named_graph(people)
     store.remove(quads[0])
     store.clear_graph(people)
@@ -270,10 +275,14 @@ def test_terms_are_told_as_they_were_given(store: Any) -> None:
     query = store.register(f"PREFIX : <{E}> SELECT ?a FROM STREAM S <{S}> {{ ?x :p ?a }}", "epsparql")
     inside = ox.Triple(ox.NamedNode(E + "\u00e4"), ox.NamedNode(E + "p"), ox.Literal('"\\\n', language="de"))
     terms = [
-        ox.Literal("x", language="ar", direction=ox.BaseDirection.RTL), ox.Literal("x", language="ar"), inside,
-        ox.Triple(inside.subject, inside.predicate, inside), ox.Literal(""), ox.Literal("q", datatype=ox.NamedNode(E)),
+        ox.Literal("x", language="ar", direction=ox.BaseDirection.RTL),
+        ox.Literal("x", language="ar"),
+        inside,
+        ox.Triple(inside.subject, inside.predicate, inside),
+        ox.Literal(""),
+        ox.Literal("q", datatype=ox.NamedNode(E)),
         ox.Literal("x", language="en", direction=ox.BaseDirection.LTR),
-    ]  # fmt: skip
+    ]
     for n, term in enumerate(terms, 1):
         store.stream(S).push([ox.Triple(ox.NamedNode(E + "x"), ox.NamedNode(E + "p"), term)], n)
     store.advance(100)
@@ -297,8 +306,10 @@ def test_why_is_told_the_same_everywhere(kind: str, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"since": 1_000_000, "until": 5_000_000, "limit": 2}
     with opened(kind, tmp_path) as store:
         store.stream(S).keep(100)
-        queries = {name: store.register(text, language=language, **_named(language))
-                   for name, (language, text) in QUERIES.items()}  # fmt: skip
+        queries = {
+            name: store.register(text, language=language, **_named(language))
+            for name, (language, text) in QUERIES.items()
+        }
         store.stream(S).extend(events)
         for name, (language, text) in QUERIES.items():
             eventually_seen(queries[name], len(events))

@@ -86,17 +86,20 @@ def test_late_events_and_open_ends(tmp_path: Path) -> None:
     assert passes(tmp_path, EVENTS + "expect = 0\nend = false")
 
 
-@pytest.mark.parametrize(("body", "message"), [
-    ("events = '0m :ann :paid 3'", "TIME [STREAM]"),
-    ("events = '0m { :ann :paid }'", "not Turtle"),
-    ("events = '0m T { :ann :paid 3 }'", "reads no stream 'T'"),
-    ("events = '0q { :ann :paid 3 }'", "not a time"),
-    ("expected = 3", "expected: not known"),
-    (EVENTS + "expect = '''\nwhom\n:ann\n'''", "no column whom"),
-    (EVENTS + "expect = '''\nwho | first\n:ann\n'''", "2 cells expected"),
-    (EVENTS + "expect = '''\nwho\nx y\n'''", "neither a term"),
-    ("[[case.after]]\nexpect = 1", "needs a time"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("events = '0m :ann :paid 3'", "TIME [STREAM]"),
+        ("events = '0m { :ann :paid }'", "not Turtle"),
+        ("events = '0m T { :ann :paid 3 }'", "reads no stream 'T'"),
+        ("events = '0q { :ann :paid 3 }'", "not a time"),
+        ("expected = 3", "expected: not known"),
+        (EVENTS + "expect = '''\nwhom\n:ann\n'''", "no column whom"),
+        (EVENTS + "expect = '''\nwho | first\n:ann\n'''", "2 cells expected"),
+        (EVENTS + "expect = '''\nwho\nx y\n'''", "neither a term"),
+        ("[[case.after]]\nexpect = 1", "needs a time"),
+    ],
+)
 def test_what_is_wrong_with_a_file_is_told_with_its_place(tmp_path: Path, body: str, message: str) -> None:
     with pytest.raises(TestFileError) as error:
         run_file(written(tmp_path, HEAD + "[[case]]\n" + body))
@@ -108,8 +111,11 @@ def test_failures_show_missing_and_unexpected_rows(tmp_path: Path) -> None:
     (result,) = run_file(written(tmp_path, HEAD + body))
     text = failure_text(result, why=False)
     assert text.split("\n") == [
-        "at the end: 1 missing, 1 not expected", "    who  | second", "  - :ann | 41", "  + :ann | 40",
-    ]  # fmt: skip
+        "at the end: 1 missing, 1 not expected",
+        "    who  | second",
+        "  - :ann | 41",
+        "  + :ann | 40",
+    ]
 
 
 def test_the_command_tells_of_each_case(tmp_path: Path) -> None:

@@ -36,8 +36,12 @@ def test_an_automaton_is_drawn() -> None:
 
 def test_nodes_of_a_drawing_do_not_overlap() -> None:
     nodes = [Node("start", ""), *(Node(str(i), "x" * i) for i in range(1, 7))]
-    arrows = [Arrow("start", str(i), ("<&>",)) for i in (1, 2, 3)] + [Arrow("1", "4", ()), Arrow("4", "4", ("loop",)),
-              Arrow("4", "1", ("back",)), Arrow("2", "5", ("a" * 90,))]  # fmt: skip
+    arrows = [Arrow("start", str(i), ("<&>",)) for i in (1, 2, 3)] + [
+        Arrow("1", "4", ()),
+        Arrow("4", "4", ("loop",)),
+        Arrow("4", "1", ("back",)),
+        Arrow("2", "5", ("a" * 90,)),
+    ]
     boxes = [
         tuple(float(box.attrib[k]) for k in ("x", "y", "width", "height"))
         for box in ElementTree.fromstring(draw(nodes, arrows, "t")).iter(f"{SVG}rect")
@@ -55,8 +59,9 @@ def test_a_timeline_has_a_lane_per_gpm_and_a_band_per_match() -> None:
     assert len(root.findall(f".//{SVG}circle")) == 2
     assert {"A", "B", "1 matches"} <= {each.text for each in root.iter(f"{SVG}text")}
     assert "0 matches" in oxiseq.run(QUERY, {"S": []}).timeline()
-    ceql = oxiseq.run("VOCAB <http://e/> SELECT * FROM S WHERE BUY AS x", {"S": [(1, "_:e a <http://e/BUY> .")]},
-                      language="ceql")  # fmt: skip
+    ceql = oxiseq.run(
+        "VOCAB <http://e/> SELECT * FROM S WHERE BUY AS x", {"S": [(1, "_:e a <http://e/BUY> .")]}, language="ceql"
+    )
     assert "x" in [each.text for each in ElementTree.fromstring(ceql.timeline()).iter(f"{SVG}text")]
 
 

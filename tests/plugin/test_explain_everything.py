@@ -69,13 +69,19 @@ def test_queries_over_windows_are_explained(setting: Setting) -> None:
 
 
 def test_what_answers_use_up_and_where_they_go_is_told() -> None:
-    text = P + """CONSTRUCT { ?x :r ?z } INTO STREAM <http://e/T> FROM STREAM <http://e/S>
+    text = (
+        P
+        + """CONSTRUCT { ?x :r ?z } INTO STREAM <http://e/T> FROM STREAM <http://e/S>
     WHERE { { ?x :p ?y } SEQ { ?y !:q ?z } FILTER EXISTS { ?x :r ?v FILTER(?v > 1) } } CONSUME RECENT"""
+    )
     found = explained(load(text, "epsparql"))
     assert "into stream: http://e/T\nconsumption: triples of an answer are not used again, of which" in found["text"]
     assert "triples ?y [] ?z but :q" in found["text"]
     assert "EXISTS if ?v > 1" in found["text"]
     assert json.loads(found["json"])["into"] == NamedNode("http://e/T").value
-    rows = P + """REGISTER RSTREAM <http://e/T> AS CONSTRUCT { ?x :r ?y } FROM STREAM <http://e/S> [RANGE 5 SLIDE 1]
+    rows = (
+        P
+        + """REGISTER RSTREAM <http://e/T> AS CONSTRUCT { ?x :r ?y } FROM STREAM <http://e/S> [RANGE 5 SLIDE 1]
     WHERE { ?x :p ?y }"""
+    )
     assert "into stream: http://e/T" in explained(load(rows, "rspql"))["text"]

@@ -8,8 +8,11 @@ import oxiseq
 
 P = "PREFIX : <http://e/> "
 S, T = "http://e/S", "http://e/T"
-GROWS = P + """CONSTRUCT { ?x :grew ?b } INTO STREAM <http://e/T> FROM STREAM <http://e/S>
+GROWS = (
+    P
+    + """CONSTRUCT { ?x :grew ?b } INTO STREAM <http://e/T> FROM STREAM <http://e/S>
 WHERE { { ?x :v ?a } SEQ { ?x :v ?b } FILTER(?b > ?a && getDURATION() <= 2) }"""
+)
 TWICE = P + "SELECT ?x ?b ?c FROM STREAM <http://e/T> WHERE { { ?x :grew ?b } SEQ { ?x :grew ?c } }"
 EITHER = P + "SELECT ?x ?b FROM STREAM G <http://e/T> WHERE { SEQ(A) DEFINE GPM A ON G { ?x :grew ?b } }"
 VALUES = [(1, 1), (2, 5), (3, 2), (4, 3), (5, 4), (9, 9)]
@@ -31,9 +34,7 @@ def test_answers_of_ep_sparql_are_events_with_their_intervals() -> None:
     twice, either = store.register(TWICE, language="epsparql"), store.register(EITHER)
     assert (grows.feeds, twice.feeds) == (T, None)
     push(store)
-    assert [(m.start_us, m.end_us) for m in grows.wait("0s")] == [
-        (1, 2), (1, 3), (3, 4), (3, 5), (4, 5)
-    ]  # fmt: skip
+    assert [(m.start_us, m.end_us) for m in grows.wait("0s")] == [(1, 2), (1, 3), (3, 4), (3, 5), (4, 5)]
     assert [(m.at_us, number(m["b"])) for m in either.wait("0s")] == [(2, 5), (3, 2), (4, 3), (5, 4)]
     found = [(m.start_us, m.end_us, number(m["b"]), number(m["c"])) for m in twice.wait("0s")]
     assert found == [(1, 4, 5, 3), (1, 5, 2, 4), (1, 5, 5, 4)]
@@ -53,9 +54,12 @@ def test_a_chain_of_queries_is_the_rule_of_a_query() -> None:
 
 def test_answers_of_continuous_sparql_are_events_of_their_instant() -> None:
     store = oxiseq.Store()
-    text = P + """REGISTER ISTREAM <http://e/T> AS CONSTRUCT { ?x :grew ?n }
+    text = (
+        P
+        + """REGISTER ISTREAM <http://e/T> AS CONSTRUCT { ?x :grew ?n }
     FROM NAMED WINDOW :w ON <http://e/S> [RANGE 3 STEP 1]
     WHERE { { SELECT ?x (COUNT(?v) AS ?n) { WINDOW :w { ?x :v ?v } } GROUP BY ?x } }"""
+    )
     counts = store.register(text, language="rspql")
     either = store.register(EITHER)
     assert counts.feeds == T

@@ -84,24 +84,26 @@ def each(model: Model) -> Iterable[Row]:
 
 
 def or_nothing(model: Model) -> Iterable[Row]:
-    return [
-        (t, k, v) for t in model.instants for _, k in model.items(t - 1, t) for v in model.answers(t, k) or [None]
-    ]
+    return [(t, k, v) for t in model.instants for _, k in model.items(t - 1, t) for v in model.answers(t, k) or [None]]
 
 
 def window(model: Model) -> Iterable[Row]:
     """At each instant what the window holds, with the KB of the instant."""
     return [
-        (t, k, v) for t in model.instants for k in {k for _, k in model.items(t - RANGE, t)}
+        (t, k, v)
+        for t in model.instants
+        for k in {k for _, k in model.items(t - RANGE, t)}
         for v in model.answers(t, k)
-    ]  # fmt: skip
+    ]
 
 
 def window_or_nothing(model: Model) -> Iterable[Row]:
     return [
-        (t, k, v) for t in model.instants for k in {k for _, k in model.items(t - RANGE, t)}
+        (t, k, v)
+        for t in model.instants
+        for k in {k for _, k in model.items(t - RANGE, t)}
         for v in model.answers(t, k) or [None]
-    ]  # fmt: skip
+    ]
 
 
 def new(model: Model) -> Iterable[Row]:
@@ -127,8 +129,7 @@ def matches_now(model: Model) -> Iterable[Row]:
 
 TELLS: Final = "GRAPH :g { ?k :v ?v }"
 SPASEQ = (
-    f"{P} SELECT ?k ?v FROM STREAM S <{S}> FROM STREAM T <{T}>"
-    " WHERE { SEQ(A) DEFINE GPM A ON S { ?k :p ?x %s } }"
+    f"{P} SELECT ?k ?v FROM STREAM S <{S}> FROM STREAM T <{T}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?k :p ?x %s }} }}"
 )
 WINDOWS = (
     f"{P} REGISTER %s <{E}out> AS SELECT ?k ?v FROM NAMED WINDOW :w ON <{S}> [RANGE {RANGE}]"
@@ -226,8 +227,9 @@ STEPS: Final = st.lists(
         st.tuples(st.just("change"), KEYS, st.sets(st.integers(1, 3), max_size=2)),
         st.tuples(st.just("move")),
     ),
-    min_size=3, max_size=16,
-)  # fmt: skip
+    min_size=3,
+    max_size=16,
+)
 
 
 def check(name: str, lateness: int, steps: Iterable[Step]) -> None:
@@ -262,10 +264,22 @@ def test_an_instant_has_one_kb(name: str, lateness: int, steps: list[Step]) -> N
 @pytest.mark.parametrize("name", QUERIES)
 def test_two_changes_wait_at_once(name: str) -> None:
     """The event at 6 comes last, and sees the KB of before both changes."""
-    check(name, 5, [
-        ("push", S, 2, "a"), ("change", "a", {2}), ("push", S, 1, "b"), ("move",), ("change", "a", {3}),
-        ("push", S, 2, "a"), ("push", S, -4, "a"), ("push", S, -2, "a"), ("push", S, -3, "b"), ("move",),
-    ])  # fmt: skip
+    check(
+        name,
+        5,
+        [
+            ("push", S, 2, "a"),
+            ("change", "a", {2}),
+            ("push", S, 1, "b"),
+            ("move",),
+            ("change", "a", {3}),
+            ("push", S, 2, "a"),
+            ("push", S, -4, "a"),
+            ("push", S, -2, "a"),
+            ("push", S, -3, "b"),
+            ("move",),
+        ],
+    )
 
 
 @pytest.mark.parametrize("name", QUERIES)

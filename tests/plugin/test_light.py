@@ -60,7 +60,10 @@ for time in range(3):
 store.advance(3)
 print(len(list(query.wait("100ms"))))
 """
-    assert python(code, tmp_path / "events.nq") == "2 ['who,first,second', 'http://example.org/ann,0,1', 'http://example.org/ann,1,2']\n2\n"
+    assert (
+        python(code, tmp_path / "events.nq")
+        == "2 ['who,first,second', 'http://example.org/ann,0,1', 'http://example.org/ann,1,2']\n2\n"
+    )
 
 
 def test_ceql_over_rdf_loads_no_arrow() -> None:
@@ -74,13 +77,16 @@ def test_the_demo_runs_without_extras() -> None:
     assert "39 matches in all" in python("from oxiseq.cli import main; main(['demo'], prog_name='oxiseq')")
 
 
-@pytest.mark.parametrize("call", [
-    "oxiseq.run(query, {'S': [(0, '')]}).to_arrow()",
-    "oxiseq.run(query, {'S': [(0, '')]}).write('found.parquet')",
-    "oxiseq.run(query, {'S': sys.argv[1] + '/events.parquet'})",
-    "oxiseq.run(query, {'S': sys.argv[1] + '/events.arrow'})",
-    "oxiseq.run(ceql, {'S': sys.argv[1] + '/rows.csv'}, language='ceql')",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        "oxiseq.run(query, {'S': [(0, '')]}).to_arrow()",
+        "oxiseq.run(query, {'S': [(0, '')]}).write('found.parquet')",
+        "oxiseq.run(query, {'S': sys.argv[1] + '/events.parquet'})",
+        "oxiseq.run(query, {'S': sys.argv[1] + '/events.arrow'})",
+        "oxiseq.run(ceql, {'S': sys.argv[1] + '/rows.csv'}, language='ceql')",
+    ],
+)
 def test_what_needs_arrow_says_so(call: str, tmp_path: Path) -> None:
     for name in ("events.parquet", "events.arrow", "rows.csv"):
         (tmp_path / name).write_text("time,type\n1,A\n")

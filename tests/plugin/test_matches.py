@@ -109,8 +109,13 @@ def test_equal_end_times_can_be_sorted_by_events() -> None:
     events = [(1, paid(1)), (2, paid(2)), (3, paid(3)), (4, paid(9))]
     found = oxiseq.run(query(sequence="A: B"), streams={S: events}).sorted()
     assert [[t for name in "AB" for _, t in m.events[name]] for m in found] == [
-        [1, 2], [1, 3], [2, 3], [1, 4], [2, 4], [3, 4],
-    ]  # fmt: skip
+        [1, 2],
+        [1, 3],
+        [2, 3],
+        [1, 4],
+        [2, 4],
+        [3, 4],
+    ]
 
 
 def test_a_slice_of_the_matches() -> None:

@@ -79,8 +79,11 @@ def test_a_view_is_drawn_anew_while_events_come(monkeypatch: pytest.MonkeyPatch)
     wait(lambda: "the newest 2 of 3 matches" in notebook.shown[-1])
     rows = [[cell.text for cell in row] for row in ElementTree.fromstring(notebook.shown[-1]).findall("table/tr")]
     ann = "http://example.org/ann"
-    assert rows == [["at", "who", "first", "second"], ["1970-01-01T00:00:04Z", ann, "400", "5000"],
-                    ["1970-01-01T00:00:03Z", ann, "30", "400"]]  # fmt: skip
+    assert rows == [
+        ["at", "who", "first", "second"],
+        ["1970-01-01T00:00:04Z", ann, "400", "5000"],
+        ["1970-01-01T00:00:03Z", ann, "30", "400"],
+    ]
     for html in (notebook.shown[-1], view.html(), view._repr_html_()):
         ElementTree.fromstring(html)
     drawn = len(notebook.shown)
@@ -203,8 +206,10 @@ def test_other_languages_hand_out_matches_alike() -> None:
     ceql = store.register("VOCAB <http://e/> SELECT * FROM T WHERE BUY AS x", language="ceql", stream_names={"T": S})
     windows = store.register(
         f"SELECT ?x FROM NAMED WINDOW <http://e/w> ON <{S}> [RANGE PT1S STEP PT1S] "
-        "WHERE { WINDOW <http://e/w> { ?x a <http://e/BUY> } }", language="rspql", report="RSTREAM",
-    )  # fmt: skip
+        "WHERE { WINDOW <http://e/w> { ?x a <http://e/BUY> } }",
+        language="rspql",
+        report="RSTREAM",
+    )
     intervals = store.register(f"SELECT ?x FROM STREAM <{S}> {{ ?x a <http://e/BUY> }}", language="epsparql")
     for query in (ceql, windows, intervals):
         assert len(query.matches()) == 0

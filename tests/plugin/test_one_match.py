@@ -26,8 +26,10 @@ S = E + "S"
 SPASEQ = f"""PREFIX : <{E}> {{}} FROM STREAM S <{S}> WHERE {{{{ SEQ(A; B)
     DEFINE GPM A ON S {{{{ ?x :p ?a OPTIONAL {{{{ ?x :q ?o }}}} }}}} DEFINE GPM B ON S {{{{ ?x :p ?b }}}} }}}}"""
 EP = f"PREFIX : <{E}> {{}} FROM STREAM <{S}> {{{{ {{{{ ?x :p ?a }}}} SEQ {{{{ ?x :p ?b }}}} }}}}"
-RSP = f"PREFIX : <{E}> {{}} SELECT ?x ?a FROM NAMED WINDOW :w ON <{S}> [RANGE PT2S STEP PT1S] " \
+RSP = (
+    f"PREFIX : <{E}> {{}} SELECT ?x ?a FROM NAMED WINDOW :w ON <{S}> [RANGE PT2S STEP PT1S] "
     "WHERE {{ WINDOW :w {{ ?x :p ?a }} }}"
+)
 RSEP = f"""PREFIX : <{E}> SELECT * FROM NAMED <{S}> WIN [RANGE PT9S SLIDE PT1S] AS :w
     EVENT ON :w {{ ?x :p ?a }} AS E1 EVENT ON :w {{ ?x :p ?b }} AS E2 WHERE {{ MATCH {{ E1 SEQ E2 }} }}"""
 QUERIES: dict[str, tuple[str, str]] = {
@@ -131,14 +133,21 @@ def test_a_table_says_what_the_matches_say(name: str) -> None:
 
 def test_what_one_language_has_is_in_one_place() -> None:
     assert [run(name).form for name in QUERIES] == [
-        "SELECT", "SELECT", "CONSTRUCT", "ASK", "EVENTS", "SELECT", "CONSTRUCT", "SELECT", "SELECT", "SELECT",
-    ]  # fmt: skip
+        "SELECT",
+        "SELECT",
+        "CONSTRUCT",
+        "ASK",
+        "EVENTS",
+        "SELECT",
+        "CONSTRUCT",
+        "SELECT",
+        "SELECT",
+        "SELECT",
+    ]
     assert [name for name in QUERIES if run(name).ended] == ["RSP-QL, DSTREAM"]
     assert [name for name in QUERIES if run(name)[0].graph] == ["SPAseq, CONSTRUCT", "EP-SPARQL, CONSTRUCT"]
     assert [name for name in QUERIES if run(name)[0].positions is not None] == ["CEQL"]
-    assert [name for name in QUERIES if run(name)[0].events] == [
-        "SPAseq", "SPAseq, CONSTRUCT", "SPAseq, ASK", "CEQL"
-    ]  # fmt: skip
+    assert [name for name in QUERIES if run(name)[0].events] == ["SPAseq", "SPAseq, CONSTRUCT", "SPAseq, ASK", "CEQL"]
     assert run("SPAseq")[0].events["A"] == ((S, 1_000_000),)
     graph = run("SPAseq, CONSTRUCT")[0]
     assert graph.graph is graph.graph, "blank nodes are made once"

@@ -33,18 +33,38 @@ from oxiseq.sparql import SparqlEndpoint
 from oxiseq.testing.run import run_file
 
 VALUES: dict[str, Any] = {
-    "origin": "2024-05-01T00:00:00Z", "lateness": "5s", "stream_names": {"S": S}, "report": "RSTREAM",
-    "at": ["1970-01-01T00:00:01Z"], "consumption": "RECENT",
-    "rules": ["PREFIX : <http://e/> CONSTRUCT { ?x :q ?y } WHERE { ?x :p ?y }"], "on_error": "skip",
-    "time_predicate": "http://e/time", "type_column": "kind", "time_column": "when", "time_unit": "ms",
-    "state_records": 5, "state_bytes": 10_000_000, "on_budget": "reset", "since": "1970-01-01T00:00:01Z",
-    "until": "1970-01-01T00:00:02Z", "limit": 1,
-}  # fmt: skip
+    "origin": "2024-05-01T00:00:00Z",
+    "lateness": "5s",
+    "stream_names": {"S": S},
+    "report": "RSTREAM",
+    "at": ["1970-01-01T00:00:01Z"],
+    "consumption": "RECENT",
+    "rules": ["PREFIX : <http://e/> CONSTRUCT { ?x :q ?y } WHERE { ?x :p ?y }"],
+    "on_error": "skip",
+    "time_predicate": "http://e/time",
+    "type_column": "kind",
+    "time_column": "when",
+    "time_unit": "ms",
+    "state_records": 5,
+    "state_bytes": 10_000_000,
+    "on_budget": "reset",
+    "since": "1970-01-01T00:00:01Z",
+    "until": "1970-01-01T00:00:02Z",
+    "limit": 1,
+}
 """A value of each option, as data, that is not the default."""
 WRONG: dict[str, Any] = {
-    "origin": "noon", "lateness": "long", "stream_names": "S", "report": "ALL", "at": ["noon"], "consumption": "SOME",
-    "rules": 5, "state_records": -1, "state_bytes": "much", "on_budget": "explode",
-}  # fmt: skip
+    "origin": "noon",
+    "lateness": "long",
+    "stream_names": "S",
+    "report": "ALL",
+    "at": ["noon"],
+    "consumption": "SOME",
+    "rules": 5,
+    "state_records": -1,
+    "state_bytes": "much",
+    "on_budget": "explode",
+}
 
 
 def names(*doors: Any, language: str | None = None) -> set[str]:
@@ -64,7 +84,7 @@ def test_what_is_written_is_read_again() -> None:
 
 
 @drawn(100)
-@given(st.integers(0, 10**18), st.integers(-10**15, 10**15), st.lists(st.integers(-10**15, 10**15), max_size=3))
+@given(st.integers(0, 10**18), st.integers(-(10**15), 10**15), st.lists(st.integers(-(10**15), 10**15), max_size=3))
 def test_times_and_durations_survive_being_written(lateness: int, origin: int, at: list[int]) -> None:
     lateness %= 3_652_425 * 86_400_000_000
     options = Options(lateness=lateness, origin=origin, at=tuple(at))
@@ -80,10 +100,13 @@ def test_python_has_them_as_keywords() -> None:
     assert set(WhyKeywords.__annotations__) == names(QUERY, SOURCES, HISTORY)
     own = {"self", "query", "streams", "kb", "language", "other", "name", "keep", "replace"}
     for function, doors in (
-        (oxiseq.run, (QUERY, SOURCES)), (oxiseq.Query.run, (QUERY, SOURCES)), (oxiseq.Query.compare, (QUERY, SOURCES)),
-        (oxiseq.Query.why, (QUERY, SOURCES, HISTORY)), (oxiseq.Store.register, (QUERY,)),
+        (oxiseq.run, (QUERY, SOURCES)),
+        (oxiseq.Query.run, (QUERY, SOURCES)),
+        (oxiseq.Query.compare, (QUERY, SOURCES)),
+        (oxiseq.Query.why, (QUERY, SOURCES, HISTORY)),
+        (oxiseq.Store.register, (QUERY,)),
         (ServedStore.register, (QUERY,)),
-    ):  # fmt: skip
+    ):
         parameters = inspect.signature(function).parameters
         assert set(parameters) - own == names(*doors)
         for name in names(*doors):
@@ -94,9 +117,10 @@ def test_python_has_them_as_keywords() -> None:
 
 
 FLAGS = {
-    "run": (QUERY, SOURCES, HISTORY), "why": (QUERY, SOURCES, HISTORY),
+    "run": (QUERY, SOURCES, HISTORY),
+    "why": (QUERY, SOURCES, HISTORY),
     "what-if": (QUERY, SOURCES, HISTORY),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("command", FLAGS)

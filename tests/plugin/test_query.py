@@ -43,9 +43,12 @@ def as_file(path: Path) -> oxiseq.Query:
 
 
 FORMS: dict[str, Callable[[Path], oxiseq.Query]] = {
-    "text": as_text, "path": oxiseq.Query, "path as text": lambda path: oxiseq.Query(str(path)), "file": as_file,
+    "text": as_text,
+    "path": oxiseq.Query,
+    "path as text": lambda path: oxiseq.Query(str(path)),
+    "file": as_file,
     "query": lambda path: oxiseq.Query(oxiseq.Query(path)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -131,9 +134,16 @@ def test_what_is_wrong_is_told_by_check_and_raised_by_all_else() -> None:
     (error,) = senseless.check()
     assert (error.severity, error.hint) == ("error", "it can be one of ?x, ?y")
     for query in (broken, senseless):
-        for ask in (lambda q: q.streams, lambda q: q.variables, lambda q: q.explain(), lambda q: q.translate("ceql"),
-                    lambda q: q.run(streams()), lambda q: q.why(streams()), lambda q: q.compare(SPASEQ, streams()),
-                    lambda q: oxiseq.Store().register(q)):  # fmt: skip
+        for ask in (
+            lambda q: q.streams,
+            lambda q: q.variables,
+            lambda q: q.explain(),
+            lambda q: q.translate("ceql"),
+            lambda q: q.run(streams()),
+            lambda q: q.why(streams()),
+            lambda q: q.compare(SPASEQ, streams()),
+            lambda q: oxiseq.Store().register(q),
+        ):
             with pytest.raises(oxiseq.QueryError, match="line"):
                 ask(query)
 
@@ -143,14 +153,17 @@ def test_lints_are_findings() -> None:
     assert lint.severity == "lint" and lint.line == 1
 
 
-@pytest.mark.parametrize(("given", "language", "message"), [
-    (5, None, "a query is a text, a path, a file or an oxiseq.Query, not 5"),
-    (None, None, "a query is a text"),
-    (SPASEQ, "sql", "the language 'sql' is not known"),
-    ("nowhere.ceql", None, "nowhere.ceql: No such file"),
-    (Path("nowhere"), None, "nowhere: No such file"),
-    (oxiseq.Query(SPASEQ), "ceql", "the query is in spaseq, not in ceql"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "language", "message"),
+    [
+        (5, None, "a query is a text, a path, a file or an oxiseq.Query, not 5"),
+        (None, None, "a query is a text"),
+        (SPASEQ, "sql", "the language 'sql' is not known"),
+        ("nowhere.ceql", None, "nowhere.ceql: No such file"),
+        (Path("nowhere"), None, "nowhere: No such file"),
+        (oxiseq.Query(SPASEQ), "ceql", "the query is in spaseq, not in ceql"),
+    ],
+)
 def test_what_is_no_query(given: Any, language: str | None, message: str) -> None:
     with pytest.raises(oxiseq.OxiseqError, match=message):
         oxiseq.Query(given, language)

@@ -117,8 +117,9 @@ def test_blank_nodes_and_triple_terms_are_the_stores(store: oxiseq.Store) -> Non
         store.add(ox.Quad(iri("a"), iri("says"), term, ox.BlankNode("place")))
     told = [row for change in query.take() for row in change.added]
     assert [dict(row) for row in told] == [  # type: ignore[arg-type]
-        {"y": ox.BlankNode("own"), "g": ox.BlankNode("place")}, {"y": said, "g": ox.BlankNode("place")},
-    ]  # fmt: skip
+        {"y": ox.BlankNode("own"), "g": ox.BlankNode("place")},
+        {"y": said, "g": ox.BlankNode("place")},
+    ]
     store.remove_graph(ox.BlankNode("place"))
     assert len(query.snapshot()) == 0
 
@@ -420,7 +421,7 @@ def test_a_change_that_cannot_be_told_harms_one_query(store: oxiseq.Store, monke
 @pytest.mark.parametrize("way", [StoreRun.close, StoreRun.begin], ids=["close", "begin"])
 def test_a_query_that_cannot_begin_anew_harms_nobody(
     store: oxiseq.Store, monkeypatch: pytest.MonkeyPatch, way: Callable[..., object]
-) -> None:  # fmt: skip
+) -> None:
     query, other = stand(store), stand(store, P + "SELECT ?x WHERE { ?x :knows ?y }")
 
     def fail(self: StoreRun, *given: object) -> object:
@@ -474,11 +475,16 @@ def test_arguments_of_streams_and_names_that_are_taken_are_refused(store: oxiseq
 @pytest.mark.parametrize(
     ("language", "given"),
     [
-        ("sparql", {"keep": -1}), ("sparql", {"keep": "x"}), ("sparql", {"keep": True}), ("sparql", {"name": ""}),
-        ("sparql", {"most_triples": -1}), ("sparql", {"most_rows": 1.5}), ("sparql", {"name": 5}),
+        ("sparql", {"keep": -1}),
+        ("sparql", {"keep": "x"}),
+        ("sparql", {"keep": True}),
+        ("sparql", {"name": ""}),
+        ("sparql", {"most_triples": -1}),
+        ("sparql", {"most_rows": 1.5}),
+        ("sparql", {"name": 5}),
         ("rspql", {"most_rows": 5}),
     ],
-)  # fmt: skip
+)
 def test_arguments_that_make_no_sense_are_refused(store: oxiseq.Store, language: str, given: dict[str, object]) -> None:
     (what,) = given
     with pytest.raises(OxiseqError, match=what):

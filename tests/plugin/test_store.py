@@ -140,9 +140,16 @@ def test_patterns_evaluated_in_place_keep_the_old_answer_too() -> None:
 
 
 READS = {
-    "backup", "contains_named_graph", "dump", "flush", "named_graphs", "optimize", "quads_for_pattern", "query",
+    "backup",
+    "contains_named_graph",
+    "dump",
+    "flush",
+    "named_graphs",
+    "optimize",
+    "quads_for_pattern",
+    "query",
     "read_only",
-}  # fmt: skip
+}
 
 
 def test_every_way_to_write_is_known_as_one() -> None:

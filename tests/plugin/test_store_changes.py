@@ -143,8 +143,11 @@ def test_on_disk_too(tmp_path_factory: pytest.TempPathFactory, made: list[Callab
 
 
 def test_each_operation_sees_what_the_ones_before_it_did(watched: Watched) -> None:
-    update = PREFIX + """INSERT DATA { :a :p 1 } ; INSERT { ?s :q ?o } WHERE { ?s :p ?o } ;
+    update = (
+        PREFIX
+        + """INSERT DATA { :a :p 1 } ; INSERT { ?s :q ?o } WHERE { ?s :p ?o } ;
         DELETE WHERE { ?s :p ?o } ; COPY DEFAULT TO :g ; DELETE DATA { :a :q 1 }"""
+    )
     told = watched.make(calls("update", update))
     assert (told.removed, told.added, told.created) == ((), (quad("a", "q", 1, G),), (G,))
 
@@ -157,10 +160,20 @@ def test_what_a_function_answers_anew_each_time_is_told_as_it_is_stored(watched:
 
 
 LEXICAL = [
-    ("01", "integer"), ("1.50", "decimal"), ("-0", "decimal"), ("1e0", "double"), ("+INF", "float"), ("1", "boolean"),
-    ("+5", "int"), ("007", "byte"), ("2020-01-01T00:00:00.000+00:00", "dateTime"), ("24:00:00", "time"),
-    ("P1Y12M", "duration"), ("PT60S", "dayTimeDuration"), ("nonsense", "integer"),
-]  # fmt: skip
+    ("01", "integer"),
+    ("1.50", "decimal"),
+    ("-0", "decimal"),
+    ("1e0", "double"),
+    ("+INF", "float"),
+    ("1", "boolean"),
+    ("+5", "int"),
+    ("007", "byte"),
+    ("2020-01-01T00:00:00.000+00:00", "dateTime"),
+    ("24:00:00", "time"),
+    ("P1Y12M", "duration"),
+    ("PT60S", "dayTimeDuration"),
+    ("nonsense", "integer"),
+]
 
 
 def test_terms_are_told_as_the_store_has_them(watched: Watched) -> None:
@@ -380,9 +393,7 @@ MANY: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("name", MANY)
-def test_of_many_quads_it_is_told_to_ask_anew(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:  # fmt: skip
+def test_of_many_quads_it_is_told_to_ask_anew(watched: Watched, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     alone = ox.Store()
     for store in (watched.store, alone):
         store.extend([quad("y", "p", n) for n in range(6)])
@@ -402,14 +413,15 @@ def test_of_many_quads_it_is_told_to_ask_anew(
 @pytest.mark.parametrize("bound", [1, 400, 1 << 20])
 def test_documents_of_any_size_are_loaded_whole(
     watched: Watched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: Any, name: str, bound: int
-) -> None:  # fmt: skip
+) -> None:
     (tmp_path / "some.nq").write_text(NQUADS)
     monkeypatch.setattr(limits, "MOST_BYTES", bound)
     file = io.BytesIO(content) if isinstance(content, bytes) else io.StringIO(content)
     for source, options in (
-        (content, {"format": ox.RdfFormat.N_QUADS}), (file, {"format": ox.RdfFormat.N_QUADS}),
+        (content, {"format": ox.RdfFormat.N_QUADS}),
+        (file, {"format": ox.RdfFormat.N_QUADS}),
         (None, {"path": str(tmp_path / "some.nq")}),
-    ):  # fmt: skip
+    ):
         watched.told.clear()
         watched.store.clear()
         getattr(watched.store, name)(source, **options)
@@ -429,7 +441,7 @@ def test_a_large_file_is_read_on_behind_its_beginning(watched: Watched, monkeypa
 
 def test_an_update_that_cannot_be_followed_over_a_large_store(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     watched.store.extend([quad("y", "p", n) for n in range(6)])
     monkeypatch.setattr(limits, "MOST_COMPARED", 4)
     watched.told.clear()
@@ -534,6 +546,15 @@ def test_changes_of_several_threads_are_told_one_after_the_other() -> None:
 
 
 def test_every_method_that_changes_the_store_is_told() -> None:
-    reads = {"backup", "contains_named_graph", "dump", "flush", "named_graphs", "optimize", "quads_for_pattern",
-             "query", "read_only"}  # fmt: skip
+    reads = {
+        "backup",
+        "contains_named_graph",
+        "dump",
+        "flush",
+        "named_graphs",
+        "optimize",
+        "quads_for_pattern",
+        "query",
+        "read_only",
+    }
     assert {name for name in dir(ox.Store) if not name.startswith("_")} - reads == set(changes.METHODS)

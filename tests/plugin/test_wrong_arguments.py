@@ -22,10 +22,36 @@ SELECT ?who FROM STREAM S <http://example.org/s> WHERE { SEQ(A) DEFINE GPM A ON 
 GRAPH = "<http://example.org/ann> <http://example.org/paid> 1 ."
 STREAMS = {"S": [(1, GRAPH), (2, GRAPH)]}
 WRONG: tuple[Any, ...] = (
-    None, 3, -1, object(), [], [3], {}, {3: 3}, float("nan"), float("inf"), 10**40, -(10**40), "", b"x", True, "\0",
-    (1, 2, 3), lambda: 1, {"S": 3}, {"S": [3]}, {"S": [(1,)]}, {"S": [(None, None)]}, {"S": None}, [None], [(1, 2)],
-    range(3), datetime(1, 1, 1), "no such word", "http://example.org/x",
-)  # fmt: skip
+    None,
+    3,
+    -1,
+    object(),
+    [],
+    [3],
+    {},
+    {3: 3},
+    float("nan"),
+    float("inf"),
+    10**40,
+    -(10**40),
+    "",
+    b"x",
+    True,
+    "\0",
+    (1, 2, 3),
+    lambda: 1,
+    {"S": 3},
+    {"S": [3]},
+    {"S": [(1,)]},
+    {"S": [(None, None)]},
+    {"S": None},
+    [None],
+    [(1, 2)],
+    range(3),
+    datetime(1, 1, 1),
+    "no such word",
+    "http://example.org/x",
+)
 ALLOWED: dict[str, tuple[type[Exception], ...]] = {"path": (OSError,), "output": (OSError, ValueError)}
 """What Python says of files."""
 
@@ -42,24 +68,45 @@ def things() -> dict[str, Any]:
     matches = oxiseq.run(TEXT, STREAMS)
     query.close()  # so that nobody waits for it
     return {
-        "Store": store, "ContinuousQuery": query, "StandingQuery": standing, "Stream": stream, "Matches": matches,
-        "Match": matches[0], "Why": oxiseq.Query(TEXT).why(STREAMS),
+        "Store": store,
+        "ContinuousQuery": query,
+        "StandingQuery": standing,
+        "Stream": stream,
+        "Matches": matches,
+        "Match": matches[0],
+        "Why": oxiseq.Query(TEXT).why(STREAMS),
         "Query": oxiseq.Query(TEXT),
-    }  # fmt: skip
+    }
 
 
 GOOD: dict[str, dict[str, Any]] = {
-    "run": {"query": TEXT, "streams": STREAMS}, "open": {}, "Query": {"query": TEXT}, "Store": {},
-    "Query.run": {"streams": STREAMS}, "Query.why": {"streams": STREAMS},
-    "Query.compare": {"other": TEXT, "streams": STREAMS}, "Query.translate": {"language": "ceql"},
-    "Store.register": {"query": TEXT}, "Store.stream": {"iri": "http://example.org/s"}, "Store.advance": {"time": 3},
-    "Store.find": {"name": "paid"}, "Stream.push": {"graph": GRAPH, "time": 3}, "Stream.extend": {"events": []},
-    "Stream.advance": {"time": 3}, "Matches.write": {"format": "csv"}, "ContinuousQuery.wait": {"timeout": "0s"},
-}  # fmt: skip
+    "run": {"query": TEXT, "streams": STREAMS},
+    "open": {},
+    "Query": {"query": TEXT},
+    "Store": {},
+    "Query.run": {"streams": STREAMS},
+    "Query.why": {"streams": STREAMS},
+    "Query.compare": {"other": TEXT, "streams": STREAMS},
+    "Query.translate": {"language": "ceql"},
+    "Store.register": {"query": TEXT},
+    "Store.stream": {"iri": "http://example.org/s"},
+    "Store.advance": {"time": 3},
+    "Store.find": {"name": "paid"},
+    "Stream.push": {"graph": GRAPH, "time": 3},
+    "Stream.extend": {"events": []},
+    "Stream.advance": {"time": 3},
+    "Matches.write": {"format": "csv"},
+    "ContinuousQuery.wait": {"timeout": "0s"},
+}
 UNHEARD = {
-    "ContinuousQuery.receive", "ContinuousQuery.unwatch", "Stream.push_batch", "Store.guard_changes", "Store.listen",
-    "StandingQuery.subscribe", "Store.ask_by",
-}  # fmt: skip
+    "ContinuousQuery.receive",
+    "ContinuousQuery.unwatch",
+    "Stream.push_batch",
+    "Store.guard_changes",
+    "Store.listen",
+    "StandingQuery.subscribe",
+    "Store.ask_by",
+}
 """They take what only other parts of oxiseq make, or keep what they are given and call it later."""
 
 
@@ -115,18 +162,26 @@ def test_every_public_name_is_of_oxiseq() -> None:
 
 
 def test_all_errors_are_in_one_tree() -> None:
-    errors = [each for name in oxiseq.__all__ if inspect.isclass(each := getattr(oxiseq, name))
-              and issubclass(each, Exception) and not issubclass(each, Warning)]  # fmt: skip
+    errors = [
+        each
+        for name in oxiseq.__all__
+        if inspect.isclass(each := getattr(oxiseq, name))
+        and issubclass(each, Exception)
+        and not issubclass(each, Warning)
+    ]
     assert len(errors) >= 7
     assert all(issubclass(each, oxiseq.OxiseqError) for each in errors)
 
 
-@pytest.mark.parametrize(("given", "error", "said"), [
-    ({"query": 3}, TypeError, "a query is a text, a path, a file or an oxiseq.Query, not 3"),
-    ({"on_error": "go on"}, ValueError, "on_error='go on' is not known; known: stop, skip"),
-    ({"streams": {3: []}}, TypeError, "run(): streams is Mapping[str, Any], not dict: {3: []}"),
-    ({"language": True}, TypeError, "run(): language is str | None, not bool: True"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"query": 3}, TypeError, "a query is a text, a path, a file or an oxiseq.Query, not 3"),
+        ({"on_error": "go on"}, ValueError, "on_error='go on' is not known; known: stop, skip"),
+        ({"streams": {3: []}}, TypeError, "run(): streams is Mapping[str, Any], not dict: {3: []}"),
+        ({"language": True}, TypeError, "run(): language is str | None, not bool: True"),
+    ],
+)
 def test_what_is_said_of_it(given: dict[str, Any], error: type[Exception], said: str) -> None:
     with pytest.raises(error) as raised:
         oxiseq.run(**{"query": TEXT, "streams": {}} | given)

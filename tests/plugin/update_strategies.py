@@ -109,11 +109,16 @@ QUADS: Final = st.builds(
     st.sampled_from([ox.NamedNode(E + "a"), ox.NamedNode(E + "b"), ox.BlankNode("x")]),
     st.sampled_from([ox.NamedNode(E + "p"), ox.NamedNode(E + "q")]),
     st.sampled_from(
-        [ox.NamedNode(E + "a"), ox.BlankNode("y"), ox.Literal("01", datatype=INTEGER), ox.Literal(1),
-         ox.Literal("x", language="EN")]
+        [
+            ox.NamedNode(E + "a"),
+            ox.BlankNode("y"),
+            ox.Literal("01", datatype=INTEGER),
+            ox.Literal(1),
+            ox.Literal("x", language="EN"),
+        ]
     ),
     st.sampled_from([ox.DefaultGraph(), G, H, ox.BlankNode("graph")]),
-)  # fmt: skip
+)
 NAMES: Final = st.sampled_from([G, H, ox.DefaultGraph(), ox.BlankNode("graph")])
 
 
@@ -136,4 +141,4 @@ CHANGES: Final = st.one_of(
     st.builds(lambda name, of: calls(name, of), st.sampled_from(["clear_graph", "remove_graph", "add_graph"]), NAMES),
     st.just(calls("clear")),
     st.builds(loads, st.sampled_from(["load", "bulk_load"]), SEVERAL, st.sampled_from([None, G])),
-)  # fmt: skip
+)

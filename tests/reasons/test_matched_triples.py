@@ -21,15 +21,21 @@ def triples() -> tuple[Triple, ...]:
 
 
 def gpms(a: str, b: str = "?house :watts ?other") -> tuple[Gpm, ...]:
-    return load(f"""PREFIX : <{EX}> SELECT * WITHIN 1 HOUR FROM STREAM S <urn:s> WHERE {{ SEQ(A; B)
-        DEFINE GPM A ON S {{ {a} }} DEFINE GPM B ON S {{ {b} }} }}""", "spaseq").gpms
+    return load(
+        f"""PREFIX : <{EX}> SELECT * WITHIN 1 HOUR FROM STREAM S <urn:s> WHERE {{ SEQ(A; B)
+        DEFINE GPM A ON S {{ {a} }} DEFINE GPM B ON S {{ {b} }} }}""",
+        "spaseq",
+    ).gpms
 
 
 def shown(numbers: tuple[int, ...]) -> set[tuple[str, str]]:
     """(predicate, object) of these triples."""
     graph = triples()
-    return {(graph[n].predicate.value.removeprefix(EX), graph[n].object.value) for n in numbers if not
-            str(graph[n].object).startswith("_:")}  # fmt: skip
+    return {
+        (graph[n].predicate.value.removeprefix(EX), graph[n].object.value)
+        for n in numbers
+        if not str(graph[n].object).startswith("_:")
+    }
 
 
 def test_those_of_the_values_that_the_match_binds() -> None:

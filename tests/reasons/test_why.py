@@ -32,9 +32,7 @@ class Event(NamedTuple):
     @property
     def graph(self) -> str:
         node = f"<{EX}e{self.time}>"
-        return (
-            f"{node} <{EX}kind> <{EX}{self.kind}> . {node} <{EX}k> <{EX}k{self.key}> . {node} <{EX}v> {self.value} ."
-        )
+        return f"{node} <{EX}kind> <{EX}{self.kind}> . {node} <{EX}k> <{EX}k{self.key}> . {node} <{EX}v> {self.value} ."
 
 
 def text(op: str, negation: bool) -> str:
@@ -58,9 +56,12 @@ def pairs(events: list[Event], op: str, negation: bool, dropped: str) -> int:
 
     def follows(a: Event, b: Event) -> bool:
         return (
-            b.kind == "b" and b.time > a.time and (b.value > 0 or dropped == "own")
-            and (b.value > a.value or dropped == "left") and (b.key == a.key or dropped == "join")
-        )  # fmt: skip
+            b.kind == "b"
+            and b.time > a.time
+            and (b.value > 0 or dropped == "own")
+            and (b.value > a.value or dropped == "left")
+            and (b.key == a.key or dropped == "join")
+        )
 
     def stands(a: Event, b: Event) -> bool:
         between = [e for e in events if a.time < e.time < b.time]
@@ -99,8 +100,12 @@ def test_counts_are_those_of_plain_loops(
     with patch.object(working, "STEP", step):
         found = explained(events, op, negation)
     kept: list[Callable[[Event], bool]] = [
-        lambda e: e.kind == "a", lambda e: True, lambda e: e.value > 1, lambda e: e.value < 5, lambda e: e.key < 2,
-    ]  # fmt: skip
+        lambda e: e.kind == "a",
+        lambda e: True,
+        lambda e: e.value > 1,
+        lambda e: e.value < 5,
+        lambda e: e.key < 2,
+    ]
     left, steps = events, []
     for keep in kept:
         left = [e for e in left if keep(e)]
@@ -115,10 +120,18 @@ def test_counts_are_those_of_plain_loops(
         return
     assert found.stages[-1].matches == strict
     assert (found.stopped is None) == bool(strict)
-    told = {(r.kind, "left" if "?va" in r.condition else "own" if r.kind == "filter" else r.kind): r.matches
-            for r in found.reasons}  # fmt: skip
-    kinds = {"window": "window", "contiguity": "contiguity", "negation": "negation", "own": "filter", "left": "filter",
-             "join": "join"}  # fmt: skip
+    told = {
+        (r.kind, "left" if "?va" in r.condition else "own" if r.kind == "filter" else r.kind): r.matches
+        for r in found.reasons
+    }
+    kinds = {
+        "window": "window",
+        "contiguity": "contiguity",
+        "negation": "negation",
+        "own": "filter",
+        "left": "filter",
+        "join": "join",
+    }
     if op != ";":  # else what is left out also changes which event is the next
         for dropped, kind in kinds.items():
             possible = (dropped != "negation" or negation) and (dropped != "contiguity" or op == ",")

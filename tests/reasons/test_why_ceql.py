@@ -60,8 +60,10 @@ def completing(events: Sequence[Event], query: Query, length: int, dropped: str 
         if any(i not in streams[0] for i in chosen):
             continue
         places = [streams[0].index(i) for i in chosen]
-        ops = [":" if op == ":" and not (dropped == "contiguity" and n == length - 2) else ";"
-               for n, op in enumerate(query.ops[: length - 1])]  # fmt: skip
+        ops = [
+            ":" if op == ":" and not (dropped == "contiguity" and n == length - 2) else ";"
+            for n, op in enumerate(query.ops[: length - 1])
+        ]
         in_order = all(b > a and (op == ";" or b == a + 1) for a, b, op in zip(places, places[1:], ops, strict=False))
         typed = [e.type for e in match] == list(TYPES[:length])
         passed = typed and all(e.v > LEAST[e.type] or (dropped == "filter" and e is last) for e in match)
@@ -97,8 +99,9 @@ def test_counts_are_those_of_plain_loops(events: list[Event], query: Query) -> N
     for name, funnel in zip(TYPES, found.gpms, strict=True):
         mine = [e for e in events if e.type == name]
         assert (funnel.saw, [step.events for step in funnel.steps]) == (
-            len(events), [len(mine), sum(e.v > LEAST[name] for e in mine)]
-        )  # fmt: skip
+            len(events),
+            [len(mine), sum(e.v > LEAST[name] for e in mine)],
+        )
     strict = [completing(events, query, n + 1) for n in range(3)]
     reached = next((n for n, ends in enumerate(strict) if not ends), 3)
     assert [stage.matches for stage in found.stages] == [len(ends) for ends in strict]
@@ -163,15 +166,18 @@ def test_windows_of_an_attribute_and_of_events() -> None:
     assert [*words(explained(events, text.format("5 [v]")), "window")] == [
         "v goes from 1 to 7, at most 5 apart are asked for"
     ]
-    assert [*words(explained(events, text.format("1 EVENTS")), "window")] == [
-        "it ends 2 events after it begins, of 1"
-    ]
+    assert [*words(explained(events, text.format("1 EVENTS")), "window")] == ["it ends 2 events after it begins, of 1"]
 
 
-@pytest.mark.parametrize(("select", "clause", "kind", "told"), [
-    ("NEXT ", "", "strategy", "SELECT NEXT"), ("", "CONSUME BY ANY", "consumption", "CONSUME BY ANY"),
-    ("", "LIMIT 1", "limit", "LIMIT 1"), ("STRICT ", "", "strategy", "STRICT"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("select", "clause", "kind", "told"),
+    [
+        ("NEXT ", "", "strategy", "SELECT NEXT"),
+        ("", "CONSUME BY ANY", "consumption", "CONSUME BY ANY"),
+        ("", "LIMIT 1", "limit", "LIMIT 1"),
+        ("STRICT ", "", "strategy", "STRICT"),
+    ],
+)
 def test_what_clauses_leave_out(select: str, clause: str, kind: str, told: str) -> None:
     text = f"VOCAB <{V}> SELECT {select}* FROM S WHERE A ; B {clause}"
     events = seen((0, "A", 1, 0), (1, "A", 1, 0), (2, "B", 1, 0), (3, "D", 1, 0), (4, "B", 1, 0))
@@ -181,9 +187,7 @@ def test_what_clauses_leave_out(select: str, clause: str, kind: str, told: str) 
 
 def test_alternatives_and_iterations_are_places_of_their_own() -> None:
     found = explained(seen((0, "A", 1, 0), (1, "B", 1, 0)), f"VOCAB <{V}> SELECT * FROM S WHERE A ; (B OR C)+ ; A")
-    assert [(stage.text, stage.matches) for stage in found.stages] == [
-        ("A", 1), ("B", 1), ("C", 0), ("A (place 4)", 0)
-    ]  # fmt: skip
+    assert [(stage.text, stage.matches) for stage in found.stages] == [("A", 1), ("B", 1), ("C", 0), ("A (place 4)", 0)]
     assert found.stopped == "C | A (place 4)"
 
 

@@ -199,11 +199,15 @@ def test_consumption_is_told() -> None:
     assert only(found, "consumption").matches == loose - found.found > 0
 
 
-@pytest.mark.parametrize("where", [
-    "?a :p ?b OPTIONAL { ?b :q ?c } FILTER(BOUND(?c) && ?c > 3 || NOT EXISTS { ?a :r ?b })",
-    "{ ?a :p ?b } UNION { ?b :q ?a } MINUS { ?a :p :b0 }", "?a :p/:q ?c BIND(?c + 1 AS ?d) VALUES ?c { 4 }",
-    "{ SELECT ?b (COUNT(*) AS ?n) { ?a :p ?b } GROUP BY ?b } ?b :q ?n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "where",
+    [
+        "?a :p ?b OPTIONAL { ?b :q ?c } FILTER(BOUND(?c) && ?c > 3 || NOT EXISTS { ?a :r ?b })",
+        "{ ?a :p ?b } UNION { ?b :q ?a } MINUS { ?a :p :b0 }",
+        "?a :p/:q ?c BIND(?c + 1 AS ?d) VALUES ?c { 4 }",
+        "{ SELECT ?b (COUNT(*) AS ?n) { ?a :p ?b } GROUP BY ?b } ?b :q ?n",
+    ],
+)
 def test_any_where_can_be_told_of(where: str) -> None:
     text = f"{PREFIX}SELECT * FROM STREAM :s [RANGE 9 SLIDE 1] WHERE {{ {where} }}"
     found = explained(seen((11, (P(0, 0),)), (12, (Q(0, 1), P(1, 1)))), text, "spectra")

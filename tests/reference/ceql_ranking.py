@@ -94,4 +94,3 @@ def _classes(found: Sequence[tuple[Keys, Told]]) -> list[tuple[tuple[str, ...], 
 def _shown(term: Term | None) -> str:
     value = value_of(term) if isinstance(term, Literal) else None
     return str(value.value) if isinstance(value, Number) else str(term)
-

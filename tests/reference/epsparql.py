@@ -91,9 +91,7 @@ NOTHING = Solution(frozenset(), inf, -inf)
 
 def stamped(events: Iterable[tuple[int, int, Iterable[Triple]]]) -> set[Timed]:
     """(start, end, triples) → timed triples; blank nodes belong to their event."""
-    return {
-        Timed(normal_triple(_own(t, n)), start, end) for n, (start, end, graph) in enumerate(events) for t in graph
-    }
+    return {Timed(normal_triple(_own(t, n)), start, end) for n, (start, end, graph) in enumerate(events) for t in graph}
 
 
 def _own(triple: Triple, n: int) -> Triple:
@@ -324,7 +322,9 @@ def join(left: Omega, right: Omega) -> Omega:
     """Pairs that agree, with the hull of both."""
     return {
         Solution(mu, min(a.start, b.start), max(a.end, b.end))
-        for a in left for b in right if (mu := compatible(a.mu, b.mu)) is not None
+        for a in left
+        for b in right
+        if (mu := compatible(a.mu, b.mu)) is not None
     }
 
 
@@ -389,14 +389,23 @@ class Evaluator:
             case Union(branches):
                 return {
                     s._replace(mu=s.mu | {(("branch", id(element)), n)})
-                    for n, branch in enumerate(branches) for s in self.group(branch)
+                    for n, branch in enumerate(branches)
+                    for s in self.group(branch)
                 }
             case Values(variables, rows):
                 return {
-                    Solution(frozenset([*((v, normal_term(t)) for v, t in zip(variables, row, strict=True)
-                                          if t is not None), (("row", id(element)), n)]), inf, -inf)
+                    Solution(
+                        frozenset(
+                            [
+                                *((v, normal_term(t)) for v, t in zip(variables, row, strict=True) if t is not None),
+                                (("row", id(element)), n),
+                            ]
+                        ),
+                        inf,
+                        -inf,
+                    )
                     for n, row in enumerate(rows)
-                }  # fmt: skip
+                }
             case GraphPattern():
                 return self.knowledge(element)
             case SubSelect():
@@ -412,17 +421,25 @@ class Evaluator:
         match op:
             case TimeOp.OPTIONALSEQ:
                 others, conditions = self.taken_apart(first)
-                return self.left_join(with_time(self.operand(second)), with_time(others), conditions,
-                                      lambda s, o: o.end < s.start)  # fmt: skip
+                return self.left_join(
+                    with_time(self.operand(second)), with_time(others), conditions, lambda s, o: o.end < s.start
+                )
             case TimeOp.EQUALSOPTIONAL:
                 others, conditions = self.taken_apart(second)
-                return self.left_join(with_time(self.operand(first)), with_time(others), conditions,
-                                      lambda s, o: (o.start, o.end) == (s.start, s.end))  # fmt: skip
+                return self.left_join(
+                    with_time(self.operand(first)),
+                    with_time(others),
+                    conditions,
+                    lambda s, o: (o.start, o.end) == (s.start, s.end),
+                )
         left, right = with_time(self.operand(first)), with_time(self.operand(second))
         if op is TimeOp.SEQ:
             return {
                 s if self.used is None else s._replace(mu=s.mu | {(("pair", id(element)), (a, b))})
-                for a in left for b in right if a.end < b.start for s in join({a}, {b})
+                for a in left
+                for b in right
+                if a.end < b.start
+                for s in join({a}, {b})
             }
         pairs = [(a, b) for a in left for b in right if (a.start, a.end) == (b.start, b.end)]
         return {s for a, b in pairs for s in join({a}, {b})}
@@ -435,14 +452,16 @@ class Evaluator:
         return self.group(optional, lambda e: False), conditions
 
     def left_join(
-        self, found: Omega, others: Omega, conditions: list[Expression],
+        self,
+        found: Omega,
+        others: Omega,
+        conditions: list[Expression],
         near: Callable[[Solution, Solution], bool],
     ) -> Omega:
         out: Omega = set()
         for s in found:
             partners = {
-                j for o in others if near(s, o) for j in join({s}, {o})
-                if all(self.keeps(c, j) for c in conditions)
+                j for o in others if near(s, o) for j in join({s}, {o}) if all(self.keeps(c, j) for c in conditions)
             }
             out |= partners or {s}
         return out
@@ -460,8 +479,7 @@ class Evaluator:
         others, conditions = self.looking.taken_apart(e.pattern)
         visible = Solution(frozenset(_visible(s.mu).items()), s.start, s.end)
         found = any(
-            all(self.keeps(c, j) for c in conditions)
-            for o in others if o.end <= s.end for j in join({visible}, {o})
+            all(self.keeps(c, j) for c in conditions) for o in others if o.end <= s.end for j in join({visible}, {o})
         )
         return found is not e.negated
 
@@ -498,8 +516,9 @@ class Evaluator:
         for s in found:
             visible = _visible(s.mu)
             if query.projection is not None:
-                columns = tuple(Projection(p) if isinstance(p, Variable) else Projection(p[1], p[0])
-                                for p in query.projection)  # fmt: skip
+                columns = tuple(
+                    Projection(p) if isinstance(p, Variable) else Projection(p[1], p[0]) for p in query.projection
+                )
                 shown_ = _columns(columns, s)
             else:
                 shown_ = visible
@@ -547,7 +566,8 @@ class Paths:
             case PathAlternative(paths):
                 return {
                     (a, b, s, e, h | {(name, n)})
-                    for n, each in enumerate(paths) for a, b, s, e, h in self.pairs(each, f"{name}{n}|")
+                    for n, each in enumerate(paths)
+                    for a, b, s, e, h in self.pairs(each, f"{name}{n}|")
                 }
             case PathSequence(paths):
                 found = self.pairs(paths[0], f"{name}0/")
@@ -555,7 +575,8 @@ class Paths:
                     found = {
                         (a, d, min(s1, s2), max(e1, e2), h1 | h2 | {(f"{name}{n}at", b)})
                         for a, b, s1, e1, h1 in found
-                        for c, d, s2, e2, h2 in self.pairs(each, f"{name}{n}/") if b == c
+                        for c, d, s2, e2, h2 in self.pairs(each, f"{name}{n}/")
+                        if b == c
                     }
                 return found
             case PathRepeat(inner, mark):
@@ -571,7 +592,8 @@ class Paths:
     def steps(self, wanted: Callable[[NamedNode], bool], name: str) -> set[Pair]:
         return {
             (t.triple.subject, t.triple.object, t.start, t.end, self.use(t, name))
-            for t in self.timed if wanted(t.triple.predicate)
+            for t in self.timed
+            if wanted(t.triple.predicate)
         }
 
     def negated(self, paths: Sequence[NamedNode | PathInverse], name: str) -> set[Pair]:
@@ -586,9 +608,15 @@ class Paths:
 
     def predicated(self, but: set[Any], name: str) -> set[Pair]:
         return {
-            (t.triple.subject, t.triple.object, t.start, t.end,
-             frozenset([((name, "by"), t.triple.predicate)]) | self.use(t, name))
-            for t in self.timed if t.triple.predicate not in but
+            (
+                t.triple.subject,
+                t.triple.object,
+                t.start,
+                t.end,
+                frozenset([((name, "by"), t.triple.predicate)]) | self.use(t, name),
+            )
+            for t in self.timed
+            if t.triple.predicate not in but
         }
 
     def repeated(self, inner: Path, mark: str, name: str) -> set[Pair]:
@@ -597,7 +625,9 @@ class Paths:
         while mark != "?":
             more = {
                 (a, d, min(s1, s2), max(e1, e2), frozenset())
-                for a, b, s1, e1, _ in found for c, d, s2, e2, _ in once if b == c
+                for a, b, s1, e1, _ in found
+                for c, d, s2, e2, _ in once
+                if b == c
             }
             if more <= found:
                 break

@@ -60,8 +60,7 @@ def _sorted(query: Query, matches: Sequence[Ranked]) -> list[Ranked]:
     found = sorted(matches, key=lambda each: each.times)
     for place in range(len(query.summary.order_by) - 1, -1, -1):
         descending = query.summary.order_by[place][1]
-        found.sort(key=cmp_to_key(lambda a, b, place=place: compared(a.keys[place], b.keys[place])),
-                   reverse=descending)  # fmt: skip
+        found.sort(key=cmp_to_key(lambda a, b, place=place: compared(a.keys[place], b.keys[place])), reverse=descending)
     return found
 
 
@@ -121,4 +120,3 @@ def _is_nan(term: Literal) -> bool:
 
 def _text(term: Literal) -> tuple[str, str, str]:
     return term.value, term.datatype.value, term.language or ""
-

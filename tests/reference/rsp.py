@@ -164,13 +164,16 @@ def evaluation_instants(
         return times
     if not times:
         return []
-    periods = [query.when.period] if isinstance(query.when, Every) else [
-        o.slide for w in query.windows for o in w.operators if isinstance(o, RangeWindow) and not o.events
-    ]  # fmt: skip
+    periods = (
+        [query.when.period]
+        if isinstance(query.when, Every)
+        else [o.slide for w in query.windows for o in w.operators if isinstance(o, RangeWindow) and not o.events]
+    )
     closing = [w for w in query.windows if any(isinstance(o, RangeWindow) and not o.events for o in w.operators)]
     closing = [w for w in closing if not any(isinstance(o, RangeWindow) and o.events for o in w.operators)]
-    reach = times[-1] + max((o.size + o.slide for w in closing for o in w.operators if isinstance(o, RangeWindow)),
-                            default=0)  # fmt: skip
+    reach = times[-1] + max(
+        (o.size + o.slide for w in closing for o in w.operators if isinstance(o, RangeWindow)), default=0
+    )
     end = max(-(-times[-1] // p) * p for p in periods)
     ticks = sorted({k * p for p in periods for k in range(-(-times[0] // p), max(reach, end) // p + 1)})
     held = [tick for tick in ticks if any(window_items(query, w, items, tick) for w in closing)]
@@ -186,9 +189,7 @@ def evaluation_instants(
 # --- windows --------------------------------------------------------------------------------------
 
 
-def window_items(
-    query: RspQuery, window: NamedWindow, items: Mapping[str, Sequence[Item]], at: Time
-) -> list[Item]:
+def window_items(query: RspQuery, window: NamedWindow, items: Mapping[str, Sequence[Item]], at: Time) -> list[Item]:
     """ω(S, at) (Def. 3; semantics.md 6)."""
     kept = [i for i in items[window.stream.value] if i.time <= at]
     for operator in window.operators:
@@ -384,8 +385,13 @@ def _ask(
             yield _Full((), None, None, ())
         return
     if is_plain(query):
-        hidden = dict.fromkeys(v for e in where.elements if isinstance(e, TriplePattern)
-                               for v in (e.subject, e.object) if isinstance(v, Variable))  # fmt: skip
+        hidden = dict.fromkeys(
+            v
+            for e in where.elements
+            if isinstance(e, TriplePattern)
+            for v in (e.subject, e.object)
+            if isinstance(v, Variable)
+        )
         extra = [v for v in [*_shown(query), *hidden] if v not in names]
         columns = tuple(dict.fromkeys([*shows, *extra])) or (Variable("nothing_is_shown"),)
         body = replace(body, projection=columns, reduced=False)
@@ -434,9 +440,7 @@ def _asked(query: RspQuery, group: Group, mappings: _Found, top: bool = True) ->
     return Group(tuple(_element(query, e, mappings, top) for e in group.elements))
 
 
-def _element(
-    query: RspQuery, element: PatternElement, mappings: _Found, top: bool
-) -> PatternElement:
+def _element(query: RspQuery, element: PatternElement, mappings: _Found, top: bool) -> PatternElement:
     def below(group: Group) -> Group:
         return _asked(query, group, mappings, False)
 
@@ -450,19 +454,19 @@ def _element(
         case WindowPattern(name, inner):
             assert isinstance(name, Variable)
             each = [(w.name, NamedNode(f"{WINDOW}{i}")) for i, w in enumerate(query.windows) if w.name is not None]
-            return Union(tuple(
-                Group((GraphPattern(graph, _titled(_relabelled(below(inner), f".{i}"), name, window)),))
-                for i, (window, graph) in enumerate(each)
-            ))  # fmt: skip
+            return Union(
+                tuple(
+                    Group((GraphPattern(graph, _titled(_relabelled(below(inner), f".{i}"), name, window)),))
+                    for i, (window, graph) in enumerate(each)
+                )
+            )
         case MatchPattern(_, variables):
             found = mappings[None if top and None in mappings else element]
             if any(isinstance(t, BlankNode) for mu in found for _, t in mu):
                 return _stored_rows(variables, found, _rows_graph(query))
             return Values(variables, tuple(tuple(dict(mu).get(v) for v in variables) for mu in found))
         case GraphPattern(name, inner) if isinstance(name, Variable):
-            others = [
-                Filter(Call("!=", (name, NamedNode(f"{WINDOW}{i}")))) for i in range(len(query.windows) + 1)
-            ]
+            others = [Filter(Call("!=", (name, NamedNode(f"{WINDOW}{i}")))) for i in range(len(query.windows) + 1)]
             return Group((GraphPattern(name, below(inner)), *others))
         case GraphPattern(name, inner):
             return GraphPattern(name, below(inner))

@@ -203,9 +203,7 @@ def _letter(element: SequenceElement) -> Letter:
 # --- extending σ ----------------------------------------------------------------------------------
 
 
-def extend(
-    frame: Frame, sigma: Sigma, step: Step, element: Element, first: bool, prev: Mu | None
-) -> Iterator[Sigma]:
+def extend(frame: Frame, sigma: Sigma, step: Step, element: Element, first: bool, prev: Mu | None) -> Iterator[Sigma]:
     """σ op element. `first`: no positive atom stands before the element in the text (Def. 13); `prev`: the
     mapping at the end of the previous iteration of the innermost repeat around it, if there is one."""
     match element:

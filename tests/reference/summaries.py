@@ -191,8 +191,12 @@ def _rows(
 
 
 def _row(
-    query: Query, parts: Mapping[str, Parts], members: list[Match], keys: list[Expression],
-    values: tuple[Term | None, ...], bound: dict[Variable, Term],
+    query: Query,
+    parts: Mapping[str, Parts],
+    members: list[Match],
+    keys: list[Expression],
+    values: tuple[Term | None, ...],
+    bound: dict[Variable, Term],
 ) -> tuple[Shown, tuple[Term | None, ...]] | None:
     of_key = {k: v for k, v in zip(keys, values, strict=True) if not isinstance(k, Variable)}
 

@@ -40,7 +40,7 @@ def bounded(seq: str, events: str, **more: Any) -> list[str]:
         pytest.param("A; (B; C)!; N", "a@0 b@1 n@2 c@3 a@4 b@5 c@6 n@7", ["A0 N2"], id="negated-group"),
         pytest.param("A; (B, C)! WITHIN 3u; N", "a@0 b@1 c@4 n@5", ["A0 N5"], id="negated-group-ends-in-time"),
     ],
-)  # fmt: skip
+)
 def test_bound(seq: str, events: str, expected: list[str]) -> None:
     assert bounded(seq, events) == expected
 

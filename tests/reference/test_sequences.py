@@ -143,7 +143,7 @@ def test_negation(seq: str, events: str, expected: list[str]) -> None:
         ("WITHIN 20 SECONDS", "B!; A", "b1@0 a1@1 x@20000000 a2@20000001", ["A20000001"]),
         ("WITHIN 1 EVENTS SLIDING", "A; B!", "a1 x b1 a1 b1", ["A10"]),
     ],
-)  # fmt: skip
+)
 def test_window(window: str, seq: str, events: str, expected: list[str]) -> None:
     assert matches(seq, events, window=window) == expected
 

@@ -41,9 +41,7 @@ class Instant:
     events: tuple[tuple[int, Graph], ...]
 
 
-def sliding(
-    events: Iterable[tuple[int, Graph]], range_: int | None, slide: int, counted: bool
-) -> Iterator[Instant]:
+def sliding(events: Iterable[tuple[int, Graph]], range_: int | None, slide: int, counted: bool) -> Iterator[Instant]:
     """The instants of events, which come in order of time."""
     for number, (time, together) in enumerate(groupby(events, key=lambda event: event[0]), start=1):
         clock = number if counted else time

@@ -49,9 +49,14 @@ class Life:
     def _compiled(self) -> RspPlan:
         query = load(self.setting.text, self.setting.language)
         assert isinstance(query, RspQuery)
-        asked = said(query.language, {
-            "report": self.setting.report, "at": self.setting.instants, "consumption": self.setting.consumption,
-        })
+        asked = said(
+            query.language,
+            {
+                "report": self.setting.report,
+                "at": self.setting.instants,
+                "consumption": self.setting.consumption,
+            },
+        )
         return compile_rsp(query, self.terms, RspOptions(asked.report, asked.at, asked.consumption))
 
     def _kb(self) -> StoreKb:

@@ -147,9 +147,12 @@ def expected(story: Story) -> list[Told]:
         return sliced(story, rows)
 
     found = evaluate_rsp(
-        query, streams, lambda at: [kb for place, kb in kbs if place < at][-1], report=Report(story.report),
+        query,
+        streams,
+        lambda at: [kb for place, kb in kbs if place < at][-1],
+        report=Report(story.report),
         made=made if story.sorting.sliced else None,
-    )  # fmt: skip
+    )
     now = ("now",) if story.now else ()
     return [(a.at, tuple(sorted([*_shown(story, a.row), *((name, time_of(a.at)) for name in now)]))) for a in found]
 

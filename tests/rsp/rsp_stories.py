@@ -164,24 +164,40 @@ def _facts(draw: st.DrawFn, blank: bool) -> list[str]:
     """Of an event: few subjects, so that events agree. `_:new` is a blank node of its own."""
     nodes = [f"<{E}a>", f"<{E}b>", *(["_:new"] if blank else [])]
     fact = st.tuples(
-        st.sampled_from(nodes), st.sampled_from("ppppqqr"),
+        st.sampled_from(nodes),
+        st.sampled_from("ppppqqr"),
         st.sampled_from([*nodes, f'"1"^^<{INTEGER}>', f'"2"^^<{INTEGER}>']),
-    )  # fmt: skip
+    )
     return [f"{s} <{E}{p}> {o}" for s, p, o in draw(st.lists(fact, min_size=0, max_size=3))]
 
 
 _SIZES = (
-    "[RANGE 1 EVENTS]", "[RANGE 1 EVENTS]", "[RANGE 2 EVENTS]", "[RANGE 3 EVENTS SLIDE 2 EVENTS]", "[RANGE 1]",
-    "[RANGE 2]", "[RANGE 2 SLIDE 2]", "[RANGE 3 SLIDE 2]", "[RANGE 5]", "[RANGE 30 SLIDE 10]",
-)  # fmt: skip
+    "[RANGE 1 EVENTS]",
+    "[RANGE 1 EVENTS]",
+    "[RANGE 2 EVENTS]",
+    "[RANGE 3 EVENTS SLIDE 2 EVENTS]",
+    "[RANGE 1]",
+    "[RANGE 2]",
+    "[RANGE 2 SLIDE 2]",
+    "[RANGE 3 SLIDE 2]",
+    "[RANGE 5]",
+    "[RANGE 30 SLIDE 10]",
+)
 _NAMED = st.tuples(*[st.sampled_from(_SIZES)] * 2).map(
     lambda sizes: "\n".join(
         f"FROM NAMED WINDOW :{name} ON <{iri}> {size}" for name, iri, size in zip("wv", STREAMS, sizes, strict=True)
     )
 )
 _WHENS = (
-    "", "", "", "", "\nREPORT EVERY 2", "\nREPORT EVERY 3", "\nREPORT ON CONTENT CHANGE", "\nREPORT ON WINDOW CLOSE",
-)  # fmt: skip
+    "",
+    "",
+    "",
+    "",
+    "\nREPORT EVERY 2",
+    "\nREPORT EVERY 3",
+    "\nREPORT ON CONTENT CHANGE",
+    "\nREPORT ON WINDOW CLOSE",
+)
 _REPORTS = ("ISTREAM", "ISTREAM", "DSTREAM", "RSTREAM")
 
 
@@ -210,23 +226,42 @@ _OF_WINDOWS = (
     "WINDOW :w { { ?s :p ?a } UNION { ?s :q ?a } }",
     "WINDOW :w { { ?s :p ?a } UNION { ?s :q ?b } }",
     "WINDOW :w { ?s :p ?a } WINDOW :v { ?s :q ?b }",
-    "WINDOW :w { ?s :p/:q ?a }", "WINDOW :w { ?s :p+ ?a }", "WINDOW :w { ?s :p* ?a . ?s :q ?b }",
-    "WINDOW :w { ?s :p [ :q ?a ] }", "WINDOW :w { ?s :p ?b BIND(STR(?b) AS ?a) }",
-    "WINDOW :w { ?s :p ?a } VALUES ?a { 1 :a }", "WINDOW ?n { ?s :p ?a }",
-)  # fmt: skip
+    "WINDOW :w { ?s :p/:q ?a }",
+    "WINDOW :w { ?s :p+ ?a }",
+    "WINDOW :w { ?s :p* ?a . ?s :q ?b }",
+    "WINDOW :w { ?s :p [ :q ?a ] }",
+    "WINDOW :w { ?s :p ?b BIND(STR(?b) AS ?a) }",
+    "WINDOW :w { ?s :p ?a } VALUES ?a { 1 :a }",
+    "WINDOW ?n { ?s :p ?a }",
+)
 _OF_KB = (
-    " GRAPH :g { ?s :q ?k }", " GRAPH ?g { ?s :q ?k }", " ?s :q ?k .", " OPTIONAL { GRAPH :g { ?s :q ?k } }",
-    " OPTIONAL { GRAPH ?g { ?a :q ?k } }", " MINUS { GRAPH :g { ?s :q ?k } }",
-    " FILTER NOT EXISTS { GRAPH :g { ?s :q ?k } }", " GRAPH :g { ?s :q ?k . ?k :q ?l }",
-    " GRAPH :g { ?s :p/:q ?k }", " GRAPH :g { :a :q ?k }", " GRAPH :g { ?s :q ?k } GRAPH :h { ?k :q ?l }",
+    " GRAPH :g { ?s :q ?k }",
+    " GRAPH ?g { ?s :q ?k }",
+    " ?s :q ?k .",
+    " OPTIONAL { GRAPH :g { ?s :q ?k } }",
+    " OPTIONAL { GRAPH ?g { ?a :q ?k } }",
+    " MINUS { GRAPH :g { ?s :q ?k } }",
+    " FILTER NOT EXISTS { GRAPH :g { ?s :q ?k } }",
+    " GRAPH :g { ?s :q ?k . ?k :q ?l }",
+    " GRAPH :g { ?s :p/:q ?k }",
+    " GRAPH :g { :a :q ?k }",
+    " GRAPH :g { ?s :q ?k } GRAPH :h { ?k :q ?l }",
     " { SELECT ?s (COUNT(*) AS ?k) { GRAPH :g { ?s :q ?x } } GROUP BY ?s }",
-)  # fmt: skip
+)
 _LIMITED = "WINDOW :w { { SELECT ?s ?a { ?s :p ?a } ORDER BY DESC(?a) ?s LIMIT 1 } }"
 """Without blank nodes: the reference sorts those by their labels."""
 _HEADS = (
-    "SELECT *", "SELECT ?s", "SELECT ?s", "SELECT ?a", "SELECT ?s ?b", "SELECT ?s ?nothing", "SELECT DISTINCT ?s",
-    "SELECT DISTINCT ?a ?b", "CONSTRUCT { ?s :made ?a }", "ASK",
-)  # fmt: skip
+    "SELECT *",
+    "SELECT ?s",
+    "SELECT ?s",
+    "SELECT ?a",
+    "SELECT ?s ?b",
+    "SELECT ?s ?nothing",
+    "SELECT DISTINCT ?s",
+    "SELECT DISTINCT ?a ?b",
+    "CONSTRUCT { ?s :made ?a }",
+    "ASK",
+)
 _SUMS = ("COUNT(*)", "COUNT(?a)", "COUNT(DISTINCT ?a)", "SUM(?a)", "SUM(DISTINCT ?a)", "AVG(?a)", "MIN(?a)", "MAX(?a)")
 _KEYS = st.lists(st.tuples(st.sampled_from("sab"), st.booleans()), min_size=1, max_size=2, unique_by=lambda key: key[0])
 
@@ -266,9 +301,19 @@ def dense(draw: st.DrawFn) -> Story:
     lateness = draw(st.sampled_from([0, 0, 2]))
     happens = draw(steps(blank, lateness, kb))
     story = Story(
-        head, froms, where + known, draw(st.sampled_from(_REPORTS)), happens, tail, draw(_when(froms)), sorting, now,
-        draw(kb) if kb is not None else "", lateness, draw(st.sampled_from([0, 7, 8, 9])),
-    )  # fmt: skip
+        head,
+        froms,
+        where + known,
+        draw(st.sampled_from(_REPORTS)),
+        happens,
+        tail,
+        draw(_when(froms)),
+        sorting,
+        now,
+        draw(kb) if kb is not None else "",
+        lateness,
+        draw(st.sampled_from([0, 7, 8, 9])),
+    )
     return _checked(story)
 
 
@@ -307,10 +352,19 @@ def deep(draw: st.DrawFn) -> Story:
     kb = st.tuples(*[facts(5, True)] * 3).map(_quads)
     known = kb if "GRAPH" in part.text or draw(st.booleans()) else None
     happens = draw(steps(False, lateness, known))
-    return _checked(Story(
-        head, froms, part.text, draw(st.sampled_from(_REPORTS)), happens, tail, draw(_when(froms)),
-        quads=draw(kb), lateness=lateness,
-    ))  # fmt: skip
+    return _checked(
+        Story(
+            head,
+            froms,
+            part.text,
+            draw(st.sampled_from(_REPORTS)),
+            happens,
+            tail,
+            draw(_when(froms)),
+            quads=draw(kb),
+            lateness=lateness,
+        )
+    )
 
 
 def _quads(each: tuple[list[str], ...]) -> str:

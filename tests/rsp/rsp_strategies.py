@@ -46,8 +46,10 @@ def kb_store(text: str) -> Store:
 def _triple(draw: st.DrawFn, blank: bool = False) -> str:
     subject = draw(st.sampled_from(NODES))
     predicate = draw(st.sampled_from(PREDICATES))
-    objects = [f"<{E}{n}>" for n in NODES] + ['"1"^^<http://www.w3.org/2001/XMLSchema#integer>',
-                                              '"2"^^<http://www.w3.org/2001/XMLSchema#integer>']  # fmt: skip
+    objects = [f"<{E}{n}>" for n in NODES] + [
+        '"1"^^<http://www.w3.org/2001/XMLSchema#integer>',
+        '"2"^^<http://www.w3.org/2001/XMLSchema#integer>',
+    ]
     if blank:
         objects.append("_:x")
     return f"<{E}{subject}> <{E}{predicate}> {draw(st.sampled_from(objects))} ."
@@ -149,15 +151,30 @@ def continuous(draw: st.DrawFn) -> Setting:
         where = f"WINDOW :w {{ {body} }}"
         if kind == 3:
             froms += f"\nFROM NAMED WINDOW :v ON <{draw(st.sampled_from(STREAMS))}> {draw(windows('rspql'))}"
-            where += draw(st.sampled_from([
-                " WINDOW :v { ?x :q ?u }", " WINDOW ?n { ?x :q ?u }", " OPTIONAL { WINDOW :v { ?x :q ?u } }",
-                " FILTER NOT EXISTS { WINDOW :v { ?x :r ?u } }",
-            ]))  # fmt: skip
-    where += draw(st.sampled_from(
-        ["", "", "", " GRAPH :g { ?x :p ?k }", " GRAPH ?g { OPTIONAL { ?x :p ?k } }",
-         " GRAPH ?g { ?x ?kp ?k }", " BIND(STR(?x) AS ?s)"]
-        + (["", " ?x :q ?d ."] if kind > 1 else [])
-    ))  # fmt: skip
+            where += draw(
+                st.sampled_from(
+                    [
+                        " WINDOW :v { ?x :q ?u }",
+                        " WINDOW ?n { ?x :q ?u }",
+                        " OPTIONAL { WINDOW :v { ?x :q ?u } }",
+                        " FILTER NOT EXISTS { WINDOW :v { ?x :r ?u } }",
+                    ]
+                )
+            )
+    where += draw(
+        st.sampled_from(
+            [
+                "",
+                "",
+                "",
+                " GRAPH :g { ?x :p ?k }",
+                " GRAPH ?g { OPTIONAL { ?x :p ?k } }",
+                " GRAPH ?g { ?x ?kp ?k }",
+                " BIND(STR(?x) AS ?s)",
+            ]
+            + (["", " ?x :q ?d ."] if kind > 1 else [])
+        )
+    )
     match draw(st.integers(0, 10)):
         case 9:
             asked = "WINDOW :w { ?x :r ?e }" if kind > 1 else "?x :r ?e"
@@ -218,11 +235,31 @@ def event_queries(draw: st.DrawFn) -> Setting:
         kind = draw(st.sampled_from(["EVENT", "EVENT", "EVENT", "FIRST", "LAST"]))
         bodies.append(f"{kind} ON :{draw(st.sampled_from('wv'))} {{ {inside} }} AS {name}")
     where = f"MATCH {{ {draw(_event_pattern(names))} }}"
-    where += draw(st.sampled_from(["", "", "", " WINDOW :w { ?x :p ?y }", " GRAPH :g { ?x ?kp ?k2 }",
-                                   " FILTER(isIRI(?x))", " OPTIONAL { WINDOW :v { ?x :q ?n } }"]))  # fmt: skip
-    head, tail = draw(st.sampled_from([("SELECT *", ""), ("SELECT *", ""), ("SELECT ?x", ""), ("ASK", ""),
-                                       ("SELECT DISTINCT ?x", ""),
-                                       ("SELECT (COUNT(*) AS ?c)", "")]))  # fmt: skip
+    where += draw(
+        st.sampled_from(
+            [
+                "",
+                "",
+                "",
+                " WINDOW :w { ?x :p ?y }",
+                " GRAPH :g { ?x ?kp ?k2 }",
+                " FILTER(isIRI(?x))",
+                " OPTIONAL { WINDOW :v { ?x :q ?n } }",
+            ]
+        )
+    )
+    head, tail = draw(
+        st.sampled_from(
+            [
+                ("SELECT *", ""),
+                ("SELECT *", ""),
+                ("SELECT ?x", ""),
+                ("ASK", ""),
+                ("SELECT DISTINCT ?x", ""),
+                ("SELECT (COUNT(*) AS ?c)", ""),
+            ]
+        )
+    )
     instants = None
     match draw(st.integers(0, 4)):
         case 0:

@@ -38,10 +38,14 @@ def test_continuous_sparql_tells_new_answers() -> None:
     assert values(oxiseq.run(PLAIN, {S: [at(1, 5), at(2, 6)]}, language="rspql"), "b") == [(1, "5"), (2, "6")]
 
 
-@pytest.mark.parametrize(("report", "rows"), [
-    ("RSTREAM", [(1, "2"), (2, "3"), (11, "4")]), ("istream", [(1, "2"), (2, "3"), (11, "4")]),
-    ("DSTREAM", [(2, "2"), (11, "3")]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("report", "rows"),
+    [
+        ("RSTREAM", [(1, "2"), (2, "3"), (11, "4")]),
+        ("istream", [(1, "2"), (2, "3"), (11, "4")]),
+        ("DSTREAM", [(2, "2"), (11, "3")]),
+    ],
+)
 def test_aggregates(report: str, rows: list[tuple[int, str]]) -> None:
     events = [at(1, 2), at(2, 4), at(11, 1, "q")]
     assert values(oxiseq.run(MEAN, {S: events}, language="spectra", report=report), "mean") == rows
@@ -64,11 +68,14 @@ def test_ask_and_construct() -> None:
     assert [str(t.predicate) for t in made.graph] == ["<http://e/was>"]
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"report": "ALL"}, "report='ALL' is not known; known: RSTREAM, ISTREAM, DSTREAM"),
-    ({"consumption": "SOME"}, "consumption='SOME' is not known"),
-    ({"stream_names": {"S": "http://e/S"}}, "stream_names is for CEQL"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"report": "ALL"}, "report='ALL' is not known; known: RSTREAM, ISTREAM, DSTREAM"),
+        ({"consumption": "SOME"}, "consumption='SOME' is not known"),
+        ({"stream_names": {"S": "http://e/S"}}, "stream_names is for CEQL"),
+    ],
+)
 def test_options_that_are_not_known(options: dict[str, object], message: str) -> None:
     with pytest.raises(oxiseq.OxiseqError, match=message):
         oxiseq.run(PLAIN, {S: []}, language="rspql", **options)  # type: ignore[call-overload]
@@ -76,8 +83,9 @@ def test_options_that_are_not_known(options: dict[str, object], message: str) ->
 
 def test_options_that_contradict_the_text() -> None:
     with pytest.raises(oxiseq.OxiseqError, match="REGISTER RSTREAM, but report=ISTREAM"):
-        oxiseq.run(PLAIN.replace("SELECT", "REGISTER RSTREAM :o AS SELECT"), {S: []}, language="rspql",
-                   report="ISTREAM")  # fmt: skip
+        oxiseq.run(
+            PLAIN.replace("SELECT", "REGISTER RSTREAM :o AS SELECT"), {S: []}, language="rspql", report="ISTREAM"
+        )
     with pytest.raises(oxiseq.OxiseqError, match="leave out at"):
         oxiseq.run(f"{SEQUENCE} REPORT EVERY 5", {S: []}, language="rsepql", at=[1])
 
@@ -110,10 +118,12 @@ def test_a_registered_query() -> None:
 
 def test_results_feed_a_stream() -> None:
     store = oxiseq.Store()
-    store.register(PLAIN.replace("SELECT ?a ?b", f"REGISTER ISTREAM <{T}> AS CONSTRUCT {{ ?a :twice ?b }}"),
-                   language="rspql")  # fmt: skip
-    query = store.register(f"{PREFIX}SELECT ?b FROM STREAM <{T}> [RANGE 100] WHERE {{ ?a :twice ?b }}",
-                           language="rspql")  # fmt: skip
+    store.register(
+        PLAIN.replace("SELECT ?a ?b", f"REGISTER ISTREAM <{T}> AS CONSTRUCT {{ ?a :twice ?b }}"), language="rspql"
+    )
+    query = store.register(
+        f"{PREFIX}SELECT ?b FROM STREAM <{T}> [RANGE 100] WHERE {{ ?a :twice ?b }}", language="rspql"
+    )
     assert query.reads == (T,)
     for time, graph in (at(1, 5), at(2, 6)):
         store.stream(S).push(graph, time)
@@ -146,11 +156,15 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stamp = "<http://www.w3.org/ns/prov#generatedAtTime>"
     kind = "^^<http://www.w3.org/2001/XMLSchema#dateTime>"
     number = "^^<http://www.w3.org/2001/XMLSchema#integer>"
-    write(tmp_path, "s.nq", "".join(
-        f'<http://e/e{i}> {stamp} "2024-05-01T10:00:0{i}Z"{kind} .\n'
-        f'<http://e/x> <http://e/p> "{i}"{number} <http://e/e{i}> .\n'
-        for i in (1, 2)
-    ))  # fmt: skip
+    write(
+        tmp_path,
+        "s.nq",
+        "".join(
+            f'<http://e/e{i}> {stamp} "2024-05-01T10:00:0{i}Z"{kind} .\n'
+            f'<http://e/x> <http://e/p> "{i}"{number} <http://e/e{i}> .\n'
+            for i in (1, 2)
+        ),
+    )
     result = cli("run", "mean.rspql", "-s", "s.nq", "--report", "rstream", "-f", "csv")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.split() == ["mean", "1", "1.5"]
@@ -162,17 +176,42 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli("explain", "mean.rspql", "--dot").stdout.startswith("digraph query {")
 
 
-@pytest.mark.parametrize(("text", "language", "words"), [
-    (PLAIN, "rspql", ["evaluation: incremental", "patterns  ?a :p ?b  in window 0"]),
-    (PLAIN.replace("{ ?a :p ?b }", "{ ?a :p ?b GRAPH :g { ?b :k ?c } }"), "rspql",
-     ["evaluation: incremental", "?a :p ?b  in window 0", "?b :k ?c  in <http://e/g> of the knowledge base"]),
-    (PLAIN.replace("?b }", "?b GRAPH :g { ?b :k+ ?c } }"), "rspql",
-     ["is asked of it (`asked` below), again when a quad of it comes or goes", "asked  SELECT ?b ?c"]),
-    (PLAIN.replace("?b }", "?b } ORDER BY ?a LIMIT 3"), "rspql", ["evaluation: incremental", "best of", "from 0 to 3"]),
-    (PLAIN.replace("?b }", "?b OPTIONAL { ?b :q ?c } }"), "rspql", ["evaluation: incremental", "join of", "union of"]),
-    (SEQUENCE, "rsepql", ["evaluation: incremental", "follows of 1, 0  ?a = ?a", "MATCH { E1 SEQ E2 }",
-                          "E1 on window 0: ?a, ?b, by the match kernel"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        (PLAIN, "rspql", ["evaluation: incremental", "patterns  ?a :p ?b  in window 0"]),
+        (
+            PLAIN.replace("{ ?a :p ?b }", "{ ?a :p ?b GRAPH :g { ?b :k ?c } }"),
+            "rspql",
+            ["evaluation: incremental", "?a :p ?b  in window 0", "?b :k ?c  in <http://e/g> of the knowledge base"],
+        ),
+        (
+            PLAIN.replace("?b }", "?b GRAPH :g { ?b :k+ ?c } }"),
+            "rspql",
+            ["is asked of it (`asked` below), again when a quad of it comes or goes", "asked  SELECT ?b ?c"],
+        ),
+        (
+            PLAIN.replace("?b }", "?b } ORDER BY ?a LIMIT 3"),
+            "rspql",
+            ["evaluation: incremental", "best of", "from 0 to 3"],
+        ),
+        (
+            PLAIN.replace("?b }", "?b OPTIONAL { ?b :q ?c } }"),
+            "rspql",
+            ["evaluation: incremental", "join of", "union of"],
+        ),
+        (
+            SEQUENCE,
+            "rsepql",
+            [
+                "evaluation: incremental",
+                "follows of 1, 0  ?a = ?a",
+                "MATCH { E1 SEQ E2 }",
+                "E1 on window 0: ?a, ?b, by the match kernel",
+            ],
+        ),
+    ],
+)
 def test_explain(tmp_path: Path, text: str, language: str, words: list[str]) -> None:
     write(tmp_path, f"q.{language}", text)
     shown = cli("explain", str(tmp_path / f"q.{language}")).stdout

@@ -21,10 +21,13 @@ def by_reference(setting: Setting) -> Counter[Row]:
     assert isinstance(query, RspQuery)
     streams = {iri: [(time, triples(text)) for time, text in events] for iri, events in setting.streams.items()}
     found = evaluate_rsp(
-        query, streams, kb_store(setting.kb), setting.instants,
+        query,
+        streams,
+        kb_store(setting.kb),
+        setting.instants,
         None if setting.consumption is None else Consume(setting.consumption),
         None if setting.report is None else Report(setting.report),
-    )  # fmt: skip
+    )
     shown = names(query)
     return Counter(
         (a.at, a.start, a.end, tuple((v, without_label(t)) for v, t in a.row if shown is None or v in shown))
@@ -44,9 +47,14 @@ def by_engine(setting: Setting) -> Counter[Row]:
     reads = load(setting.text, setting.language).streams
     streams = {iri: events for iri, events in setting.streams.items() if iri in reads}
     found = oxiseq.run(
-        setting.text, streams=streams, kb=kb_store(setting.kb), language=setting.language,
-        at=setting.instants, report=setting.report, consumption=setting.consumption,
-    )  # fmt: skip
+        setting.text,
+        streams=streams,
+        kb=kb_store(setting.kb),
+        language=setting.language,
+        at=setting.instants,
+        report=setting.report,
+        consumption=setting.consumption,
+    )
     return Counter(row_of(answer) for answer in found)
 
 

@@ -50,8 +50,13 @@ def answers(text: str, language: str, report: str, **more: Any) -> list[tuple[in
 def test_each_close_of_a_window_that_holds_an_event_is_reported(language: str) -> None:
     text = WINDOWS[language].format("[RANGE 6 SLIDE 2]") + " REPORT ON WINDOW CLOSE"
     assert answers(text, language, "RSTREAM") == [
-        (2, "1"), (4, "1"), (4, "4"), (6, "1"), (6, "4"), (8, "4"),
-    ]  # fmt: skip
+        (2, "1"),
+        (4, "1"),
+        (4, "4"),
+        (6, "1"),
+        (6, "4"),
+        (8, "4"),
+    ]
     assert answers(text, language, "ISTREAM") == [(2, "1"), (4, "4")]
     assert answers(text, language, "DSTREAM") == [(8, "1")]
 
@@ -103,10 +108,13 @@ def lived(text: str, language: str, report: str, times: Iterable[int]) -> list[t
 
 @drawn(40)
 @given(
-    st.sampled_from([*WINDOWS]), st.lists(st.integers(0, 40), min_size=1, max_size=6, unique=True).map(sorted),
-    st.integers(1, 20), st.integers(1, 8), st.sampled_from(["ON WINDOW CLOSE", "EVERY 3", "EVERY 7"]),
+    st.sampled_from([*WINDOWS]),
+    st.lists(st.integers(0, 40), min_size=1, max_size=6, unique=True).map(sorted),
+    st.integers(1, 20),
+    st.integers(1, 8),
+    st.sampled_from(["ON WINDOW CLOSE", "EVERY 3", "EVERY 7"]),
     st.sampled_from(["RSTREAM", "ISTREAM"]),
-)  # fmt: skip
+)
 def test_a_replay_reports_what_a_store_does_whose_clock_goes_on(
     language: str, times: list[int], size: int, slide: int, when: str, report: str
 ) -> None:

@@ -96,9 +96,11 @@ def pairs(events: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
     """A sequence of both events, joined."""
     known = list(events)
     return (
-        (a, b) for a in known for b in known
+        (a, b)
+        for a in known
+        for b in known
         if a.predicate == "p" and b.predicate == "q" and a.object == b.subject and a.time < b.time
-    )  # fmt: skip
+    )
 
 
 @drawn(50)
@@ -156,10 +158,13 @@ def test_c_sparql_timestamps(events: list[Event], size: int) -> None:
 def by_rsp_ql(events: list[Event], size: int) -> list[int]:
     """The instants at which continuous SPARQL answers; one answer each, as in the window only the latest count."""
     graphs = [
-        (e.time, f"_:e <http://e/made> <http://e/{e.predicate}> ; <http://e/at> {e.time} ;"
-                 f" <http://e/of> <http://e/{e.subject}> ; <http://e/to> <http://e/{e.object}> .")
+        (
+            e.time,
+            f"_:e <http://e/made> <http://e/{e.predicate}> ; <http://e/at> {e.time} ;"
+            f" <http://e/of> <http://e/{e.subject}> ; <http://e/to> <http://e/{e.object}> .",
+        )
         for e in events
-    ]  # fmt: skip
+    ]
     found = oxiseq.run(C_SPARQL.format(size=size), streams={S: graphs}, language="rspql", report="RSTREAM")
     return [a.at_us for a in found]
 

@@ -36,9 +36,12 @@ def run(text: str, other: Any = (), kb: Any = None, language: str = "rspql", **o
     streams = {S: [(time, graph(each)) for time, each in EVENTS], T: [(time, graph(each)) for time, each in other]}
     reads = load(f"PREFIX : <{E}> {text}", language).streams
     return oxiseq.run(
-        f"PREFIX : <{E}> {text}", {iri: events for iri, events in streams.items() if iri in reads}, kb=kb,
-        language=language, **options,
-    )  # type: ignore[call-overload]  # fmt: skip
+        f"PREFIX : <{E}> {text}",
+        {iri: events for iri, events in streams.items() if iri in reads},
+        kb=kb,
+        language=language,
+        **options,
+    )  # type: ignore[call-overload]
 
 
 def rows(answers: Any) -> list[tuple[Any, ...]]:
@@ -67,8 +70,13 @@ def test_the_windows_of_a_variable_are_all_windows() -> None:
     where = "{ WINDOW ?n { SELECT (COUNT(*) AS ?c) { ?x :p [] } } }"
     found = run(f"SELECT ?n ?c {W} {V} WHERE {where}", [(10, ":a :p 1 ; :p 2")], report="RSTREAM", language="spectra")
     assert sorted(rows(found)) == [
-        (1, "v", "0"), (1, "w", "1"), (9, "v", "0"), (9, "w", "0"), (10, "v", "2"), (10, "w", "2"),
-    ]  # fmt: skip
+        (1, "v", "0"),
+        (1, "w", "1"),
+        (9, "v", "0"),
+        (9, "w", "0"),
+        (10, "v", "2"),
+        (10, "w", "2"),
+    ]
 
 
 def test_conditions_inside_see_the_windows_name() -> None:
@@ -107,8 +115,11 @@ def test_graphs_of_the_kb_come_and_go() -> None:
         life.run.settle()
         life.advance()
     assert [(at, row[0][1]) for at, _, _, row in life.found] == [
-        (1, f"<{E}g>"), (2, f"<{E}g>"), (2, f"<{E}h>"), (3, f"<{E}h>"),
-    ]  # fmt: skip
+        (1, f"<{E}g>"),
+        (2, f"<{E}g>"),
+        (2, f"<{E}h>"),
+        (3, f"<{E}h>"),
+    ]
 
 
 # --- clauses -------------------------------------------------------------------------------------------

@@ -26,8 +26,12 @@ def by_reference(changing: Changing) -> Counter[Row]:
     assert isinstance(query, RspQuery)
     streams = {iri: [(time, triples(text)) for time, text in events] for iri, events in setting.streams.items()}
     stores = [(-1, kb_store(setting.kb)), *((time, kb_store(text)) for time, text in changing.changes)]
-    found = evaluate_rsp(query, streams, lambda at: [kb for time, kb in stores if time <= at][-1],
-                         report=None if setting.report is None else Report(setting.report))  # fmt: skip
+    found = evaluate_rsp(
+        query,
+        streams,
+        lambda at: [kb for time, kb in stores if time <= at][-1],
+        report=None if setting.report is None else Report(setting.report),
+    )
     shown = names(query)
     return Counter(
         (a.at, a.start, a.end, tuple((v, without_label(t)) for v, t in a.row if shown is None or v in shown))
@@ -62,8 +66,11 @@ class ChangingLife(Life):
 def lived(changing: Changing, together: int, moves: random.Random | None = None) -> list[Row]:
     """All that is told, `together` events being pushed before answers are asked for."""
     life = ChangingLife(changing)
-    events = sorted((time, i, iri, text) for i, iri in enumerate(life.plan.streams)
-                    for time, text in changing.setting.streams.get(iri, []))  # fmt: skip
+    events = sorted(
+        (time, i, iri, text)
+        for i, iri in enumerate(life.plan.streams)
+        for time, text in changing.setting.streams.get(iri, [])
+    )
     for number, (time, _, iri, text) in enumerate(events):
         life.up_to(time)
         life.run.push(iri, encode_events([(time, triples(text))], life.terms))

@@ -70,8 +70,11 @@ def told(text: str, events: Iterable[tuple[int, list[Triple]]], report: str = "R
 # --- consumption -------------------------------------------------------------------------------------
 
 
-FIRST = P + """FROM NAMED <urn:S> WIN [RANGE 10 SLIDE 10] AS :w EVENT ON :w { ?s :p ?o } AS E
+FIRST = (
+    P
+    + """FROM NAMED <urn:S> WIN [RANGE 10 SLIDE 10] AS :w EVENT ON :w { ?s :p ?o } AS E
 WHERE { MATCH { FIRST(E) } } CONSUME CHRONOLOGICAL """
+)
 
 
 def test_what_is_used_up_lets_the_next_through_at_the_next_tick() -> None:
@@ -83,9 +86,12 @@ def test_what_is_used_up_lets_the_next_through_at_the_next_tick() -> None:
     assert told(FIRST + "REPORT EVERY 1", [*events, (15, graph("a p 15"))], "ISTREAM")[-2:] == [(13, 4), (20, 15)]
 
 
-PAIRS = P + """FROM NAMED <urn:S> WIN [RANGE 7 SLIDE 1] AS :w
+PAIRS = (
+    P
+    + """FROM NAMED <urn:S> WIN [RANGE 7 SLIDE 1] AS :w
 EVENT ON :w { ?s :p0 ?a } AS A EVENT ON :w { ?s :p1 ?b } AS B
 WHERE { MATCH { A SEQ B } } CONSUME RECENT"""
+)
 
 
 class Fact(NamedTuple):
@@ -102,8 +108,12 @@ def used_up(facts: list[Fact], size: int) -> list[tuple[int, ...]]:
     used, found = set[Fact](), list[tuple[int, ...]]()
     for now in sorted({fact.time for fact in facts}):
         free = [fact for fact in facts if now - size < fact.time <= now and fact not in used]
-        pairs = [(a, b) for a in free for b in free
-                 if a.time < b.time and (a.kind, b.kind) == (0, 1) and a.sensor == b.sensor]  # fmt: skip
+        pairs = [
+            (a, b)
+            for a in free
+            for b in free
+            if a.time < b.time and (a.kind, b.kind) == (0, 1) and a.sensor == b.sensor
+        ]
         found += [(now, a.number, b.number) for a, b in pairs]
         used.update(fact for pair in pairs for fact in pair)
     return sorted(found)
@@ -142,8 +152,10 @@ def test_a_stretch_is_divided_where_something_is_used_up() -> None:
 
 @given(
     st.lists(st.sampled_from([*range(-9, 10), -(2**62), 2**62, -(2**63), 2**63 - 1]), min_size=1, max_size=5),
-    st.sampled_from([1, 2, 5, 2**61, 2**63, 2**70]), st.sampled_from([1, 3, 2**62, 2**65]), st.booleans(),
-)  # fmt: skip
+    st.sampled_from([1, 2, 5, 2**61, 2**63, 2**70]),
+    st.sampled_from([1, 3, 2**62, 2**65]),
+    st.booleans(),
+)
 def test_bounds_of_windows_are_exact(times: list[int], size: int, slide: int, floored: bool) -> None:
     window = WindowRange((RangeWindow(size, slide), LandmarkWindow(-3), IntervalWindow(-5, 8)), floored)
     low, high = window.bounds(np.array(times, np.int64))
@@ -164,8 +176,10 @@ OPERATORS = st.one_of(
 
 
 @given(
-    st.lists(NEAR, min_size=1, max_size=12).map(sorted), st.lists(OPERATORS, min_size=1, max_size=2), st.booleans(),
-)  # fmt: skip
+    st.lists(NEAR, min_size=1, max_size=12).map(sorted),
+    st.lists(OPERATORS, min_size=1, max_size=2),
+    st.booleans(),
+)
 def test_a_window_goes_through_instants_one_by_one_as_through_all_at_once(
     times: list[int], operators: list[Any], floored: bool
 ) -> None:
@@ -222,12 +236,12 @@ def test_a_tick_comes_behind_a_change_of_the_kb(report: str) -> None:
 QUERIES = {
     "steady": "FROM NAMED WINDOW :w ON <urn:S> [RANGE 100] WHERE { WINDOW :w { ?s :v ?a } GRAPH :g { ?s :n ?n } }",
     "ticks": "FROM NAMED <urn:S> WIN [RANGE 9 SLIDE 3] AS :w WHERE { WINDOW :w { ?s :v ?a } GRAPH :g { ?s :n ?n } }"
-             " REPORT EVERY 3",
+    " REPORT EVERY 3",
     "events": "FROM NAMED <urn:S> WIN [LND 0] AS :w EVENT ON :w { ?s :v ?a GRAPH :g { ?s :n ?n } } AS E"
-              " WHERE { MATCH { E } }",
+    " WHERE { MATCH { E } }",
     "used": "FROM NAMED <urn:S> WIN [LND 0] AS :w EVENT ON :w { ?s :v ?a GRAPH :g { ?s :n ?n } } AS E"
-            " WHERE { MATCH { E } } CONSUME RECENT",
-}  # fmt: skip
+    " WHERE { MATCH { E } } CONSUME RECENT",
+}
 
 
 @pytest.mark.parametrize("name", [*QUERIES])
@@ -265,8 +279,11 @@ def test_an_error_of_the_kb_loses_nothing(name: str, changes: bool) -> None:
 
 
 def test_many_instants_are_worked_on_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = P + """FROM NAMED <urn:S> WIN [RANGE 4 SLIDE 2] AS :w EVENT ON :w { ?s :p ?o } AS E
+    text = (
+        P
+        + """FROM NAMED <urn:S> WIN [RANGE 4 SLIDE 2] AS :w EVENT ON :w { ?s :p ?o } AS E
     WHERE { MATCH { E } WINDOW :w { ?s :q ?n } } REPORT EVERY 1"""
+    )
     events = [(time, graph(f"a p {time}", f"a q {time % 3}")) for time in range(0, 60, 3)]
     whole = told(text, events)
     monkeypatch.setattr(rsp_module, "MOST_INSTANTS", 3)

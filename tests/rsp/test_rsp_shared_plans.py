@@ -52,10 +52,17 @@ def test_equal_queries_are_one_root() -> None:
     assert len(whole.plan.forms) == 1
 
 
-@pytest.mark.parametrize("where", [
-    "?x :p :c{} ; :q ?y", "?x :p ?y FILTER(?y > {})", ":c{} :p ?y", "?x :p ?y BIND(?y + {} AS ?z)",
-    "?x :p ?y FILTER NOT EXISTS {{ ?y :q :c{} }}", "?x :p ?y OPTIONAL {{ ?y :q :c{} BIND(1 AS ?n) }}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "where",
+    [
+        "?x :p :c{} ; :q ?y",
+        "?x :p ?y FILTER(?y > {})",
+        ":c{} :p ?y",
+        "?x :p ?y BIND(?y + {} AS ?z)",
+        "?x :p ?y FILTER NOT EXISTS {{ ?y :q :c{} }}",
+        "?x :p ?y OPTIONAL {{ ?y :q :c{} BIND(1 AS ?n) }}",
+    ],
+)
 def test_queries_that_differ_in_constants_are_one_root_with_a_table(where: str) -> None:
     whole = joint([text(where.format(n)) for n in (1, 2, 3, 2)])
     (output,) = whole.outputs
@@ -71,19 +78,28 @@ def test_two_queries_are_no_table() -> None:
     assert count(whole, Lookup) == 0
 
 
-@pytest.mark.parametrize("where", [
-    ":c{} :near ?x . ?y :on ?x . ?z :at ?y", "?x :p :c{} . ?y :q ?z", "?x :p :c{} . ?y :on ?x ; :on ?z",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "where",
+    [
+        ":c{} :near ?x . ?y :on ?x . ?z :at ?y",
+        "?x :p :c{} . ?y :q ?z",
+        "?x :p :c{} . ?y :on ?x ; :on ?z",
+    ],
+)
 def test_constants_of_a_longer_join_stay(where: str) -> None:
     """Without them it would find more than all queries do together."""
     whole = joint([text(where.format(n)) for n in range(4)])
     assert len(whole.outputs) == 4
 
 
-@pytest.mark.parametrize("where", [
-    ":c{} :near ?x . ?y :on ?x", "?x :p :c{} ; :q ?z . ?y :on ?x ; :at ?w FILTER(?w > ?z && ?z > 2)",
-    "?x :p :c{0} ; :q ?z . ?y :on ?x ; :at :c{0}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "where",
+    [
+        ":c{} :near ?x . ?y :on ?x",
+        "?x :p :c{} ; :q ?z . ?y :on ?x ; :at ?w FILTER(?w > ?z && ?z > 2)",
+        "?x :p :c{0} ; :q ?z . ?y :on ?x ; :at :c{0}",
+    ],
+)
 def test_two_stars_are_joined_behind_the_table(where: str) -> None:
     whole = joint([text(where.format(n)) for n in range(4)])
     assert len(whole.outputs) == 1
@@ -257,9 +273,10 @@ def test_who_leaves_leaves_the_others_together() -> None:
 
 
 OF_KB = (
-    "?x :p ?y } GRAPH :kb { ?y :is ?z", "?x :p ?y } GRAPH :kb { ?y :is :c",
+    "?x :p ?y } GRAPH :kb { ?y :is ?z",
+    "?x :p ?y } GRAPH :kb { ?y :is :c",
     "?x :p ?y } OPTIONAL { GRAPH :kb { ?y :in+ ?z }",
-)  # fmt: skip
+)
 
 
 def test_those_that_read_the_knowledge_base_share_with_each_other() -> None:
@@ -329,13 +346,19 @@ def test_who_leaves_time_and_again_stays_alone() -> None:
     assert [run.shares_with for run in side.queries[1:]] == [1, 1]
 
 
-@pytest.mark.parametrize(("query", "why"), [
-    (text("?x :p ?y"), "shares: events, windows and equal operators"),
-    (text("?x :p ?y BIND(RAND() AS ?r)"), "shares: nothing: it draws values by chance"),
-    (text("?x :p ?y") + " REPORT EVERY 2s", "shares: events, windows and equal operators"),
-    (text("?x :p ?y } GRAPH :g { ?y :q ?z") + " REPORT EVERY 2s", "it asks the knowledge base at instants of its own"),
-    (text("?x :p ?y } GRAPH :g { ?y :q ?z"), "the same windows; as long as the knowledge base has no blank nodes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        (text("?x :p ?y"), "shares: events, windows and equal operators"),
+        (text("?x :p ?y BIND(RAND() AS ?r)"), "shares: nothing: it draws values by chance"),
+        (text("?x :p ?y") + " REPORT EVERY 2s", "shares: events, windows and equal operators"),
+        (
+            text("?x :p ?y } GRAPH :g { ?y :q ?z") + " REPORT EVERY 2s",
+            "it asks the knowledge base at instants of its own",
+        ),
+        (text("?x :p ?y } GRAPH :g { ?y :q ?z"), "the same windows; as long as the knowledge base has no blank nodes"),
+    ],
+)
 def test_it_is_told(query: str, why: str) -> None:
     assert why in str(oxiseq.Query(query, "rspql").explain())
 

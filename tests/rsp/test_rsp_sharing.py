@@ -90,8 +90,17 @@ EVENTS = (
     "?o :value ?v",
 )
 MATCHES = (
-    "A SEQ B", "A", "FIRST(A) SEQ B", "LAST(A) SEQ B", "A SEQ LAST(B)", "A SEQ^c B", "A SEQ^r B", "A SEQ^n B",
-    "(A SEQ B) SEQ A", "(A SEQ^r B) SEQ A", "LAST(A SEQ B)",
+    "A SEQ B",
+    "A",
+    "FIRST(A) SEQ B",
+    "LAST(A) SEQ B",
+    "A SEQ LAST(B)",
+    "A SEQ^c B",
+    "A SEQ^r B",
+    "A SEQ^n B",
+    "(A SEQ B) SEQ A",
+    "(A SEQ^r B) SEQ A",
+    "LAST(A SEQ B)",
 )
 MATCH_HEADS = (
     ("SELECT *", ""),
@@ -103,8 +112,18 @@ MATCH_HEADS = (
     ("ASK", ""),
 )
 OTHERS = 3
-VALUES = ('"x"', '"1.1"^^<http://www.w3.org/2001/XMLSchema#float>', '"NaN"^^<http://www.w3.org/2001/XMLSchema#double>',
-          "0", "1", "2", "3", "1.1", "2e0", "3.000000000000000000001")  # fmt: skip
+VALUES = (
+    '"x"',
+    '"1.1"^^<http://www.w3.org/2001/XMLSchema#float>',
+    '"NaN"^^<http://www.w3.org/2001/XMLSchema#double>',
+    "0",
+    "1",
+    "2",
+    "3",
+    "1.1",
+    "2e0",
+    "3.000000000000000000001",
+)
 """The first OTHERS are no numbers that stand in one order with others."""
 HEADS = (
     ("SELECT ?o ?v", ""),
@@ -172,8 +191,13 @@ class Drill:
         """One over windows."""
         dice = self.dice
         head, tail = dice.choice(self.heads)
-        known = {"a": f":t{dice.randint(0, 3)}", "b": f":t{dice.randint(0, 3)}", "n": dice.choice(VALUES[self.plain :]),
-                 "m": dice.choice(VALUES), "k": dice.randint(0, 2)}  # fmt: skip
+        known = {
+            "a": f":t{dice.randint(0, 3)}",
+            "b": f":t{dice.randint(0, 3)}",
+            "n": dice.choice(VALUES[self.plain :]),
+            "m": dice.choice(VALUES),
+            "k": dice.randint(0, 2),
+        }
         where = dice.choice(self.patterns).format(**known)
         known["c"] = dice.choice([":c0", ":c1"] if dice.random() < 0.9 else [":bad"])
         of_kb = dice.choice(self.of_kb).format(**known) if dice.random() < self.asks_kb else ""
@@ -308,9 +332,7 @@ class Drill:
         """Both are saved and restored."""
         self.moved = True
         plans = [run.plan for run, _ in self.runs]
-        self.sides = tuple(
-            moved(side, plans, self.terms, self.terms, self.kb) for side in self.sides
-        )
+        self.sides = tuple(moved(side, plans, self.terms, self.terms, self.kb) for side in self.sides)
         for run in self.sides[1].registered:
             assert isinstance(run, RspRun)
         self.runs = list(zip(*(side.registered for side in self.sides), strict=True))

@@ -113,8 +113,10 @@ WHERE { WINDOW :w { ?s :v ?a } GRAPH :g { ?s :n ?n } }"""
 
 def names(*pairs: str) -> Store:
     store = Store()
-    store.load("\n".join(f"<urn:{s}> <urn:n> <urn:{n}> <urn:g> ." for s, n in map(str.split, pairs)).encode(),
-               format=RdfFormat.N_QUADS)  # fmt: skip
+    store.load(
+        "\n".join(f"<urn:{s}> <urn:n> <urn:{n}> <urn:g> ." for s, n in map(str.split, pairs)).encode(),
+        format=RdfFormat.N_QUADS,
+    )
     return store
 
 
@@ -177,10 +179,13 @@ def test_the_kbs_blank_nodes_come_first_after_the_windows_were_forgotten() -> No
     assert [[node in of_kb for node in each] for each in found] == [[True, False]] * 2
 
 
-@pytest.mark.parametrize("where", [
-    "?x :p ?y FILTER(RAND() < 0.5)",
-    "?x :p ?y OPTIONAL { ?x :p ?z FILTER(RAND() < 0.5 && ?z = ?y) }",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "where",
+    [
+        "?x :p ?y FILTER(RAND() < 0.5)",
+        "?x :p ?y OPTIONAL { ?x :p ?z FILTER(RAND() < 0.5 && ?z = ?y) }",
+    ],
+)
 def test_what_a_condition_draws_is_drawn_once_for_a_row(where: str) -> None:
     text = f"PREFIX : <http://e/> SELECT * FROM STREAM <urn:s> [RANGE 5 EVENTS SLIDE 1 EVENTS] WHERE {{ {where} }}"
     events = [(i, f"<http://e/a{i}> <http://e/p> {i} .") for i in range(105)]

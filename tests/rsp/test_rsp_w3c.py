@@ -36,9 +36,15 @@ from oxiseq.grammar import load
 CSV = "CSV does not tell terms; its query is that of the test of TSV"
 LEFT_OUT = {"csv01": CSV, "csv02": CSV, "csv03": CSV}
 OXIGRAPH = frozenset(
-    ["agg-groupconcat-04", "agg-groupconcat-06", "zero_or_more_set_start", "zero_or_more_set_end",
-     "zero_or_one_set_start", "zero_or_one_set_end"]
-)  # fmt: skip
+    [
+        "agg-groupconcat-04",
+        "agg-groupconcat-06",
+        "zero_or_more_set_start",
+        "zero_or_more_set_end",
+        "zero_or_one_set_start",
+        "zero_or_one_set_end",
+    ]
+)
 """What Oxigraph itself answers otherwise: language tags in GROUP_CONCAT, paths of no length from what is not there."""
 UNKNOWN = {"test_4": "functions that are not known are refused ahead"}
 EVALUATIONS, SYNTAX = 127, 99
@@ -127,8 +133,10 @@ def check(case: Evaluation, answers: Iterable[Any]) -> None:
 @pytest.mark.parametrize("case", EVALUATED)
 def test_all_are_incremental(case: Evaluation) -> None:
     """What touches a window is never asked of a store; what is about the knowledge base's graphs alone may be."""
-    for clauses, window in ((f"FROM STREAM <{S}> [RANGE 10]", None), (f"FROM NAMED WINDOW <urn:w> ON <{S}> [RANGE 10]",
-                                                                      "urn:w")):  # fmt: skip
+    for clauses, window in (
+        (f"FROM STREAM <{S}> [RANGE 10]", None),
+        (f"FROM NAMED WINDOW <urn:w> ON <{S}> [RANGE 10]", "urn:w"),
+    ):
         text = f"BASE <{case.base}>\n" + asked_of(case.query, clauses, window)
         explained = str(oxiseq.Query(text, "rspql").explain())
         assert "evaluation: incremental" in explained

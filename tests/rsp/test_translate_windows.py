@@ -49,8 +49,12 @@ def test_the_other_form_answers_the_same(setting: Setting, languages: tuple[str,
 
 
 @drawn(30)
-@given(continuous(), st.sampled_from(["", "\nREPORT EVERY 12", "\nREPORT ON WINDOW CLOSE"]), st.booleans(),
-       st.sampled_from(["rspql", "spectra"]))  # fmt: skip
+@given(
+    continuous(),
+    st.sampled_from(["", "\nREPORT EVERY 12", "\nREPORT ON WINDOW CLOSE"]),
+    st.booleans(),
+    st.sampled_from(["rspql", "spectra"]),
+)
 def test_rsepql_answers_the_same_where_it_can(setting: Setting, when: str, every_instant: bool, other: str) -> None:
     text = setting.text.split("\nREPORT")[0] + when
     if every_instant:
@@ -108,14 +112,23 @@ def test_windows_that_rsepql_fills_otherwise(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "place"),
     [
-        ("SELECT * FROM NAMED <urn:s> WIN [ID][RANGE 5 SLIDE 2] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }",
-         "between two slides this window holds other events in RSP-QL", "RANGE 5"),
-        ("SELECT * FROM NAMED <urn:s> WIN [RANGE 5 SLIDE 2] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }",
-         "between two slides this window holds other events in RSP-QL", "RANGE 5"),
-        ("SELECT ?x FROM NAMED <urn:s> WIN [ID] AS <urn:w> EVENT ON <urn:w> { ?x ?y 1 } AS A WHERE { MATCH { A } }",
-         "RSP-QL has no events", "EVENT ON"),
+        (
+            "SELECT * FROM NAMED <urn:s> WIN [ID][RANGE 5 SLIDE 2] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }",
+            "between two slides this window holds other events in RSP-QL",
+            "RANGE 5",
+        ),
+        (
+            "SELECT * FROM NAMED <urn:s> WIN [RANGE 5 SLIDE 2] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }",
+            "between two slides this window holds other events in RSP-QL",
+            "RANGE 5",
+        ),
+        (
+            "SELECT ?x FROM NAMED <urn:s> WIN [ID] AS <urn:w> EVENT ON <urn:w> { ?x ?y 1 } AS A WHERE { MATCH { A } }",
+            "RSP-QL has no events",
+            "EVENT ON",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_rsp_ql_lacks_of_rsepql_has_its_place(text: str, message: str, place: str) -> None:
     load(text, "rsepql")
     with pytest.raises(QueryError) as raised:

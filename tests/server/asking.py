@@ -30,18 +30,26 @@ def limited(**limits: Any) -> SparqlSettings:
 
 
 def get(
-    to: SparqlEndpoint, path: str, parameters: list[tuple[str, str]] | None = None, accept: str | None = None,
+    to: SparqlEndpoint,
+    path: str,
+    parameters: list[tuple[str, str]] | None = None,
+    accept: str | None = None,
     method: str = "GET",
-) -> Response:  # fmt: skip
+) -> Response:
     """A request without a body."""
     headers = () if accept is None else (("accept", accept),)
     return to.answer(Request(method, path, urlencode(parameters or [], quote_via=quote), headers))
 
 
 def send(
-    to: SparqlEndpoint, path: str, body: str | bytes, media_type: str | None,
-    parameters: list[tuple[str, str]] | None = None, method: str = "POST", accept: str | None = None,
-) -> Response:  # fmt: skip
+    to: SparqlEndpoint,
+    path: str,
+    body: str | bytes,
+    media_type: str | None,
+    parameters: list[tuple[str, str]] | None = None,
+    method: str = "POST",
+    accept: str | None = None,
+) -> Response:
     """A request with a body."""
     headers = [] if media_type is None else [("Content-Type", media_type)]
     headers += [] if accept is None else [("Accept", accept)]

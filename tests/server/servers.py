@@ -23,9 +23,7 @@ NO_OXIGRAPH = "the package oxigraph (the real server) is not installed"
 
 
 @contextmanager
-def served(
-    endpoint: Answers, settings: ServerSettings | None = None, live: LiveRoutes | None = None
-) -> Iterator[str]:
+def served(endpoint: Answers, settings: ServerSettings | None = None, live: LiveRoutes | None = None) -> Iterator[str]:
     """The address of a server on a thread, stopped afterwards."""
     chosen = settings if settings is not None else ServerSettings(port=0, threads=8)
     ending = live.service.end_subscriptions if live is not None else None

@@ -64,9 +64,14 @@ class Served:
         return f"secret{self.names}"
 
     def ask(
-        self, method: str, path: str, token: str | None = None, body: str = "", kind: str = "application/json",
+        self,
+        method: str,
+        path: str,
+        token: str | None = None,
+        body: str = "",
+        kind: str = "application/json",
         accept: str = "*/*",
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         headers = {"Content-Type": kind, "Accept": accept}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
@@ -107,8 +112,12 @@ def path_of(route: Route) -> str:
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
 def test_every_route_of_the_document_needs_a_right(served: Served, route: Route) -> None:
     other = served.token("read:query:none-such", "push:stream:none:such", "register:query:none-such")
-    (token,) = served.app.test_client().get("/openapi.json", headers={"Authorization": f"Bearer {other}"}).json[
-        "paths"][route.path][route.method.lower()]["security"][1].values()  # fmt: skip
+    (token,) = (
+        served.app.test_client()
+        .get("/openapi.json", headers={"Authorization": f"Bearer {other}"})
+        .json["paths"][route.path][route.method.lower()]["security"][1]
+        .values()
+    )
     assert token == [str(route.needs)]
     kind = SPASEQ if route.name in ("queryOnce", "whatIf", "registerQuery") else "application/json"
     body = query(A, kb=True) if kind == SPASEQ else json.dumps({"iri": A})
@@ -314,8 +323,9 @@ def test_tokens_come_and_go_with_the_file(served: Served) -> None:
     served.file.write_text("anonymous - read:kb\n")
     revoked = served.ask("GET", path, token)
     assert (revoked.status_code, revoked.headers["WWW-Authenticate"]) == (
-        401, 'Bearer realm="oxiseq", error="invalid_token"',
-    )  # fmt: skip
+        401,
+        'Bearer realm="oxiseq", error="invalid_token"',
+    )
     assert [served.status("GET", path, each) for each in ("all", None)] == [200, 200]
     refused = served.ask("POST", "/update", None, "CLEAR ALL", "application/sparql-update")
     assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, 'Bearer realm="oxiseq"')

@@ -73,7 +73,7 @@ def test_rdflibs_store_reads(address: str) -> None:
 def test_rdflibs_store_writes(address: str) -> None:
     dataset = Dataset(SPARQLUpdateStore(f"{address}/query", f"{address}/update"))
     graph = dataset.graph(URIRef(f"{E}g"))
-    triple = (URIRef(f"{E}a"), URIRef(f"{E}p"), Literal("x\n\"y\""))
+    triple = (URIRef(f"{E}a"), URIRef(f"{E}p"), Literal('x\n"y"'))
     graph.add(triple)
     assert list(graph) == [triple]
     graph.remove(triple)
@@ -86,8 +86,16 @@ def test_curl(address: str) -> None:
         command = ["curl", "-sS", "--fail-with-body", *arguments]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=True).stdout
 
-    curl("-X", "PUT", f"{address}/store?default", "-H", "Content-Type: text/turtle", "--data-binary", "@-",
-         stdin="<http://example.org/a> <http://example.org/p> 1 .")  # fmt: skip
+    curl(
+        "-X",
+        "PUT",
+        f"{address}/store?default",
+        "-H",
+        "Content-Type: text/turtle",
+        "--data-binary",
+        "@-",
+        stdin="<http://example.org/a> <http://example.org/p> 1 .",
+    )
     curl(f"{address}/update", "--data-urlencode", f"update=INSERT DATA {{ <{E}a> <{E}p> 2 }}")
     select = ("--data-urlencode", "query=SELECT ?o { ?s ?p ?o } ORDER BY ?o")
     assert curl(f"{address}/query", *select, "-H", "Accept: text/csv").split() == ["o", "1", "2"]

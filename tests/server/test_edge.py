@@ -247,12 +247,19 @@ def test_a_head_without_end_is_cut_off(tmp_path: Path, beside: str) -> None:
                 client.socket.sendall(b"X-%d: %s\r\n" % (number, b"y" * 4000))
 
 
-@pytest.mark.parametrize("sent", [
-    b"\0\1\2\3\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET * HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    request(event(1), PATH, "Content-Length: 7", "Transfer-Encoding: chunked"),
-    request(event(1), PATH, "Content-Length: 7", "Content-Length: 9"), request(event(1), PATH, "Content-Length: -1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\0\1\2\3\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        request(event(1), PATH, "Content-Length: 7", "Transfer-Encoding: chunked"),
+        request(event(1), PATH, "Content-Length: 7", "Content-Length: 9"),
+        request(event(1), PATH, "Content-Length: -1"),
+    ],
+)
 def test_what_is_no_request_is_a_400_and_the_end_of_the_connection(tmp_path: Path, sent: bytes) -> None:
     with live(tmp_path) as (place, service), Client(place) as client:
         assert client.ask(sent)[0] in (400, 404, 405)
@@ -331,8 +338,9 @@ def test_half_open_connections_are_let_go(tmp_path: Path) -> None:
                 assert client.closed()
 
 
-@pytest.mark.parametrize("sent", [b"GET /hea", request(b"x", PATH, "Content-Length: 1000"),
-                                  request(b"x", "/update", "Content-Length: 1000")])  # fmt: skip
+@pytest.mark.parametrize(
+    "sent", [b"GET /hea", request(b"x", PATH, "Content-Length: 1000"), request(b"x", "/update", "Content-Length: 1000")]
+)
 def test_who_sends_too_slowly_holds_no_thread_and_is_cut_off(tmp_path: Path, sent: bytes) -> None:
     settings = ServerSettings(port=0, threads=1, live=1, slow=1.0)
     with live(tmp_path, settings) as (place, _):

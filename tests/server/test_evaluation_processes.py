@@ -32,8 +32,15 @@ QUERIES = [
 ]
 COUNTED = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
 """No plain query: those are answered in the server itself."""
-ACCEPTED = [None, "text/csv", "application/sparql-results+xml", "application/n-triples", "application/ld+json",
-            "image/png", 'application/ld+json;profile="http://www.w3.org/ns/json-ld#streaming"']  # fmt: skip
+ACCEPTED = [
+    None,
+    "text/csv",
+    "application/sparql-results+xml",
+    "application/n-triples",
+    "application/ld+json",
+    "image/png",
+    'application/ld+json;profile="http://www.w3.org/ns/json-ld#streaming"',
+]
 
 
 @pytest.fixture(scope="module", params=["disk", "memory", "read-only"])
@@ -48,8 +55,11 @@ def both(
     if request.param == "read-only":
         del store
         store = Store(inner=RdfStore.read_only(str(folder)))
-    snapshots = {"disk": lambda: on_disk(store, folder), "memory": lambda: in_memory(store),
-                 "read-only": lambda: Unchanging(folder)}[request.param]()  # fmt: skip
+    snapshots = {
+        "disk": lambda: on_disk(store, folder),
+        "memory": lambda: in_memory(store),
+        "read-only": lambda: Unchanging(folder),
+    }[request.param]()
     processes = Processes(Workers(256 << 20), snapshots)
     yield SparqlEndpoint(store, None, processes), SparqlEndpoint(store)
     processes.close()
@@ -77,9 +87,13 @@ def test_a_process_answers_as_the_store_does(both: tuple[SparqlEndpoint, ...], q
 
 @pytest.mark.parametrize(
     "more",
-    [[("default-graph-uri", "http://e/g")], [("named-graph-uri", "http://e/g")], [("union-default-graph", "true")],
-     [("default-graph-uri", "http://e/g"), ("default-graph-uri", "http://e/h"), ("named-graph-uri", "http://e/h")]],
-)  # fmt: skip
+    [
+        [("default-graph-uri", "http://e/g")],
+        [("named-graph-uri", "http://e/g")],
+        [("union-default-graph", "true")],
+        [("default-graph-uri", "http://e/g"), ("default-graph-uri", "http://e/h"), ("named-graph-uri", "http://e/h")],
+    ],
+)
 def test_datasets_are_the_same(both: tuple[SparqlEndpoint, ...], more: list[tuple[str, str]]) -> None:
     query = "SELECT * { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"
     theirs, ours = (seen(ask(to, query, *more, accept="text/csv")) for to in both)

@@ -12,16 +12,79 @@ from oxiseq.api.store import Store
 from oxiseq.sparql import Interrupted, Request, Response, SparqlEndpoint
 
 PIECES = st.sampled_from(
-    ["SELECT", "*", "{", "}", "?s", "?p", "?o", "ASK", "CONSTRUCT", "WHERE", "INSERT", "DELETE", "DATA", "GRAPH",
-     "<http://e/a>", "<", ">", "'", '"', "'''", "\\", "\\u0041", "#", "\n", ";", ".", "SERVICE", "LOAD", "USING",
-     "WITH", "CLEAR", "ALL", "1e999999", "9" * 60, "(", ")", "<<(", ")>>", "\x00", "\ud83d", "é", "PREFIX :", "BASE",
-     "VALUES", "UNDEF", "@en--ltr", "_:b", "^^", "BIND(1/0 AS ?x)", "COUNT(*)", "LIMIT", "GROUP BY", "%00", "DESCRIBE"]
-)  # fmt: skip
+    [
+        "SELECT",
+        "*",
+        "{",
+        "}",
+        "?s",
+        "?p",
+        "?o",
+        "ASK",
+        "CONSTRUCT",
+        "WHERE",
+        "INSERT",
+        "DELETE",
+        "DATA",
+        "GRAPH",
+        "<http://e/a>",
+        "<",
+        ">",
+        "'",
+        '"',
+        "'''",
+        "\\",
+        "\\u0041",
+        "#",
+        "\n",
+        ";",
+        ".",
+        "SERVICE",
+        "LOAD",
+        "USING",
+        "WITH",
+        "CLEAR",
+        "ALL",
+        "1e999999",
+        "9" * 60,
+        "(",
+        ")",
+        "<<(",
+        ")>>",
+        "\x00",
+        "\ud83d",
+        "é",
+        "PREFIX :",
+        "BASE",
+        "VALUES",
+        "UNDEF",
+        "@en--ltr",
+        "_:b",
+        "^^",
+        "BIND(1/0 AS ?x)",
+        "COUNT(*)",
+        "LIMIT",
+        "GROUP BY",
+        "%00",
+        "DESCRIBE",
+    ]
+)
 SPARQL = st.lists(PIECES, max_size=25).map(" ".join)
 NAMES = st.sampled_from(
-    ["query", "update", "default-graph-uri", "named-graph-uri", "using-graph-uri", "using-named-graph-uri", "graph",
-     "default", "union-default-graph", "using-union-graph", "x"]
-)  # fmt: skip
+    [
+        "query",
+        "update",
+        "default-graph-uri",
+        "named-graph-uri",
+        "using-graph-uri",
+        "using-named-graph-uri",
+        "graph",
+        "default",
+        "union-default-graph",
+        "using-union-graph",
+        "x",
+    ]
+)
 VALUES = st.one_of(
     SPARQL, st.text(max_size=10), st.sampled_from(["http://e/g", "http://[", "", "ASK {}", "CLEAR ALL", "a b", "//"])
 )
@@ -33,11 +96,25 @@ ENCODED = st.one_of(
     st.sampled_from(["query=%FF", "query=%", "=&=", ";", "graph=%00", "query=ASK%20%7B%7D"]),
 )
 TYPES = st.sampled_from(
-    ["application/sparql-query", "application/sparql-update", "application/x-www-form-urlencoded", "text/turtle",
-     "application/n-quads", "application/trig", "application/ld+json", "application/rdf+xml", "text/n3", "text/plain",
-     "multipart/form-data; boundary=x", "multipart/form-data", "application/sparql-query; charset=nonsense", ";", "/",
-     "é"]
-)  # fmt: skip
+    [
+        "application/sparql-query",
+        "application/sparql-update",
+        "application/x-www-form-urlencoded",
+        "text/turtle",
+        "application/n-quads",
+        "application/trig",
+        "application/ld+json",
+        "application/rdf+xml",
+        "text/n3",
+        "text/plain",
+        "multipart/form-data; boundary=x",
+        "multipart/form-data",
+        "application/sparql-query; charset=nonsense",
+        ";",
+        "/",
+        "é",
+    ]
+)
 ACCEPTS = st.one_of(
     st.text(max_size=20),
     st.sampled_from(
@@ -46,17 +123,27 @@ ACCEPTS = st.one_of(
 )
 HEADERS = st.lists(
     st.one_of(
-        st.tuples(st.just("content-type"), TYPES), st.tuples(st.just("accept"), ACCEPTS),
+        st.tuples(st.just("content-type"), TYPES),
+        st.tuples(st.just("accept"), ACCEPTS),
         st.tuples(st.text(max_size=5), st.text(max_size=5)),
     ),
     max_size=4,
-).map(tuple)  # fmt: skip
+).map(tuple)
 BODIES = st.one_of(
     st.binary(max_size=40),
     st.one_of(SPARQL, ENCODED).map(lambda text: text.encode(errors="replace")),
-    st.sampled_from([b'{"@context": {"@base": 7}}', b"<rdf:RDF>", b"@prefix : <x> . :a :b [ :c (1 2) ] .", b"\xff\xfe",
-                     b"_:a <http://e/p> 'x' _:g .", b"<a> <b> '\\ud800' .", b"--x\r\n\r\n\r\n--x--"]),
-)  # fmt: skip
+    st.sampled_from(
+        [
+            b'{"@context": {"@base": 7}}',
+            b"<rdf:RDF>",
+            b"@prefix : <x> . :a :b [ :c (1 2) ] .",
+            b"\xff\xfe",
+            b"_:a <http://e/p> 'x' _:g .",
+            b"<a> <b> '\\ud800' .",
+            b"--x\r\n\r\n\r\n--x--",
+        ]
+    ),
+)
 REQUESTS = st.builds(
     Request,
     method=st.sampled_from(["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "", "get"]),

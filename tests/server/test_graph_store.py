@@ -70,8 +70,11 @@ def test_the_default_graph() -> None:
 
 def test_the_whole_dataset_comes_back_as_it_was() -> None:
     to = endpoint()
-    for media_type, format_ in [("application/n-quads", RdfFormat.N_QUADS), ("application/trig", RdfFormat.TRIG),
-                                ("application/ld+json", RdfFormat.JSON_LD)]:  # fmt: skip
+    for media_type, format_ in [
+        ("application/n-quads", RdfFormat.N_QUADS),
+        ("application/trig", RdfFormat.TRIG),
+        ("application/ld+json", RdfFormat.JSON_LD),
+    ]:
         content = get(to, "/store", accept=media_type).content()
         before = Dataset(parse(content, format_))
         assert send(to, "/store", content, media_type, method="PUT").status == 204

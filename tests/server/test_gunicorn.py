@@ -14,8 +14,18 @@ from http_client import ask
 
 pytest.importorskip("gunicorn", reason="gunicorn is not installed: pip install 'oxiseq[gunicorn]'")
 
-COMMAND = [sys.executable, "-m", "gunicorn", "--bind", "127.0.0.1:0", "--worker-class", "gthread", "--threads", "4",
-           "oxiseq.cli.wsgi:application()"]  # fmt: skip
+COMMAND = [
+    sys.executable,
+    "-m",
+    "gunicorn",
+    "--bind",
+    "127.0.0.1:0",
+    "--worker-class",
+    "gthread",
+    "--threads",
+    "4",
+    "oxiseq.cli.wsgi:application()",
+]
 
 
 @pytest.mark.slow

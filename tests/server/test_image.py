@@ -21,9 +21,24 @@ pytest.importorskip("httpx", reason="httpx is not installed: pip install 'oxiseq
 ROOT: Final = Path(__file__).parents[2]
 FILE: Final = ROOT / "examples" / "11-server" / "Dockerfile"
 INSTRUCTIONS: Final = {
-    "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "ONBUILD", "RUN",
-    "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR",
-}  # fmt: skip
+    "ADD",
+    "ARG",
+    "CMD",
+    "COPY",
+    "ENTRYPOINT",
+    "ENV",
+    "EXPOSE",
+    "FROM",
+    "HEALTHCHECK",
+    "LABEL",
+    "ONBUILD",
+    "RUN",
+    "SHELL",
+    "STOPSIGNAL",
+    "USER",
+    "VOLUME",
+    "WORKDIR",
+}
 """Docker's Dockerfile reference; without MAINTAINER, which is deprecated."""
 MAIN: Final = "from oxiseq.cli import main; main(prog_name='oxiseq')"
 BUILT: Final = "pip install --no-cache-dir '/src[server]'"

@@ -214,10 +214,21 @@ def test_the_life_of_a_query(address: str) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"{", b'{"text": 5}', b'{"text": "SELECT", "name": 5}', b'{"text": "x", "lateness": "long"}',
-     b'{"text": "x", "origin": []}', b'{"text": "x", "colour": 1}', b'{"text": "x", "language": "sql"}',
-     b'{"text": "x", "stream_names": [1]}', b"[" * 100_000, b"\xff"],
-)  # fmt: skip
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"text": 5}',
+        b'{"text": "SELECT", "name": 5}',
+        b'{"text": "x", "lateness": "long"}',
+        b'{"text": "x", "origin": []}',
+        b'{"text": "x", "colour": 1}',
+        b'{"text": "x", "language": "sql"}',
+        b'{"text": "x", "stream_names": [1]}',
+        b"[" * 100_000,
+        b"\xff",
+    ],
+)
 def test_malformed_registrations(address: str, body: bytes) -> None:
     told(ask(address, "POST", "/queries", [JSON], body), 400)
 

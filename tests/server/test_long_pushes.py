@@ -281,18 +281,25 @@ def test_a_large_item_whose_last_byte_comes_is_decoded_by_a_thread(
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"time": 1}, "no graph"), ({"graph": ""}, "no time"), ({}, "no time"),
-        ({"time": "yesterday", "graph": ""}, "yesterday"), ({"time": None, "graph": ""}, "no time"),
-        ({"time": 1, "graph": "<a> <b>"}, ""), ({"time": 1, "graph": 7}, "graph is text"),
+        ({"time": 1}, "no graph"),
+        ({"graph": ""}, "no time"),
+        ({}, "no time"),
+        ({"time": "yesterday", "graph": ""}, "yesterday"),
+        ({"time": None, "graph": ""}, "no time"),
+        ({"time": 1, "graph": "<a> <b>"}, ""),
+        ({"time": 1, "graph": 7}, "graph is text"),
         ({"time": 1, "graph": "", "other": 1}, "unknown members: other"),
-        ({"advance": 1, "time": 2}, "an event or"), ({"advance": []}, "advance"),
-        ({"time": 10**30, "graph": ""}, ""), ({"time": float("nan"), "graph": ""}, ""),
-        ({"time": True, "graph": ""}, ""), ({"\ud800": 1}, "unknown members: \ud800"),
+        ({"advance": 1, "time": 2}, "an event or"),
+        ({"advance": []}, "advance"),
+        ({"time": 10**30, "graph": ""}, ""),
+        ({"time": float("nan"), "graph": ""}, ""),
+        ({"time": True, "graph": ""}, ""),
+        ({"\ud800": 1}, "unknown members: \ud800"),
         ({"time": 1, "graph": "\ud800"}, ""),
         ({"time": 1, "graph": {"@context": "http://127.0.0.1:9/", "a": 1}}, ""),
         ({"time": 1, "graph": {"@context": "file:///etc/passwd"}}, ""),
     ],
-)  # fmt: skip
+)
 def test_an_item_that_is_none_is_left_out_and_told(tmp_path: Path, wrong: dict[str, Any], reason: str) -> None:
     with live(tmp_path) as (place, service), long(place) as push:
         push.begin()
@@ -308,9 +315,22 @@ def test_an_item_that_is_none_is_left_out_and_told(tmp_path: Path, wrong: dict[s
 
 @pytest.mark.parametrize(
     "broken",
-    [b"{", b"[]", b"7", b"\xff\xfe", b'{"seq": 0}', b'{"seq": "1"}', b'{"seq": true}', b'{"seq": 1e3}', b"[" * 100_000,
-     b'{"seq": ' + b"9" * 30 + b"}", b'{"seq": ' + b"9" * 5000 + b"}", b'{"seq": -1}', b"\0"],
-)  # fmt: skip
+    [
+        b"{",
+        b"[]",
+        b"7",
+        b"\xff\xfe",
+        b'{"seq": 0}',
+        b'{"seq": "1"}',
+        b'{"seq": true}',
+        b'{"seq": 1e3}',
+        b"[" * 100_000,
+        b'{"seq": ' + b"9" * 30 + b"}",
+        b'{"seq": ' + b"9" * 5000 + b"}",
+        b'{"seq": -1}',
+        b"\0",
+    ],
+)
 def test_a_line_that_is_no_item_ends_the_push_behind_what_came_before(tmp_path: Path, broken: bytes) -> None:
     with live(tmp_path) as (place, service), long(place) as push:
         push.begin()
@@ -403,8 +423,19 @@ def test_while_many_events_wait_nothing_is_read(tmp_path: Path) -> None:
         assert before == 0
 
 
-@pytest.mark.parametrize("query", ["?session=", f"?session={'x' * 201}", "?session=%00", "?session=%C3%A9", "?first=x",
-                                   "?first=-1", "?time=2024-01-01T00:00:00Z", "?session=a&session=b"])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?session=",
+        f"?session={'x' * 201}",
+        "?session=%00",
+        "?session=%C3%A9",
+        "?first=x",
+        "?first=-1",
+        "?time=2024-01-01T00:00:00Z",
+        "?session=a&session=b",
+    ],
+)
 def test_what_is_asked_wrongly_is_refused(tmp_path: Path, query: str) -> None:
     with live(tmp_path) as (place, _), long(place, query) as push:
         push.client.socket.sendall(b"0\r\n\r\n")

@@ -67,9 +67,9 @@ def got(address: str, path: str, accept: str = "application/json") -> Answer:
 
 def test_why_is_what_the_library_tells_of_the_same_events(address: str) -> None:
     events = [(second * 1_000_000, f"<{EX}{house}> <{EX}watts> {watts} .") for second, house, watts in WATTS]
-    same = oxiseq.Query(RISES).why({"S": events}, "".join(
-        f'<{EX}h> <{EX}in> "{town}" <{HOMES}> .\n' for town in ("Bonn", "Ulm")
-    ))  # fmt: skip
+    same = oxiseq.Query(RISES).why(
+        {"S": events}, "".join(f'<{EX}h> <{EX}in> "{town}" <{HOMES}> .\n' for town in ("Bonn", "Ulm"))
+    )
     found = told(got(address, "/queries/rises/why"))
     looked = found.pop("looked")
     assert looked == {"events": 7, "first": 3_000_000, "last": 14_000_000}

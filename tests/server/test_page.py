@@ -92,8 +92,10 @@ def write(driver: WebDriver, text: str, language: str, name: str = "") -> None:
     driver.execute_async_script(
         "const [text, language, name, done] = arguments;"
         "import('/ui/js/panels/workbench.js').then((part) => { part.put(text, language, name); done(); })",
-        text, language, name,
-    )  # fmt: skip
+        text,
+        language,
+        name,
+    )
 
 
 def click(driver: WebDriver, element: str) -> None:
@@ -154,7 +156,7 @@ def test_run_and_register_from_the_editor(page: WebDriver) -> None:
         "`/streams/${encodeURIComponent(arguments[0])}?time=${time}000000`, { method: 'POST', body: "
         "`<urn:h> <http://example.org/watts> ${watts} .`, headers: { 'Content-Type': 'text/turtle' } }))).then(done)",
         STREAM,
-    )  # fmt: skip
+    )
     assert until(page, "document.querySelector('#streams .name')")
 
 
@@ -163,8 +165,10 @@ def test_an_answer_comes_and_goes(page: WebDriver) -> None:
     click(page, "register")
     until(page, "document.querySelector('#queries [data-query=drinks]')?.ariaPressed === 'true'")
     rows = "[...document.querySelectorAll('#answer td')].map(each => each.textContent).join()"
-    for text, told in (("INSERT DATA { <urn:ann> <urn:drinks> 'tea', 'milk' }", "milk,tea"),
-                       ("DELETE DATA { <urn:ann> <urn:drinks> 'tea' }", "milk")):  # fmt: skip
+    for text, told in (
+        ("INSERT DATA { <urn:ann> <urn:drinks> 'tea', 'milk' }", "milk,tea"),
+        ("DELETE DATA { <urn:ann> <urn:drinks> 'tea' }", "milk"),
+    ):
         write(page, text, "sparql")
         click(page, "run")
         until(page, f"{rows}.split(',').sort().join() === '{told}'")
@@ -370,8 +374,11 @@ def test_the_automaton_shows_what_a_trailing_negation_waits_for_and_the_bounds_o
     assert value(page, "document.querySelector('#automaton .end').classList.contains('final')")
     wide = value(page, "document.querySelector('#automaton svg').getBoundingClientRect().width")
     show(page, 390, 844)
-    narrow = until(page, "document.querySelector('#automaton svg').getBoundingClientRect().width < 600 && "
-                   "document.querySelector('#automaton svg').getBoundingClientRect().width")  # fmt: skip
+    narrow = until(
+        page,
+        "document.querySelector('#automaton svg').getBoundingClientRect().width < 600 && "
+        "document.querySelector('#automaton svg').getBoundingClientRect().width",
+    )
     assert narrow < wide
     place = "document.getElementById('automaton')"
     assert value(page, f"{place}.scrollWidth > {place}.clientWidth")  # it scrolls by itself, the page does not

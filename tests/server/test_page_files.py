@@ -29,8 +29,11 @@ def test_the_page_needs_no_token_and_allows_no_other_host() -> None:
 
 def test_what_kind_of_server_it_is_is_told_without_a_token() -> None:
     kinds = []
-    for endpoint in (SparqlEndpoint(Store()), SparqlEndpoint(Store(), SparqlSettings(read_only=True)),
-                     Upstream("http://127.0.0.1:9", SparqlSettings(read_only=True))):  # fmt: skip
+    for endpoint in (
+        SparqlEndpoint(Store()),
+        SparqlEndpoint(Store(), SparqlSettings(read_only=True)),
+        Upstream("http://127.0.0.1:9", SparqlSettings(read_only=True)),
+    ):
         answer = create_app(endpoint, CLOSED).test_client().get("/ui/server.json")
         assert (answer.status_code, answer.content_type) == (200, "application/json")
         kinds.append(answer.json)

@@ -60,10 +60,12 @@ RESULTS = [
     ("text/csv; charset=utf-8", "text/csv; charset=utf-8"),
     ("text/*", "application/sparql-results+json"),
     ("text/csv;q=0.2, text/tab-separated-values;q=0.9", "text/tab-separated-values; charset=utf-8"),
-    ("application/sparql-results+json;q=0, application/json;q=0, text/json;q=0, */*;q=0.1",
-     "application/sparql-results+xml"),
+    (
+        "application/sparql-results+json;q=0, application/json;q=0, text/json;q=0, */*;q=0.1",
+        "application/sparql-results+xml",
+    ),
     ("image/png, text/csv;q=0.1", "text/csv; charset=utf-8"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("accept", "media_type"), RESULTS)
@@ -72,8 +74,15 @@ def test_the_format_of_results_is_negotiated(accept: str | None, media_type: str
     assert (response.status, response.header("content-type")) == (200, media_type)
 
 
-GRAPHS = ["text/turtle", "application/n-triples", "application/rdf+xml", "application/n-quads", "application/trig",
-          "application/ld+json", "text/n3"]  # fmt: skip
+GRAPHS = [
+    "text/turtle",
+    "application/n-triples",
+    "application/rdf+xml",
+    "application/n-quads",
+    "application/trig",
+    "application/ld+json",
+    "text/n3",
+]
 
 
 @pytest.mark.parametrize("media_type", GRAPHS)
@@ -116,9 +125,12 @@ def test_a_problem_as_text_for_who_asks_for_it() -> None:
     response = ask(endpoint(), "SELECT *", accept="text/plain")
     assert (response.status, response.header("content-type")) == (400, "text/plain; charset=utf-8")
     assert response.content().decode().splitlines() == [
-        "malformed SPARQL: unexpected end of the query", "line 1, column 9", "  1 | SELECT *", "    |         ^",
+        "malformed SPARQL: unexpected end of the query",
+        "line 1, column 9",
+        "  1 | SELECT *",
+        "    |         ^",
         "expected: FROM, WHERE or `{`",
-    ]  # fmt: skip
+    ]
 
 
 def test_relative_iris_are_resolved_against_the_address() -> None:
@@ -170,16 +182,28 @@ def test_an_update_is_all_or_nothing() -> None:
     ("text", "graphs", "expected"),
     [
         ("INSERT { <http://e/n> <http://e/p> ?o } WHERE { ?s ?p ?o }", ["using-graph-uri=http://e/g"], ["3"]),
-        ("DELETE { ?s ?p 'where {' } INSERT { <http://e/n> <http://e/p> ?o } # WHERE\nwhere{ ?s ?p ?o }",
-         ["using-graph-uri=http://e/g", "using-graph-uri=http://e/h"], ["3", "4"]),
-        ("INSERT { <http://e/n> <http://e/p> ?o } WHERE { GRAPH ?g { ?s ?p ?o } }",
-         ["using-named-graph-uri=http://e/h"], ["4"]),
-        ("INSERT { <http://e/n> <http://e/p> ?o } WHERE { { SELECT ?o WHERE { ?s ?p ?o } } }",
-         ["using-graph-uri=http://e/h"], ["4"]),
-        ("CLEAR DEFAULT; INSERT { <http://e/n> <http://e/p> ?o } WHERE { ?s ?p ?o }",
-         ["using-graph-uri=http://e/h"], ["4"]),
+        (
+            "DELETE { ?s ?p 'where {' } INSERT { <http://e/n> <http://e/p> ?o } # WHERE\nwhere{ ?s ?p ?o }",
+            ["using-graph-uri=http://e/g", "using-graph-uri=http://e/h"],
+            ["3", "4"],
+        ),
+        (
+            "INSERT { <http://e/n> <http://e/p> ?o } WHERE { GRAPH ?g { ?s ?p ?o } }",
+            ["using-named-graph-uri=http://e/h"],
+            ["4"],
+        ),
+        (
+            "INSERT { <http://e/n> <http://e/p> ?o } WHERE { { SELECT ?o WHERE { ?s ?p ?o } } }",
+            ["using-graph-uri=http://e/h"],
+            ["4"],
+        ),
+        (
+            "CLEAR DEFAULT; INSERT { <http://e/n> <http://e/p> ?o } WHERE { ?s ?p ?o }",
+            ["using-graph-uri=http://e/h"],
+            ["4"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_using_graph_uri(text: str, graphs: list[str], expected: list[str]) -> None:
     to = endpoint()
     named = [tuple(graph.split("=", 1)) for graph in graphs]

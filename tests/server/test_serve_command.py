@@ -114,9 +114,7 @@ def test_a_store_that_is_open_is_told(tmp_path: Path) -> None:
 
 
 def test_the_log_can_be_json() -> None:
-    query = (
-        "SELECT ?x FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://e/p> ?y } }"
-    )
+    query = "SELECT ?x FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://e/p> ?y } }"
     with process("--log-format", "json") as (address, running):
         kind = ("Content-Type", "application/spaseq-query")
         assert ask(address, "POST", "/queries?name=q", [kind], query.encode()).status == 201

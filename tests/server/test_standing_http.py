@@ -114,8 +114,10 @@ def test_a_query_is_registered_and_followed(here: str) -> None:
     assert changes(here, "friends", snapshot["id"]) == [change]
 
 
-@pytest.mark.parametrize(("accept", "kind"), [("text/csv", "text/csv"), ("application/sparql-results+xml", None),
-                                              ("application/sparql-results+json", None)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [("text/csv", "text/csv"), ("application/sparql-results+xml", None), ("application/sparql-results+json", None)],
+)
 def test_the_answer_in_the_formats_of_sparql(here: str, accept: str, kind: str | None) -> None:
     put(here, "friends", KNOWS)
     update(here, "INSERT DATA { :a :knows :b }")
@@ -189,9 +191,10 @@ def test_all_that_changes_the_store_counts(here: str) -> None:
 )
 def test_a_text_that_cannot_stand_is_told_where(here: str, text: str, line: int, column: int, hint: str) -> None:
     for answer in (
-        put(here, "q", text), ask(here, "POST", "/queries", [SPARQL], text.encode()),
+        put(here, "q", text),
+        ask(here, "POST", "/queries", [SPARQL], text.encode()),
         ask(here, "GET", f"/query?query={quote(text)}", [LIVE]),
-    ):  # fmt: skip
+    ):
         problem = json.loads(answer.body)
         assert (answer.status, problem["line"], problem["column"]) == (400, line, column), problem
         assert hint in problem["hint"]
@@ -202,14 +205,20 @@ def test_a_text_that_cannot_stand_is_told_where(here: str, text: str, line: int,
 @pytest.mark.parametrize(
     ("method", "target", "status"),
     [
-        ("GET", "/queries/none/answer", 404), ("GET", "/queries/none/changes", 404), ("GET", "/queries/q/matches", 404),
-        ("GET", "/queries/q/changes?since=0", 410), ("GET", "/queries/q/changes?since=99", 410),
-        ("GET", "/queries/q/changes?since=x", 400), ("POST", "/queries/q/changes", 405),
+        ("GET", "/queries/none/answer", 404),
+        ("GET", "/queries/none/changes", 404),
+        ("GET", "/queries/q/matches", 404),
+        ("GET", "/queries/q/changes?since=0", 410),
+        ("GET", "/queries/q/changes?since=99", 410),
+        ("GET", "/queries/q/changes?since=x", 400),
+        ("POST", "/queries/q/changes", 405),
         ("GET", "/queries/q/why", 400),
-        ("PUT", "/queries/q?lateness=5s", 400), ("PUT", "/queries/a%20b", 400), ("GET", "/query", 400),
+        ("PUT", "/queries/q?lateness=5s", 400),
+        ("PUT", "/queries/a%20b", 400),
+        ("GET", "/query", 400),
         ("GET", f"/query?query={quote(KNOWS)}&default-graph-uri=http://e/g", 501),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(here: str, method: str, target: str, status: int) -> None:
     put(here, "q", KNOWS)
     headers = [LIVE] if target.startswith("/query") and not target.startswith("/queries") else [SPARQL]

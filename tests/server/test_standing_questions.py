@@ -36,8 +36,13 @@ def refuse(question: Question) -> Solutions:
     raise AssertionError("asked in this process")
 
 
-def question(asks: str, *names: str, rows: int = 10_000, seconds: float | None = None,
-             is_wanted: Callable[[], bool] = lambda: True) -> Question:  # fmt: skip
+def question(
+    asks: str,
+    *names: str,
+    rows: int = 10_000,
+    seconds: float | None = None,
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> Question:
     return Question(asks, names, rows, seconds, is_wanted)
 
 
@@ -53,11 +58,13 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Store, Processes]]:
     store = Store(str(tmp_path)) if request.param == "disk" else Store()
     store.update(DATA)
-    said = Triple(BlankNode("who"), NamedNode("urn:p"), Literal("hé\n\"", language="fr"))
-    store.extend([
-        Quad(BlankNode("who"), NamedNode("urn:said"), said, BlankNode("place")),
-        Quad(BlankNode("who"), NamedNode("urn:p"), Literal("01", datatype=NamedNode("urn:t"))),
-    ])  # fmt: skip
+    said = Triple(BlankNode("who"), NamedNode("urn:p"), Literal('hé\n"', language="fr"))
+    store.extend(
+        [
+            Quad(BlankNode("who"), NamedNode("urn:said"), said, BlankNode("place")),
+            Quad(BlankNode("who"), NamedNode("urn:p"), Literal("01", datatype=NamedNode("urn:t"))),
+        ]
+    )
     processes = Processes(Workers(256 << 20), on_disk(store, tmp_path) if request.param == "disk" else in_memory(store))
     yield store, processes
     processes.close()

@@ -107,11 +107,14 @@ def test_readers_have_the_answer_after_every_refresh(behind: tuple[str, Any], tm
             for _ in range(12):
                 for _ in range(drawn.randrange(3)):
                     a, b = (f":p{drawn.randrange(3)}" for _ in range(2))
-                    text = P + drawn.choice([
-                        f"INSERT {{ {a} :knows {b} }} WHERE {{}}", f"DELETE {{ {a} :knows {b} }} WHERE {{}}",
-                        f"INSERT {{ {a} :name '{b}' }} WHERE {{}}",
-                        f"DELETE {{ {a} :name ?n }} WHERE {{ {a} :name ?n }}",
-                    ])  # fmt: skip
+                    text = P + drawn.choice(
+                        [
+                            f"INSERT {{ {a} :knows {b} }} WHERE {{}}",
+                            f"DELETE {{ {a} :knows {b} }} WHERE {{}}",
+                            f"INSERT {{ {a} :name '{b}' }} WHERE {{}}",
+                            f"DELETE {{ {a} :name ?n }} WHERE {{ {a} :name ?n }}",
+                        ]
+                    )
                     update(text)
                     store.update(text)
                 service.refresh()

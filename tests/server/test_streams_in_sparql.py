@@ -93,8 +93,10 @@ def test_two_streams_named_graphs_optional_and_exists(traded: Server) -> None:
       OPTIONAL {{ GRAPH :board {{ ?c :chair ?who }} }}
     }} ORDER BY ?paid"""
     assert table(ask(traded.endpoint, both)) == [
-        {"paid": "7"}, {"paid": "10", "asked": "11", "who": "Ann"}, {"paid": "30", "asked": "11", "who": "Ann"}
-    ]  # fmt: skip
+        {"paid": "7"},
+        {"paid": "10", "asked": "11", "who": "Ann"},
+        {"paid": "30", "asked": "11", "who": "Ann"},
+    ]
     idle = f"""{PREFIXES} SELECT ?c {{ ?c :sector ?s
       FILTER NOT EXISTS {{ SERVICE :trades {{ GRAPH ?e {{ ?t :of ?c }} }} }} }}"""
     assert column(ask(traded.endpoint, idle)) == [f"{EX}idle"]
@@ -113,16 +115,19 @@ def test_an_event_keeps_its_name_and_its_blank_nodes_are_its_own(traded: Server)
     joined = f"""{PREFIXES} SELECT ?c ?p {{
       SERVICE :trades {{ GRAPH ?e {{ ?t :of ?c }} }} SERVICE :trades {{ GRAPH ?e2 {{ ?t :price ?p }} }} }}"""
     assert sorted((r["c"], r["p"]) for r in table(ask(traded.endpoint, joined))) == [
-        (f"{EX}acme", "10"), (f"{EX}acme", "30"), (f"{EX}bolt", "7")
-    ]  # fmt: skip
+        (f"{EX}acme", "10"),
+        (f"{EX}acme", "30"),
+        (f"{EX}bolt", "7"),
+    ]
     outside = joined.replace("?c ?p {", "?t {", 1)
     assert all(term.startswith("urn:oxiseq:blank:") for term in column(ask(traded.endpoint, outside)))
 
 
 def test_the_knowledge_base_sees_no_event(traded: Server) -> None:
     for text, expected in (
-        ("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", "3"), ("SELECT (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } }", "1")
-    ):  # fmt: skip
+        ("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", "3"),
+        ("SELECT (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } }", "1"),
+    ):
         before = table(ask(traded.endpoint, text))
         assert column(ask(traded.endpoint, PRICES)) == ["10", "30", "7"]
         assert table(ask(traded.endpoint, text)) == before == [{"n": expected}]
@@ -155,10 +160,12 @@ def test_datasets_of_the_request_are_of_the_knowledge_base(traded: Server) -> No
 def test_other_servers_are_as_forbidden_as_before(traded: Server) -> None:
     other = "SERVICE <http://127.0.0.1:9/> { ?s ?p ?o }"
     for text in (
-        f"SELECT * {{ {other} }}", f"SELECT * {{ SERVICE <{TRADES}> {{ ?a ?b ?c }} {other} }}",
-        f"SELECT * {{ SERVICE <{TRADES}> {{ {other} }} }}", "SELECT * { SERVICE ?x { ?s ?p ?o } }",
+        f"SELECT * {{ {other} }}",
+        f"SELECT * {{ SERVICE <{TRADES}> {{ ?a ?b ?c }} {other} }}",
+        f"SELECT * {{ SERVICE <{TRADES}> {{ {other} }} }}",
+        "SELECT * { SERVICE ?x { ?s ?p ?o } }",
         f"SELECT * {{ SERVICE <{TRADES}x> {{ ?s ?p ?o }} }}",
-    ):  # fmt: skip
+    ):
         refused = details(ask(traded.endpoint, text))
         assert refused["status"] == 403, text
         assert "SERVICE of what is no stream here; the server was started without --allow-service" in refused["detail"]
@@ -205,9 +212,12 @@ def test_retention_by_count_and_time_is_set_per_stream(traded: Server) -> None:
     assert traded.live("PUT", path(f"{EX}new"), '{"keep": {"for": "60s", "count": 5}}').status == 200
     assert json.loads(traded.live("PUT", path(f"{EX}new")).content())["keep"] == {"for": "1m", "count": 5}
     for method, body, status in (
-        ("PATCH", '{"keep": {"count": -1}}', 400), ("PATCH", '{"keep": 1}', 400), ("PATCH", '{"kep": {}}', 400),
-        ("PUT", "[]", 400), ("PATCH", "{", 400),
-    ):  # fmt: skip
+        ("PATCH", '{"keep": {"count": -1}}', 400),
+        ("PATCH", '{"keep": 1}', 400),
+        ("PATCH", '{"kep": {}}', 400),
+        ("PUT", "[]", 400),
+        ("PATCH", "{", 400),
+    ):
         assert traded.live(method, path(TRADES), body).status == status
     assert traded.live("PATCH", path(f"{EX}unknown"), '{"keep": {"count": 1}}').status == 404
 
@@ -263,16 +273,22 @@ def test_blocks_are_found_where_the_text_has_them() -> None:
         "BASE <http://base/>            SELECT  *   { ?a ?b ?c }"
     ]
     two = parts("PREFIX :<http://base/> ASK {service :s{?a ?b '}'} SERVICE\n:s{}}")
-    assert [text.split("SELECT")[1] for text in two] == [
-        "  * {?a ?b '}'}", " \n* {}"
-    ]  # fmt: skip
+    assert [text.split("SELECT")[1] for text in two] == ["  * {?a ?b '}'}", " \n* {}"]
     assert len(parts("SELECT * { SERVICE <other> { SERVICE <s> {} } SERVICE silent <s> { SERVICE <s> {} } }")) == 2
     for none in (
-        "SELECT * { ?a ?b 'SERVICE <s> {}' }", "SELECT * { } # SERVICE <s> {}", "SELECT * { SERVICE ?s {} }",
-        "SELECT * { <SERVICE> ?service <s> }", "SELECT * { SERVICE <s> { ", "SELECT * { SERVICE nope:s {} }", "SERVICE",
+        "SELECT * { ?a ?b 'SERVICE <s> {}' }",
+        "SELECT * { } # SERVICE <s> {}",
+        "SELECT * { SERVICE ?s {} }",
+        "SELECT * { <SERVICE> ?service <s> }",
+        "SELECT * { SERVICE <s> { ",
+        "SELECT * { SERVICE nope:s {} }",
+        "SERVICE",
         "PREFIX service: <http://base/> SELECT * { ?x service:s {} }",
-        "SELECT * { SERVICE <s> ( }", "SERVICE SILENT", "PREFIX SERVICE", "BASE",
-    ):  # fmt: skip
+        "SELECT * { SERVICE <s> ( }",
+        "SERVICE SILENT",
+        "PREFIX SERVICE",
+        "BASE",
+    ):
         assert parts(none) == [], none
 
 

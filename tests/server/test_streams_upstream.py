@@ -40,15 +40,15 @@ SPLIT = {
     "a group and a sub-select": f"SELECT ?p ?s {{ {{ SELECT ?c ?p {{ {BY_COMPANY} }} }} ?c :sector ?s }}",
     "a graph": f"SELECT ?g ?c ?who {{ GRAPH ?g {{ ?c :chair ?who {BY_COMPANY} }} }}",
     "unbound": "SELECT ?c ?s ?p { SERVICE :trades { { GRAPH ?e { ?t :price ?p } } UNION "
-               "{ GRAPH ?e { ?t :of ?c } } } ?c :sector ?s }",
+    "{ GRAPH ?e { ?t :of ?c } } } ?c :sector ?s }",
     "two of one stream": "SELECT ?c ?p { SERVICE :trades { GRAPH ?e { ?t :of ?c } } "
-                         "SERVICE :trades { GRAPH ?e2 { ?t :price ?p } } }",
+    "SERVICE :trades { GRAPH ?e2 { ?t :price ?p } } }",
     "two streams": f"SELECT ?c ?p ?q {{ {BY_COMPANY} SERVICE :quotes {{ GRAPH ?f {{ ?u :of ?c ; :price ?q }} }} }}",
     "as often as it is there": f"SELECT ?s {{ {BY_COMPANY} ?c :sector ?s }}",
     "no columns outside": "SELECT ?c ?s { SERVICE :trades { :nobody :of :nothing } ?c :sector ?s }",
     "a truth": f"ASK {{ {BY_COMPANY} ?c :sector :tools }}",
     "a falsehood": f"ASK {{ {BY_COMPANY} ?c :sector :wood }}",
-}  # fmt: skip
+}
 WHOLE_ONLY = {
     "DISTINCT": f"SELECT DISTINCT ?s {{ {BY_COMPANY} ?c :sector ?s }}",
     "GROUP BY": f"SELECT ?s (SUM(?p) AS ?sum) {{ {BY_COMPANY} ?c :sector ?s }} GROUP BY ?s",
@@ -250,8 +250,11 @@ def test_who_may_not_read_the_stream_is_refused(tmp_path: Path) -> None:
 
     with before(said, tmp_path) as here:
         query = Request("GET", "/query", urlencode({"query": PREFIXES + TWO}), (("accept", "application/json"),))
-        for grants, status in ((("read:kb", f"read:stream:{TRADES}"), 200), (("read:kb", f"read:stream:{QUOTES}"), 403),
-                               ((f"read:stream:{TRADES}",), 403)):  # fmt: skip
+        for grants, status in (
+            (("read:kb", f"read:stream:{TRADES}"), 200),
+            (("read:kb", f"read:stream:{QUOTES}"), 403),
+            ((f"read:stream:{TRADES}",), 403),
+        ):
             rights = Rights(tuple(map(grant_of, grants)), "somebody")
             assert here.endpoint.answer(replace(query, rights=rights)).status == status
     assert len(asked) == 1
@@ -365,8 +368,9 @@ def test_an_update_asks_events_too(tmp_path: Path) -> None:
         upstream = Upstream(address)
         with front(upstream, tmp_path) as here:
             for headers, body in (
-                ("application/sparql-update", text), ("application/x-www-form-urlencoded", urlencode({"update": text}))
-            ):  # fmt: skip
+                ("application/sparql-update", text),
+                ("application/x-www-form-urlencoded", urlencode({"update": text})),
+            ):
                 answer = upstream.answer(Request("POST", "/update", "", (("content-type", headers),), body.encode()))
                 assert answer.status == 204, answer.content()
                 found = here.ask("SELECT ?c ?p { ?c :traded ?p }")

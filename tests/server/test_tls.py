@@ -28,10 +28,27 @@ def certificate(folder: Path, name: str, *more: str) -> tuple[Path, Path]:
     """A certificate of its own for localhost, and its key."""
     cert, key = folder / f"{name}.pem", folder / f"{name}.key"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", cert, *(more or ("-nodes",))],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost,IP:127.0.0.1",
+            "-keyout",
+            key,
+            "-out",
+            cert,
+            *(more or ("-nodes",)),
+        ],
+        check=True,
+        capture_output=True,
+    )
     return cert, key
 
 
@@ -85,9 +102,16 @@ def test_the_server_speaks_https_and_nothing_else_there(pair: tuple[Path, Path])
             answer = connection.getresponse()
             answer.read()
             assert answer.status == status
-        connection.request("POST", "/update", "CLEAR ALL", {  # its own origin, by https
-            "Authorization": "Bearer w", "Content-Type": "application/sparql-update", "Origin": address,
-        })  # fmt: skip
+        connection.request(
+            "POST",
+            "/update",
+            "CLEAR ALL",
+            {  # its own origin, by https
+                "Authorization": "Bearer w",
+                "Content-Type": "application/sparql-update",
+                "Origin": address,
+            },
+        )
         assert connection.getresponse().status == 204
         connection.close()
         with socket.create_connection((host, port), timeout=20) as plain:

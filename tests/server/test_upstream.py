@@ -130,8 +130,10 @@ def test_an_answer_that_breaks_off_behind_breaks_off_in_front() -> None:
 
 
 def test_headers_of_one_connection_are_dropped() -> None:
-    head = (b"HTTP/1.1 200 OK\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nX-Kept: 1\r\n"
-            b"Content-Length: 2\r\n\r\nok")  # fmt: skip
+    head = (
+        b"HTTP/1.1 200 OK\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nX-Kept: 1\r\n"
+        b"Content-Length: 2\r\n\r\nok"
+    )
     with answering(lambda connection: connection.sendall(head)) as url, in_front(url) as address:
         answer = ask(address, "GET", SELECT)
         assert (answer.status, answer.body, answer.headers["x-kept"]) == (200, b"ok", "1")

@@ -114,8 +114,12 @@ def test_queries_ask_once_and_again_on_request(behind: str, tmp_path: Path) -> N
         pay(address, 5, "bob", 50)
         assert rows(address, "named", 4)[2:] == [("ann", "Anna", "40"), ("bob", "Bob", "50")]
         assert rows(address, "maybe", 5) == [
-            ("ann", "Ann", "10"), ("bob", "", "20"), ("ann", "Ann", "30"), ("ann", "Anna", "40"), ("bob", "Bob", "50"),
-        ]  # fmt: skip
+            ("ann", "Ann", "10"),
+            ("bob", "", "20"),
+            ("ann", "Ann", "30"),
+            ("ann", "Anna", "40"),
+            ("bob", "Bob", "50"),
+        ]
         assert told(ask(address, "POST", "/kb/refresh"))["changes"] == 1  # nothing new
         for name in ("named", "maybe"):
             sends = told(ask(address, "GET", f"/queries/{name}/explanation"))["sends"]
@@ -209,9 +213,7 @@ def test_an_answer_that_is_none_is_a_failure(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(("most", "seconds", "status"), [(100, 5.0, 502), (1 << 20, 0.2, 504)])
-def test_an_answer_without_end_is_left(
-    most: int, seconds: float, status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_an_answer_without_end_is_left(most: int, seconds: float, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oxiseq.sparql.upstream._MOST", most)
 
     class Drops(httpx.SyncByteStream):

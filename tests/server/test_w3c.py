@@ -28,8 +28,11 @@ def _collected() -> list[Any]:
     def add(kind: str, name: str, run: Run) -> None:
         found.append(pytest.param(name, run, id=f"{kind}-{name}"))
 
-    files = [("protocol", "manifest.ttl"), ("graph-store-protocol", "manifest-direct.ttl"),
-             ("graph-store-protocol", "manifest-indirect.ttl")]  # fmt: skip
+    files = [
+        ("protocol", "manifest.ttl"),
+        ("graph-store-protocol", "manifest-direct.ttl"),
+        ("graph-store-protocol", "manifest-indirect.ttl"),
+    ]
     for kind, file in files:
         if (folder := suite(kind)) is None:
             found.append(_absent(kind))

@@ -57,8 +57,14 @@ def until(made: ClientConnection, number: int) -> list[dict[str, Any]]:
 def raw(place: Place, path: str) -> Client:
     """A WebSocket whose frames the test writes itself."""
     client = Client(place)
-    head = [f"GET {path} HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade",
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13"]  # fmt: skip
+    head = [
+        f"GET {path} HTTP/1.1",
+        "Host: localhost",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version: 13",
+    ]
     client.socket.sendall("\r\n".join([*head, "", ""]).encode())
     assert client.until(b"\r\n\r\n").startswith(b"HTTP/1.1 101 ")
     return client
@@ -67,8 +73,13 @@ def raw(place: Place, path: str) -> Client:
 def frame(data: bytes, opcode: int = 1, *, last: bool = True) -> bytes:
     """Of a client: masked, with zeroes."""
     size = len(data)
-    length = bytes([0x80 | size]) if size < 126 else b"\xfe" + struct.pack(">H", size) if size < 1 << 16 else (
-        b"\xff" + struct.pack(">Q", size))  # fmt: skip
+    length = (
+        bytes([0x80 | size])
+        if size < 126
+        else b"\xfe" + struct.pack(">H", size)
+        if size < 1 << 16
+        else (b"\xff" + struct.pack(">Q", size))
+    )
     return bytes([0x80 * last | opcode]) + length + bytes(4) + data
 
 
@@ -180,10 +191,20 @@ def test_a_reader_that_says_anything_is_shown_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("/streams", 400), (PATH, 400), ("/health", 404), ("/", 404), ("/queries/none/matches", 404), ("/metrics", 400),
-     ("/streams/http%3A%2F%2Fnone%2F/events", 404), (f"{PATH}/events?format=turtle", 400),
-     (f"{PATH}/events?first=x", 400), (f"{MATCHES}?since=x", 400), ("/queries/each/other", 404)],
-)  # fmt: skip
+    [
+        ("/streams", 400),
+        (PATH, 400),
+        ("/health", 404),
+        ("/", 404),
+        ("/queries/none/matches", 404),
+        ("/metrics", 400),
+        ("/streams/http%3A%2F%2Fnone%2F/events", 404),
+        (f"{PATH}/events?format=turtle", 400),
+        (f"{PATH}/events?first=x", 400),
+        (f"{MATCHES}?since=x", 400),
+        ("/queries/each/other", 404),
+    ],
+)
 def test_where_nothing_live_is_a_socket_is_refused(tmp_path: Path, path: str, status: int) -> None:
     with live(tmp_path) as (place, _), pytest.raises(InvalidStatus) as refused, opened(place, path):
         pass
@@ -262,17 +283,20 @@ def _pushers(place: Place) -> bool:
     [
         b"\xff" * 20,  # reserved bits
         frame(b"\xff\xfe\xfd"),  # no UTF-8
-        frame(b"x", 3), frame(b"x", 11),  # unknown opcodes
+        frame(b"x", 3),
+        frame(b"x", 11),  # unknown opcodes
         frame(b"x", 0),  # goes on with nothing
         frame(b"x" * 126, 9),  # a ping that is too long
         frame(b"x", 9, last=False),  # half a ping
         b"\x81\x05hello",  # not masked
         b"\x81\xff" + struct.pack(">Q", 1 << 62),  # a frame without end
         b"\x81\xff" + struct.pack(">Q", 2 << 20) + bytes(4),  # more than a message may have
-        frame(b"\x03", 8), frame(struct.pack(">H", 5), 8), frame(b"x" * 200, 8),  # wrong ends
+        frame(b"\x03", 8),
+        frame(struct.pack(">H", 5), 8),
+        frame(b"x" * 200, 8),  # wrong ends
         frame(b"x", 1, last=False) + frame(b"x", 1),  # a message within a message
     ],
-)  # fmt: skip
+)
 def test_what_is_no_frame_ends_the_connection(tmp_path: Path, sent: bytes) -> None:
     with live(tmp_path) as (place, service):
         for path in (f"{PATH}/events", MATCHES):
@@ -318,8 +342,10 @@ def test_a_reader_that_takes_nothing_is_cut_off_and_others_are_told(tmp_path: Pa
         slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         eventually(lambda: service.subscriptions.count == 2)
         text = "x" * 2000
-        body = b"".join(quads(n).replace(b'"%d"^^<http://www.w3.org/2001/XMLSchema#integer> <' % n,
-                                         f'"{n}{text}" <'.encode()) for n in range(4000))  # fmt: skip
+        body = b"".join(
+            quads(n).replace(b'"%d"^^<http://www.w3.org/2001/XMLSchema#integer> <' % n, f'"{n}{text}" <'.encode())
+            for n in range(4000)
+        )
         assert pusher.ask(http(body, PATH, "Content-Type: application/n-quads"))[0] == 200
         told(other)
         for _ in range(3999):

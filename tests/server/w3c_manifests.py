@@ -118,9 +118,12 @@ def _step(graph: Graph, node: Any) -> Step:
     )
     content, encoding = _body(graph, node)
     return Step(
-        str(graph.value(node, HT.methodName)), str(graph.value(node, HT.absolutePath)), _headers(graph, node),
-        None if content is None else content.encode(encoding), expected,
-    )  # fmt: skip
+        str(graph.value(node, HT.methodName)),
+        str(graph.value(node, HT.absolutePath)),
+        _headers(graph, node),
+        None if content is None else content.encode(encoding),
+        expected,
+    )
 
 
 def _body(graph: Graph, node: Any) -> tuple[str | None, str]:

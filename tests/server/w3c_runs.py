@@ -17,13 +17,19 @@ from w3c_manifests import Case, FormatCase, Step
 _CLASSES = {"OK": "200", "Created": "201", "NoContent": "204", "NotFound": "404", "BadRequest": "400"}
 _MEDIA = {
     "boolean": ["application/sparql-results+xml", "application/sparql-results+json"],
-    "tabular": ["application/sparql-results+xml", "application/sparql-results+json", "text/csv",
-                "text/tab-separated-values"],
+    "tabular": [
+        "application/sparql-results+xml",
+        "application/sparql-results+json",
+        "text/csv",
+        "text/tab-separated-values",
+    ],
     "RDF": ["application/rdf+xml", "text/turtle", "application/n-triples", "application/n-quads"],
-}  # fmt: skip
+}
 _RESULTS = {
-    ".csv": "text/csv", ".tsv": "text/tab-separated-values", ".srj": "application/sparql-results+json",
-}  # fmt: skip
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".srj": "application/sparql-results+json",
+}
 
 
 def empty(address: str) -> None:
@@ -52,9 +58,12 @@ def _target(case: Case, step: Step) -> str:
         return "/store" + step.target.removeprefix("/gsp")
     body = step.body or b""
     update = (
-        "sparql-update" in dict(step.headers).get("content-type", "") or body.startswith(b"update=")
-        or "update=" in step.target or case.name.startswith("bad_update") or case.name == "bad_multiple_updates"
-    )  # fmt: skip
+        "sparql-update" in dict(step.headers).get("content-type", "")
+        or body.startswith(b"update=")
+        or "update=" in step.target
+        or case.name.startswith("bad_update")
+        or case.name == "bad_multiple_updates"
+    )
     return ("/update" if update else "/query") + step.target.removeprefix("/sparql/")
 
 

@@ -141,9 +141,7 @@ def both(
     situation: Situation, dice: random.Random, crowd: bool, capacities: Capacities | None = None, often: float = 0.3
 ) -> tuple[Life, Life]:
     """The situation lived through by one run, and by one that moves now and then."""
-    still, moving = (
-        Life(situation.text, situation.kb, situation.lateness, capacities=capacities) for _ in range(2)
-    )
+    still, moving = (Life(situation.text, situation.kb, situation.lateness, capacities=capacities) for _ in range(2))
     left = {iri: iter(events) for iri, events in situation.streams.items()}
     for number, iri in enumerate(situation.order):
         event = next(left[iri])

@@ -65,10 +65,14 @@ def of(batch: ComplexEvents | MatchBatch, i: int, terms: TermDictionary) -> Foun
         return int(batch.time[i]), *(terms.term(n) if n else None for n in batch.values[i].tolist())
     part = slice(int(batch.ends[i]), int(batch.ends[i + 1]))
     return (
-        int(batch.start[i]), int(batch.end[i]), int(batch.time[i]), tuple(batch.positions[part].tolist()),
-        tuple(map(tuple, batch.held[part].tolist())), tuple(batch.event_time[part].tolist()),
+        int(batch.start[i]),
+        int(batch.end[i]),
+        int(batch.time[i]),
+        tuple(batch.positions[part].tolist()),
+        tuple(map(tuple, batch.held[part].tolist())),
+        tuple(batch.event_time[part].tolist()),
         tuple(batch.event_stream[part].tolist()),
-    )  # fmt: skip
+    )
 
 
 @settings(phases=WITHOUT_SHRINKING)

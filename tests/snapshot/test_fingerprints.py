@@ -20,7 +20,9 @@ def test_plans_are_known_again_in_another_process() -> None:
     """One process per seed compiles every example of every language, the corpus and random queries."""
     running = [
         subprocess.Popen(
-            [sys.executable, str(PROGRAM)], stdout=subprocess.PIPE, text=True,
+            [sys.executable, str(PROGRAM)],
+            stdout=subprocess.PIPE,
+            text=True,
             env={**os.environ, "PYTHONHASHSEED": seed},
         )
         for seed in SEEDS

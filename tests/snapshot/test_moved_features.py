@@ -45,16 +45,18 @@ QUERIES = {
     "events": query("A: B; C", "WITHIN 6 EVENTS SLIDING", **RISING),
     "events, tumbling": query("A: B; C", "WITHIN 6 EVENTS", **RISING),
     "exists": query("A: B", SLIDING, A="KEYED", B="KEYED FILTER EXISTS { ?o :v ?av }"),
-    "exists in partitions": query("A; N!; B+", f"PARTITION BY ?k {SLIDING}", **KEYED | {
-        "B": "KEYED FILTER NOT EXISTS { ?o :v ?m FILTER(?m > ?av) }", "N": "KEYED FILTER EXISTS { ?o :v ?av }"}),
-    "groups": query(
-        "A; B", "", "SELECT ?k (COUNT(*) AS ?n) (SUM(?av) AS ?s) (MAX(?bv) AS ?m)", **KEYED
-    ) + " GROUP BY ?k",
+    "exists in partitions": query(
+        "A; N!; B+",
+        f"PARTITION BY ?k {SLIDING}",
+        **KEYED
+        | {"B": "KEYED FILTER NOT EXISTS { ?o :v ?m FILTER(?m > ?av) }", "N": "KEYED FILTER EXISTS { ?o :v ?av }"},
+    ),
+    "groups": query("A; B", "", "SELECT ?k (COUNT(*) AS ?n) (SUM(?av) AS ?s) (MAX(?bv) AS ?m)", **KEYED)
+    + " GROUP BY ?k",
     "groups, sliding": query("A: B", SLIDING, "SELECT (COUNT(*) AS ?n) (MIN(?av) AS ?m)", **KEYED),
     "groups, tumbling": query("A: B", TUMBLING, "SELECT (AVG(?av) AS ?n) (COUNT(DISTINCT ?k) AS ?d)", **KEYED),
-    "groups, every": query(
-        "A: B", SLIDING, "SELECT ?k (COUNT(*) AS ?n)", **KEYED
-    ) + " GROUP BY ?k REPORT EVERY PT0.000007S",
+    "groups, every": query("A: B", SLIDING, "SELECT ?k (COUNT(*) AS ?n)", **KEYED)
+    + " GROUP BY ?k REPORT EVERY PT0.000007S",
     "groups, events": query("A: B", "WITHIN 6 EVENTS SLIDING", "SELECT (SUM(?av) AS ?s)", **KEYED),
     "groups, undecided": query("A: B: N!", SLIDING, "SELECT (COUNT(*) AS ?s)", **KEYED),
     "exact": query("A: B", SLIDING, A="KEYED", B="KEYED FILTER(CONTAINS(STR(?bv), STR(?av)))"),
@@ -126,11 +128,14 @@ KB_QUERIES = {
     "in place": query("A: B", "", "SELECT ?tag", A="KEYED OPTIONAL { GRAPH :tags { ?k :tag ?tag } }", B="KEYED"),
     "joined exists": query("A: B", "", "SELECT ?tag", A=f"KEYED {JOINED}", B=f"KEYED FILTER EXISTS {{ {JOINED} }}"),
     "in place, previous": query(
-        "B: A+", "", "SELECT ?tag",
-        A="KEYED OPTIONAL { GRAPH :tags { ?k :tag ?tag } } FILTER(sameTerm(?tag, PREV(?tag)))", B="KEYED",
+        "B: A+",
+        "",
+        "SELECT ?tag",
+        A="KEYED OPTIONAL { GRAPH :tags { ?k :tag ?tag } } FILTER(sameTerm(?tag, PREV(?tag)))",
+        B="KEYED",
     ),
     "distinct": query("A: B: N!", SLIDING, "SELECT DISTINCT ?tag", A=f"KEYED {JOINED}", B="KEYED", N="KEYED"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("blank", [False, True], ids=["IRIs", "blank nodes"])

@@ -123,10 +123,13 @@ class World:
 
 
 CEQL = [
-    "SELECT * FROM S1 WHERE A; B", "SELECT * FROM S1, S2 WHERE A AS x; (B)+ FILTER x[v > 5]",
-    "SELECT * FROM S1 WHERE A; B WITHIN 4 EVENTS PARTITION BY [k]", "SELECT NEXT * FROM S2 WHERE A; A; B",
-    "SELECT * FROM S1 WHERE A; B WITHIN 5 [v]", "SELECT * FROM S1 WHERE A OR (B; B) CONSUME BY ANY",
-]  # fmt: skip
+    "SELECT * FROM S1 WHERE A; B",
+    "SELECT * FROM S1, S2 WHERE A AS x; (B)+ FILTER x[v > 5]",
+    "SELECT * FROM S1 WHERE A; B WITHIN 4 EVENTS PARTITION BY [k]",
+    "SELECT NEXT * FROM S2 WHERE A; A; B",
+    "SELECT * FROM S1 WHERE A; B WITHIN 5 [v]",
+    "SELECT * FROM S1 WHERE A OR (B; B) CONSUME BY ANY",
+]
 
 
 def any_query(dice: random.Random) -> str:
@@ -140,13 +143,15 @@ def any_query(dice: random.Random) -> str:
     if kind < 6:
         window = dice.choice(WINDOWS)
         same = "FILTER(sameTerm(?tag, PREV(?tag)))"
-        return dice.choice([
-            query("A; B", window, A=f"{KEYED} {TAGGED}", B=KEYED),
-            query("B; A+", window, A=f"{KEYED} {TAGGED} {same}", B=KEYED),
-            query("A: B", window, "SELECT DISTINCT ?tag", A=f"{KEYED} {TAGGED}"),
-            query("A: B", window, "SELECT DISTINCT ?tag", A="KEYED GRAPH ?g { ?k :tag ?tag }"),
-            query("A: B", window, A="KEYED OPTIONAL { GRAPH :tags { ?k :tag ?tag } }", B="?b :v ?k"),
-        ])  # fmt: skip
+        return dice.choice(
+            [
+                query("A; B", window, A=f"{KEYED} {TAGGED}", B=KEYED),
+                query("B; A+", window, A=f"{KEYED} {TAGGED} {same}", B=KEYED),
+                query("A: B", window, "SELECT DISTINCT ?tag", A=f"{KEYED} {TAGGED}"),
+                query("A: B", window, "SELECT DISTINCT ?tag", A="KEYED GRAPH ?g { ?k :tag ?tag }"),
+                query("A: B", window, A="KEYED OPTIONAL { GRAPH :tags { ?k :tag ?tag } }", B="?b :v ?k"),
+            ]
+        )
     return random_query(dice)
 
 

@@ -1,6 +1,6 @@
 """Run as a program, to be killed: a streaming query over the folder FOLDER/in whose sink keeps a file for each batch.
 
-    python killed_query.py FOLDER
+python killed_query.py FOLDER
 """
 
 from __future__ import annotations
@@ -52,9 +52,12 @@ def work_through(spark: SparkSession, folder: Path) -> None:
         os.replace(part, out / f"{number}.jsonl")
 
     running = (
-        match(spark, QUERY, {"S": events}, buckets=2).writeStream.foreachBatch(keep)
-        .option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
-    )  # fmt: skip
+        match(spark, QUERY, {"S": events}, buckets=2)
+        .writeStream.foreachBatch(keep)
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
     running.awaitTermination()
 
 

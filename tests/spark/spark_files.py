@@ -19,8 +19,13 @@ EX = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 SUB = "http://www.w3.org/2000/01/rdf-schema#sub"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-BAD = ["oops", f"<{EX}a> <{EX}p> .", f'<{EX}a> <{EX}p> "open .', f"<{EX}a b> <{EX}p> <{EX}c> .",
-       f"<{EX}a> <{EX}p> <{EX}c>"]  # fmt: skip
+BAD = [
+    "oops",
+    f"<{EX}a> <{EX}p> .",
+    f'<{EX}a> <{EX}p> "open .',
+    f"<{EX}a b> <{EX}p> <{EX}c> .",
+    f"<{EX}a> <{EX}p> <{EX}c>",
+]
 MAPPING = f"""PREFIX : <{EX}>
 CONSTRUCT {{ ?who a ?class ; :name ?name ; :knows [ :age ?age ] }}
 WHERE {{ BIND(IRI(CONCAT(STR(:), ?id)) AS ?who) BIND(IRI(CONCAT(STR(:), ?kind)) AS ?class) }}"""
@@ -36,20 +41,34 @@ SCHEMA = f"""@prefix : <{EX}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-sch
 def line(rng: random.Random) -> str:
     """A statement or two, or none, in N-Quads."""
     subject = rng.choice([f"<{EX}s{rng.randrange(60)}>", f"_:b{rng.randrange(9)}"])
-    value = rng.choice([
-        f"<{EX}s{rng.randrange(60)}>", f"_:b{rng.randrange(9)}", f'"0{rng.randrange(30)}"^^<{XSD}byte>',
-        f'"{rng.random():.1f}"', f'"{rng.randrange(30)}"^^<{XSD}integer>',
-        '"a \\"q\\" <x> . \\n é _: ^^<y>"@EN', f'"1.{rng.randrange(5)}0"^^<{XSD}decimal>',
-        f'<<( <{EX}a> <{EX}p> "01"^^<{XSD}integer> )>>',
-    ])  # fmt: skip
+    value = rng.choice(
+        [
+            f"<{EX}s{rng.randrange(60)}>",
+            f"_:b{rng.randrange(9)}",
+            f'"0{rng.randrange(30)}"^^<{XSD}byte>',
+            f'"{rng.random():.1f}"',
+            f'"{rng.randrange(30)}"^^<{XSD}integer>',
+            '"a \\"q\\" <x> . \\n é _: ^^<y>"@EN',
+            f'"1.{rng.randrange(5)}0"^^<{XSD}decimal>',
+            f'<<( <{EX}a> <{EX}p> "01"^^<{XSD}integer> )>>',
+        ]
+    )
     ours = ["<urn:oxiseq:inferred> ", "<urn:oxiseq:statistics> "]
     graph = rng.choice(["", "", f"<{EX}g{rng.randrange(3)}> ", "_:g ", *ours])
     typed = f"{subject} <{TYPE}> <{EX}C{rng.randrange(4)}> {graph}."
-    return rng.choices([
-        f"{subject} <{EX}p{rng.randrange(4)}> {value} {graph}.", typed, f"{subject} <{EX}kind> <{EX}C1> .",
-        "# comment", "", rng.choice(BAD), f"{subject} <{EX}q> <urn:oxiseq:inferred> .",
-        f"<{EX}C3> <{SUB}ClassOf> <{EX}C0> .",
-    ], [30, 10, 3, 1, 1, 3, 1, 1])[0]  # fmt: skip
+    return rng.choices(
+        [
+            f"{subject} <{EX}p{rng.randrange(4)}> {value} {graph}.",
+            typed,
+            f"{subject} <{EX}kind> <{EX}C1> .",
+            "# comment",
+            "",
+            rng.choice(BAD),
+            f"{subject} <{EX}q> <urn:oxiseq:inferred> .",
+            f"<{EX}C3> <{SUB}ClassOf> <{EX}C0> .",
+        ],
+        [30, 10, 3, 1, 1, 3, 1, 1],
+    )[0]
 
 
 def write_all(folder: Path, seed: int = 1, lines: int = 400) -> Path:

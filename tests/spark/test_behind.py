@@ -31,15 +31,27 @@ if TYPE_CHECKING:
 
 ALL = NIGHTLY or "OXISEQ_SPARK_LONG" in os.environ
 LONG = pytest.mark.skipif(not ALL, reason="OXISEQ_SPARK_LONG=1 runs it: many seconds of CPU")
-RISE = PREFIX + """SELECT ?k ?a ?b WITHIN 20 SECONDS SLIDING FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
+RISE = (
+    PREFIX
+    + """SELECT ?k ?a ?b WITHIN 20 SECONDS SLIDING FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
   DEFINE GPM A ON S { ?x :k ?k ; :v ?a } DEFINE GPM B ON S { ?y :k ?k ; :v ?b FILTER(?b > ?a) } }"""
-LONELY = PREFIX + """SELECT ?k ?a WITHIN 9 SECONDS SLIDING FROM STREAM S <http://e/s> WHERE { SEQ(A; B!)
+)
+LONELY = (
+    PREFIX
+    + """SELECT ?k ?a WITHIN 9 SECONDS SLIDING FROM STREAM S <http://e/s> WHERE { SEQ(A; B!)
   DEFINE GPM A ON S { ?x :k ?k ; :v ?a } DEFINE GPM B ON S { ?y :k ?k ; :v ?b FILTER(?b > ?a) } }"""
+)
 LONELY_OF_SOME = LONELY.replace("WITHIN 9 SECONDS SLIDING", "WITHIN 9 EVENTS SLIDING PARTITION BY ?k")
-GRAPHS = PREFIX + """CONSTRUCT { ?k :to ?b } WITHIN 20 SECONDS SLIDING FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
+GRAPHS = (
+    PREFIX
+    + """CONSTRUCT { ?k :to ?b } WITHIN 20 SECONDS SLIDING FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
   DEFINE GPM A ON S { ?x :k ?k ; :v ?a } DEFINE GPM B ON S { ?y :k ?k ; :v ?b FILTER(?b > ?a) } }"""
-TWICE = PREFIX + """SELECT ?k ?b ?c WITHIN 20 SECONDS SLIDING FROM STREAM R <http://e/r> WHERE { SEQ(A; B)
+)
+TWICE = (
+    PREFIX
+    + """SELECT ?k ?b ?c WITHIN 20 SECONDS SLIDING FROM STREAM R <http://e/r> WHERE { SEQ(A; B)
   DEFINE GPM A ON R { ?k :to ?b } DEFINE GPM B ON R { ?k :to ?c FILTER(?c > ?b) } }"""
+)
 COUNT = 120
 NUMBER = "<http://www.w3.org/2001/XMLSchema#integer>"
 END = START + SECOND * 10_000
@@ -56,9 +68,11 @@ def source(spark: SparkSession, folder: Path, given: list[tuple[int, str]] = GIV
         spark.createDataFrame(part, "time bigint, graph string").coalesce(1).write.json(str(file) + ".d")
         next((folder / f"{number}.json.d").glob("part-*.json")).rename(file)
     return (
-        spark.readStream.schema("time bigint, graph string").option("maxFilesPerTrigger", 1).json(f"{folder}/*.json")
+        spark.readStream.schema("time bigint, graph string")
+        .option("maxFilesPerTrigger", 1)
+        .json(f"{folder}/*.json")
         .withColumn("time", F.timestamp_micros("time"))
-    )  # fmt: skip
+    )
 
 
 def graph(key: int, value: int) -> str:
@@ -68,9 +82,11 @@ def graph(key: int, value: int) -> str:
 def run(frame: DataFrame, checkpoint: Path) -> list[dict[str, Any]]:
     sink = Sink()
     running = (
-        frame.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True).start()
-    )  # fmt: skip
+        frame.writeStream.foreachBatch(sink)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
     running.awaitTermination()
     return list(sink.rows())
 

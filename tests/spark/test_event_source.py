@@ -42,8 +42,10 @@ SELECT ?h ?a ?b FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
 
 def event(at: int) -> str:
     integer = "^^<http://www.w3.org/2001/XMLSchema#integer>"
-    return (f'<http://e/h> <http://e/watts> "{at}"{integer} <urn:e:{at}> .\n'
-            f'<urn:e:{at}> <http://www.w3.org/ns/prov#generatedAtTime> "{at}"{integer} .\n')  # fmt: skip
+    return (
+        f'<http://e/h> <http://e/watts> "{at}"{integer} <urn:e:{at}> .\n'
+        f'<urn:e:{at}> <http://www.w3.org/ns/prov#generatedAtTime> "{at}"{integer} .\n'
+    )
 
 
 def times(blobs: list[bytes]) -> list[int]:
@@ -73,10 +75,11 @@ def test_files_are_read_once_whenever_they_appear(tmp_path: Path) -> None:
 
 def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     for options, told in (
-        ({}, "load.path. with a file"), ({"url": "http://e"}, "needs the option stream"),
+        ({}, "load.path. with a file"),
+        ({"url": "http://e"}, "needs the option stream"),
         ({"path": str(tmp_path), "maxFilesPerTrigger": "0"}, "from 1 on"),
         ({"path": "x", "onError": "no"}, "stop or skip"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(SourceError, match=told):
             EventSource(options).reader(None)
     with pytest.raises(SourceError, match="earliest, latest or a number"):

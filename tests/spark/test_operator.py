@@ -55,10 +55,13 @@ QUERIES = {
 def events(count: int, seed: int = 1) -> list[tuple[int, str]]:
     dice = random.Random(seed)
     return [
-        (START + SECOND * i, f"_:e <http://e/k> <http://e/k{dice.randint(0, 5)}> .\n"
-         f'_:e <http://e/v> "{dice.randint(0, 9)}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n')
+        (
+            START + SECOND * i,
+            f"_:e <http://e/k> <http://e/k{dice.randint(0, 5)}> .\n"
+            f'_:e <http://e/v> "{dice.randint(0, 9)}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n',
+        )
         for i in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def rows_of(found: Any) -> Counter[tuple[Any, ...]]:
@@ -111,8 +114,9 @@ def quads(given: list[tuple[int, str]], name: str) -> str:
     for i, (time, graph) in enumerate(given):
         at = f"<urn:{name}:{i}>"
         lines.append(graph.replace(" .\n", f" {at} .\n"))
-        lines.append(f'{at} <http://www.w3.org/ns/prov#generatedAtTime> "{time}"'
-                     "^^<http://www.w3.org/2001/XMLSchema#integer> .\n")  # fmt: skip
+        lines.append(
+            f'{at} <http://www.w3.org/ns/prov#generatedAtTime> "{time}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
+        )
     return "".join(lines)
 
 
@@ -130,8 +134,11 @@ class Sink:
             yield from self.batches[number]
 
 
-TWO = PREFIX + """SELECT ?k ?a ?b WITHIN 60 SECONDS SLIDING FROM STREAM S <http://e/s> FROM STREAM T <http://e/t>
+TWO = (
+    PREFIX
+    + """SELECT ?k ?a ?b WITHIN 60 SECONDS SLIDING FROM STREAM S <http://e/s> FROM STREAM T <http://e/t>
 WHERE { SEQ(A; B) DEFINE GPM A ON S { ?x :k ?k ; :v ?a } DEFINE GPM B ON T { ?y :k ?k ; :v ?b FILTER(?b > ?a) } }"""
+)
 
 
 LATENESS = 10 * SECOND
@@ -162,15 +169,18 @@ def test_streams_give_the_same_and_late_events_besides(spark: SparkSession, tmp_
         for name, folder in (("S", first), ("T", second))
     }
     running = (
-        match(spark, TWO, streams, lateness=f"{LATENESS}us", buckets=3, late=True).writeStream.foreachBatch(sink)
-        .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
-    )  # fmt: skip
+        match(spark, TWO, streams, lateness=f"{LATENESS}us", buckets=3, late=True)
+        .writeStream.foreachBatch(sink)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
     running.awaitTermination()
     found = list(sink.rows())
     told = sorted((row["late"]["stream"], micros(row["late"]["time"])) for row in found if row["late"])
     assert told == [("http://e/s", time) for time, _ in late]
     assert sum(step["observedMetrics"]["oxiseq"]["late"] for step in running.recentProgress) == len(late)
-    assert '<http://e/v>' in next(row["late"]["graph"] for row in found if row["late"])
+    assert "<http://e/v>" in next(row["late"]["graph"] for row in found if row["late"])
     expected = rows_of(oxiseq.run(TWO, given))
     assert Counter(row_of(row) for row in found if not row["late"]) == expected
     assert len(expected) > 50

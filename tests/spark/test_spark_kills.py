@@ -48,9 +48,11 @@ def event(at: int, *pairs: str) -> list[str]:
     quads = []
     for pair in pairs:
         name, value = pair.split()
-        term = f"<http://e/{value[1:]}>" if value.startswith(":") else (
-            f'"{value}"^^<http://www.w3.org/2001/XMLSchema#{"boolean" if value == "true" else "integer"}>'
-        )  # fmt: skip
+        term = (
+            f"<http://e/{value[1:]}>"
+            if value.startswith(":")
+            else (f'"{value}"^^<http://www.w3.org/2001/XMLSchema#{"boolean" if value == "true" else "integer"}>')
+        )
         quads.append(f"_:x <http://e/{name[1:]}> {term} <urn:e:{at}> .\n")
     dated = f'"{at * 1_000_000}"^^<http://www.w3.org/2001/XMLSchema#integer>'
     return [*quads, f"<urn:e:{at}> <http://www.w3.org/ns/prov#generatedAtTime> {dated} .\n"]
@@ -104,5 +106,10 @@ def started(folder: Path) -> subprocess.Popen[bytes]:
     """In a process group of its own, so that Java and the workers are killed with it."""
     options = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "TMPDIR": str(folder)}
     command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("killed_query.py")), str(folder)]
-    return subprocess.Popen(command, env={**os.environ, **options}, start_new_session=True,
-                            stdout=subprocess.DEVNULL, stderr=(folder / "stderr").open("ab"))  # fmt: skip
+    return subprocess.Popen(
+        command,
+        env={**os.environ, **options},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=(folder / "stderr").open("ab"),
+    )

@@ -24,26 +24,48 @@ if TYPE_CHECKING:
 
 
 def counts(report: LoadReport) -> dict[str, object]:
-    return {name: getattr(report, name) for name in
-            ("files", "read", "stored", "duplicates", "quarantined", "faults", "inferred", "statistics",
-             "without")}  # fmt: skip
+    return {
+        name: getattr(report, name)
+        for name in (
+            "files",
+            "read",
+            "stored",
+            "duplicates",
+            "quarantined",
+            "faults",
+            "inferred",
+            "statistics",
+            "without",
+        )
+    }
 
 
 @pytest.mark.parametrize(("reasoning", "graph", "skolemise"), [("rdfs", None, False), (None, "http://e.org/all", True)])
 @pytest.mark.slow
 def test_dirty_sources_give_the_same(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    reasoning: str | None, graph: str | None, skolemise: bool,
-) -> None:  # fmt: skip
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reasoning: str | None,
+    graph: str | None,
+    skolemise: bool,
+) -> None:
     monkeypatch.setattr(pieces.tasks, "__defaults__", (5_000,))  # several pieces of a file
     given = write_all(tmp_path / "in")
     for name, text in {"nothing.nt": "", "nothing.csv": "", "rowless.csv": "id,name,kind,age\n"}.items():
         (given / name).write_text(text)
     reports = {
-        engine: load(given, tmp_path / engine, engine=engine, reasoning=reasoning, mapping=given / "mapping.rq",
-                     graph=graph, skolemise=skolemise)
+        engine: load(
+            given,
+            tmp_path / engine,
+            engine=engine,
+            reasoning=reasoning,
+            mapping=given / "mapping.rq",
+            graph=graph,
+            skolemise=skolemise,
+        )
         for engine in ("plain", "spark")
-    }  # fmt: skip
+    }
     assert counts(reports["spark"]) == counts(reports["plain"])
     assert {"nothing.nt", "nothing.csv", "rowless.csv"} <= {path.name for path in reports["plain"].without}
     assert reports["plain"].quarantined > 20
@@ -126,11 +148,17 @@ def test_other_peoples_files_are_not_parts(tmp_path: Path) -> None:
 
 
 SCHEMAS = {
-    "one pass": [(0, SUB_CLASS, 1), (1, SUB_CLASS, 2), (2, SUB_CLASS, 1), (3, SUB_PROPERTY, 4), (4, RANGE, 0),
-                 (3, DOMAIN, 5)],
+    "one pass": [
+        (0, SUB_CLASS, 1),
+        (1, SUB_CLASS, 2),
+        (2, SUB_CLASS, 1),
+        (3, SUB_PROPERTY, 4),
+        (4, RANGE, 0),
+        (3, DOMAIN, 5),
+    ],
     "types have super-properties": [(TYPE, SUB_PROPERTY, 3), (3, DOMAIN, 1), (1, SUB_CLASS, 0), (0, SUB_CLASS, 5)],
     "the schema's words are properties": [(5, SUB_PROPERTY, SUB_CLASS), (0, 5, 1), (SUB_CLASS, DOMAIN, 2), (1, 5, 4)],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -25,10 +25,15 @@ PREFIX = "PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n
 ONE = PREFIX + "SELECT ?x ?v FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x :v ?v } }"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TERMS = [
-    "<http://e/i>", f'"88"^^<{XSD}integer>', f'"103"^^<{XSD}integer>', '"1.5"', f'"INF"^^<{XSD}double>',
-    '"bon \\"jour\\""@fr', f'"2026-11-27T01:02:03Z"^^<{XSD}dateTime>',
+    "<http://e/i>",
+    f'"88"^^<{XSD}integer>',
+    f'"103"^^<{XSD}integer>',
+    '"1.5"',
+    f'"INF"^^<{XSD}double>',
+    '"bon \\"jour\\""@fr',
+    f'"2026-11-27T01:02:03Z"^^<{XSD}dateTime>',
     '<<( <http://e/a> <http://e/b> "c" )>>',
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -44,11 +49,14 @@ TERMS = [
         ("?a", "datatype(?a) = xsd:integer", {"a": "bigint"}),
         ("?a ?b", "isNumeric(?a)", {"a": "double"}),
         ("*", "?a > 3", {"a": "double"}),
-        ("(?a AS ?price) (STRLEN(?b) AS ?long) (?a > ?b AS ?up) (STR(?a) AS ?text) (?b - 1 AS ?less)", "?a > 3",
-         {"price": "double", "long": "bigint", "up": "boolean", "less": "double"}),
+        (
+            "(?a AS ?price) (STRLEN(?b) AS ?long) (?a > ?b AS ?up) (STR(?a) AS ?text) (?b - 1 AS ?less)",
+            "?a > 3",
+            {"price": "double", "long": "bigint", "up": "boolean", "less": "double"},
+        ),
         ("?k (COUNT(*) AS ?n) (MAX(?a) AS ?most)", "?a > 3", {"n": "bigint", "most": "double"}),
     ],
-)  # fmt: skip
+)
 def test_what_filters_and_expressions_make_certain(columns: str, filters: str, types: dict[str, str]) -> None:
     group = " GROUP BY ?k" if "COUNT" in columns else ""
     text = f"""{PREFIX} SELECT {columns} FROM STREAM S <http://e/s> WHERE {{ SEQ(A)
@@ -74,12 +82,15 @@ def test_terms_come_apart(spark: SparkSession) -> None:
     frame = frame_of(spark)
     rows = match(spark, ONE, {"S": frame}, types="terms").orderBy("at").collect()
     assert [tuple(row.v) for row in rows] == [
-        ("http://e/i", None, None, "iri"), ("88", XSD + "integer", None, "literal"),
-        ("103", XSD + "integer", None, "literal"), ("1.5", XSD + "string", None, "literal"),
+        ("http://e/i", None, None, "iri"),
+        ("88", XSD + "integer", None, "literal"),
+        ("103", XSD + "integer", None, "literal"),
+        ("1.5", XSD + "string", None, "literal"),
         ("INF", XSD + "double", None, "literal"),
         ('bon "jour"', "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString", "fr", "literal"),
-        ("2026-11-27T01:02:03Z", XSD + "dateTime", None, "literal"), (rows[-1].v.value, None, None, "triple"),
-    ]  # fmt: skip
+        ("2026-11-27T01:02:03Z", XSD + "dateTime", None, "literal"),
+        (rows[-1].v.value, None, None, "triple"),
+    ]
     assert {row.x.kind for row in rows} == {"blank"}
     assert [(each.stream, each.time.microsecond) for each in rows[1].events_A] == [("http://e/s", 2)]
 
@@ -101,9 +112,10 @@ def test_types_that_are_none_are_refused(spark: SparkSession) -> None:
         ({"w": "double"}, r"the query has no column \?w; it has x, v"),
         ({"v": "money"}, "v is 'money', which is no type of Spark SQL's"),
         ({"v": ""}, "v is '', which is no type"),
-        ({"v": 3}, "v is 3, which is no type"), ({"v": "int; drop"}, "v is 'int; drop', which is no type"),
+        ({"v": 3}, "v is 3, which is no type"),
+        ({"v": "int; drop"}, "v is 'int; drop', which is no type"),
         ({"v": "array<int>"}, "v is array<int>; a term has one value"),
         (None, "types is text, ntriples"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(SparkError, match=message):
             match(spark, ONE, {"S": frame}, types=types)  # type: ignore[arg-type]

@@ -53,9 +53,7 @@ zones = st.sampled_from(["", "", "Z", "+00:00", "-00:00", "+14:00", "+14:01", "-
 years = st.one_of(st.integers(0, 9999).map("{:04}".format), st.sampled_from(["0000", "-0001", "12024", "02024"]))
 two = st.one_of(st.integers(0, 61).map("{:02}".format), st.sampled_from(["1", "24", "00", "29", "30", "12"]))
 fraction = st.one_of(st.just(""), digits.map(".{}".format), st.sampled_from([".0", ".50", ".000001", ".5"]))
-clocks = st.one_of(
-    st.builds("{}:{}:{}{}".format, two, two, two, fraction), st.sampled_from(["24:00:00", "24:00:00.0"])
-)
+clocks = st.one_of(st.builds("{}:{}:{}{}".format, two, two, two, fraction), st.sampled_from(["24:00:00", "24:00:00.0"]))
 temporals = st.one_of(
     st.builds("{}-{}-{}T{}{}".format, years, two, two, clocks, zones),
     st.datetimes().map(lambda time: time.isoformat()),

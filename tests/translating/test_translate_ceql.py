@@ -33,8 +33,10 @@ def at_different_times(events: tuple[CeqlEvent, ...]) -> tuple[CeqlEvent, ...]:
 
 
 def answers(text: str, language: str, situation: CeqlSituation) -> Found:
-    streams = {f"{VOCAB}{name}": [(e.time, e.graph) for e in situation.events if e.stream == name]
-               for name in situation.streams}  # fmt: skip
+    streams = {
+        f"{VOCAB}{name}": [(e.time, e.graph) for e in situation.events if e.stream == name]
+        for name in situation.streams
+    }
     found = oxiseq.run(text, streams, language=language)  # type: ignore[call-overload]
     return Counter((m.at_us, frozenset(e for each in m.events.values() for e in each)) for m in found)
 
@@ -54,10 +56,16 @@ def by_spaseq_reference(text: str, situation: CeqlSituation) -> Found:
 
 def streams_of(situation: CeqlSituation) -> list[tuple[str, list[tuple[int, list[Triple]]]]]:
     return [
-        (VOCAB + name, [(e.time, [q.triple for q in parse(e.graph.encode(), format=RdfFormat.N_TRIPLES)])
-                        for e in situation.events if e.stream == name])
+        (
+            VOCAB + name,
+            [
+                (e.time, [q.triple for q in parse(e.graph.encode(), format=RdfFormat.N_TRIPLES)])
+                for e in situation.events
+                if e.stream == name
+            ],
+        )
         for name in situation.streams
-    ]  # fmt: skip
+    ]
 
 
 @drawn(40)
@@ -83,9 +91,17 @@ def query(where: str, columns: str = "*", rest: str = "") -> str:
 
 @pytest.mark.parametrize(
     "where",
-    ["A; B", "A OR B", "A+", "A; (A OR B)+", "(A; B)+", "(A OR B)+; A", "A AS x; B FILTER x[v > 1] OR x[w < 2]",
-     "A+ FILTER A[v > 1] AND A[w > 1]"],
-)  # fmt: skip
+    [
+        "A; B",
+        "A OR B",
+        "A+",
+        "A; (A OR B)+",
+        "(A; B)+",
+        "(A OR B)+; A",
+        "A AS x; B FILTER x[v > 1] OR x[w < 2]",
+        "A+ FILTER A[v > 1] AND A[w > 1]",
+    ],
+)
 def test_these_can_be_said(where: str) -> None:
     load(oxiseq.Query(query(where), "ceql").translate("spaseq").text)
 
@@ -121,8 +137,10 @@ def test_attributes_that_may_be_missing_are_optional() -> None:
 
 def test_partitions_with_contiguity_take_events_of_any_type() -> None:
     text = query("A : B", rest="PARTITION BY [k]")
-    graphs = [(time, f'_:e <{RDF_TYPE}> <http://e/{kind}> . _:e <http://e/k> "1" .')
-              for time, kind in ((1, "A"), (2, "C"), (3, "B"))]  # fmt: skip
+    graphs = [
+        (time, f'_:e <{RDF_TYPE}> <http://e/{kind}> . _:e <http://e/k> "1" .')
+        for time, kind in ((1, "A"), (2, "C"), (3, "B"))
+    ]
     translated = oxiseq.Query(text, "ceql").translate("spaseq").text
     assert len(oxiseq.run(translated, {"http://e/S": graphs})) == 0
     assert len(oxiseq.run(translated, {"http://e/S": [graphs[0], graphs[2]]})) == 1
@@ -154,8 +172,10 @@ def test_samples_are_others() -> None:
 @pytest.mark.parametrize("having", ["", "HAVING n > 2 AND COUNT(*) < 8"])
 def test_counts_are_those_that_end_at_one_time(having: str) -> None:
     text = query("A+ AS x; B", "COUNT(*) AS n, [k]", f"PARTITION BY [k] GROUP BY [k] {having}")
-    events = [(time, f"_:e <{RDF_TYPE}> <http://e/{kind}> . _:e <http://e/k> {key} .")
-              for time, (kind, key) in enumerate(zip("AABABABB", ['"1"', '"2"'] * 4, strict=True))]  # fmt: skip
+    events = [
+        (time, f"_:e <{RDF_TYPE}> <http://e/{kind}> . _:e <http://e/k> {key} .")
+        for time, (kind, key) in enumerate(zip("AABABABB", ['"1"', '"2"'] * 4, strict=True))
+    ]
     translated = oxiseq.Query(text, "ceql").translate("spaseq")
     told, again = (
         [(m.at_us, dict(m)) for m in oxiseq.run(each, {name: events}, language=language)]

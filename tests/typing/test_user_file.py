@@ -42,8 +42,14 @@ def test_mypy_finds_nothing(installed: Path, tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     options = ["--strict", "--config-file", os.devnull, "--cache-dir", str(tmp_path)]
     command = [sys.executable, "-m", "mypy", *options, str(FILE)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False,
-                            env={**os.environ, "MYPYPATH": "", "PYTHONPATH": str(installed)})  # fmt: skip
+    result = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+        env={**os.environ, "MYPYPATH": "", "PYTHONPATH": str(installed)},
+    )
     assert result.stdout.startswith("Success"), result.stdout + result.stderr
 
 

@@ -180,8 +180,14 @@ def test_the_order_of_rows_depends_on_the_history_alone(seed: int) -> None:
     starts = tuple(i for i in range(1, len(case.events)) if case.events[i][0] != case.events[i - 1][0])
     terms = TermDictionary()
     whole = encode_events(case.events, terms)
-    found = [_rows(case, cuts, whole, sizes, terms) for cuts, sizes in
-             (((), None), (starts, Capacities.smallest()), (starts[::3], Capacities(entries=3, notes=2, out=7)))]
+    found = [
+        _rows(case, cuts, whole, sizes, terms)
+        for cuts, sizes in (
+            ((), None),
+            (starts, Capacities.smallest()),
+            (starts[::3], Capacities(entries=3, notes=2, out=7)),
+        )
+    ]
     assert found[0] == found[1] == found[2]
 
 

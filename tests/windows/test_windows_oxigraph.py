@@ -33,8 +33,10 @@ def test_all_rows_are_the_stores_answer(seed: int) -> None:
     seen = 0
     for batch in batches:
         answers = run.push(batch)
-        by_query = [decoded(rows, query.keys, len(answers.time), terms)
-                    for query, rows in zip(plan.queries, answers.all, strict=True)]  # fmt: skip
+        by_query = [
+            decoded(rows, query.keys, len(answers.time), terms)
+            for query, rows in zip(plan.queries, answers.all, strict=True)
+        ]
         for i in range(len(answers.time)):
             low = instants[seen].low
             together = [event for instant in instants[: seen + 1] for event in instant.events]
@@ -43,8 +45,9 @@ def test_all_rows_are_the_stores_answer(seed: int) -> None:
                 if low is None or clock > low:
                     fill(store, graph)
             for number, body in enumerate(bodies):
-                named = Counter(frozenset((v, t) for v, t in match if isinstance(v, Variable))
-                                for match in by_query[number][i])  # fmt: skip
+                named = Counter(
+                    frozenset((v, t) for v, t in match if isinstance(v, Variable)) for match in by_query[number][i]
+                )
                 assert named == asked(store, body), body
             seen += 1
 

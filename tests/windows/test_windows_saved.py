@@ -29,9 +29,7 @@ def saved(run: WindowRun, terms: TermDictionary) -> State:
     return unpack(pack({"run": state, "terms": named.state()}))
 
 
-def restored(
-    state: State, queries: Sequence[ConjunctiveQuery], window: Window, terms: TermDictionary
-) -> WindowRun:
+def restored(state: State, queries: Sequence[ConjunctiveQuery], window: Window, terms: TermDictionary) -> WindowRun:
     """The run again, in another dictionary."""
     run = WindowRun(compile_windows(queries, terms), terms, window, EVERYTHING)
     run.restore(state["run"], KnownTerms(state["terms"], terms))
@@ -44,8 +42,9 @@ def test_a_restored_run_gives_the_same_rows_in_the_same_order(seed: int) -> None
     dice = random.Random(seed)
     case = random_case(dice, most_events=12, blank=False)  # whose labels depend on what the dictionary holds
     terms = [TermDictionary(), TermDictionary()]
-    runs = [WindowRun(compile_windows(case.queries, each), each, case.window, EVERYTHING, case.capacities)
-            for each in terms]  # fmt: skip
+    runs = [
+        WindowRun(compile_windows(case.queries, each), each, case.window, EVERYTHING, case.capacities) for each in terms
+    ]
     for time in sorted({time for time, _ in case.events}):
         events = [event for event in case.events if event[0] == time]
         found = []

@@ -130,17 +130,26 @@ def test_instants_of_the_callers_own(calls: list[list[tuple[Graphs, Graphs, int,
             low = [min(bound + more, len(each)) for bound, more, each in rising]
             lows.append(low)
             first, second = ({t for g in each[bound:] for t in g} for bound, each in zip(low, events, strict=True))
-            now = {(str(a.subject), str(a.object), str(b.object)) for a in first for b in second
-                   if (a.predicate, b.predicate) == (P, Q) and a.object == b.subject}  # fmt: skip
+            now = {
+                (str(a.subject), str(a.object), str(b.object))
+                for a in first
+                for b in second
+                if (a.predicate, b.predicate) == (P, Q) and a.object == b.subject
+            }
             expected.append((now - before, before - now))
             before = now
         answers = run.move(
-            [encode_events(each, terms) for each in batches], [np.array(each, np.int64) for each in instants],
-            [np.array(each, np.int64) for each in clocks], np.array(lows, np.int64),
-        )  # fmt: skip
+            [encode_events(each, terms) for each in batches],
+            [np.array(each, np.int64) for each in instants],
+            [np.array(each, np.int64) for each in clocks],
+            np.array(lows, np.int64),
+        )
         check(run)
-        found = [tuple(
-            {tuple(str(terms.term(i)) for i in row) for row in rows.values[rows.at == k].tolist()}
-            for rows in (answers.new[0], answers.ended[0])
-        ) for k in range(len(call))]  # fmt: skip
+        found = [
+            tuple(
+                {tuple(str(terms.term(i)) for i in row) for row in rows.values[rows.at == k].tolist()}
+                for rows in (answers.new[0], answers.ended[0])
+            )
+            for k in range(len(call))
+        ]
         assert found == expected

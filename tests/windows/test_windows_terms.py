@@ -34,11 +34,13 @@ def test_collecting_after_every_push_changes_nothing(seed: int) -> None:
         for terms, run in runs:
             answers = run.push(encode_events(events, terms))
             keys = [query.keys for query in run.plan.queries]
-            found.append([
-                [[sorted(map(_shown, match)) for match in matches] for matches in decoded(rows, key, 1, terms)]
-                for kind in (answers.new, answers.ended, answers.all)
-                for rows, key in zip(kind, keys, strict=True)
-            ])  # fmt: skip
+            found.append(
+                [
+                    [[sorted(map(_shown, match)) for match in matches] for matches in decoded(rows, key, 1, terms)]
+                    for kind in (answers.new, answers.ended, answers.all)
+                    for rows, key in zip(kind, keys, strict=True)
+                ]
+            )
         assert found[0] == found[1], start
         collected.collect()
 

@@ -100,8 +100,10 @@ def _random_events(dice: random.Random, count: int, odd: bool, blank: bool) -> E
         objects.append(BlankNode("x"))
     size = dice.choice([1, 2, 4])
     for _ in range(count):
-        triples = [Triple(dice.choice(subjects), dice.choice(PREDICATES), dice.choice(objects))
-                   for _ in range(dice.randint(0, 2 * size))]  # fmt: skip
+        triples = [
+            Triple(dice.choice(subjects), dice.choice(PREDICATES), dice.choice(objects))
+            for _ in range(dice.randint(0, 2 * size))
+        ]
         events.append((time, tuple(triples)))
         time += dice.choice([0, 1, 1, 1, 2, 4])
     return tuple(events)

@@ -26,12 +26,24 @@ HEAD: Final = 1 << 16
 _SPACE: Final = rb"(?:[ \t\r\n]++|\#[^\r\n]*+)*+"
 _STRING: Final = rb"(?:\"([^\"\r\n]*+)\"|'([^'\r\n]*+)')"
 _ANNOUNCED: Final = re.compile(
-    rb"(?:\xef\xbb\xbf)?+" + _SPACE
-    + rb"(?:@?(?:prefix" + _SPACE + rb"[^\s:<>\"']*+:" + _SPACE + rb"|base" + _SPACE + rb")<[^<>\"\s]*+>"
-    + _SPACE + rb"\.?+" + _SPACE + rb")*+"
-    + rb"@?version" + _SPACE + _STRING,
+    rb"(?:\xef\xbb\xbf)?+"
+    + _SPACE
+    + rb"(?:@?(?:prefix"
+    + _SPACE
+    + rb"[^\s:<>\"']*+:"
+    + _SPACE
+    + rb"|base"
+    + _SPACE
+    + rb")<[^<>\"\s]*+>"
+    + _SPACE
+    + rb"\.?+"
+    + _SPACE
+    + rb")*+"
+    + rb"@?version"
+    + _SPACE
+    + _STRING,
     re.IGNORECASE,
-)  # fmt: skip
+)
 VERSION_LINE: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*VERSION[ \t]*" + _STRING + rb"[ \t]*(?:#[^\n]*)?\r?")
 
 

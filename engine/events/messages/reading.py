@@ -28,9 +28,14 @@ _TOGETHER: Final = 1024
 
 
 def read_message_file(
-    path: Path, terms: TermDictionary, report: ReadReport, *, format: MessageFormat, time_predicate: NamedNode,
+    path: Path,
+    terms: TermDictionary,
+    report: ReadReport,
+    *,
+    format: MessageFormat,
+    time_predicate: NamedNode,
     on_error: OnError,
-) -> Iterator[EventBatch]:  # fmt: skip
+) -> Iterator[EventBatch]:
     """The events of a log, plain or gzip; `report` is kept up to date. Of damaged gzip data the message that is cut off
     is left out. Raises EventError (with `on_error="stop"`) and OSError."""
     with ByteSource(path) as source:
@@ -46,9 +51,15 @@ def read_message_file(
 
 
 def read_messages(
-    content: IO[bytes], terms: TermDictionary, report: ReadReport, on_error: OnError, format: MessageFormat,
-    time_predicate: NamedNode, time: int | None = None, contexts: Contexts | None = None,
-) -> Iterator[EventBatch]:  # fmt: skip
+    content: IO[bytes],
+    terms: TermDictionary,
+    report: ReadReport,
+    on_error: OnError,
+    format: MessageFormat,
+    time_predicate: NamedNode,
+    time: int | None = None,
+    contexts: Contexts | None = None,
+) -> Iterator[EventBatch]:
     """The events of a log in batches of at most BATCH_EVENTS; times.py says when a message is, `time` (µs) when one is
     that does not tell. `report` counts. Raises EventError with `on_error="stop"`."""
 

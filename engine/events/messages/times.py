@@ -52,9 +52,7 @@ def events_of(
         fault(*faults[number])
     kept = ~(telling & (rank != _NODE))
     sizes = np.bincount(message[kept], minlength=len(columns))
-    batch = EventBatch(
-        times, offsets(sizes), columns.subject[kept], columns.predicate[kept], columns.object[kept]
-    )
+    batch = EventBatch(times, offsets(sizes), columns.subject[kept], columns.predicate[kept], columns.object[kept])
     if not faults:
         return batch
     good = np.ones(len(columns), np.bool_)
@@ -84,9 +82,12 @@ def _keys(message: I64, ids: NDArray[np.uint32]) -> I64:
 
 
 def _times(
-    columns: MessageColumns, message: I64, rows: I64, terms: TermDictionary,
+    columns: MessageColumns,
+    message: I64,
+    rows: I64,
+    terms: TermDictionary,
     faults: dict[int, tuple[int, str]],
-) -> I64:  # fmt: skip
+) -> I64:
     """i64[n] µs, _UNKNOWN where a message tells none."""
     times = np.full(len(columns), _UNKNOWN)
     ids, owner = columns.object[rows], message[rows]

@@ -25,9 +25,13 @@ _GRAPHLESS: Final = (RdfFormat.N_TRIPLES, RdfFormat.TURTLE)
 
 
 def write_messages(
-    batches: Iterable[EventBatch], terms: TermDictionary, path: Path, *, format: MessageFormat,
+    batches: Iterable[EventBatch],
+    terms: TermDictionary,
+    path: Path,
+    *,
+    format: MessageFormat,
     time_predicate: NamedNode,
-) -> int:  # fmt: skip
+) -> int:
     """Write the events to a file, gzip if its name ends in `.gz`; returns how many. The file appears when all is
     written. Raises OSError and whatever reading the batches raises."""
     count = 0
@@ -45,9 +49,12 @@ def head(format: QuadFormat | MessageFormat) -> str:
 
 
 def events_text(
-    batches: Iterable[EventBatch], terms: TermDictionary, *, format: QuadFormat | MessageFormat,
+    batches: Iterable[EventBatch],
+    terms: TermDictionary,
+    *,
+    format: QuadFormat | MessageFormat,
     time_predicate: NamedNode = GENERATED_AT,
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     """The text of one event after the other, as messages or without, and without what stands before all."""
     if format == "nquads" or format == "trig":
         return quads_text(batches, terms, format=format, time_predicate=time_predicate)

@@ -202,9 +202,19 @@ class TablePlan:
 
 
 Plan: TypeAlias = (
-    TriplePlan | TimelessPlan | TablePlan | JoinPlan | OptionalPlan | MinusPlan | TestPlan | UnionPlan | FilterPlan
-    | ExtendPlan | ProjectPlan | ClosurePlan
-)  # fmt: skip
+    TriplePlan
+    | TimelessPlan
+    | TablePlan
+    | JoinPlan
+    | OptionalPlan
+    | MinusPlan
+    | TestPlan
+    | UnionPlan
+    | FilterPlan
+    | ExtendPlan
+    | ProjectPlan
+    | ClosurePlan
+)
 
 
 def below(plan: Plan) -> tuple[Plan, ...]:
@@ -272,7 +282,6 @@ class UsePlan:
     copies: tuple[Hidden, ...]
     choices: tuple[SeqChoice, ...]
     recent: bool
-
 
     @property
     def unseen(self) -> frozenset[Column]:

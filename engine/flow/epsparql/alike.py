@@ -134,9 +134,12 @@ def _plan(plan: Plan, change: _Rewriting) -> Plan:
             return replace(plan, left=_plan(left, change), right=_plan(right, change))
         case OptionalPlan(_, main, other, conditions, tests):
             return replace(
-                plan, main=_plan(main, change), other=_plan(other, change), conditions=change.all(conditions),
+                plan,
+                main=_plan(main, change),
+                other=_plan(other, change),
+                conditions=change.all(conditions),
                 tests=tuple(_test(test, change) for test in tests),
-            )  # fmt: skip
+            )
         case MinusPlan(main, other):
             return MinusPlan(_plan(main, change), _plan(other, change))
         case TestPlan(main, test):
@@ -157,9 +160,11 @@ def _plan(plan: Plan, change: _Rewriting) -> Plan:
 
 def _test(test: ExistsTest, change: _Rewriting) -> ExistsTest:
     return replace(
-        test, other=_plan(test.other, change), conditions=change.all(test.conditions),
+        test,
+        other=_plan(test.other, change),
+        conditions=change.all(test.conditions),
         tests=tuple(_test(inner, change) for inner in test.tests),
-    )  # fmt: skip
+    )
 
 
 # --- over a table ------------------------------------------------------------------------------------
@@ -289,9 +294,13 @@ class _Lifting:
         return self.read([*conditions, *(c for test in tests for c in _conditions(test))])
 
     def _optional(
-        self, plan: OptionalPlan, main: Plan, other: Plan, conditions: Sequence[Expression],
+        self,
+        plan: OptionalPlan,
+        main: Plan,
+        other: Plan,
+        conditions: Sequence[Expression],
         tests: Sequence[ExistsTest],
-    ) -> Plan:  # fmt: skip
+    ) -> Plan:
         inner = tuple(map(self._test, tests))
         main = self._before(main, self._needed(conditions, inner), inner, [other])
         columns = tuple(dict.fromkeys((*main.columns, *other.columns)))

@@ -100,7 +100,9 @@ def _shown(query: EpQuery, plan: Plan) -> Answered:
         case Construct(template, _, columns):
             computed = {c.variable for c in columns}
             used = dict.fromkeys(
-                t for triple in template for t in (triple.subject, triple.predicate, triple.object)
+                t
+                for triple in template
+                for t in (triple.subject, triple.predicate, triple.object)
                 if isinstance(t, Variable) and t not in computed
             )
             known = tuple((v, None) for v in used if v in shown)
@@ -277,9 +279,7 @@ class Compiler:
         self.uses.append(self.hide())
         return TriplePlan(places, (*columns, self.uses[-1]), limit, but, self.uses[-1])
 
-    def values(
-        self, variables: Sequence[Variable], rows: Sequence[tuple[NamedNode | Literal | None, ...]]
-    ) -> Plan:
+    def values(self, variables: Sequence[Variable], rows: Sequence[tuple[NamedNode | Literal | None, ...]]) -> Plan:
         sure = (v for i, v in enumerate(variables) if all(row[i] is not None for row in rows))
         number = self.hide()
         numbered = tuple((*row, Literal(n)) for n, row in enumerate(rows))
@@ -339,9 +339,7 @@ class Compiler:
             case PathRepeat(inner, mark):
                 return self.repeated(subject, inner, mark, target, limit)
 
-    def negated(
-        self, subject: Place, paths: Sequence[NamedNode | PathInverse], target: Place, limit: int
-    ) -> Plan:
+    def negated(self, subject: Place, paths: Sequence[NamedNode | PathInverse], target: Place, limit: int) -> Plan:
         forward = tuple(p for p in paths if isinstance(p, NamedNode))
         inverse = tuple(p.path for p in paths if isinstance(p, PathInverse) and isinstance(p.path, NamedNode))
         branches: list[Plan] = []
@@ -433,9 +431,17 @@ def join(op: TimeOp | None, left: Plan, right: Plan, limit: int, late: bool = Fa
 def optional(op: TimeOp | None, main: Plan, apart: _Apart, longest: int, late: bool = False) -> Plan:
     """A part that may be missing."""
     return OptionalPlan(
-        op, main, apart.plan, apart.conditions, apart.tests, _merged(main, apart.plan), main.certain, apart.bound, late,
+        op,
+        main,
+        apart.plan,
+        apart.conditions,
+        apart.tests,
+        _merged(main, apart.plan),
+        main.certain,
+        apart.bound,
+        late,
         longest,
-    )  # fmt: skip
+    )
 
 
 def distinct(plan: Plan, columns: tuple[Column, ...]) -> Plan:

@@ -39,12 +39,10 @@ class Knowledge:
     def triples(self, places: tuple[Place, Place, Place]) -> Ids:
         """u32[n, 3]: the triples, stated or inferred, that have a pattern's constants."""
         pattern = " ".join(
-            str(p) if isinstance(p, NamedNode | Literal) else f"?{name}"
-            for p, name in zip(places, "spo", strict=True)
+            str(p) if isinstance(p, NamedNode | Literal) else f"?{name}" for p, name in zip(places, "spo", strict=True)
         )
         binds = " ".join(
-            f"BIND({p} AS ?{name})" for p, name in zip(places, "spo", strict=True)
-            if isinstance(p, NamedNode | Literal)
+            f"BIND({p} AS ?{name})" for p, name in zip(places, "spo", strict=True) if isinstance(p, NamedNode | Literal)
         )
         return self._ask(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {_either(pattern)} {binds} }}", ("s", "p", "o"))
 
@@ -84,6 +82,7 @@ class KnowledgeReader:
 
     def answer(self, kb: KnowledgeBase) -> Knowledge:
         """Ask for it."""
+
         def ask(text: str, width: int) -> Ids:
             return self._blanks.rows([tuple(s[i] for i in range(width)) for s in kb.solutions(text)], width)
 
@@ -94,9 +93,10 @@ class KnowledgeReader:
     def saved(self, made: Knowledge, terms: SavedTerms) -> State:
         """For a snapshot."""
         return {
-            "questions": [*made.known], "shapes": [list(rows.shape) for rows in made.known.values()],
+            "questions": [*made.known],
+            "shapes": [list(rows.shape) for rows in made.known.values()],
             "rows": [terms.ids(rows) for rows in made.known.values()],
-        }  # fmt: skip
+        }
 
     def restored(self, state: State, terms: KnownTerms) -> Knowledge:
         """What `saved` was given."""

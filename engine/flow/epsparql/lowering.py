@@ -159,8 +159,18 @@ class _Lowering:
         anew = tuple(replace(leaf, place=names[leaf.place]) for leaf in leaves)
         memories = tuple(Memory(names[each.place], names[each.source]) for each in self._memories)
         return Lowered(
-            plan, now, past, seen, timeless, places, tuple(columns), kept, numbered, anew, memories,
-        )  # fmt: skip
+            plan,
+            now,
+            past,
+            seen,
+            timeless,
+            places,
+            tuple(columns),
+            kept,
+            numbered,
+            anew,
+            memories,
+        )
 
     # --- what is kept, made anew ----------------------------------------------------------------------
 
@@ -183,9 +193,10 @@ class _Lowering:
         if need < 0:
             return None
         known = (
-            place for place, each in self.sheet.arrangements()
+            place
+            for place, each in self.sheet.arrangements()
             if (each.lifetime is None or each.lifetime.limit >= need) and each.child in (rel.node, timed)
-        )  # fmt: skip
+        )
         place = next(known, None)
         if place is None:
             place = self.arranged(replace(rel, node=timed), (), (), limit_of(need))
@@ -247,9 +258,10 @@ class _Lowering:
         fixed = [(INTERVAL + i, t) for i, t in enumerate(plan.places) if isinstance(t, NamedNode | Literal)]
         places = plan.places
         same = [
-            (INTERVAL + places.index(t), INTERVAL + i) for i, t in enumerate(places)
+            (INTERVAL + places.index(t), INTERVAL + i)
+            for i, t in enumerate(places)
             if not isinstance(t, NamedNode | Literal) and places.index(t) != i
-        ]  # fmt: skip
+        ]
         shown = [c for c in plan.columns if c != plan.use]
         columns: list[SolutionColumn] = [*shown]
         at = [INTERVAL + places.index(c) for c in shown]
@@ -460,9 +472,14 @@ class _Lowering:
         return self.once(Rel(self.sheet.add(both), joined, main.certain, main.timed, mixed=mixed))
 
     def passing(
-        self, pairs: int, main: Rel, other: Rel, limit: int | None, conditions: Sequence[Expression],
+        self,
+        pairs: int,
+        main: Rel,
+        other: Rel,
+        limit: int | None,
+        conditions: Sequence[Expression],
         tests: Sequence[ExistsTest],
-    ) -> _Met:  # fmt: skip
+    ) -> _Met:
         """The pairs that satisfy all, which is asked of the joined rows, and the rows of `main` that are part of them,
         which come along as they were."""
         self._asked.add(pairs)
@@ -583,9 +600,13 @@ class _Lowering:
     def lasting(self, rel: Rel, op: str, size: int) -> Rel:
         """The rows that last so long."""
         ranges = {
-            "<": [(0, size - 1)], "<=": [(0, size)], ">": [(size + 1, NEVER)], ">=": [(size, NEVER)],
-            "=": [(size, size)], "!=": [(0, size - 1), (size + 1, NEVER)],
-        }[op]  # fmt: skip
+            "<": [(0, size - 1)],
+            "<=": [(0, size)],
+            ">": [(size + 1, NEVER)],
+            ">=": [(size, NEVER)],
+            "=": [(size, size)],
+            "!=": [(0, size - 1), (size + 1, NEVER)],
+        }[op]
         nodes = tuple(self.sheet.add(p.Lasting(rel.node, 0, 2, max(least, 0), most)) for least, most in ranges)
         return replace(rel, node=nodes[0] if len(nodes) == 1 else self.sheet.add(p.Union(nodes)), timed=True)
 
@@ -619,8 +640,9 @@ class _Lowering:
 
     def placed(self, expression: Expression, rel: Rel) -> Expression:
         """With the plan's columns for variables."""
-        return placed(expression, {c: p.column(i) for i, c in enumerate(rel.columns, INTERVAL)
-                                   if isinstance(c, Variable)})  # fmt: skip
+        return placed(
+            expression, {c: p.column(i) for i, c in enumerate(rel.columns, INTERVAL) if isinstance(c, Variable)}
+        )
 
 
 @dataclass(frozen=True, slots=True)

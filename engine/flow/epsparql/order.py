@@ -39,9 +39,7 @@ def _ranks(values: NDArray[np.uint32], terms: TermDictionary) -> NDArray[np.int6
     bounds = ends.tolist()
     serial = terms.columns.exact[ids].tolist()
     blank = (terms.columns.kind[ids] == kinds.BLANK).tolist()
-    keys = [
-        (0, serial[i], b"") if blank[i] else (1, 0, data[bounds[i] : bounds[i + 1]]) for i in range(len(ids))
-    ]
+    keys = [(0, serial[i], b"") if blank[i] else (1, 0, data[bounds[i] : bounds[i + 1]]) for i in range(len(ids))]
     rank = np.zeros(int(ids.max(initial=0)) + 1, np.int64)
     for place, i in enumerate(sorted(range(len(ids)), key=keys.__getitem__), 1):
         rank[ids[i]] = place

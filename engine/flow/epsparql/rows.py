@@ -30,8 +30,7 @@ ROW: Final = Hidden(1 << 30)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """n rows: `values` u32[n, c] term ids (0 unbound), `start` and `end` i64[n] µs. All C-contiguous.
-    """
+    """n rows: `values` u32[n, c] term ids (0 unbound), `start` and `end` i64[n] µs. All C-contiguous."""
 
     values: NDArray[np.uint32]
     start: I64

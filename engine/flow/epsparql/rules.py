@@ -29,9 +29,7 @@ from oxiseq.grammar.algebra import Construct, TriplePattern
 class Rules:
     """The rules of a stratum at work. recursive: they feed each other."""
 
-    def __init__(
-        self, rules: Sequence[tuple[Construct, Answered]], terms: TermDictionary, recursive: bool
-    ) -> None:
+    def __init__(self, rules: Sequence[tuple[Construct, Answered]], terms: TermDictionary, recursive: bool) -> None:
         answered = [each for _, each in rules]
         plans = [each.plan for each in answered]
         self.standing = Standing(lowered(answered, recursive=recursive), plans, terms)

@@ -117,4 +117,4 @@ class Stamps:
         try:
             return to_microseconds(term)
         except EventError as error:
-            return error.reason if len(error.reason) <= 2 * _SHOWN else f"{error.reason[:2 * _SHOWN]}..."
+            return error.reason if len(error.reason) <= 2 * _SHOWN else f"{error.reason[: 2 * _SHOWN]}..."

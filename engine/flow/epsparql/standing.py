@@ -213,10 +213,13 @@ class _Past(NamedTuple):
         while low < len(every):
             last = every[min(low + _AGAIN, len(every)) - 1]
             high = int(np.searchsorted(every, last, "right"))
-            yield np.unique(every[low:high]), [
-                (place, rows[np.searchsorted(end, every[low]) : np.searchsorted(end, last, "right")])
-                for (place, rows), end in zip(self.told, ends, strict=True)
-            ]
+            yield (
+                np.unique(every[low:high]),
+                [
+                    (place, rows[np.searchsorted(end, every[low]) : np.searchsorted(end, last, "right")])
+                    for (place, rows), end in zip(self.told, ends, strict=True)
+                ],
+            )
             low = high
 
 

@@ -46,9 +46,15 @@ class Uses:
         uses = [place[c] for c in plan.columns if c in place]
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.RECENT] = plan.recent
-        self._memory = Replaceable(k.Choosing(
-            scalars, np.array(begin, np.int64), np.array(parts, np.int64), np.zeros(_FEW, np.int64), *_by_row(1),
-        ))  # fmt: skip
+        self._memory = Replaceable(
+            k.Choosing(
+                scalars,
+                np.array(begin, np.int64),
+                np.array(parts, np.int64),
+                np.zeros(_FEW, np.int64),
+                *_by_row(1),
+            )
+        )
         inside = [(place[c], c.number) for c in columns if isinstance(c, Guard) and not c.low]
         self._form, self._kept = _Rows(uses, inside), _Arranged(kept, addresses)
         self._most = _FEW
@@ -98,9 +104,7 @@ class _Rows:
     """What rows are made of, for kernels. uses: where triples' numbers stand; guards: where, and which."""
 
     def __init__(self, uses: Sequence[int], guards: Sequence[tuple[int, int]]) -> None:
-        self._guards = [
-            Pointers(u.Guard(np.array([place, place + 1]), np.array([number]))) for place, number in guards
-        ]
+        self._guards = [Pointers(u.Guard(np.array([place, place + 1]), np.array([number]))) for place, number in guards]
         addresses = [guard.address for guard in self._guards]
         self._memory = Pointers(u.Rows(np.array(uses, np.int64), np.array(addresses, np.int64)))
         self.address = self._memory.address
@@ -113,10 +117,13 @@ class _Arranged:
         self._rows = [
             _Rows([ROW + i for i in each.uses], [(ROW + i, number) for i, number in each.guards]) for each in kept
         ]
-        self._memory = Pointers(u.Kept(
-            np.array(addresses, np.int64), np.array([rows.address for rows in self._rows], np.int64),
-            np.zeros((len(kept) + 1, u.LEVEL), np.int64),
-        ))  # fmt: skip
+        self._memory = Pointers(
+            u.Kept(
+                np.array(addresses, np.int64),
+                np.array([rows.address for rows in self._rows], np.int64),
+                np.zeros((len(kept) + 1, u.LEVEL), np.int64),
+            )
+        )
         self.address = self._memory.address
 
 

@@ -30,9 +30,7 @@ _MOSTLY: Final = 8
 class Best(KernelNode):
     """By key the rows of some ranks, or all that are equal to the first. It keeps all rows of its input."""
 
-    def __init__(
-        self, form: p.Best, child: Buffer, terms: TermDictionary, order: TermOrder, room: int = 16
-    ) -> None:  # fmt: skip
+    def __init__(self, form: p.Best, child: Buffer, terms: TermDictionary, order: TermOrder, room: int = 16) -> None:
         """room: for how many rows to begin with."""
         super().__init__(child.width, (child,))
         self._form = form
@@ -110,15 +108,17 @@ class Best(KernelNode):
         if scalars[k.COUNT] >= len(memory.entries):
             size = 2 * len(memory.entries)
             memory = memory._replace(
-                entries=longer(memory.entries, size), links=longer(memory.links, size * borders),
+                entries=longer(memory.entries, size),
+                links=longer(memory.links, size * borders),
                 rows=longer(memory.rows, size),
-            )  # fmt: skip
+            )
         if scalars[k.GROUPS] >= len(memory.groups):
             size = 2 * len(memory.groups)
             memory = memory._replace(
-                groups=longer(memory.groups, size), borders=longer(memory.borders, size * borders),
+                groups=longer(memory.groups, size),
+                borders=longer(memory.borders, size * borders),
                 keys=longer(memory.keys, size),
-            )  # fmt: skip
+            )
         memory = memory._replace(
             slots=np.zeros(slots_for(len(memory.entries)), SLOT),
             group_slots=np.zeros(slots_for(len(memory.groups)), SLOT),

@@ -40,9 +40,7 @@ def build(
     return nodes
 
 
-def _node(
-    form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, order: TermOrder, clock: I64
-) -> Node:
+def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, order: TermOrder, clock: I64) -> Node:
     children = [nodes[place].out for place in p.inputs(form)]
     match form:
         case p.Patterns() | p.Asked() | p.Quads() | p.Graphs() | p.Given():

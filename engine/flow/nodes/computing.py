@@ -48,15 +48,17 @@ class Filter(KernelNode):
         self._terms = terms
         codes = self._conditions.programs
         depth = max((int(code[1]) for code in codes), default=1)
-        self._memory = Replaceable(Sifting(
-            next=np.zeros(1, np.int64),
-            ends=np.cumsum([0, *map(len, codes)], dtype=np.int64),
-            code=np.concatenate([np.zeros(0, np.int32), *codes]),
-            values=np.zeros(child.width + 1, np.int64),
-            numbers=np.zeros((depth, 2), np.float64),
-            machine=np.zeros((depth, 4), np.int64),
-            memo=np.zeros((1, 1), np.uint8),
-        ))  # fmt: skip
+        self._memory = Replaceable(
+            Sifting(
+                next=np.zeros(1, np.int64),
+                ends=np.cumsum([0, *map(len, codes)], dtype=np.int64),
+                code=np.concatenate([np.zeros(0, np.int32), *codes]),
+                values=np.zeros(child.width + 1, np.int64),
+                numbers=np.zeros((depth, 2), np.float64),
+                machine=np.zeros((depth, 4), np.int64),
+                memo=np.zeros((1, 1), np.uint8),
+            )
+        )
 
     def call(self) -> Call:
         return Call(sift, (self._memory.address, self._terms.address, self.inputs[0].address, self.out.address))
@@ -127,10 +129,13 @@ class Extend(Node):
         if known == _MOST_LEARNED:
             self._memory.set(self._empty())
         elif known == room:
-            self._memory.set(memory._replace(
-                keys=longer(memory.keys, 2 * room), values=longer(memory.values, 2 * room),
-                slots=np.zeros(slots_for(2 * room), SLOT),
-            ))  # fmt: skip
+            self._memory.set(
+                memory._replace(
+                    keys=longer(memory.keys, 2 * room),
+                    values=longer(memory.values, 2 * room),
+                    slots=np.zeros(slots_for(2 * room), SLOT),
+                )
+            )
             k.fill_slots(self._memory.address)
         k.learn(self._memory.address, given.address, row, value)
 

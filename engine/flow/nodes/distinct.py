@@ -47,9 +47,7 @@ class Distinct(KeepsRows):
         scalars[[k.FREE, k.CHANGED]] = -1
         scalars[[k.CLOCK, k.BEGINS, k.LIMIT]] = lifetime_scalars(self._lifetime, self._clock)
         words = lines(room, _HEADER + (self.inputs[0].width + 1) // 2)
-        return k.Counted(
-            scalars, words, words.view(np.uint32), words.view(np.int32), np.zeros(slots_for(room), SLOT)
-        )
+        return k.Counted(scalars, words, words.view(np.uint32), words.view(np.int32), np.zeros(slots_for(room), SLOT))
 
     def _make_room(self) -> None:
         """Twice as much, or less where most of it is empty. Raises LimitError where rows cannot be numbered."""
@@ -62,10 +60,14 @@ class Distinct(KeepsRows):
             raise LimitError(len(memory.words), _MOST // 2, "rows of a DISTINCT")
         words = lines(size, memory.words.shape[1])
         words[: len(memory.words)] = memory.words
-        self._memory.set(memory._replace(
-            words=words, halves=words.view(np.uint32), states=words.view(np.int32),
-            slots=np.zeros(slots_for(size), SLOT),
-        ))  # fmt: skip
+        self._memory.set(
+            memory._replace(
+                words=words,
+                halves=words.view(np.uint32),
+                states=words.view(np.int32),
+                slots=np.zeros(slots_for(size), SLOT),
+            )
+        )
         k.fill_slots(self._memory.address)
 
     def _keep(self, rows: Ids, weight: I64) -> None:

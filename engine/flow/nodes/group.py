@@ -49,8 +49,9 @@ class Group(Node):
         self._added = tuple(dict.fromkeys(s.place for s in added if s.place is not None))
         numbers = {s.place for s in added if s.name != "COUNT"}
         self._numbers = {place: Numbers(place, terms) for place in self._added if place in numbers}
-        self._listed = {s.place: Listed(s.place, terms) for s in form.sums
-                        if s.place is not None and s.name == "GROUP_CONCAT"}  # fmt: skip
+        self._listed = {
+            s.place: Listed(s.place, terms) for s in form.sums if s.place is not None and s.name == "GROUP_CONCAT"
+        }
         self._seen = 0
         """Rows of the batch that what is kept here has taken."""
         self._allocate(form, numbers, room)
@@ -60,18 +61,20 @@ class Group(Node):
         scalars[[g.FREE, g.ANSWER]] = -1
         scalars[g.WIDE_TOP] = 1
         values = np.array([(place, place in numbers) for place in self._added], g.VALUE)
-        self._table = Replaceable(g.GroupMemory(
-            scalars=scalars,
-            cells=np.zeros((room, self._first_value + g.VALUE_WORDS * len(values)), np.int64),
-            slots=np.zeros(slots_for(room), SLOT),
-            touched=np.zeros(room, np.int64),
-            wides=np.zeros((1 + len(values), g.WIDE_WORDS), np.int64),
-            key=np.array(form.key, np.int64),
-            values=values,
-            sums=np.array([self._summed(s) for s in form.sums], g.SUMMED),
-            fresh=np.zeros(len(form.sums), np.int64),
-            scratch=np.zeros(SCRATCH, np.uint8),
-        ))  # fmt: skip
+        self._table = Replaceable(
+            g.GroupMemory(
+                scalars=scalars,
+                cells=np.zeros((room, self._first_value + g.VALUE_WORDS * len(values)), np.int64),
+                slots=np.zeros(slots_for(room), SLOT),
+                touched=np.zeros(room, np.int64),
+                wides=np.zeros((1 + len(values), g.WIDE_WORDS), np.int64),
+                key=np.array(form.key, np.int64),
+                values=values,
+                sums=np.array([self._summed(s) for s in form.sums], g.SUMMED),
+                fresh=np.zeros(len(form.sums), np.int64),
+                scratch=np.zeros(SCRATCH, np.uint8),
+            )
+        )
         self._address = self._table.address
         self._memory = self._table.arrays
 
@@ -232,10 +235,14 @@ class Group(Node):
         scalars[g.FREE], scalars[g.WIDE_FREE] = -1, 0
         scalars[[g.WIDE_TOP, g.WIDE_LIVE]] = len(wides), len(wides) - 1
         room = max(2 * len(cells), 16)
-        self._point(memory._replace(
-            cells=longer(cells, room), slots=np.zeros(slots_for(room), SLOT), touched=np.zeros(16, np.int64),
-            wides=longer(wides, 2 * len(wides) + len(self._added)),
-        ))  # fmt: skip
+        self._point(
+            memory._replace(
+                cells=longer(cells, room),
+                slots=np.zeros(slots_for(room), SLOT),
+                touched=np.zeros(16, np.int64),
+                wides=longer(wides, 2 * len(wides) + len(self._added)),
+            )
+        )
         g.fill_slots(self._address)
 
     def _shrink(self) -> None:

@@ -41,10 +41,15 @@ class Triples(Copying):
         super().__init__(4 + len(form.columns), (child,))
         equal = [(place, terms.constant(term)) for place, term in form.equal]
         longest = LATEST if form.longest is None else form.longest
-        self._memory = Pointers(h.Accepting(
-            np.array([0, longest, form.timed], np.int64), _table(equal, 2), _table(form.same, 2),
-            np.array([terms.constant(term) for term in form.but], np.int64), np.array(form.columns, np.int64),
-        ))  # fmt: skip
+        self._memory = Pointers(
+            h.Accepting(
+                np.array([0, longest, form.timed], np.int64),
+                _table(equal, 2),
+                _table(form.same, 2),
+                np.array([terms.constant(term) for term in form.but], np.int64),
+                np.array(form.columns, np.int64),
+            )
+        )
 
     def call(self) -> Call:
         return Call(h.accept, (self._memory.address, self.inputs[0].address, self.out.address))

@@ -79,8 +79,9 @@ class Reach(KernelNode):
     def tidy(self) -> None:
         scalars = self._memory.scalars
         pairs, edges = int(scalars[k.PAIRS]), int(scalars[k.EDGES])
-        if (len(self._memory.pairs) > max(_MOSTLY * pairs, _SHRINK_FROM, self._least)
-                or len(self._memory.edges) > max(_MOSTLY * edges, _SHRINK_FROM, self._least)):  # fmt: skip
+        if len(self._memory.pairs) > max(_MOSTLY * pairs, _SHRINK_FROM, self._least) or len(self._memory.edges) > max(
+            _MOSTLY * edges, _SHRINK_FROM, self._least
+        ):
             self._load(*self._content())
 
     def _grow_rows(self) -> None:
@@ -92,19 +93,22 @@ class Reach(KernelNode):
         if scalars[k.VERTICES] + 2 > len(memory.vertices):
             size = 2 * len(memory.vertices)
             memory = memory._replace(vertices=longer(memory.vertices, size), rows=longer(memory.rows, size))
-        self._point(memory._replace(
-            vertex_slots=np.zeros(slots_for(len(memory.vertices)), SLOT),
-            edge_slots=np.zeros(slots_for(len(memory.edges)), SLOT),
-        ))  # fmt: skip
+        self._point(
+            memory._replace(
+                vertex_slots=np.zeros(slots_for(len(memory.vertices)), SLOT),
+                edge_slots=np.zeros(slots_for(len(memory.edges)), SLOT),
+            )
+        )
         fill_row_slots(self._table.address)
 
     def _grow_pairs(self) -> None:
         memory = self._memory
         if len(memory.pairs) >= self.most_pairs:
             raise LimitError(
-                len(memory.pairs) + 1, self.most_pairs,
+                len(memory.pairs) + 1,
+                self.most_pairs,
                 "pairs of nodes that a path (+ or *) connects; bind one of its ends, or make the window shorter",
-            )  # fmt: skip
+            )
         size = min(2 * len(memory.pairs), self.most_pairs)
         self._point(memory._replace(pairs=longer(memory.pairs, size), pair_slots=np.zeros(slots_for(size), SLOT)))
         fill_pair_slots(self._table.address)

@@ -44,10 +44,16 @@ class Timeline:
         scalars[[k.FREE, k.MOMENT_FREE, k.GROUP_FREE]] = k.NONE
         few = min(room, 16)  # moments and groups may be far fewer than rows
         return k.Timeline(
-            scalars, np.array(self._key, np.int64), np.zeros(room, k.ENTRY),
-            np.zeros((room, self._width), np.uint32), np.zeros(slots_for(room), SLOT), np.zeros(few, k.MOMENT),
-            np.zeros(few, k.GROUP), np.zeros((few, len(self._key)), np.uint32), np.zeros(slots_for(few), SLOT),
-        )  # fmt: skip
+            scalars,
+            np.array(self._key, np.int64),
+            np.zeros(room, k.ENTRY),
+            np.zeros((room, self._width), np.uint32),
+            np.zeros(slots_for(room), SLOT),
+            np.zeros(few, k.MOMENT),
+            np.zeros(few, k.GROUP),
+            np.zeros((few, len(self._key)), np.uint32),
+            np.zeros(slots_for(few), SLOT),
+        )
 
     def make_room(self) -> None:
         """What a kernel lacks, if anything. Raises LimitError where rows cannot be numbered any more."""
@@ -55,19 +61,25 @@ class Timeline:
         lack, memory.scalars[k.LACK] = int(memory.scalars[k.LACK]), k.NOTHING
         if lack == k.ENTRIES:
             size = self._doubled(memory.entries)
-            self._memory.set(memory._replace(
-                entries=longer(memory.entries, size), rows=longer(memory.rows, size),
-                slots=np.zeros(slots_for(size), SLOT),
-            ))  # fmt: skip
+            self._memory.set(
+                memory._replace(
+                    entries=longer(memory.entries, size),
+                    rows=longer(memory.rows, size),
+                    slots=np.zeros(slots_for(size), SLOT),
+                )
+            )
             fill_row_slots(self.address)
         elif lack == k.MOMENTS:
             self._memory.set(memory._replace(moments=longer(memory.moments, self._doubled(memory.moments))))
         elif lack == k.GROUPS:
             size = self._doubled(memory.groups)
-            self._memory.set(memory._replace(
-                groups=longer(memory.groups, size), keys=longer(memory.keys, size),
-                group_slots=np.zeros(slots_for(size), SLOT),
-            ))  # fmt: skip
+            self._memory.set(
+                memory._replace(
+                    groups=longer(memory.groups, size),
+                    keys=longer(memory.keys, size),
+                    group_slots=np.zeros(slots_for(size), SLOT),
+                )
+            )
             fill_group_slots(self.address)
         elif lack == k.LESS:
             self._keep(*self._rows())

@@ -16,10 +16,36 @@ from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.scope import subexpressions
 
 Form: TypeAlias = (
-    Patterns | Asked | Quads | Graphs | Given | Constant | Filter | Extend | Pick | Negate | Union | Lasting
-    | Arrange | Join | Lookup | Follow | Extreme | Distinct | Consolidate | Once | Group | Best | Reach | Triples | Look
-    | Cover | Sometime | TimeTerm | Closure
-)  # fmt: skip
+    Patterns
+    | Asked
+    | Quads
+    | Graphs
+    | Given
+    | Constant
+    | Filter
+    | Extend
+    | Pick
+    | Negate
+    | Union
+    | Lasting
+    | Arrange
+    | Join
+    | Lookup
+    | Follow
+    | Extreme
+    | Distinct
+    | Consolidate
+    | Once
+    | Group
+    | Best
+    | Reach
+    | Triples
+    | Look
+    | Cover
+    | Sometime
+    | TimeTerm
+    | Closure
+)
 
 
 @dataclass(frozen=True, slots=True)

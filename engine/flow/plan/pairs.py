@@ -32,8 +32,12 @@ class Join:
 
 Sign: TypeAlias = Literal["<", "=", ">"]
 SIGNS: Final[Mapping[str, tuple[Sign, Sign]]] = {
-    "<": ("<", ">"), "<=": ("<", ">"), ">": (">", "<"), ">=": (">", "<"), "=": ("=", "="),
-}  # fmt: skip
+    "<": ("<", ">"),
+    "<=": ("<", ">"),
+    ">": (">", "<"),
+    ">=": (">", "<"),
+    "=": ("=", "="),
+}
 """By comparison how the first operand stands to the second, and the other way round."""
 
 

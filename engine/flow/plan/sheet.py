@@ -96,9 +96,14 @@ class Sheet:
             case Closure():
                 return True
             case (
-                Filter(child) | Extend(child) | Arrange(child) | Lasting(child) | Extreme(child)
-                | Triples(child) | TimeTerm(child)
-            ):  # fmt: skip
+                Filter(child)
+                | Extend(child)
+                | Arrange(child)
+                | Lasting(child)
+                | Extreme(child)
+                | Triples(child)
+                | TimeTerm(child)
+            ):
                 return self.is_set(child)
             case Look(child, _, what="WITH" | "WITHOUT"):
                 return self.is_set(child)

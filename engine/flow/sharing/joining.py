@@ -64,10 +64,13 @@ class _Joining:
         found = self._with_roots([output for ones in alike.values() for output in self._outputs(ones)])
         plan = self._sheet.plan(found[0].root, tuple(o.root for o in found) + _tables(found))
         tables = dict(zip(_tables(found), plan.also[len(found) :], strict=True))
-        return Joint(plan, tuple(
-            output._replace(root=root, table=None if output.table is None else tables[output.table])
-            for output, root in zip(found, plan.also[: len(found)], strict=True)
-        ))  # fmt: skip
+        return Joint(
+            plan,
+            tuple(
+                output._replace(root=root, table=None if output.table is None else tables[output.table])
+                for output, root in zip(found, plan.also[: len(found)], strict=True)
+            ),
+        )
 
     def _outputs(self, ones: Sequence[tuple[int, Opened]]) -> list[Output]:
         by_constants: dict[tuple[Constant, ...], list[int]] = {}
@@ -112,9 +115,7 @@ def _tables(outputs: Sequence[Output]) -> tuple[int, ...]:
     return tuple(each.table for each in outputs if each.table is not None)
 
 
-def _parameters(
-    constants: Sequence[tuple[Constant, ...]]
-) -> tuple[Mapping[Variable, Filling], list[int]]:
+def _parameters(constants: Sequence[tuple[Constant, ...]]) -> tuple[Mapping[Variable, Filling], list[int]]:
     """What stands in the slots: the constant that all have, or a parameter; slots whose constants are the same in each
     query have one. And of each parameter a slot."""
     known: dict[Variable, Filling] = {}

@@ -60,9 +60,7 @@ def _shifted(form: p.Timed, side: _Lifted, both: bool) -> p.Timed:
 
 
 class _Lifting:
-    def __init__(
-        self, sheet: p.Sheet, forms: Sequence[p.Form], widths: Sequence[int], table: p.Given
-    ) -> None:
+    def __init__(self, sheet: p.Sheet, forms: Sequence[p.Form], widths: Sequence[int], table: p.Given) -> None:
         self._sheet, self._forms, self._widths = sheet, forms, widths
         self._table = sheet.add(table)
         self._parameters = [parameter(i) for i in range(table.width - 1)]
@@ -182,9 +180,7 @@ class _Lifting:
                         return p.Bound(here[a], there[b], sign)
         return None
 
-    def _equal(
-        self, conditions: Sequence[Expression], columns: Mapping[Variable, Variable]
-    ) -> list[tuple[int, int]]:
+    def _equal(self, conditions: Sequence[Expression], columns: Mapping[Variable, Variable]) -> list[tuple[int, int]]:
         """The columns of rows that a condition wants to be a parameter's term, and of the table."""
         here = {name: place for place in range(len(columns)) for name, c in columns.items() if c == p.column(place)}
         there = {name: 1 + i for i, name in enumerate(self._parameters)}
@@ -233,9 +229,7 @@ class _Lifting:
         found = self._sheet.add(p.Extend(node, placed(expression, columns)))
         return self._cut(found, child, width, by_row, number, self._sheet.width(node))
 
-    def _cut(
-        self, node: int, child: _Lifted, width: int, by_row: bool, number: int, *more: int
-    ) -> _Lifted:
+    def _cut(self, node: int, child: _Lifted, width: int, by_row: bool, number: int, *more: int) -> _Lifted:
         """Its number, if it has one, its columns, and some more."""
         shift = int(child.by_row)
         columns = [number] if by_row else []

@@ -24,11 +24,17 @@ from oxiseq.grammar.scope import conjuncts, expression_variables, holds_exists, 
 
 _ZERO: Final = Literal("0", datatype=NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
 _OF_NOTHING: Final[dict[str, Expression]] = {
-    "COUNT": _ZERO, "SUM": _ZERO, "AVG": _ZERO, "GROUP_CONCAT": Literal(""),
-}  # fmt: skip
+    "COUNT": _ZERO,
+    "SUM": _ZERO,
+    "AVG": _ZERO,
+    "GROUP_CONCAT": Literal(""),
+}
 _SUMS: Final[dict[str, OneOf["COUNT", "SUM", "AVG", "GROUP_CONCAT"]]] = {
-    "COUNT": "COUNT", "SUM": "SUM", "AVG": "AVG", "GROUP_CONCAT": "GROUP_CONCAT",
-}  # fmt: skip
+    "COUNT": "COUNT",
+    "SUM": "SUM",
+    "AVG": "AVG",
+    "GROUP_CONCAT": "GROUP_CONCAT",
+}
 
 
 class Grouped(NamedTuple):
@@ -48,9 +54,7 @@ class Aggregation:
         self._conditions = conditions
         self._numbers = count(1)
 
-    def grouped(
-        self, query: SubSelect, whole: Relation, aggregates: Sequence[Aggregate], scope: Scope
-    ) -> Grouped:
+    def grouped(self, query: SubSelect, whole: Relation, aggregates: Sequence[Aggregate], scope: Scope) -> Grouped:
         """A row for each group: contexts, keys, aggregates. What HAVING says of sums alone holds for all of them."""
         known = dict[Expression, Expression]()
         keys: list[Column] = []
@@ -87,9 +91,7 @@ class Aggregation:
     def _fresh(self) -> Variable:
         return Variable(f"{OWN}group_{next(self._numbers)}")
 
-    def _argument(
-        self, whole: Relation, argument: Expression | None, scope: Scope
-    ) -> tuple[Relation, Variable | None]:
+    def _argument(self, whole: Relation, argument: Expression | None, scope: Scope) -> tuple[Relation, Variable | None]:
         """With a column for what an aggregate is about; None for all rows."""
         if argument is None or (isinstance(argument, Variable) and argument in whole.columns):
             return whole, argument
@@ -97,9 +99,12 @@ class Aggregation:
         return self._conditions.extended(whole, argument, name, scope), name
 
     def _summed(
-        self, whole: Relation, key: Sequence[Column], arguments: Mapping[Aggregate, Variable | None],
+        self,
+        whole: Relation,
+        key: Sequence[Column],
+        arguments: Mapping[Aggregate, Variable | None],
         names: Mapping[Aggregate, Variable],
-    ) -> tuple[Relation, Sequence[Aggregate]]:  # fmt: skip
+    ) -> tuple[Relation, Sequence[Aggregate]]:
         """Groups with all that is a sum of their rows; and the other aggregates, in an order that queries which list
         them otherwise have, too."""
         plain = [a for a in arguments if a.name in _SUMS and not a.distinct]
@@ -112,9 +117,15 @@ class Aggregation:
         return found, sorted((a for a in arguments if a not in plain), key=place)
 
     def _with(
-        self, found: Relation, whole: Relation, key: Sequence[Column], aggregate: Aggregate,
-        argument: Variable | None, name: Variable, counted: Sequence[Variable],
-    ) -> Relation:  # fmt: skip
+        self,
+        found: Relation,
+        whole: Relation,
+        key: Sequence[Column],
+        aggregate: Aggregate,
+        argument: Variable | None,
+        name: Variable,
+        counted: Sequence[Variable],
+    ) -> Relation:
         """With a column for what is no sum of a group's rows."""
         if aggregate.name in _SUMS:  # of distinct ones, which every group has
             mine = [c for c in counted if c in whole.columns] if argument is None else [argument]

@@ -174,4 +174,3 @@ def _hides(pattern: Group) -> bool:
     return (bool(binding) and all(isinstance(e, Values) for e in binding)) or any(
         isinstance(e, Minus | SubSelect) for e in nested_elements(pattern)
     )
-

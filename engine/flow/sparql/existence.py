@@ -111,4 +111,3 @@ class Conditions:
         own = [c for c in rows.columns if c not in contexts.values()]
         yes, no = met, self._relations.without(rows, met)
         return self._relations.project(yes, own), self._relations.project(no, own)
-

@@ -62,7 +62,7 @@ class Groups:
         self._asking = Asking(relations, around)
         self._runs = Runs(
             relations, self._asking, _leaves(relations, around), self._named, self.element, followed=around.alone
-        )  # fmt: skip
+        )
         self.conditions = Conditions(relations, self.contexts, self)
         self.selects = Selects(relations, self.contexts, self.conditions, self)
 

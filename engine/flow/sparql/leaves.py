@@ -126,5 +126,3 @@ def _parts(patterns: Sequence[tuple[TriplePattern, Where]]) -> Iterator[Conjunct
             keys = more
             part.patterns.append(left.pop(number))
         yield part
-
-

@@ -88,9 +88,14 @@ class _Lowering:
         times = [i for i, c in enumerate(found.columns) if isinstance(c, Hidden)]
         told = tuple(self._column(found, name_of(c)) for c in self._told)
         return Lowered(
-            plan, replace(found, node=plan.root), compared, told, order,
-            times[0] if times else None, tuple(map(_renumbered, used, plan.also)),
-        )  # fmt: skip
+            plan,
+            replace(found, node=plan.root),
+            compared,
+            told,
+            order,
+            times[0] if times else None,
+            tuple(map(_renumbered, used, plan.also)),
+        )
 
     def _column(self, found: Relation, name: Column) -> Told:
         assert isinstance(name, Variable)

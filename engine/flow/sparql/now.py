@@ -36,8 +36,13 @@ def late_columns(query: RspQuery, columns: Sequence[Listed], *, plain: bool) -> 
     shown = frozenset(c[1] if isinstance(c, tuple) else c for c in columns)
     for expression in [] if plain else late.values():
         for v in sorted(condition_mentions(expression) - shown, key=str):
-            raise QueryError(f"beside NOW() stands ?{v.value}, which rows do not have", query.span, query.text,
-                             hint=f"list ?{v.value}, too", code="now")  # fmt: skip
+            raise QueryError(
+                f"beside NOW() stands ?{v.value}, which rows do not have",
+                query.span,
+                query.text,
+                hint=f"list ?{v.value}, too",
+                code="now",
+            )
     return late
 
 

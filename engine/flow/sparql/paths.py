@@ -122,9 +122,11 @@ class Paths:
                 return stays
         triples = self._leaves.on(TriplePattern(_FROM, _STEP, _TO), ground)
         nodes = self._relations.union(
-            [self._relations.renamed(self._between_ends(triples, (end,)), (*triples.context, _END))
-             for end in (_FROM, _TO)]
-        )  # fmt: skip
+            [
+                self._relations.renamed(self._between_ends(triples, (end,)), (*triples.context, _END))
+                for end in (_FROM, _TO)
+            ]
+        )
         both = self._relations.copied(self._relations.distinct(nodes), [(_END, _TO)])
         return self._relations.renamed(both, (*both.context, _FROM, _TO))
 

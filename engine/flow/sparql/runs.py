@@ -52,8 +52,11 @@ class _Known:
     def keys(self) -> frozenset[Key]:
         """Its variables and blank nodes."""
         own = self.element
-        ends = [t for t in (own.subject, own.object) if isinstance(t, BlankNode)] if isinstance(
-            own, TriplePattern | PathPattern) else []  # fmt: skip
+        ends = (
+            [t for t in (own.subject, own.object) if isinstance(t, BlankNode)]
+            if isinstance(own, TriplePattern | PathPattern)
+            else []
+        )
         return frozenset([*visible_variables(Group((own,))), *ends])
 
 
@@ -71,9 +74,15 @@ class Runs:
     """Joins of what stands side by side."""
 
     def __init__(
-        self, relations: Relations, asking: Asking, leaves: Leaves, named: Named, compile_other: Compile, *,
+        self,
+        relations: Relations,
+        asking: Asking,
+        leaves: Leaves,
+        named: Named,
+        compile_other: Compile,
+        *,
         followed: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """followed: each named graph of the store is a source as others are."""
         self._relations = relations
         self._asking = asking

@@ -37,9 +37,7 @@ class Ordered:
 class Selects:
     """What solution modifiers make of relations."""
 
-    def __init__(
-        self, relations: Relations, contexts: Contexts, conditions: Conditions, patterns: Patterns
-    ) -> None:
+    def __init__(self, relations: Relations, contexts: Contexts, conditions: Conditions, patterns: Patterns) -> None:
         self._relations = relations
         self._contexts = contexts
         self._conditions = conditions
@@ -68,9 +66,7 @@ class Selects:
             whole, known, having = self._aggregation.grouped(query, where, aggregates_of(query), scope)
         whole = self._conditions.filtered(whole, having, scope)
         if query.values is not None:
-            whole = self._relations.join(
-                whole, self._relations.values(query.values.variables, query.values.rows)
-            )
+            whole = self._relations.join(whole, self._relations.values(query.values.variables, query.values.rows))
         for column in columns:
             if isinstance(column, tuple):
                 whole = self._conditions.extended(whole, replaced(column[0], known), column[1], scope)
@@ -127,4 +123,3 @@ def aggregates_of(query: SubSelect) -> tuple[Aggregate, ...]:
 def name_of(column: Listed | Column) -> Column:
     """What a column is called."""
     return column[1] if isinstance(column, tuple) else column
-

@@ -41,9 +41,16 @@ def _mark(bits: Any, row: int, bit: int) -> None:
 
 @kernel
 def pivot(
-    offset: Any, subject: Any, predicate: Any, object: Any, asked: Any, types: Any, values: Any, type_of: Any,
+    offset: Any,
+    subject: Any,
+    predicate: Any,
+    object: Any,
+    asked: Any,
+    types: Any,
+    values: Any,
+    type_of: Any,
     fault: Any,
-) -> int:  # fmt: skip
+) -> int:
     """The graphs of events (see EventBatch) → a row per event.
 
     asked: i64[k] ids of predicates, the first is rdf:type. values: i64[n, 1 + k], zeros; what predicate i has goes to
@@ -93,9 +100,19 @@ def _text_relation(code: Any, start: int, end: int, vals: Any, kind: Any) -> int
 
 @kernel
 def leaf_facts(
-    values: Any, type_of: Any, first_leaf: Any, leaf_of: Any, code: Any, starts: Any,
-    kind: Any, number: Any, exact: Any, quality: Any, facts: Any, undecided: Any,
-) -> int:  # fmt: skip
+    values: Any,
+    type_of: Any,
+    first_leaf: Any,
+    leaf_of: Any,
+    code: Any,
+    starts: Any,
+    kind: Any,
+    number: Any,
+    exact: Any,
+    quality: Any,
+    facts: Any,
+    undecided: Any,
+) -> int:
     """Leaf l, compiled to code[starts[l] : starts[l + 1]], of the rows of `values` (i64[n, slots] of term ids).
 
     Only the leaves that an event's type needs are looked at. What the machine cannot decide is marked in `undecided`

@@ -213,9 +213,7 @@ def _mark(A: Any, S: Any, part: Any, in_place: bool, entry: Any, move: Any, pos:
 
 
 @inner
-def _begin(
-    A: Any, S: Any, part: Any, in_place: bool, symbol: int, pos: int, clock: int, tau: int, made: int
-) -> int:
+def _begin(A: Any, S: Any, part: Any, in_place: bool, symbol: int, pos: int, clock: int, tau: int, made: int) -> int:
     """Runs that begin with the event, not in D or in it; as `_move_all`."""
     scalars, nodes = v.scalars(S), v.nodes(S)
     move = v.moves(A)[symbol]
@@ -252,9 +250,7 @@ def _end(S: Any, node: int) -> None:
 
 
 @inner
-def _come(
-    A: Any, S: Any, part: Any, in_place: bool, state: int, node: int, maxs: int, tau: int, made: int
-) -> int:
+def _come(A: Any, S: Any, part: Any, in_place: bool, state: int, node: int, maxs: int, tau: int, made: int) -> int:
     """Prefixes come to a state; the number of live records, or minus what is needed."""
     if not in_place:
         return _seat(A, S, state, node, maxs, tau, made)

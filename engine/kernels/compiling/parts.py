@@ -24,19 +24,21 @@ from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
-_NOT_NEEDED: Final = frozenset({
-    "with_lifting",
-    "inline_closure_likes",
-    "rewrite_dynamic_raises",
-    "make_function_op_code_to_jit_function",
-    "find_literally",
-    "literal_unroll",
-    "LiteralPropagation",
-    "inline_inlinables",
-    "inline_overloads",
-    "nopython_rewrites",  # array expressions
-    "dump_parfor_diagnostics",
-})  # fmt: skip
+_NOT_NEEDED: Final = frozenset(
+    {
+        "with_lifting",
+        "inline_closure_likes",
+        "rewrite_dynamic_raises",
+        "make_function_op_code_to_jit_function",
+        "find_literally",
+        "literal_unroll",
+        "LiteralPropagation",
+        "inline_inlinables",
+        "inline_overloads",
+        "nopython_rewrites",  # array expressions
+        "dump_parfor_diagnostics",
+    }
+)
 
 # --- types -------------------------------------------------------------------------------------------
 

@@ -218,14 +218,29 @@ def _compare(op: int, n: int, numbers: Any, entries: Any) -> int:
         return UNDECIDED
     if _INTEGER <= k1 <= _DOUBLE and _INTEGER <= k2 <= _DOUBLE:
         standing = order(
-            k1, numbers[n, 0], numbers[n, 1], entries[n, 1], entries[n, 2],
-            k2, numbers[n + 1, 0], numbers[n + 1, 1], entries[n + 1, 1], entries[n + 1, 2],
-        )  # fmt: skip
+            k1,
+            numbers[n, 0],
+            numbers[n, 1],
+            entries[n, 1],
+            entries[n, 2],
+            k2,
+            numbers[n + 1, 0],
+            numbers[n + 1, 1],
+            entries[n + 1, 1],
+            entries[n + 1, 2],
+        )
         return relation(op, standing)
     return _plain_relation(
-        op, k1, entries[n, 1], entries[n, 2], entries[n, 3],
-        k2, entries[n + 1, 1], entries[n + 1, 2], entries[n + 1, 3],
-    )  # fmt: skip
+        op,
+        k1,
+        entries[n, 1],
+        entries[n, 2],
+        entries[n, 3],
+        k2,
+        entries[n + 1, 1],
+        entries[n + 1, 2],
+        entries[n + 1, 3],
+    )
 
 
 @inner
@@ -244,9 +259,18 @@ def _calculate(op: int, n: int, numbers: Any, entries: Any) -> None:
     k1, k2 = entries[n, 0], entries[n + 1, 0]
     if _INTEGER <= k1 <= _DOUBLE and _INTEGER <= k2 <= _DOUBLE:
         k, f, e, i, q = operate(
-            op, k1, numbers[n, 0], numbers[n, 1], entries[n, 1], entries[n, 2],
-            k2, numbers[n + 1, 0], numbers[n + 1, 1], entries[n + 1, 1], entries[n + 1, 2],
-        )  # fmt: skip
+            op,
+            k1,
+            numbers[n, 0],
+            numbers[n, 1],
+            entries[n, 1],
+            entries[n, 2],
+            k2,
+            numbers[n + 1, 0],
+            numbers[n + 1, 1],
+            entries[n + 1, 1],
+            entries[n + 1, 2],
+        )
     else:
         k, f, e, i, q = UNDECIDED_KIND, 0.0, 0.0, 0, 0
         if _no_operand(k1) or _no_operand(k2):

@@ -75,8 +75,10 @@ def distinct(S: int, D: int, out: int) -> int:
     scalars, at, weight, rows = _scalars(S), buffers.at(D), buffers.weight(D), buffers.rows(D)
     count, width = buffers.count(D)[0], rows.shape[1]
     room = _words(S).shape[0]
-    if scalars[PLACE] == 0 and scalars[TELLING] == 0 and is_full(
-        scalars[CLOCK], scalars[COUNT], scalars[KEPT], scalars[LIMIT]
+    if (
+        scalars[PLACE] == 0
+        and scalars[TELLING] == 0
+        and is_full(scalars[CLOCK], scalars[COUNT], scalars[KEPT], scalars[LIMIT])
     ):
         _let_go(S)
     if scalars[PLACE] == 0 and room > scalars[LEAST] and room > _SPARSE * (scalars[COUNT] + count):

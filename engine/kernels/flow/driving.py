@@ -23,19 +23,22 @@ ALL_DONE: Final = -1
 ASKED: Final = -1
 """In place of a kernel's answer: there is none, Python does the step."""
 
-STEP = np.dtype([
-    ("out", "i8"),  # address of the delta that it writes
-    ("kernel", "i8"),  # its address; 0: Python does the step
-    ("arguments", "i4"),  # how many it takes
-    ("first", "i4"),  # those that read it, in `readers`
-    ("last", "i4"),
-    ("a", "i8"),
-    ("b", "i8"),
-    ("c", "i8"),
-    ("d", "i8"),
-    ("e", "i8"),
-    ("f", "i8"),
-], align=True)  # fmt: skip
+STEP = np.dtype(
+    [
+        ("out", "i8"),  # address of the delta that it writes
+        ("kernel", "i8"),  # its address; 0: Python does the step
+        ("arguments", "i4"),  # how many it takes
+        ("first", "i4"),  # those that read it, in `readers`
+        ("last", "i4"),
+        ("a", "i8"),
+        ("b", "i8"),
+        ("c", "i8"),
+        ("d", "i8"),
+        ("e", "i8"),
+        ("f", "i8"),
+    ],
+    align=True,
+)
 """An operator."""
 
 PLACE, ANSWER, LARGEST, FILLED, SCALARS = range(5)

@@ -48,9 +48,9 @@ def has_row_room(S: Any) -> bool:
 def has_pair_room(S: Any) -> bool:
     """For one more pair."""
     scalars = v.scalars(S)
-    return (
-        scalars[PAIR_FREE] >= 0 or scalars[PAIR_TOP] < v.pairs(S).shape[0]
-    ) and 2 * (scalars[PAIRS] + 1) <= v.pair_slots(S).shape[0]
+    return (scalars[PAIR_FREE] >= 0 or scalars[PAIR_TOP] < v.pairs(S).shape[0]) and 2 * (
+        scalars[PAIRS] + 1
+    ) <= v.pair_slots(S).shape[0]
 
 
 # --- vertices ---------------------------------------------------------------------------------------

@@ -76,9 +76,18 @@ def _outcome(S: Any, D: Any) -> int:
     ends, numbers, entries = _ends(S), _numbers(S), _machine(S)
     for number in range(ends.shape[0] - 1):
         run(
-            _code(S), ends[number], ends[number + 1], _values(S),
-            _kind(D), _number(D), _exact(D), _quality(D), _memo(S), numbers, entries,
-        )  # fmt: skip
+            _code(S),
+            ends[number],
+            ends[number + 1],
+            _values(S),
+            _kind(D),
+            _number(D),
+            _exact(D),
+            _quality(D),
+            _memo(S),
+            numbers,
+            entries,
+        )
         outcome = entry_truth(0, numbers, entries)
         if outcome != TRUE:
             return outcome

@@ -80,9 +80,7 @@ def emit_spans(S: Any) -> int:
         least, most = max(low, np.int64(spans[leaf, 0])), min(high, np.int64(spans[leaf, 1]))
         begins = nodes[leaf].left < 0
         rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
-        if begins and least < most and (
-            rows + depth + 1 > out_rows.shape[0] or matches + 2 > out_ends.shape[0]
-        ):  # fmt: skip
+        if begins and least < most and (rows + depth + 1 > out_rows.shape[0] or matches + 2 > out_ends.shape[0]):
             scalars[STACK] = top
             return OUT_FULL
         top -= 1

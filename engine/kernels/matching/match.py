@@ -98,9 +98,7 @@ def fill_objects(objects: Any, keys: Any) -> None:
 
 
 @kernel
-def match_events(
-    T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: Any, predicate: Any, object_: Any
-) -> int:
+def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: Any, predicate: Any, object_: Any) -> int:
     """The number of rows, or a status below 0; more stands in `MatchMemory.state`.
 
     T, C, M: addresses of MatchTables, TermColumns, MatchMemory. offset i64[n + 1]; subject, predicate, object_
@@ -328,9 +326,18 @@ def match_events(
                         if outcome == UNDECIDED:
                             program = filters[_u(f), 0]
                             run(
-                                code, program0[program], program0[program + 1], vals,
-                                kind, number, exact, quality, memo, numbers, entries,
-                            )  # fmt: skip
+                                code,
+                                program0[program],
+                                program0[program + 1],
+                                vals,
+                                kind,
+                                number,
+                                exact,
+                                quality,
+                                memo,
+                                numbers,
+                                entries,
+                            )
                             outcome = entry_truth(0, numbers, entries)
                         if outcome == UNDECIDED:
                             doubt |= concerned

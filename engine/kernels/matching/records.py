@@ -66,10 +66,33 @@ class MatchTables(NamedTuple):
 
 
 (
-    T_PREDICATE, T_SLOT0, T_SLOT, T_OBJECTS, T_OBJECT0, T_OBJECT_SLOT, T_WITH_OBJECT, T_SLOTS, T_TRIGGER, T_INSTANCE0,
-    T_PATTERN_SLOT, T_ORDER0, T_STEPS, T_FILTERS, T_FILTER_NUMBER, T_FILTER_MASK, T_LADDERS, T_RUNG, T_RUNG_FAILS,
-    T_GPM0, T_GPM, T_COLUMN0, T_COLUMN, T_PROGRAM0, T_CODE, T_WIDTHS,
-) = range(26)  # fmt: skip
+    T_PREDICATE,
+    T_SLOT0,
+    T_SLOT,
+    T_OBJECTS,
+    T_OBJECT0,
+    T_OBJECT_SLOT,
+    T_WITH_OBJECT,
+    T_SLOTS,
+    T_TRIGGER,
+    T_INSTANCE0,
+    T_PATTERN_SLOT,
+    T_ORDER0,
+    T_STEPS,
+    T_FILTERS,
+    T_FILTER_NUMBER,
+    T_FILTER_MASK,
+    T_LADDERS,
+    T_RUNG,
+    T_RUNG_FAILS,
+    T_GPM0,
+    T_GPM,
+    T_COLUMN0,
+    T_COLUMN,
+    T_PROGRAM0,
+    T_CODE,
+    T_WIDTHS,
+) = range(26)
 
 SUBJECT_OBJECT, SUBJECT_PREDICATE, PREDICATE_OBJECT = 1, 2, 4
 """Flags of a slot: which positions must be equal (a repeated variable)."""
@@ -116,9 +139,27 @@ class MatchMemory(NamedTuple):
 
 
 (
-    M_STATE, M_VIEWS, M_TOUCHED, M_HITS, M_CHAIN, M_HEAD, M_BUILT, M_CANDIDATES, M_VALUES, M_DEPTHS, M_WRITTEN,
-    M_NUMBERS, M_ENTRIES, M_MEMO, M_OUT, M_OUT_VALUES, M_EVENT, M_FLAG, M_ROW_VALUES, M_ROW0,
-) = range(20)  # fmt: skip
+    M_STATE,
+    M_VIEWS,
+    M_TOUCHED,
+    M_HITS,
+    M_CHAIN,
+    M_HEAD,
+    M_BUILT,
+    M_CANDIDATES,
+    M_VALUES,
+    M_DEPTHS,
+    M_WRITTEN,
+    M_NUMBERS,
+    M_ENTRIES,
+    M_MEMO,
+    M_OUT,
+    M_OUT_VALUES,
+    M_EVENT,
+    M_FLAG,
+    M_ROW_VALUES,
+    M_ROW0,
+) = range(20)
 
 # places in MatchMemory.state
 FIRST: Final = 0

@@ -21,9 +21,15 @@ _ESCAPES: Final = np.zeros(256, np.uint8)
 for _escape, _meant in ((b"t", 9), (b"b", 8), (b"n", 10), (b"r", 13), (b"f", 12)):
     _ESCAPES[_escape[0]] = _meant
 _PIECES: Final = (
-    b'{"type": "uri", "value": "', b'{"type": "literal", "value": "', b'{"type": "bnode", "value": "b',
-    b'", "xml:lang": "', b'", "datatype": "', b'"}', b", ", b'", "its:dir": "',
-)  # fmt: skip
+    b'{"type": "uri", "value": "',
+    b'{"type": "literal", "value": "',
+    b'{"type": "bnode", "value": "b',
+    b'", "xml:lang": "',
+    b'", "datatype": "',
+    b'"}',
+    b", ",
+    b'", "its:dir": "',
+)
 _URI, _LITERAL, _BNODE, _LANG, _DATATYPE, _END, _COMMA, _DIRECTION = range(8)
 _PIECE_ENDS: Final = np.cumsum([0, *map(len, _PIECES)])
 _PIECE_BYTES: Final = np.frombuffer(b"".join(_PIECES), np.uint8)

@@ -147,9 +147,7 @@ PROBE = np.dtype(
 
 FILTER = np.dtype([("code0", "i4"), ("code1", "i4"), ("uses0", "i4"), ("uses1", "i4")], align=True)
 
-LEAD = np.dtype(
-    [("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4"), ("part", "i4")], align=True
-)
+LEAD = np.dtype([("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4"), ("part", "i4")], align=True)
 """A leading negation as one start sees it: (column of the negated row, column of the starting row) pairs.
 `part`: which of them is the partition's number + 1."""
 
@@ -254,8 +252,20 @@ class Tables(NamedTuple):
 
 # positions in Tables.sizes
 (
-    WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED, LIMIT, CHOICE, CONSUMES, PARTITIONED, COUNTED, MOVING, AGEING,
-) = range(13)  # fmt: skip
+    WIDTH,
+    COLUMNS,
+    PROBES,
+    WINDOW,
+    SLIDING,
+    WINDOWED,
+    LIMIT,
+    CHOICE,
+    CONSUMES,
+    PARTITIONED,
+    COUNTED,
+    MOVING,
+    AGEING,
+) = range(13)
 """LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: 1 if a strategy chooses among an
 instant's finals; CONSUMES: what an instant with matches makes forgotten. PARTITIONED: 1 if instants are those of
 partitions; COUNTED: 1 if their clocks are their numbers in the partition, not to be compared between partitions.

@@ -23,8 +23,22 @@ from oxiseq.engine.kernels.memory.raw import byte, get, word
 from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays
 
 (
-    UNBOUND, BLANK, IRI, NUMBER, DATETIME, DATE, TIME, YEAR, YEAR_MONTH, MONTH, MONTH_DAY, DAY, DURATION, TEXT, TRIPLE,
-) = range(15)  # fmt: skip
+    UNBOUND,
+    BLANK,
+    IRI,
+    NUMBER,
+    DATETIME,
+    DATE,
+    TIME,
+    YEAR,
+    YEAR_MONTH,
+    MONTH,
+    MONTH_DAY,
+    DAY,
+    DURATION,
+    TEXT,
+    TRIPLE,
+) = range(15)
 """Classes, in their order."""
 NAN: Final = (1 << 63) - 1
 """The coarse part of a number that is none: behind all others."""

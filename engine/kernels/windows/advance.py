@@ -73,9 +73,18 @@ _BATCH: Final = WORDS * Memory._fields.index("batch")
 
 @kernel
 def advance(
-    T: int, S: int, C: int, offset: Any, subject: Any, predicate: Any, object_: Any, clock: Any, source: Any,
-    until: Any, low: Any,
-) -> int:  # fmt: skip
+    T: int,
+    S: int,
+    C: int,
+    offset: Any,
+    subject: Any,
+    predicate: Any,
+    object_: Any,
+    clock: Any,
+    source: Any,
+    until: Any,
+    low: Any,
+) -> int:
     """Work through a batch (records.Batch) from where the scalars say; DONE, or what is wanted before it is called
     again."""
     scalars, batch = v.scalars(S), v.batch(S)
@@ -258,9 +267,14 @@ def _accepts(T: Any, S: Any, C: Any, filter0: int, filter1: int, s: int, p: int,
         at = np.int64(each.code0)
         if code[at + 2] == FUSED and each.code1 == at + 6:
             outcome = fused(
-                code[at + 3], term, code[at + 5],
-                columns.kind(C), columns.number(C), columns.exact(C), columns.quality(C),
-            )  # fmt: skip
+                code[at + 3],
+                term,
+                code[at + 5],
+                columns.kind(C),
+                columns.number(C),
+                columns.exact(C),
+                columns.quality(C),
+            )
         else:
             one[0] = term
             known = np.int64(v.memo(S)[each.condition, term])
@@ -268,9 +282,18 @@ def _accepts(T: Any, S: Any, C: Any, filter0: int, filter1: int, s: int, p: int,
                 outcome = known - 1
             else:
                 run(
-                    code, at, each.code1, one, columns.kind(C), columns.number(C), columns.exact(C),
-                    columns.quality(C), v.memo(S), v.numbers(S), v.machine(S),
-                )  # fmt: skip
+                    code,
+                    at,
+                    each.code1,
+                    one,
+                    columns.kind(C),
+                    columns.number(C),
+                    columns.exact(C),
+                    columns.quality(C),
+                    v.memo(S),
+                    v.numbers(S),
+                    v.machine(S),
+                )
                 outcome = entry_truth(0, v.numbers(S), v.machine(S))
         if outcome == UNDECIDED:
             known = np.int64(v.memo(S)[each.condition, term])

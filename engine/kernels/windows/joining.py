@@ -246,9 +246,18 @@ def _passes(T: Any, S: Any, C: Any, query: int, before: int, bound: int, d: int)
         if mask & ~bound or (d > 0 and mask & ~before == 0):
             continue
         run(
-            v.code(T), joint[f].code0, joint[f].code1, v.values(S), columns.kind(C), columns.number(C),
-            columns.exact(C), columns.quality(C), v.memo(S), v.numbers(S), v.machine(S),
-        )  # fmt: skip
+            v.code(T),
+            joint[f].code0,
+            joint[f].code1,
+            v.values(S),
+            columns.kind(C),
+            columns.number(C),
+            columns.exact(C),
+            columns.quality(C),
+            v.memo(S),
+            v.numbers(S),
+            v.machine(S),
+        )
         outcome = entry_truth(0, v.numbers(S), v.machine(S))
         if outcome == UNDECIDED:
             doubt = np.int64(1)

@@ -9,15 +9,23 @@ Any SELECT, ASK or CONSTRUCT over the knowledge base, FROM, FROM NAMED and GRAPH
 >>> import oxiseq
 >>> store = oxiseq.Store()
 >>> store.update("PREFIX : <http://e/> INSERT DATA { :a :knows :b . :b :knows :c }")
->>> query = store.register('''PREFIX : <http://e/>
-... SELECT ?who (COUNT(*) AS ?friends) WHERE { ?who :knows ?whom } GROUP BY ?who''', language="sparql", name="friends")
+>>> query = store.register(
+...     '''PREFIX : <http://e/>
+... SELECT ?who (COUNT(*) AS ?friends) WHERE { ?who :knows ?whom } GROUP BY ?who''',
+...     language="sparql",
+...     name="friends",
+... )
 >>> snapshot = query.snapshot()
 >>> snapshot.number, sorted((row["who"].value, row["friends"].value) for row in snapshot.rows)
 (0, [('http://e/a', '1'), ('http://e/b', '1')])
 >>> store.update("PREFIX : <http://e/> INSERT DATA { :a :knows :c }")
 >>> for change in query.changes(timeout="0s"):
-...     print(change.number, [row["friends"].value for row in change.removed], "→",
-...           [row["friends"].value for row in change.added])
+...     print(
+...         change.number,
+...         [row["friends"].value for row in change.removed],
+...         "→",
+...         [row["friends"].value for row in change.added],
+...     )
 2 ['1'] → ['2']
 
 **What is told.** `query.snapshot()` has `rows`, `number` and `at`: the answer after all updates made so far. Each

@@ -38,7 +38,7 @@ def in_process(store: Callable[[], RdfStore]) -> Asker:
         begin = partial(asked, store(), question)
         thread = threading.Thread(
             target=lambda: found.append(_outcome(begin)), name="oxiseq-standing-asks", daemon=True
-        )  # fmt: skip
+        )
         thread.start()
         while thread.is_alive():
             thread.join(_LOOK)
@@ -76,7 +76,7 @@ class Questions:
         while (found := source.next_question()) is not None:
             threading.Thread(
                 target=self._work, args=(source, *found), name="oxiseq-standing-questions", daemon=True
-            ).start()  # fmt: skip
+            ).start()
 
     def _work(self, source: Source, asking: Asking, question: Question) -> None:
         while True:

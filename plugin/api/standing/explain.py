@@ -81,9 +81,16 @@ def explain_standing(upheld: Upheld) -> StandingExplanation:
     run = upheld.run
     kept, shared = (0, 0) if run is None else (run.records, sum(leaf.records for leaf in run.leaves))
     return StandingExplanation(
-        plan.query.form, plan.columns, upheld.state, evaluation, operators, upheld.answer.size, kept, shared,
+        plan.query.form,
+        plan.columns,
+        upheld.state,
+        evaluation,
+        operators,
+        upheld.answer.size,
+        kept,
+        shared,
         "" if upheld.state == "followed" else plan.asks,
-    )  # fmt: skip
+    )
 
 
 def _lines(e: StandingExplanation) -> Iterator[str]:

@@ -45,9 +45,12 @@ class Standings:
     is asked."""
 
     def __init__(
-        self, store: Callable[[], RdfStore] | None, store_lock: threading.RLock, listeners: Listeners,
+        self,
+        store: Callable[[], RdfStore] | None,
+        store_lock: threading.RLock,
+        listeners: Listeners,
         asker: Asker | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._store_lock, self._listeners = store_lock, listeners
         self._engine = Standing(store)
         self._elsewhere = store is None

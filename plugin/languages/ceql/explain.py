@@ -151,9 +151,14 @@ def _position(plan: CeaPlan, n: int) -> PositionFacts:
     positions = plan.positions
     held = tuple(v for i, v in enumerate(plan.variables) if plan.masks[n] >> i & 1)
     return PositionFacts(
-        n, plan.atom_of[n], held, bool(positions.first >> n & 1), bool(positions.last >> n & 1),
-        tuple(bits(positions.at_once[n])), tuple(bits(positions.later[n])),
-    )  # fmt: skip
+        n,
+        plan.atom_of[n],
+        held,
+        bool(positions.first >> n & 1),
+        bool(positions.last >> n & 1),
+        tuple(bits(positions.at_once[n])),
+        tuple(bits(positions.later[n])),
+    )
 
 
 def _short(iri: str, query: CeqlQuery) -> str:

@@ -30,8 +30,16 @@ def ceql_shape(plan: CeaPlan | JoinedPlan, terms: TermDictionary) -> Shape:
         rows = MatchBatch(found.time, np.zeros((len(found), 0), np.uint32), found.ends, letter, found.event_time)
         return Block(shape, rows, letters, PositionColumns(found.start, found.end, found.positions))
 
-    return Shape(terms, "EVENTS", plan.variables, plan.streams, lanes=plan.variables, letters=(),
-                 vocab=plan.query.vocab or "", gather=gather)  # fmt: skip
+    return Shape(
+        terms,
+        "EVENTS",
+        plan.variables,
+        plan.streams,
+        lanes=plan.variables,
+        letters=(),
+        vocab=plan.query.vocab or "",
+        gather=gather,
+    )
 
 
 def words_of(plan: CeaPlan | JoinedPlan) -> int:

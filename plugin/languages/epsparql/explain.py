@@ -133,9 +133,10 @@ class _Explainer:
     def operator(self, plan: Plan) -> dict[str, Any]:
         """An operator and those below it."""
         return {
-            "operator": self.name(plan), "keeps": list(self.keeps(plan)),
+            "operator": self.name(plan),
+            "keeps": list(self.keeps(plan)),
             "inputs": [self.operator(inner) for inner in below(plan)],
-        }  # fmt: skip
+        }
 
     def name(self, plan: Plan) -> str:
         """What it does, in a line."""
@@ -191,8 +192,11 @@ class _Explainer:
         """What it remembers of what has come."""
         match plan:
             case JoinPlan(None, left, right):
-                sides = [(name, one) for name, one, other in (("first", left, right), ("second", right, left))
-                         if not is_timeless(other)]  # fmt: skip
+                sides = [
+                    (name, one)
+                    for name, one, other in (("first", left, right), ("second", right, left))
+                    if not is_timeless(other)
+                ]
                 timed = [name for name, one in sides if not is_timeless(one)]
                 if timed:
                     yield f"{' and '.join(timed)}{_for(plan.limit)}"
@@ -241,11 +245,15 @@ def _long(limit: int) -> str:
 def as_text(facts: dict[str, Any]) -> str:
     """For people."""
     columns = " ".join(f"?{name}" for name in facts["columns"])
-    lines = [f"{facts['form']} {columns}".rstrip(), f"streams: {' '.join(facts['streams'])}",
-             *([f"into stream: {facts['into']}"] if facts["into"] else []),
-             *([f"consumption: {facts['consumption']}"] if facts["consumption"] != "none" else []),
-             f"instants: {facts['instants']}", f"memory: {facts['memory']}",
-             f"shares: {facts['shares']}"]  # fmt: skip
+    lines = [
+        f"{facts['form']} {columns}".rstrip(),
+        f"streams: {' '.join(facts['streams'])}",
+        *([f"into stream: {facts['into']}"] if facts["into"] else []),
+        *([f"consumption: {facts['consumption']}"] if facts["consumption"] != "none" else []),
+        f"instants: {facts['instants']}",
+        f"memory: {facts['memory']}",
+        f"shares: {facts['shares']}",
+    ]
     for stratum in facts["strata"]:
         numbers = ", ".join(map(str, stratum["rules"]))
         lines.append(f"stratum: rules {numbers}{', recursive' if stratum['recursive'] else ''}")

@@ -74,8 +74,13 @@ def read_history(
 
 
 def read_streams(
-    names: Mapping[str, str], streams: Mapping[str, Any], reading: Reading, *, merged: bool = False,
-    opener: Opener = batches_of, vocab: str = "",
+    names: Mapping[str, str],
+    streams: Mapping[str, Any],
+    reading: Reading,
+    *,
+    merged: bool = False,
+    opener: Opener = batches_of,
+    vocab: str = "",
 ) -> History:
     """Read all streams; `names`: name in the query → IRI. `merged`: simultaneous events of a stream are one; else they
     stand in order of arrival, and what is before `origin` is not seen. A stream that the query does not read is left

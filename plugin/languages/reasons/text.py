@@ -9,11 +9,22 @@ from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.languages.reasons.report import Funnel, Near, Why
 
 _WORDS = {
-    "window": "the window", "contiguity": "contiguity", "bound": "a bound", "negation": "the negation",
-    "filter": "a filter", "knowledge base": "the knowledge base", "join": "a join", "partition": "the partitions",
-    "strategy": "the strategy", "consumption": "consumption", "limit": "the limit",
-    "constant": "a constant", "sample": "the sample", "order": "the order in time", "pattern": "a part",
-}  # fmt: skip
+    "window": "the window",
+    "contiguity": "contiguity",
+    "bound": "a bound",
+    "negation": "the negation",
+    "filter": "a filter",
+    "knowledge base": "the knowledge base",
+    "join": "a join",
+    "partition": "the partitions",
+    "strategy": "the strategy",
+    "consumption": "consumption",
+    "limit": "the limit",
+    "constant": "a constant",
+    "sample": "the sample",
+    "order": "the order in time",
+    "pattern": "a part",
+}
 
 
 def as_text(why: Why, time: Callable[[int], str] = to_text) -> str:

@@ -29,7 +29,11 @@ def steps(
 
 
 def worked(
-    run: Run, streams: Sequence[str], history: History, bounds: Bounds, most: int | None,
+    run: Run,
+    streams: Sequence[str],
+    history: History,
+    bounds: Bounds,
+    most: int | None,
     instants: int | None = None,
 ) -> tuple[list[Any], bool]:
     """What is found until it is `most` (None: all); whether it is so many, so that there may be more."""

@@ -63,7 +63,6 @@ class RspQl(Language[RspQuery]):
         return why_windows(source, _unsaid(options), asked.provenance)
 
 
-
 class Spectra(RspQl):
     """The same under the name of its evaluation."""
 

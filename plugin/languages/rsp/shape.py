@@ -12,7 +12,14 @@ def rsp_shape(plan: RspPlan, terms: TermDictionary) -> Shape:
     """Rows at instants; those that carry an event mapping have its span."""
     query = plan.query
     return Shape(
-        terms, query.form, plan.columns, plan.streams, plan.feeds, dict(query.prefixes),
+        terms,
+        query.form,
+        plan.columns,
+        plan.streams,
+        plan.feeds,
+        dict(query.prefixes),
         query.template if query.form == "CONSTRUCT" else (),
-        letters=SPAN if plan.timed else (), spans=plan.timed, ended=plan.report is Report.DSTREAM,
-    )  # fmt: skip
+        letters=SPAN if plan.timed else (),
+        spans=plan.timed,
+        ended=plan.report is Report.DSTREAM,
+    )

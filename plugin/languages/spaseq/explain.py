@@ -93,8 +93,10 @@ def _sharing(plan: QueryPlan) -> str:
         looks += f"; beside others it may put off events until one of {', '.join(sorted(ends))} comes"
     longer = why_not_narrowed(plan)
     windows = f", of the same window since {longer}" if longer is not None else " or in the length of their windows"
-    return (f"{looks}; what it finds, with those that differ only in what they tell of it{windows}{_thresholds(plan)}, "
-            "and began at the same event")  # fmt: skip
+    return (
+        f"{looks}; what it finds, with those that differ only in what they tell of it{windows}{_thresholds(plan)}, "
+        "and began at the same event"
+    )
 
 
 def _thresholds(plan: QueryPlan) -> str:
@@ -251,17 +253,28 @@ class _Explainer:
             at_start = edge.source == START
             index = iter(words)
             arms = tuple(
-                WaitFacts(letter_text(arm.letter), arm.target, _INDEX_WORDS[next(index)],
-                          self.conditions(arm.letter, arm.check))
+                WaitFacts(
+                    letter_text(arm.letter),
+                    arm.target,
+                    _INDEX_WORDS[next(index)],
+                    self.conditions(arm.letter, arm.check),
+                )
                 for arm in edge.arms
             )
-            guards = tuple(self.guard(g, "looked up at the start" if at_start else _INDEX_WORDS[next(index)])
-                           for g in edge.guards)  # fmt: skip
+            guards = tuple(
+                self.guard(g, "looked up at the start" if at_start else _INDEX_WORDS[next(index)]) for g in edge.guards
+            )
             op = "window" if edge.waits else edge.op.value
             yield EdgeFacts(
-                edge.source, op, arms, guards, tuple(value_text(v) for v in key), age_text(low, limit),
-                _then(edge), tuple(f"lasts {span_text(size)} at most" for _, size in edge.lasting),
-            )  # fmt: skip
+                edge.source,
+                op,
+                arms,
+                guards,
+                tuple(value_text(v) for v in key),
+                age_text(low, limit),
+                _then(edge),
+                tuple(f"lasts {span_text(size)} at most" for _, size in edge.lasting),
+            )
             low = 0 if limit is None else limit + 1
 
     def guard(self, guard: GuardCheck, index: str) -> WaitFacts:
@@ -280,8 +293,14 @@ class _Explainer:
         return f"{text} (asked of the store, pair by pair)" if holds_exists(condition) else text
 
 
-_UNITS = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000),
-          ("MILLISECOND", 1_000), ("MICROSECOND", 1))  # fmt: skip
+_UNITS = (
+    ("DAY", 86_400_000_000),
+    ("HOUR", 3_600_000_000),
+    ("MINUTE", 60_000_000),
+    ("SECOND", 1_000_000),
+    ("MILLISECOND", 1_000),
+    ("MICROSECOND", 1),
+)
 
 
 def letter_text(letter: Letter) -> str:

@@ -56,9 +56,14 @@ class Spaseq(Language[Query]):
         return same_windows(run.plan.query.window, run.window_start) if isinstance(run, QueryRun) else None
 
     def evidence(
-        self, query: Query, events: Mapping[str, tuple[int, ...]], row: Mapping[str, Term | None], history: History,
-        kb: KnowledgeBase, bounds: Bounds,
-    ) -> Evidence:  # fmt: skip
+        self,
+        query: Query,
+        events: Mapping[str, tuple[int, ...]],
+        row: Mapping[str, Term | None],
+        history: History,
+        kb: KnowledgeBase,
+        bounds: Bounds,
+    ) -> Evidence:
         return evidence_of(query, events, row, history, kb, bounds)
 
     def in_sequence(self, query: Query) -> Query:

@@ -107,9 +107,13 @@ def _page(call: Call, name: str, since: int | None) -> Response:
 
 _SINCE: Final = (
     Parameter("since", "Changes with greater ids only.", {"type": "integer", "minimum": 0}),
-    Parameter("Last-Event-ID", "Stands over ?since=; clients of Server-Sent Events send it on return.",
-              {"type": "integer", "minimum": 0}, "header"),
-)  # fmt: skip
+    Parameter(
+        "Last-Event-ID",
+        "Stands over ?since=; clients of Server-Sent Events send it on return.",
+        {"type": "integer", "minimum": 0},
+        "header",
+    ),
+)
 _FORMATS: Final = tuple(dict.fromkeys((*cast("dict[str, object]", RESULTS), *cast("dict[str, object]", GRAPHS))))
 _TOLD: Final = (
     "As Server-Sent Events: without a cursor first the answer, as `snapshot` events (`rows`, of ASK `answer`; `part` "
@@ -122,15 +126,23 @@ _TOLD: Final = (
 
 ROUTES: Final = (
     Route(
-        "GET", "/queries/{query}/answer", answer, "answer",
+        "GET",
+        "/queries/{query}/answer",
+        answer,
+        "answer",
         "The answer of a query over the store, with all updates made so far: SPARQL results, of CONSTRUCT a graph.",
         Need("read", "query"),
         (NAME,),
-        answers={200: Answer("It. The header Oxiseq-Last-Id is the id of the last change in it.", _FORMATS),
-                 404: Answer("No such query, or it reads streams.", ())},
+        answers={
+            200: Answer("It. The header Oxiseq-Last-Id is the id of the last change in it.", _FORMATS),
+            404: Answer("No such query, or it reads streams.", ()),
+        },
     ),
     Route(
-        "GET", "/queries/{query}/changes", changes, "changes",
+        "GET",
+        "/queries/{query}/changes",
+        changes,
+        "changes",
         f"What has changed of the answer of a query over the store, in the order of updates. {_TOLD}",
         Need("read", "query"),
         (NAME, *_SINCE, Parameter("limit", "JSON: about how many rows at most.", {"type": "integer", "minimum": 0})),
@@ -142,13 +154,19 @@ ROUTES: Final = (
         },
     ),
     Route(
-        "GET", "/query", query, "followQuery",
+        "GET",
+        "/query",
+        query,
+        "followQuery",
         "SPARQL, where the client accepts text/event-stream: the answer of a SELECT, ASK or CONSTRUCT, and then what "
         "changes of it; the same by POST. Who comes back within a minute goes on where it was. (Else /query is that of "
-        f"the SPARQL protocol.) {_TOLD}", Need("read", "kb"),
+        f"the SPARQL protocol.) {_TOLD}",
+        Need("read", "kb"),
         (Parameter("query", "The text."), *_SINCE),
-        answers={200: Answer("It.", (EVENT_STREAM, *_FORMATS)),
-                 400: Answer("Not accepted: message, line and column.", ()),
-                 503: Answer("Too many live readers; see Retry-After.", ())},
+        answers={
+            200: Answer("It.", (EVENT_STREAM, *_FORMATS)),
+            400: Answer("Not accepted: message, line and column.", ()),
+            503: Answer("Too many live readers; see Retry-After.", ()),
+        },
     ),
-)  # fmt: skip
+)

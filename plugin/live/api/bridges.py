@@ -17,8 +17,13 @@ def all_bridges(call: Call) -> Response:
 
 ROUTES: Final = (
     Route(
-        "GET", "/bridges", all_bridges, "listBridges",
+        "GET",
+        "/bridges",
+        all_bridges,
+        "listBridges",
         "The bridges of the server's settings into streams that may be read: what they have brought, since when they "
-        "fail, and why.", Need("read", "stream", "list"), answers={200: Answer("Them.", schema="Bridges")},
+        "fail, and why.",
+        Need("read", "stream", "list"),
+        answers={200: Answer("Them.", schema="Bridges")},
     ),
-)  # fmt: skip
+)

@@ -40,18 +40,30 @@ def _sparql(text: str, base: str, *, update: bool) -> list[dict[str, Any]]:
         told |= {name: value for name, value in problem.more.items() if name in told}
         end = text[: int(str(told["end"]))]
         end_line, end_column = (end.count("\n") + 1, len(end) - end.rfind("\n")) if told["end"] else (line, column)
-        return [{
-            "severity": "error", "code": "sparql", **told, "line": line, "column": column,
-            "end_line": end_line, "end_column": end_column,
-        }]  # fmt: skip
+        return [
+            {
+                "severity": "error",
+                "code": "sparql",
+                **told,
+                "line": line,
+                "column": column,
+                "end_line": end_line,
+                "end_column": end_column,
+            }
+        ]
     return []
 
 
 ROUTES: Final = (
     Route(
-        "POST", "/check", check, "check",
+        "POST",
+        "/check",
+        check,
+        "check",
         "What is wrong with a query or an update, or worth a look: as `oxiseq check --json` says it, columns and lines "
-        "counted from 1. Nothing is run; of SPARQL the first error is told.", Need(None),
-        bodies=(*media_types(), _QUERY, _UPDATE), answers={200: Answer("It.", schema="Findings")},
+        "counted from 1. Nothing is run; of SPARQL the first error is told.",
+        Need(None),
+        bodies=(*media_types(), _QUERY, _UPDATE),
+        answers={200: Answer("It.", schema="Findings")},
     ),
-)  # fmt: skip
+)

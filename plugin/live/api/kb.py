@@ -33,26 +33,36 @@ def _remote(call: Call) -> RemoteKnowledge:
 def _value(knowledge: RemoteKnowledge) -> dict[str, Any]:
     told = knowledge.told
     return {
-        "answers": told.answers, "asked": to_text(told.asked) if told.asked else None, "changes": told.changes,
-        "failures": told.failures, "error": told.error or None,
-    }  # fmt: skip
+        "answers": told.answers,
+        "asked": to_text(told.asked) if told.asked else None,
+        "changes": told.changes,
+        "failures": told.failures,
+        "error": told.error or None,
+    }
 
 
 ROUTES: Final = (
     Route(
-        "GET", "/kb", get, "getKb",
+        "GET",
+        "/kb",
+        get,
+        "getKb",
         "With --upstream: of how many patterns answers are kept, when they were asked for, and whether that went well.",
         Need("read", "kb"),
         answers={200: Answer("That.", schema="Kb"), 404: Answer("The knowledge base is a store here.", ())},
     ),
     Route(
-        "POST", "/kb/refresh", refresh, "refreshKb",
+        "POST",
+        "/kb/refresh",
+        refresh,
+        "refreshKb",
         "With --upstream: ask all patterns of all queries again. New answers hold for events from now on.",
         Need("update", "kb"),
         answers={
-            200: Answer("Done.", schema="Kb"), 404: Answer("The knowledge base is a store here.", ()),
+            200: Answer("Done.", schema="Kb"),
+            404: Answer("The knowledge base is a store here.", ()),
             502: Answer("The endpoint fails; all answers are those of before.", ()),
             504: Answer("The endpoint takes too long; all answers are those of before.", ()),
         },
     ),
-)  # fmt: skip
+)

@@ -62,9 +62,12 @@ class LongPush:
         told["next"] = pushed.first + pushed.accepted
         told.setdefault("first", pushed.first)
         for name, count in (
-            ("accepted", pushed.accepted), ("late", pushed.late or 0), ("left_out", pushed.left_out or 0),
-            ("rejected", pushed.rejected), ("repeated", push.repeated),
-        ):  # fmt: skip
+            ("accepted", pushed.accepted),
+            ("late", pushed.late or 0),
+            ("left_out", pushed.left_out or 0),
+            ("rejected", pushed.rejected),
+            ("repeated", push.repeated),
+        ):
             told[name] = told.get(name, 0) + count
         reasons: list[Reason] = told.setdefault("reasons", [])
         reasons += pushed.reasons[: _REASONS - len(reasons)]

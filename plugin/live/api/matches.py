@@ -20,8 +20,10 @@ from oxiseq.sparql.messages import Response
 EVENT_STREAM: Final = "text/event-stream"
 LINES: Final = "application/x-ndjson"
 _OFFERS: Final[Mapping[str, QueryResultsFormat | Literal["live", "lines"]]] = {
-    **RESULTS, EVENT_STREAM: "live", LINES: "lines",
-}  # fmt: skip
+    **RESULTS,
+    EVENT_STREAM: "live",
+    LINES: "lines",
+}
 
 
 def matches(call: Call) -> Response:
@@ -79,28 +81,47 @@ def _read(call: Call, name: str, cursor: int, limit: int, some: bool) -> list[St
 
 ROUTES: Final = (
     Route(
-        "GET", "/queries/{query}/matches", matches, "matches",
+        "GET",
+        "/queries/{query}/matches",
+        matches,
+        "matches",
         "The matches of a query, in the order in which they were found, under ids that increase by one. As SPARQL "
         "results; as lines of JSON, one object each, as the data of live ones are; or as Server-Sent Events, live: "
         "`match` events whose ids are the matches' own, `cursor-too-old` when what follows the cursor is deleted "
         "(it goes on with what is kept), `damaged` where some cannot be read (it goes on behind them), `end`, and "
         "comments when nothing comes. A slow reader is served from the journal; only "
-        "one that takes nothing for long is cut off.", Need("read", "query"),
+        "one that takes nothing for long is cut off.",
+        Need("read", "query"),
         (
             NAME,
-            Parameter("since", "Matches with greater ids only. Default: all that are kept; live: those found from now "
-                      "on.", {"type": "integer", "minimum": 0}),
+            Parameter(
+                "since",
+                "Matches with greater ids only. Default: all that are kept; live: those found from now on.",
+                {"type": "integer", "minimum": 0},
+            ),
             Parameter("limit", "How many at most.", {"type": "integer", "minimum": 0}),
-            Parameter("Last-Event-ID", "Stands over ?since=; clients of Server-Sent Events send it on return.",
-                      {"type": "integer", "minimum": 0}, "header"),
+            Parameter(
+                "Last-Event-ID",
+                "Stands over ?since=; clients of Server-Sent Events send it on return.",
+                {"type": "integer", "minimum": 0},
+                "header",
+            ),
         ),
         answers={
-            200: Answer("Matches. The header Oxiseq-Last-Id tells where to go on.",
-                        ("application/sparql-results+json", "application/sparql-results+xml", "text/csv",
-                         "text/tab-separated-values", LINES, EVENT_STREAM)),
+            200: Answer(
+                "Matches. The header Oxiseq-Last-Id tells where to go on.",
+                (
+                    "application/sparql-results+json",
+                    "application/sparql-results+xml",
+                    "text/csv",
+                    "text/tab-separated-values",
+                    LINES,
+                    EVENT_STREAM,
+                ),
+            ),
             410: Answer("The cursor is too old: what follows it is deleted.", ()),
             500: Answer("What follows the cursor is damaged: members first and next tell of which ids.", ()),
             503: Answer("Too many live readers; see Retry-After.", ()),
         },
     ),
-)  # fmt: skip
+)

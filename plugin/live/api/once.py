@@ -49,9 +49,10 @@ def once(call: Call) -> Response:
     try:
         query = load(text, language)
         options = said_as_data(
-            language, in_address(call, (QUERY,)),
+            language,
+            in_address(call, (QUERY,)),
             reads=[each.iri for each in call.service.streams.all() if rights.may("read", "stream", each.iri)],
-        )  # fmt: skip
+        )
     except QueryError as error:
         raise query_problem(error, text, language) from None
     except OxiseqError as error:
@@ -88,11 +89,15 @@ def _pieces(
 
 ROUTES: Final = (
     Route(
-        "POST", "/query", once, "queryOnce",
+        "POST",
+        "/query",
+        once,
+        "queryOnce",
         "Run a query over streams (SPAseq, CEQL, EP-SPARQL) once over the events that are kept (SPARQL queries are "
         "sent here too, with their own media types; see GET for those that are followed).",
-        Need("read", "stream", "body"), parameters_of(QUERY),
+        Need("read", "stream", "body"),
+        parameters_of(QUERY),
         bodies=tuple(media_types()),
         answers={200: Answer("Its matches.", tuple(_FORMATS)), 503: Answer("The time limit is reached.", ())},
     ),
-)  # fmt: skip
+)

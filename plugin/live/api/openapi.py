@@ -16,16 +16,19 @@ from oxiseq.sinks import KINDS
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _KEEP: Final = {
-    "type": "object", "additionalProperties": False,
-    "properties": {"for": DURATION.schema | {"type": ["string", "null"]},
-                   "count": {"type": ["integer", "null"], "minimum": 0}},
-}  # fmt: skip
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "for": DURATION.schema | {"type": ["string", "null"]},
+        "count": {"type": ["integer", "null"], "minimum": 0},
+    },
+}
 _MAPPING: Final = {
     "description": "What rows of JSON, JSON Lines, CSV and SenML mean: an object of the shorthand (subject, type, "
-                   "predicates, prefixes, time, unit, zone), {construct, time, unit, zone}, {ready}, a CONSTRUCT "
-                   "query, or the name of a ready mapping; null: rows are not taken.",
+    "predicates, prefixes, time, unit, zone), {construct, time, unit, zone}, {ready}, a CONSTRUCT "
+    "query, or the name of a ready mapping; null: rows are not taken.",
     "type": ["object", "string", "null"],
-}  # fmt: skip
+}
 _LANGUAGE: Final = {"$ref": "#/components/schemas/Language"}
 
 
@@ -45,121 +48,248 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
 _TEXTS: Final = {"type": "array", "items": _TEXT}
 _LIST: Final = {"type": "array", "items": {"type": "object"}}
 
-_FOUND: Final = {"type": "array", "items": _object(
-    ("severity", "message", "line", "column"), severity=_TEXT, code=_TEXT, message=_TEXT, hint=_TEXT,
-    line=_COUNT, column=_COUNT, end_line=_COUNT, end_column=_COUNT,
-)}  # fmt: skip
+_FOUND: Final = {
+    "type": "array",
+    "items": _object(
+        ("severity", "message", "line", "column"),
+        severity=_TEXT,
+        code=_TEXT,
+        message=_TEXT,
+        hint=_TEXT,
+        line=_COUNT,
+        column=_COUNT,
+        end_line=_COUNT,
+        end_column=_COUNT,
+    ),
+}
 _OPTIONS: Final = {o.name: o.kind.schema | {"description": _about(o)} for o in options_for(doors=DOORS)}
 _RESETS: Final = _object(
     count=_COUNT,
-    last={"type": ["object", "null"], "properties": {"at": _TEXT, "time": _TEXT, "records": _COUNT},
-          "description": "at: when it was; time: how far the streams had come; records: of the state then."},
-)  # fmt: skip
+    last={
+        "type": ["object", "null"],
+        "properties": {"at": _TEXT, "time": _TEXT, "records": _COUNT},
+        "description": "at: when it was; time: how far the streams had come; records: of the state then.",
+    },
+)
 
 _ASIDE: Final = _object(
-    ("entries", "events"), entries=_COUNT, events=_COUNT,
-    last={"type": ["object", "null"],
-          "properties": {"stream": _TEXT, "first": _COUNT, "events": _COUNT, "entry": _COUNT, "reason": _TEXT,
-                         "at": _TEXT},
-          "description": "first: the offset of its first event; entry: its place in the log; at: when it was noted."},
-) | {"description": "Entries of the log that it could not work through and passes over."}  # fmt: skip
+    ("entries", "events"),
+    entries=_COUNT,
+    events=_COUNT,
+    last={
+        "type": ["object", "null"],
+        "properties": {
+            "stream": _TEXT,
+            "first": _COUNT,
+            "events": _COUNT,
+            "entry": _COUNT,
+            "reason": _TEXT,
+            "at": _TEXT,
+        },
+        "description": "first: the offset of its first event; entry: its place in the log; at: when it was noted.",
+    },
+) | {"description": "Entries of the log that it could not work through and passes over."}
 
 SCHEMAS: Final[dict[str, Any]] = {
     "Language": {"type": "string"},
     "Stream": _object(
-        ("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP, mapping=_MAPPING,
-        restored=_object(("next", "last"), next=_COUNT, last={"type": ["string", "null"]}) | {
+        ("iri", "first", "next", "keep"),
+        iri=_TEXT,
+        first=_COUNT,
+        next=_COUNT,
+        keep=_KEEP,
+        mapping=_MAPPING,
+        restored=_object(("next", "last"), next=_COUNT, last={"type": ["string", "null"]})
+        | {
             "description": "Of a journal that was restored from a backup: push again from offset next on, that is what "
-                           "came after the last event of the backup."},
+            "came after the last event of the backup."
+        },
     ),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
     "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP, mapping=_MAPPING),
     "StreamSettings": _object((), keep=_KEEP, mapping=_MAPPING),
     "Pushed": _object(
-        offsets=_object(("first", "next"), first=_COUNT, next=_COUNT), accepted=_COUNT,
-        late={"type": ["integer", "null"]}, left_out={"type": ["integer", "null"]},
-        rejected=_COUNT, repeated={"type": "boolean"}, advanced={"type": "boolean"},
+        offsets=_object(("first", "next"), first=_COUNT, next=_COUNT),
+        accepted=_COUNT,
+        late={"type": ["integer", "null"]},
+        left_out={"type": ["integer", "null"]},
+        rejected=_COUNT,
+        repeated={"type": "boolean"},
+        advanced={"type": "boolean"},
         time=_TEXT,
-        reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]},
-                                                            column=_TEXT)},
+        reasons={
+            "type": "array",
+            "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]}, column=_TEXT),
+        },
     ),
     "NewSink": {
-        "type": "object", "required": ["kind"],
-        "properties": {"since": _COUNT | {"description": "Begin behind the match of this id. Default: from now on; 0: "
-                                          "all that are kept."}},
+        "type": "object",
+        "required": ["kind"],
+        "properties": {
+            "since": _COUNT
+            | {"description": "Begin behind the match of this id. Default: from now on; 0: all that are kept."}
+        },
         "oneOf": [kind.schema() for kind in KINDS.values()],
     },
     "Sink": _object(
-        ("id", "query", "kind", "state"), id=_TEXT, query=_TEXT, kind={"enum": list(KINDS)},
-        state={"enum": ["delivering", "failing"]}, position=_COUNT | {
-            "description": "The id of the last match that is delivered, or lost."},
-        waiting=_COUNT, delivered=_COUNT, lost=_COUNT | {
-            "description": "Matches that were given up, or deleted before they were delivered."},
-        failing_since=_or_null(_TEXT), error=_or_null(_TEXT), next_try=_or_null(_TEXT), created=_TEXT, changed=_TEXT,
+        ("id", "query", "kind", "state"),
+        id=_TEXT,
+        query=_TEXT,
+        kind={"enum": list(KINDS)},
+        state={"enum": ["delivering", "failing"]},
+        position=_COUNT | {"description": "The id of the last match that is delivered, or lost."},
+        waiting=_COUNT,
+        delivered=_COUNT,
+        lost=_COUNT | {"description": "Matches that were given up, or deleted before they were delivered."},
+        failing_since=_or_null(_TEXT),
+        error=_or_null(_TEXT),
+        next_try=_or_null(_TEXT),
+        created=_TEXT,
+        changed=_TEXT,
     ),
     "Sinks": _object(("sinks",), sinks={"type": "array", "items": {"$ref": "#/components/schemas/Sink"}}),
-    "Bridges": _object(("bridges",), bridges={"type": "array", "items": _object(
-        ("name", "url", "into", "state"), name=_TEXT, url=_TEXT, topic=_or_null(_TEXT), into=_TEXT,
-        state={"enum": ["reading", "failing"]}, messages=_COUNT, events=_COUNT, repeated=_COUNT, refused=_COUNT,
-        failures=_COUNT, failing_since=_or_null(_TEXT), error=_or_null(_TEXT),
-    )}),
+    "Bridges": _object(
+        ("bridges",),
+        bridges={
+            "type": "array",
+            "items": _object(
+                ("name", "url", "into", "state"),
+                name=_TEXT,
+                url=_TEXT,
+                topic=_or_null(_TEXT),
+                into=_TEXT,
+                state={"enum": ["reading", "failing"]},
+                messages=_COUNT,
+                events=_COUNT,
+                repeated=_COUNT,
+                refused=_COUNT,
+                failures=_COUNT,
+                failing_since=_or_null(_TEXT),
+                error=_or_null(_TEXT),
+            ),
+        },
+    ),
     "NewQuery": _object(
-        ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, **_OPTIONS,
+        ("text",),
+        text=_TEXT,
+        name=_TEXT,
+        language=_LANGUAGE,
+        **_OPTIONS,
     ),
     "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
     "Query": _object(
-        ("name", "state", "language", "text"), name=_TEXT,
+        ("name", "state", "language", "text"),
+        name=_TEXT,
         state={"type": "string", "description": "running, paused, failed; stalled: it will run again by itself."},
-        language=_LANGUAGE, text=_TEXT,
+        language=_LANGUAGE,
+        text=_TEXT,
         **{name: _or_null(schema) for name, schema in _OPTIONS.items()},
-        variables=_TEXTS, reads=_TEXTS,
-        feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT, left_out=_object(count=_COUNT, first=_TEXTS),
+        variables=_TEXTS,
+        reads=_TEXTS,
+        feeds={"type": ["string", "null"]},
+        events=_COUNT,
+        late=_COUNT,
+        left_out=_object(count=_COUNT, first=_TEXTS),
         lag={"type": ["integer", "null"], "description": "Events that it has not seen yet; null: it is not at work."},
         resets=_RESETS,
-        matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},
-        set_aside=_ASIDE, lints=_FOUND,
+        matches=_object(first=_COUNT, next=_COUNT),
+        records={"type": "object", "additionalProperties": _COUNT},
+        set_aside=_ASIDE,
+        lints=_FOUND,
         rebuilt={"type": ["string", "null"], "description": "Where its state had to be made anew, and from what."},
-        error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,
-        form={"type": "string", "description": "With the next four: of a query over the store."}, rows=_COUNT,
+        error={"type": ["string", "null"]},
+        created=_TEXT,
+        changed=_TEXT,
+        form={"type": "string", "description": "With the next four: of a query over the store."},
+        rows=_COUNT,
         evaluation={"type": ["string", "null"], "description": "followed: quad by quad; asked: of the store again."},
-        reason={"type": ["string", "null"], "description": "Why it is not followed."}, unnamed={"type": "boolean"},
+        reason={"type": ["string", "null"], "description": "Why it is not followed."},
+        unnamed={"type": "boolean"},
     ),
     "Queries": _object(("queries",), queries={"type": "array", "items": {"$ref": "#/components/schemas/Query"}}),
     "Kb": _object(
-        ("answers",), answers=_COUNT, asked={"type": ["string", "null"]}, changes=_COUNT, failures=_COUNT,
+        ("answers",),
+        answers=_COUNT,
+        asked={"type": ["string", "null"]},
+        changes=_COUNT,
+        failures=_COUNT,
         error={"type": ["string", "null"]},
     ),
     "Explained": _object(
-        ("language", "explanation", "text", "picture"), language=_LANGUAGE, explanation={"type": "object"}, text=_TEXT,
+        ("language", "explanation", "text", "picture"),
+        language=_LANGUAGE,
+        explanation={"type": "object"},
+        text=_TEXT,
         picture=_TEXT,
-        waiting={"type": ["array", "null"], "items": _COUNT}, sends={"type": ["array", "null"], "items": _TEXT},
+        waiting={"type": ["array", "null"], "items": _COUNT},
+        sends={"type": ["array", "null"], "items": _TEXT},
     ),
     "Why": _object(
-        ("gpms", "stages", "stopped", "reasons", "found", "more", "late", "matches", "language", "at", "notes",
-         "looked"),
-        gpms=_LIST, stages=_LIST, stopped={"type": ["string", "null"]}, reasons=_LIST, found=_COUNT,
-        more={"type": "boolean"}, late=_COUNT, matches=_LIST, language=_LANGUAGE, at={"type": ["integer", "null"]},
+        (
+            "gpms",
+            "stages",
+            "stopped",
+            "reasons",
+            "found",
+            "more",
+            "late",
+            "matches",
+            "language",
+            "at",
+            "notes",
+            "looked",
+        ),
+        gpms=_LIST,
+        stages=_LIST,
+        stopped={"type": ["string", "null"]},
+        reasons=_LIST,
+        found=_COUNT,
+        more={"type": "boolean"},
+        late=_COUNT,
+        matches=_LIST,
+        language=_LANGUAGE,
+        at={"type": ["integer", "null"]},
         notes=_TEXTS,
-        looked=_object(("events", "first", "last"), events=_COUNT, first={"type": ["integer", "null"]},
-                       last={"type": ["integer", "null"]}),
+        looked=_object(
+            ("events", "first", "last"),
+            events=_COUNT,
+            first={"type": ["integer", "null"]},
+            last={"type": ["integer", "null"]},
+        ),
     ),
     "WhatIf": _object(
-        ("columns", "kept", "gained", "lost", "notes"), columns=_TEXTS, kept=_COUNT, gained=_LIST, lost=_LIST,
+        ("columns", "kept", "gained", "lost", "notes"),
+        columns=_TEXTS,
+        kept=_COUNT,
+        gained=_LIST,
+        lost=_LIST,
         notes=_TEXTS,
     ),
     "MadeOf": _object(
-        ("id", "query", "at", "bindings", "events", "facts"), id=_COUNT, query=_TEXT, at=_TEXT,
+        ("id", "query", "at", "bindings", "events", "facts"),
+        id=_COUNT,
+        query=_TEXT,
+        at=_TEXT,
         bindings={"type": "object"},
-        events={"type": "array", "items": _object(("gpm", "stream", "time", "triples"), gpm=_TEXT, stream=_TEXT,
-                                                  time=_TEXT, triples={"type": "array"})},
+        events={
+            "type": "array",
+            "items": _object(
+                ("gpm", "stream", "time", "triples"), gpm=_TEXT, stream=_TEXT, time=_TEXT, triples={"type": "array"}
+            ),
+        },
         facts={"type": ["array", "null"], "description": "Triples or quads; null: this language does not tell them."},
     ),
     "Findings": _object(("findings",), findings=_FOUND),
     "Problem": _object(
-        ("title", "status"), type=_TEXT, title=_TEXT, status={"type": "integer"}, detail=_TEXT, line=_COUNT,
+        ("title", "status"),
+        type=_TEXT,
+        title=_TEXT,
+        status={"type": "integer"},
+        detail=_TEXT,
+        line=_COUNT,
         column=_COUNT,
     ),
-}  # fmt: skip
+}
 
 
 def _languages() -> dict[str, Any]:
@@ -190,9 +320,11 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
 
 def _operation(route: Route) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "operationId": route.name, "summary": route.text, "responses": _answers(route),
+        "operationId": route.name,
+        "summary": route.text,
+        "responses": _answers(route),
         "security": [{}, {"token": [str(route.needs)]}],  # 3.1: names of roles; {}: a server may ask for no token
-    }  # fmt: skip
+    }
     if route.parameters:
         made["parameters"] = [_parameter(parameter) for parameter in route.parameters]
     if route.bodies:
@@ -229,9 +361,12 @@ def _ref(schema: str) -> dict[str, Any]:
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "name": parameter.name, "in": parameter.where, "description": parameter.text, "schema": dict(parameter.schema),
+        "name": parameter.name,
+        "in": parameter.where,
+        "description": parameter.text,
+        "schema": dict(parameter.schema),
         "required": parameter.where == "path",
-    }  # fmt: skip
+    }
     return made if parameter.example is None else made | {"example": parameter.example}
 
 

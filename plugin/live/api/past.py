@@ -80,6 +80,7 @@ def provenance(call: Call) -> Response:
 
 def _answered(call: Call, told: Callable[[Callable[[], None]], str], media_type: str) -> Response:
     """The text, made on a thread with the limits of SPARQL's answers."""
+
     def work(sink: Sink) -> None:
         sink.begin(media_type)
         try:
@@ -110,30 +111,55 @@ _LATE: Final = {503: Answer("The time limit is reached.", ())}
 
 ROUTES: Final = (
     Route(
-        "GET", "/queries/{query}/why", why, "why",
+        "GET",
+        "/queries/{query}/why",
+        why,
+        "why",
         "Why a query matched or did not, over the events that its streams keep, with the knowledge base of now: "
         "as `oxiseq why --json` says it, times in microseconds, terms as N-Triples; `looked` is what was looked at. As "
-        "PROV-O in TriG: what the matches were made of.", Need("read", "query"),
-        (NAME, *_RANGE, Parameter("limit", OPTIONS["limit"].help,
-                                  {"type": "integer", "minimum": 0, "maximum": _MATCHES})),
-        answers={200: Answer("It.", tuple(_WHY), "Why"), 403: Answer("Too many events: choose a shorter time.", ()),
-                 **_LATE},
+        "PROV-O in TriG: what the matches were made of.",
+        Need("read", "query"),
+        (
+            NAME,
+            *_RANGE,
+            Parameter("limit", OPTIONS["limit"].help, {"type": "integer", "minimum": 0, "maximum": _MATCHES}),
+        ),
+        answers={
+            200: Answer("It.", tuple(_WHY), "Why"),
+            403: Answer("Too many events: choose a shorter time.", ()),
+            **_LATE,
+        },
     ),
     Route(
-        "POST", "/queries/{query}/what-if", what_if, "whatIf",
+        "POST",
+        "/queries/{query}/what-if",
+        what_if,
+        "whatIf",
         "The matches that a draft, the body, gains and loses against a registered query over the events that are kept; "
         "nothing is changed. Rows are compared by their time and by the variables that both answer.",
         Need("read", "query"),
-        (NAME, *_RANGE), tuple(media_types()),
-        answers={200: Answer("It.", schema="WhatIf"), 403: Answer("Too many events: choose a shorter time.", ()),
-                 **_LATE},
+        (NAME, *_RANGE),
+        tuple(media_types()),
+        answers={
+            200: Answer("It.", schema="WhatIf"),
+            403: Answer("Too many events: choose a shorter time.", ()),
+            **_LATE,
+        },
     ),
     Route(
-        "GET", "/queries/{query}/matches/{match}/provenance", provenance, "provenance",
+        "GET",
+        "/queries/{query}/matches/{match}/provenance",
+        provenance,
+        "provenance",
         "What a match was made of: its events' triples, as far as the streams keep them, and for SPAseq the facts of "
-        "the knowledge base that it used; also as PROV-O in TriG.", Need("read", "query"),
+        "the knowledge base that it used; also as PROV-O in TriG.",
+        Need("read", "query"),
         (NAME, Parameter("match", "The match's id.", {"type": "integer", "minimum": 1}, "path", 1)),
-        answers={200: Answer("It.", tuple(_MADE_OF), "MadeOf"), 404: Answer("No such match.", ()),
-                 410: Answer("It is deleted.", ()), **_LATE},
+        answers={
+            200: Answer("It.", tuple(_MADE_OF), "MadeOf"),
+            404: Answer("No such match.", ()),
+            410: Answer("It is deleted.", ()),
+            **_LATE,
+        },
     ),
-)  # fmt: skip
+)

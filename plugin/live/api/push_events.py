@@ -95,7 +95,10 @@ def push_events(call: Call) -> Response:
 
 ROUTES: Final = (
     Route(
-        "POST", "/streams/{stream}/events", push_events, "pushEvents",
+        "POST",
+        "/streams/{stream}/events",
+        push_events,
+        "pushEvents",
         "Push events over one long request, which is answered while it is sent: lines of JSON, or N-Quads. The first "
         "line of the answer says which of the session's items are stored (`last`); each further one that all up to "
         "`seq` are, and under which offsets; a last one with `error`, why nothing more is taken. The same over a "
@@ -103,10 +106,14 @@ ROUTES: Final = (
         Need("push", "stream"),
         (
             STREAM,
-            Parameter("session", "The client's name for what it numbers, to go on under after a broken connection; "
-                      "without one the server gives one."),
-            Parameter("first", "The number of the first item, where items tell none.",
-                      {"type": "integer", "minimum": 1}),
+            Parameter(
+                "session",
+                "The client's name for what it numbers, to go on under after a broken connection; "
+                "without one the server gives one.",
+            ),
+            Parameter(
+                "first", "The number of the first item, where items tell none.", {"type": "integer", "minimum": 1}
+            ),
             Parameter("time", "`arrival`: lines without a time are stamped by the server.", {"enum": [ON_ARRIVAL]}),
         ),
         tuple(_FORMATS),
@@ -116,4 +123,4 @@ ROUTES: Final = (
             503: Answer("Too many long pushes; see Retry-After.", ()),
         },
     ),
-)  # fmt: skip
+)

@@ -97,16 +97,26 @@ def explanation(call: Call) -> Response:
     sends = list(call.service.queries.sends(name)) if elsewhere else None
     if record.language == STANDING:
         told = call.service.standing.explain(name)
-        return json_response({
-            "language": STANDING, "waiting": None, "sends": sends, "explanation": told.json(), "text": str(told),
-            "picture": told.svg(),
-        })  # fmt: skip
+        return json_response(
+            {
+                "language": STANDING,
+                "waiting": None,
+                "sends": sends,
+                "explanation": told.json(),
+                "text": str(told),
+                "picture": told.svg(),
+            }
+        )
     waiting = call.service.queries.waiting(name)
     rules = tuple(record.options.get("rules", ()))
-    return json_response({
-        "language": record.language, "waiting": None if waiting is None else list(waiting), "sends": sends,
-        **_explained(record.text, record.language, rules),
-    })  # fmt: skip
+    return json_response(
+        {
+            "language": record.language,
+            "waiting": None if waiting is None else list(waiting),
+            "sends": sends,
+            **_explained(record.text, record.language, rules),
+        }
+    )
 
 
 @lru_cache(64)
@@ -128,24 +138,41 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
     resets = status.resets
     last = {"at": to_text(resets.at), "time": to_text(resets.time), "records": resets.records}
     aside = status.set_aside.last
-    passed = None if aside is None else {
-        "stream": aside.stream, "first": aside.first, "events": aside.count, "entry": aside.position,
-        "reason": aside.reason, "at": to_text(aside.at),
-    }  # fmt: skip
+    passed = (
+        None
+        if aside is None
+        else {
+            "stream": aside.stream,
+            "first": aside.first,
+            "events": aside.count,
+            "entry": aside.position,
+            "reason": aside.reason,
+            "at": to_text(aside.at),
+        }
+    )
     return {
-        "name": record.name, "state": status.doing, "language": record.language, "text": record.text,
+        "name": record.name,
+        "state": status.doing,
+        "language": record.language,
+        "text": record.text,
         **_options_value(status),
         "variables": list(status.variables),
-        "reads": list(status.reads), "feeds": status.feeds, "events": status.events, "late": status.late,
-        "left_out": {"count": status.faults.count, "first": list(status.faults.first)}, "lag": status.lag,
-        "matches": {"first": record.first, "next": record.next}, "records": dict(status.state or {}),
+        "reads": list(status.reads),
+        "feeds": status.feeds,
+        "events": status.events,
+        "late": status.late,
+        "left_out": {"count": status.faults.count, "first": list(status.faults.first)},
+        "lag": status.lag,
+        "matches": {"first": record.first, "next": record.next},
+        "records": dict(status.state or {}),
         "resets": {"count": resets.count, "last": last if resets.count else None},
         "set_aside": {"entries": status.set_aside.entries, "events": status.set_aside.events, "last": passed},
         "rebuilt": record.rebuilt or None,
         "error": status.stalled or status.error or None,
-        "created": to_text(record.created), "changed": to_text(record.changed),
+        "created": to_text(record.created),
+        "changed": to_text(record.changed),
         **(_of_answer(status) if record.language == STANDING else {}),
-    }  # fmt: skip
+    }
 
 
 def _options_value(status: QueryStatus) -> dict[str, Any]:
@@ -163,11 +190,12 @@ def _of_answer(status: QueryStatus) -> dict[str, Any]:
     """Of a query over the store: its form, rows, and how its answer is kept."""
     standing = status.standing
     return {
-        "form": status.record.options["form"], "rows": status.rows,
+        "form": status.record.options["form"],
+        "rows": status.rows,
         "evaluation": None if standing is None else standing.state,
         "reason": (None if standing is None else standing.reason) or None,
         "unnamed": bool(status.record.options.get("unnamed")),
-    }  # fmt: skip
+    }
 
 
 def _registered(call: Call, given: _Given, name: str, *, replace: bool) -> QueryStatus:
@@ -223,47 +251,87 @@ def _given(call: Call) -> _Given:
 
 ROUTES: Final = (
     Route(
-        "GET", "/queries", all_queries, "listQueries", "All continuous queries.", Need("read", "query", "list"),
+        "GET",
+        "/queries",
+        all_queries,
+        "listQueries",
+        "All continuous queries.",
+        Need("read", "query", "list"),
         answers={200: Answer("Them.", schema="Queries")},
     ),
     Route(
-        "POST", "/queries", register, "registerQuery",
+        "POST",
+        "/queries",
+        register,
+        "registerQuery",
         "Register a continuous query: it sees the events that are pushed from now on. Streams that it reads are made "
         "where they are missing. Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its "
-        "answer is followed from now on, see /queries/{query}/changes.", Need("register", "query", "body"),
+        "answer is followed from now on, see /queries/{query}/changes.",
+        Need("register", "query", "body"),
         (Parameter("name", "With a text as body: its name. Default: a random one."), *parameters_of(*DOORS)),
-        (*_taken(), JSON), "NewQuery",
-        {201: Answer("The query.", schema="Query"), 400: Answer("Not accepted: message, line and column as by "
-         "`oxiseq check`.", ()), 409: Answer("The name is taken.", ())},
+        (*_taken(), JSON),
+        "NewQuery",
+        {
+            201: Answer("The query.", schema="Query"),
+            400: Answer("Not accepted: message, line and column as by `oxiseq check`.", ()),
+            409: Answer("The name is taken.", ()),
+        },
     ),
     Route(
-        "GET", "/queries/{query}", get, "getQuery", "One query, and how it is doing.", Need("read", "query"), (NAME,),
+        "GET",
+        "/queries/{query}",
+        get,
+        "getQuery",
+        "One query, and how it is doing.",
+        Need("read", "query"),
+        (NAME,),
         answers={200: Answer("It.", schema="Query")},
     ),
     Route(
-        "PUT", "/queries/{query}", replace, "replaceQuery",
+        "PUT",
+        "/queries/{query}",
+        replace,
+        "replaceQuery",
         "Register a query under this name, in place of what was there; ids of matches go on. The same text over the "
-        "store again changes nothing; with another one readers of its changes begin anew.", Need("register", "query"),
+        "store again changes nothing; with another one readers of its changes begin anew.",
+        Need("register", "query"),
         (NAME, *parameters_of(*DOORS)),
-        (*_taken(), JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
-    ),
-    Route(
-        "PATCH", "/queries/{query}", change, "changeQuery",
-        "Pause or resume: a query that is resumed sees what has come meanwhile.",
-        Need("register", "query"), (NAME,), (JSON,), "QueryState",
+        (*_taken(), JSON),
+        "NewQuery",
         {200: Answer("The query.", schema="Query")},
     ),
     Route(
-        "GET", "/queries/{query}/explanation", explanation, "explainQuery",
+        "PATCH",
+        "/queries/{query}",
+        change,
+        "changeQuery",
+        "Pause or resume: a query that is resumed sees what has come meanwhile.",
+        Need("register", "query"),
+        (NAME,),
+        (JSON,),
+        "QueryState",
+        {200: Answer("The query.", schema="Query")},
+    ),
+    Route(
+        "GET",
+        "/queries/{query}/explanation",
+        explanation,
+        "explainQuery",
         "What the query is compiled to, as `oxiseq explain` says it. `waiting`: of each edge of a SPAseq query's "
         "automaton, how many groups of partial matches wait there now (some may be dead); null where it does not run. "
         "`picture`: an SVG. `sends`: with --upstream, the texts that the endpoint is asked at each refresh; else null.",
         Need("read", "query"),
-        (NAME,), answers={200: Answer("It.", schema="Explained")},
+        (NAME,),
+        answers={200: Answer("It.", schema="Explained")},
     ),
     Route(
-        "DELETE", "/queries/{query}", delete, "deleteQuery", "Forget a query and its matches.",
-        Need("register", "query"), (NAME,),
+        "DELETE",
+        "/queries/{query}",
+        delete,
+        "deleteQuery",
+        "Forget a query and its matches.",
+        Need("register", "query"),
+        (NAME,),
         answers={204: Answer("Done.", ())},
     ),
-)  # fmt: skip
+)

@@ -156,10 +156,17 @@ ROUTES: Final[tuple[Route, ...]] = (
     *once.ROUTES,
     *kb.ROUTES,
     *checking.ROUTES,
-    Route("GET", "/metrics", _metrics, "metrics", "Counters and distributions for Prometheus.", Need("read", "server"),
-          answers={200: Answer("Them.", ("text/plain",))}),
+    Route(
+        "GET",
+        "/metrics",
+        _metrics,
+        "metrics",
+        "Counters and distributions for Prometheus.",
+        Need("read", "server"),
+        answers={200: Answer("Them.", ("text/plain",))},
+    ),
     Route("GET", "/openapi.json", _openapi, "openapi", "This document.", Need(None), answers={200: Answer("It.")}),
-)  # fmt: skip
+)
 _PATTERNS: Final = tuple((route, route.path.strip("/").split("/")) for route in ROUTES)
 FIRST: Final = frozenset(route.path.split("/")[1] for route in ROUTES) - {"query"}
 """First parts of the paths that are all ours."""

@@ -50,40 +50,71 @@ def sink_value(status: SinkStatus) -> dict[str, Any]:
     """A sink as JSON values, without its secrets."""
     row = status.row
     return {
-        "id": row.name, "query": row.query, **status.settings,
+        "id": row.name,
+        "query": row.query,
+        **status.settings,
         "state": "delivering" if row.failing is None else "failing",
-        "position": row.position, "waiting": status.waiting, "delivered": row.delivered, "lost": row.lost,
+        "position": row.position,
+        "waiting": status.waiting,
+        "delivered": row.delivered,
+        "lost": row.lost,
         "failing_since": None if row.failing is None else to_text(row.failing),
         "error": row.error or None,
         "next_try": None if status.next_try is None else to_text(status.next_try),
-        "created": to_text(row.created), "changed": to_text(row.changed),
-    }  # fmt: skip
+        "created": to_text(row.created),
+        "changed": to_text(row.changed),
+    }
 
 
 ROUTES: Final = (
     Route(
-        "GET", "/queries/{query}/sinks", all_sinks, "listSinks", "Where matches of the query are delivered.",
-        Need("read", "query"), (NAME,), answers={200: Answer("Them, without secrets.", schema="Sinks")},
+        "GET",
+        "/queries/{query}/sinks",
+        all_sinks,
+        "listSinks",
+        "Where matches of the query are delivered.",
+        Need("read", "query"),
+        (NAME,),
+        answers={200: Answer("Them, without secrets.", schema="Sinks")},
     ),
     Route(
-        "GET", "/queries/{query}/sinks/{sink}", get, "getSink",
+        "GET",
+        "/queries/{query}/sinks/{sink}",
+        get,
+        "getSink",
         "One sink: its settings without secrets, how many matches are delivered and how many wait, since when it fails "
-        "and why, and when it tries again.", Need("read", "query"), (NAME, SINK),
+        "and why, and when it tries again.",
+        Need("read", "query"),
+        (NAME, SINK),
         answers={200: Answer("It.", schema="Sink")},
     ),
     Route(
-        "PUT", "/queries/{query}/sinks/{sink}", put, "putSink",
+        "PUT",
+        "/queries/{query}/sinks/{sink}",
+        put,
+        "putSink",
         "Deliver matches of the query from now on, or behind the match `since`: each at least once, under an "
         "idempotency key, and tried again until the receiver confirms. One of this id goes on where it stands, with "
         "these settings. Hosts and files are what the server's operator allows. Needs the right to read the query as "
         "well.",
-        Need("register", "query"), (NAME, SINK), (JSON,), "NewSink",
-        {200: Answer("The sink.", schema="Sink"), 403: Answer("There are too many.", ()),
-         409: Answer("Another sink writes to this file.", ())},
+        Need("register", "query"),
+        (NAME, SINK),
+        (JSON,),
+        "NewSink",
+        {
+            200: Answer("The sink.", schema="Sink"),
+            403: Answer("There are too many.", ()),
+            409: Answer("Another sink writes to this file.", ()),
+        },
     ),
     Route(
-        "DELETE", "/queries/{query}/sinks/{sink}", delete, "deleteSink",
-        "Deliver no more: a delivery that is under way may still arrive.", Need("register", "query"), (NAME, SINK),
+        "DELETE",
+        "/queries/{query}/sinks/{sink}",
+        delete,
+        "deleteSink",
+        "Deliver no more: a delivery that is under way may still arrive.",
+        Need("register", "query"),
+        (NAME, SINK),
         answers={204: Answer("Done.", ())},
     ),
-)  # fmt: skip
+)

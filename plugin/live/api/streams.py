@@ -41,10 +41,11 @@ _RDF: Final[Mapping[str, QuadFormat | MessageFormat]] = {
     "application/n-quads": "nquads",
     "application/trig": "trig",
     "application/x-ld+ndjson": "messages-ndjsonld",
-    **{with_messages(name): MESSAGES[name] for name in (
-        "application/n-quads", "application/trig", "application/n-triples", "text/turtle"
-    )},
-}  # fmt: skip
+    **{
+        with_messages(name): MESSAGES[name]
+        for name in ("application/n-quads", "application/trig", "application/n-triples", "text/turtle")
+    },
+}
 _TYPES: Final = {format: name for name, format in _RDF.items()}
 _BODIES: Final = (*EVENTS, *GRAPHS, "application/x-ld+ndjson", *ROWS)
 ON_ARRIVAL: Final = "arrival"
@@ -140,10 +141,12 @@ def stream_value(call: Call, record: StreamRecord) -> dict[str, Any]:
     """A stream as JSON values."""
     kept = None if record.keep.time is None else duration_text(record.keep.time)
     value = {
-        "iri": record.iri, "first": record.first, "next": record.next,
+        "iri": record.iri,
+        "first": record.first,
+        "next": record.next,
         "keep": {"for": kept, "count": record.keep.count},
         **({"mapping": json.loads(record.mapping)} if record.mapping else {}),
-    }  # fmt: skip
+    }
     stood = call.service.resumed.get(record.iri)
     if stood is not None and stood.next <= record.next:  # else it has been deleted and made anew
         value["restored"] = {"next": stood.next, "last": None if stood.last is None else to_text(stood.last)}
@@ -153,11 +156,15 @@ def stream_value(call: Call, record: StreamRecord) -> dict[str, Any]:
 def pushed_value(pushed: Pushed) -> dict[str, Any]:
     """What became of a batch."""
     return {
-        "offsets": {"first": pushed.first, "next": pushed.first + pushed.accepted}, "accepted": pushed.accepted,
-        "late": pushed.late, "left_out": pushed.left_out, "rejected": pushed.rejected, "repeated": pushed.repeated,
+        "offsets": {"first": pushed.first, "next": pushed.first + pushed.accepted},
+        "accepted": pushed.accepted,
+        "late": pushed.late,
+        "left_out": pushed.left_out,
+        "rejected": pushed.rejected,
+        "repeated": pushed.repeated,
         "reasons": [reason.as_data() for reason in pushed.reasons],
         **({} if pushed.time is None else {"time": to_text(pushed.time)}),
-    }  # fmt: skip
+    }
 
 
 def retention(given: object) -> Retention | None:
@@ -219,8 +226,12 @@ def _rows(call: Call, media_type: str, time: int | None) -> Reading:
     iri = _iri(call)
     stored = call.service.streams.get(iri).mapping
     if not stored:
-        raise Problem(415, "the stream has no mapping", f"rows as {media_type} are taken when it says what they mean: "
-                      'PUT {"mapping": {"subject": "http://ex/{id}", "predicates": {...}, "time": "ts"}}')  # fmt: skip
+        raise Problem(
+            415,
+            "the stream has no mapping",
+            f"rows as {media_type} are taken when it says what they mean: "
+            'PUT {"mapping": {"subject": "http://ex/{id}", "predicates": {...}, "time": "ts"}}',
+        )
     mapping = mapping_of(stored)
     if mapping.time and time is not None:
         raise Problem(400, "time is given twice", "the stream's mapping says which columns tell the time")
@@ -232,8 +243,12 @@ def _rows(call: Call, media_type: str, time: int | None) -> Reading:
 def _log(reading: Reading, *, stamped: bool) -> Reading:
     """Raises Problem 400 where several events would be stamped as one."""
     if stamped and len(reading.time) != 1:
-        raise Problem(400, "one event is stamped at a time", f"time={ON_ARRIVAL} is for a log of one message, not of "
-                      f"{len(reading.time)}: push them one by one, or give them times")  # fmt: skip
+        raise Problem(
+            400,
+            "one event is stamped at a time",
+            f"time={ON_ARRIVAL} is for a log of one message, not of "
+            f"{len(reading.time)}: push them one by one, or give them times",
+        )
     return reading
 
 
@@ -261,36 +276,74 @@ def duration_of(given: object, name: str) -> int:
 
 ROUTES: Final = (
     Route(
-        "GET", "/streams", all_streams, "listStreams", "All streams.", Need("read", "stream", "list"),
+        "GET",
+        "/streams",
+        all_streams,
+        "listStreams",
+        "All streams.",
+        Need("read", "stream", "list"),
         answers={200: Answer("Them.", schema="Streams")},
     ),
     Route(
-        "POST", "/streams", create, "createStream",
-        "Create a stream, or say how long one keeps its events and what rows mean.", Need("register", "stream", "body"),
-        bodies=(JSON,), body_schema="NewStream", answers={201: Answer("The stream.", schema="Stream")},
+        "POST",
+        "/streams",
+        create,
+        "createStream",
+        "Create a stream, or say how long one keeps its events and what rows mean.",
+        Need("register", "stream", "body"),
+        bodies=(JSON,),
+        body_schema="NewStream",
+        answers={201: Answer("The stream.", schema="Stream")},
     ),
     Route(
-        "GET", "/streams/{stream}", get, "getStream", "One stream.", Need("read", "stream"), (STREAM,),
+        "GET",
+        "/streams/{stream}",
+        get,
+        "getStream",
+        "One stream.",
+        Need("read", "stream"),
+        (STREAM,),
         answers={200: Answer("It.", schema="Stream")},
     ),
     Route(
-        "PUT", "/streams/{stream}", put, "putStream",
+        "PUT",
+        "/streams/{stream}",
+        put,
+        "putStream",
         "Create a stream, or say how long one keeps its events and what rows mean.",
-        Need("register", "stream", instead="push"), (STREAM,),
-        bodies=(JSON,), body_schema="StreamSettings", answers={200: Answer("The stream.", schema="Stream")},
+        Need("register", "stream", instead="push"),
+        (STREAM,),
+        bodies=(JSON,),
+        body_schema="StreamSettings",
+        answers={200: Answer("The stream.", schema="Stream")},
     ),
     Route(
-        "PATCH", "/streams/{stream}", patch, "patchStream",
-        "Say how long a stream keeps its events, and what rows mean.", Need("register", "stream"), (STREAM,),
-        bodies=(JSON,), body_schema="StreamSettings", answers={200: Answer("The stream.", schema="Stream")},
-    ),
-    Route(
-        "DELETE", "/streams/{stream}", delete, "deleteStream", "Forget a stream that no query reads, and its events.",
+        "PATCH",
+        "/streams/{stream}",
+        patch,
+        "patchStream",
+        "Say how long a stream keeps its events, and what rows mean.",
         Need("register", "stream"),
-        (STREAM,), answers={204: Answer("Done.", ()), 409: Answer("A query reads it.", ())},
+        (STREAM,),
+        bodies=(JSON,),
+        body_schema="StreamSettings",
+        answers={200: Answer("The stream.", schema="Stream")},
     ),
     Route(
-        "POST", "/streams/{stream}", push, "push",
+        "DELETE",
+        "/streams/{stream}",
+        delete,
+        "deleteStream",
+        "Forget a stream that no query reads, and its events.",
+        Need("register", "stream"),
+        (STREAM,),
+        answers={204: Answer("Done.", ()), 409: Answer("A query reads it.", ())},
+    ),
+    Route(
+        "POST",
+        "/streams/{stream}",
+        push,
+        "push",
         "Push events, in order of arrival: a batch in which each event is a named graph with its time "
         "(prov:generatedAtTime) in the default graph, an event table, a log of RDF messages (version=1.2-messages in "
         "the Content-Type, or announced in the text), or one graph with ?time=. Rows (JSON, JSON Lines, CSV, SenML) "
@@ -298,13 +351,19 @@ ROUTES: Final = (
         Need("push", "stream"),
         (
             STREAM,
-            Parameter("time", "The time of the one event, or of messages that tell none, xsd:dateTime or integer "
-                      "microseconds; `arrival`: the server stamps it when it is stored, later than all before, and its "
-                      "instant is complete at once.",
-                      example="2024-05-01T10:00:00Z"),
+            Parameter(
+                "time",
+                "The time of the one event, or of messages that tell none, xsd:dateTime or integer "
+                "microseconds; `arrival`: the server stamps it when it is stored, later than all before, and its "
+                "instant is complete at once.",
+                example="2024-05-01T10:00:00Z",
+            ),
             Parameter("advance", "Also, or without a body only: no event before this time will come any more."),
-            Parameter("Idempotency-Key", "The batch's id: the same again stores nothing and answers the same offsets.",
-                      where="header"),
+            Parameter(
+                "Idempotency-Key",
+                "The batch's id: the same again stores nothing and answers the same offsets.",
+                where="header",
+            ),
         ),
         _BODIES,
         answers={
@@ -315,7 +374,11 @@ ROUTES: Final = (
         },
     ),
     Route(
-        "GET", "/streams/{stream}/events", events, "readEvents", "The events that are kept, as RDF.",
+        "GET",
+        "/streams/{stream}/events",
+        events,
+        "readEvents",
+        "The events that are kept, as RDF.",
         Need("read", "stream"),
         (
             STREAM,
@@ -328,4 +391,4 @@ ROUTES: Final = (
             500: Answer("The batch at the offset is damaged: members first and next tell of which offsets.", ()),
         },
     ),
-)  # fmt: skip
+)

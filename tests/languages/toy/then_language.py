@@ -81,7 +81,12 @@ def lowered(query: ThenQuery) -> Query:
 
 class Then(LoweredLanguage[ThenQuery]):
     syntax = Syntax(
-        "then", "Then", parse, check, render, words=("on", "of", "then", "within", "by"),
+        "then",
+        "Then",
+        parse,
+        check,
+        render,
+        words=("on", "of", "then", "within", "by"),
         translations={"spaseq": lambda query: Translation(lowered(query))},
     )
 

@@ -31,8 +31,13 @@ def provenances(found: Ran, most: int, events: Events) -> Iterator[Provenance]:
         match = found.positions(index)
         held = held_by_name(match, events)
         sources = tuple(
-            Source(", ".join(name for name, of in held.items() if p in of), events.plan.streams[events.stream[p]],
-                   int(events.time[p]), events.graph(p), p)
+            Source(
+                ", ".join(name for name, of in held.items() if p in of),
+                events.plan.streams[events.stream[p]],
+                int(events.time[p]),
+                events.graph(p),
+                p,
+            )
             for p in match.all
-        )  # fmt: skip
+        )
         yield Provenance(int(found.batch.time[index]), {}, sources, ())

@@ -47,8 +47,11 @@ def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: B
     completed = reached(plan, events)
     whole = any(len(completed.get(n, ())) for n in bits(plan.positions.last))
     known = places(plan)
-    at = [known[n] for n in (bits(plan.positions.last) if whole else sorted(completed)) if n in completed
-          and (whole or not len(completed[n]))]  # fmt: skip
+    at = [
+        known[n]
+        for n in (bits(plan.positions.last) if whole else sorted(completed))
+        if n in completed and (whole or not len(completed[n]))
+    ]
     query = plan.query
     counted = query if query.limit is not None else replace(query, limit=Limit(MOST))
     found = ran(recompiled(counted, plan), events)
@@ -56,19 +59,27 @@ def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: B
     if whole:
         reasons += _clauses(plan, found, events)
     return Why(
-        tuple(funnels(events)), tuple(_stage(place, completed) for place in known),
+        tuple(funnels(events)),
+        tuple(_stage(place, completed) for place in known),
         None if whole else " | ".join(place.text for place in at),
-        tuple(sorted(reasons, key=lambda reason: -reason.matches)), len(found.batch),
-        found.cut or (query.limit is None and found.most >= MOST), history.late,
-        tuple(provenances(found, provenance, events)), "ceql", notes=notes, wording=_WORDING,
-    )  # fmt: skip
+        tuple(sorted(reasons, key=lambda reason: -reason.matches)),
+        len(found.batch),
+        found.cut or (query.limit is None and found.most >= MOST),
+        history.late,
+        tuple(provenances(found, provenance, events)),
+        "ceql",
+        notes=notes,
+        wording=_WORDING,
+    )
 
 
 def _of_totals(plan: CeaPlan, totals: Totals, history: History, bounds: Bounds) -> Iterator[str]:
     """How many rows there are, and how many HAVING leaves."""
     every = recompiled(replace(plan.query, totals=replace(totals, having=None)), plan)
-    rows, left = (sum(map(len, worked(TupleRun(each, history.terms), plan.streams, history, bounds, None)[0]))
-                  for each in (every, plan))  # fmt: skip
+    rows, left = (
+        sum(map(len, worked(TupleRun(each, history.terms), plan.streams, history, bounds, None)[0]))
+        for each in (every, plan)
+    )
     having = "" if totals.having is None else f", of which HAVING {render_predicate(totals.having)} leaves {left:,}"
     yield f"complex events end at {rows:,} event{'s' * (rows != 1)}{having}; below they are looked at one by one"
 

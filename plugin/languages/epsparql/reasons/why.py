@@ -39,10 +39,18 @@ def why_intervals(source: Source, provenance: int = SHOWN) -> Why:
         at = len(ladder) - 1 if stopped is None else stopped
         found = sorted(_reasons(source, relaxations(ladder[at], prefixes), rows[at]), key=lambda r: -r.matches)
     return Why(
-        tuple(_funnels(source)), stages, None if stopped is None else ladder[stopped].text,
-        tuple(found), len(told), told.more, source.history.late, tuple(_provenances(source, told, provenance)),
-        "epsparql", notes=faults.lines, wording=_WORDING,
-    )  # fmt: skip
+        tuple(_funnels(source)),
+        stages,
+        None if stopped is None else ladder[stopped].text,
+        tuple(found),
+        len(told),
+        told.more,
+        source.history.late,
+        tuple(_provenances(source, told, provenance)),
+        "epsparql",
+        notes=faults.lines,
+        wording=_WORDING,
+    )
 
 
 def _stopped(rows: Sequence[Rows]) -> int | None:
@@ -101,8 +109,11 @@ def _provenances(source: Source, told: Rows, most: int) -> Iterator[Provenance]:
         start, end = told.spans[index].tolist()
         origins = Origins(Contents.within(source.history, Span(start, end + 1)), terms, source.kb, beside=True)
         answer = told.bound(index)
-        behind = [row for i, row in enumerate(map(rows.bound, range(len(rows))))
-                  if _same(rows, i, (start, end)) and all(row.get(n, v) == v for n, v in answer.items())]  # fmt: skip
+        behind = [
+            row
+            for i, row in enumerate(map(rows.bound, range(len(rows))))
+            if _same(rows, i, (start, end)) and all(row.get(n, v) == v for n, v in answer.items())
+        ]
         yield origins.provenance(end, where, {n: terms.term(i) for n, i in answer.items()}, behind)
 
 

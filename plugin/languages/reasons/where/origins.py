@@ -39,9 +39,14 @@ class Origins:
     asked too where streams are (EP-SPARQL)."""
 
     def __init__(
-        self, contents: Contents, terms: TermDictionary, kb: KnowledgeBase, events: Sequence[EventDefinition] = (),
-        *, beside: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        contents: Contents,
+        terms: TermDictionary,
+        kb: KnowledgeBase,
+        events: Sequence[EventDefinition] = (),
+        *,
+        beside: bool = False,
+    ) -> None:
         self._kb_default = beside or not contents.default
         self._contents, self._terms, self._kb = contents, terms, kb
         self._events = {event.name: event for event in events}
@@ -69,16 +74,17 @@ class Origins:
             found.setdefault(name, []).append(held.time(event))
         return {name: tuple(sorted(set(times))) for name, times in found.items()}
 
-    def _within(
-        self, group: Group, windows: tuple[Held, ...], name: str, row: Row
-    ) -> Iterator[tuple[str, Held, int]]:
+    def _within(self, group: Group, windows: tuple[Held, ...], name: str, row: Row) -> Iterator[tuple[str, Held, int]]:
         for element in group.elements:
             match element:
                 case TriplePattern():
                     triple = self._triple(element, row)
                     if triple is not None:
-                        yield from ((name or _short(held), held, event) for held in windows
-                                    for event in held.events_with(triple))  # fmt: skip
+                        yield from (
+                            (name or _short(held), held, event)
+                            for held in windows
+                            for event in held.events_with(triple)
+                        )
                 case WindowPattern(title, inner):
                     held = self._window(title, row)
                     if held is not None:
@@ -133,9 +139,7 @@ class Origins:
             elif not isinstance(element, WindowPattern | Minus | SubSelect | TriplePattern | Filter):
                 yield from self._inner_facts(element, graph, row)
 
-    def _inner_facts(
-        self, element: PatternElement, graph: NamedNode | DefaultGraph | None, row: Row
-    ) -> Iterator[Quad]:
+    def _inner_facts(self, element: PatternElement, graph: NamedNode | DefaultGraph | None, row: Row) -> Iterator[Quad]:
         for inner in inner_groups(element):
             yield from self._facts(inner, graph, row)
 

@@ -88,16 +88,17 @@ def _text(grown: _Grown, writer: SparqlWriter) -> str:
     return f"{grown.op} {{ {text} }}" if grown.op else text
 
 
-def _growing(
-    group: Group, bound: frozenset[Variable], events: Mapping[str, Sequence[Variable]]
-) -> Iterator[_Grown]:
+def _growing(group: Group, bound: frozenset[Variable], events: Mapping[str, Sequence[Variable]]) -> Iterator[_Grown]:
     done: tuple[PatternElement, ...] = ()
     plain = [e for e in group.elements if not isinstance(e, Filter)]
     for element in _connected(plain, bound):
         known = bound | frozenset(visible_variables(Group(done)))
         for grown in _grown(element, known, events):
-            yield replace(grown, build=_after(done, grown.build),
-                          unordered=None if grown.unordered is None else Group((*done, *grown.unordered.elements)))
+            yield replace(
+                grown,
+                build=_after(done, grown.build),
+                unordered=None if grown.unordered is None else Group((*done, *grown.unordered.elements)),
+            )
         done = (*done, element)
     for condition in (c for e in group.elements if isinstance(e, Filter) for c in conjuncts(e.condition)):
         yield _Grown(Filter(condition), None, _after(done, Group))

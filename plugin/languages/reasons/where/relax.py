@@ -71,6 +71,7 @@ def _constants(part: Part, pattern: TriplePattern, writer: SparqlWriter) -> Iter
 def _with(pattern: TriplePattern, changed: Mapping[str, Variable]) -> TriplePattern:
     """The pattern with variables in some places."""
     return TriplePattern(
-        changed.get("subject", pattern.subject), changed.get("predicate", pattern.predicate),
+        changed.get("subject", pattern.subject),
+        changed.get("predicate", pattern.predicate),
         changed.get("object", pattern.object),
-    )  # fmt: skip
+    )

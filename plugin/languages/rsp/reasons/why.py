@@ -63,10 +63,18 @@ def why_windows(source: Source, said: RspOptions, provenance: int = SHOWN) -> Wh
         found_reasons += sorted(teller.reasons(last, here[last]), key=lambda reason: -reason.matches)
     found_reasons += _consumption(source, said, told)
     return Why(
-        tuple(teller.funnels()), tuple(stages), _stopped(ladder, stages, stopped), tuple(found_reasons), told,
-        more, history.late, tuple(teller.provenances(answers, provenance)), query.language, at,
+        tuple(teller.funnels()),
+        tuple(stages),
+        _stopped(ladder, stages, stopped),
+        tuple(found_reasons),
+        told,
+        more,
+        history.late,
+        tuple(teller.provenances(answers, provenance)),
+        query.language,
+        at,
         _notes(len(known), looked, whole),
-    )  # fmt: skip
+    )
 
 
 _NONE: Final = Rows((), np.zeros((0, 0), np.uint32))
@@ -79,9 +87,7 @@ def _spread(instants: Sequence[int]) -> list[int]:
     return [instants[i] for i in sorted({int(i) for i in np.linspace(0, len(instants) - 1, LOOKED)})]
 
 
-def _furthest(
-    looked: Sequence[int], counts: Sequence[Mapping[int, Rows]], whole: Mapping[int, Rows]
-) -> int | None:
+def _furthest(looked: Sequence[int], counts: Sequence[Mapping[int, Rows]], whole: Mapping[int, Rows]) -> int | None:
     """The last of those that have answers, else of those where most parts have rows, then the one with most rows of
     the last such part."""
 
@@ -168,8 +174,11 @@ class _Teller:
         steps = [self._mappings(event.name) for event in self.query.events if self._matched(event.name)]
         if steps:
             yield Funnel("events", "", 0, tuple(steps))
-        graphs = [(h, e) for h, e in asked_alone(self.query.body.where)
-                  if isinstance(h, GraphPattern) or (h is None and not contents.default)]  # fmt: skip
+        graphs = [
+            (h, e)
+            for h, e in asked_alone(self.query.body.where)
+            if isinstance(h, GraphPattern) or (h is None and not contents.default)
+        ]
         if graphs:
             yield Funnel("the knowledge base", "", 0, tuple(self._alone(h, e, writer) for h, e in graphs))
 

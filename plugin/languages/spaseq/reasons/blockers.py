@@ -38,9 +38,13 @@ def blockers(
     except OxiseqError:
         return ()
     seen = {
-        time for each in answer.found if {g: t for g, t in each.events if g not in negated} == own
-        for gpm, times in each.events if gpm in negated for time in times
-    }  # fmt: skip
+        time
+        for each in answer.found
+        if {g: t for g, t in each.events if g not in negated} == own
+        for gpm, times in each.events
+        if gpm in negated
+        for time in times
+    }
     return tuple(sorted(seen))
 
 

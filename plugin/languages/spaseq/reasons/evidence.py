@@ -18,9 +18,13 @@ from oxiseq.matches.rows import cell_key
 
 
 def evidence_of(
-    query: Query, events: Mapping[str, tuple[int, ...]], row: Mapping[str, Term | None], history: History,
-    kb: KnowledgeBase, bounds: Bounds,
-) -> Evidence:  # fmt: skip
+    query: Query,
+    events: Mapping[str, tuple[int, ...]],
+    row: Mapping[str, Term | None],
+    history: History,
+    kb: KnowledgeBase,
+    bounds: Bounds,
+) -> Evidence:
     """The query over the match's events alone tells all that the match binds. Where that does not find it (the query
     has been replaced, events are gone), there is only what its row binds."""
     if not events or not set(events) <= {gpm.name for gpm in query.gpms}:

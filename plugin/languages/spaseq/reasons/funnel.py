@@ -62,8 +62,14 @@ class _Funnel:
         rows = found[len(plain) :]
         yield self._step("pattern", "the graph pattern", rows[0].event, None, ())
         for number, condition in enumerate(parts.filters):
-            yield self._step("filter", self.write.expression(condition), rows[number + 1].event, rows[number],
-                             _named(condition), condition)  # fmt: skip
+            yield self._step(
+                "filter",
+                self.write.expression(condition),
+                rows[number + 1].event,
+                rows[number],
+                _named(condition),
+                condition,
+            )
         if parts.kb is not None:
             yield from self._with_kb(rows[-1])
 
@@ -76,9 +82,14 @@ class _Funnel:
         return mask
 
     def _step(
-        self, kind: str, text: str, event: NDArray[np.int64], before: Occurrences | None, shown: Sequence[Variable],
+        self,
+        kind: str,
+        text: str,
+        event: NDArray[np.int64],
+        before: Occurrences | None,
+        shown: Sequence[Variable],
         condition: Expression | None = None,
-    ) -> Step:  # fmt: skip
+    ) -> Step:
         mask = self._events(event)
         stopped = np.flatnonzero(self.left & ~mask)
         if before is not None and condition is not None:
@@ -95,8 +106,10 @@ class _Funnel:
         columns = [self.parts.pattern_variables.index(v) for v in variables]
         ids = rows.values[np.searchsorted(rows.event, stopped)][:, columns]
         distinct, place = np.unique(ids, axis=0, return_inverse=True)
-        bound = ({v: self.history.terms.term(i) for v, i in zip(variables, row, strict=True) if i} for row in
-                 distinct.tolist())  # fmt: skip
+        bound = (
+            {v: self.history.terms.term(i) for v, i in zip(variables, row, strict=True) if i}
+            for row in distinct.tolist()
+        )
         far = np.array([distance(condition, mapping) for mapping in bound])
         return stopped[np.argsort(far[place.reshape(-1)], kind="stable")]
 
@@ -121,8 +134,11 @@ class _Funnel:
         yield self._step("kb", f"the knowledge base{on}", rows.event[row], rows, shared)
         event, pairs = rows.event[row], list(zip(row.tolist(), kb_row.tolist(), strict=True))
         for condition in parts.kb_filters:
-            kept = [i for i, pair in enumerate(pairs) if holds(condition, self._joined(rows, answer.columns,
-                                                                                       pattern.variables, pair))]
+            kept = [
+                i
+                for i, pair in enumerate(pairs)
+                if holds(condition, self._joined(rows, answer.columns, pattern.variables, pair))
+            ]
             values = self._kb_values(rows, answer.columns, pattern.variables, pairs, event, _named(condition))
             step = self._step("kb filter", self.write.expression(condition), event[kept], None, ())
             misses = tuple(replace(miss, values=values.get(miss.time, {})) for miss in step.misses)
@@ -139,8 +155,13 @@ class _Funnel:
         return {v: self.history.terms.term(i) for v, i in mapping.items() if i}
 
     def _kb_values(
-        self, rows: Occurrences, columns: NDArray[np.uint32], names: Sequence[Variable],
-        pairs: Sequence[tuple[int, int]], event: NDArray[np.int64], shown: Sequence[Variable],
+        self,
+        rows: Occurrences,
+        columns: NDArray[np.uint32],
+        names: Sequence[Variable],
+        pairs: Sequence[tuple[int, int]],
+        event: NDArray[np.int64],
+        shown: Sequence[Variable],
     ) -> dict[int, dict[str, Term | None]]:
         """By time, what the first pair of an event binds."""
         found: dict[int, dict[str, Term | None]] = {}

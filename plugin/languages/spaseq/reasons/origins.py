@@ -23,16 +23,15 @@ def provenances(query: Query, found: Sequence[Found], history: History, kb: Know
     for each in found:
         sources = tuple(
             Source(gpm, streams[gpm], time, graph_of(history, streams[gpm], time))
-            for gpm, times in each.events for time in times
-        )  # fmt: skip
+            for gpm, times in each.events
+            for time in times
+        )
         facts = dict.fromkeys(quad for gpm, _ in each.events for quad in _facts(gpms[gpm], each, kb))
         yield Provenance(max(s.time for s in sources), each.bindings, sources, tuple(facts))
 
 
 def _facts(gpm: Gpm, found: Found, kb: KnowledgeBase) -> Iterator[Quad]:
-    bound = {
-        Variable(v): t for v, t in found.bindings.items() if isinstance(t, NamedNode | Literal)
-    }
+    bound = {Variable(v): t for v, t in found.bindings.items() if isinstance(t, NamedNode | Literal)}
     for number, each in enumerate(gpm.pattern.elements):
         if isinstance(each, GraphPattern):
             element: GraphPattern = mapped(each, as_variable(number))

@@ -67,11 +67,22 @@ def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
         for condition in _conditions(gpm):
             changed = _without(gpm, {id(condition)})
             shown = tuple(sorted(v.value for v in expression_variables(condition) | prev_variables(condition)))
-            yield Relaxation("filter", f"{name}: FILTER({write.one_line(condition)})",
-                             _with_gpm(here, changed), shown, last, condition=condition)  # fmt: skip
+            yield Relaxation(
+                "filter",
+                f"{name}: FILTER({write.one_line(condition)})",
+                _with_gpm(here, changed),
+                shown,
+                last,
+                condition=condition,
+            )
         if any(isinstance(e, GraphPattern) for e in gpm.pattern.elements):
-            yield Relaxation("knowledge base", f"{name}: GRAPH", _with_gpm(here, _without_kb(gpm)),
-                             tuple(v.value for v in split_gpm(gpm).pattern_variables), last)  # fmt: skip
+            yield Relaxation(
+                "knowledge base",
+                f"{name}: GRAPH",
+                _with_gpm(here, _without_kb(gpm)),
+                tuple(v.value for v in split_gpm(gpm).pattern_variables),
+                last,
+            )
     yield from _joins(here, items, at.gap, last)
 
 
@@ -132,8 +143,9 @@ def _joins(here: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterat
                 return other if node == variable and isinstance(node, Variable) else node
 
             gpms = tuple(mapped(g, own) if g.name in last else g for g in here.gpms)
-            yield Relaxation("join", f"the same ?{variable.value}", replace(here, gpms=gpms),
-                             (variable.value, other.value), last)  # fmt: skip
+            yield Relaxation(
+                "join", f"the same ?{variable.value}", replace(here, gpms=gpms), (variable.value, other.value), last
+            )
 
 
 # --- parts of a GPM -------------------------------------------------------------------------------

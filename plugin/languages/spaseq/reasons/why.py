@@ -26,9 +26,7 @@ from oxiseq.languages.spaseq.reasons.stages import Beginning, beginnings, with_i
 _WORDING = Wording("graph patterns", "sequence", "match", "matches")
 
 
-def why_of(
-    query: Query, history: History, kb: KnowledgeBase, provenance: int = SHOWN, bounds: Bounds = FREE
-) -> Why:
+def why_of(query: Query, history: History, kb: KnowledgeBase, provenance: int = SHOWN, bounds: Bounds = FREE) -> Why:
     """Of a history. Raises KbError, LimitError, and what `bounds` raise."""
     stages: list[Stage] = []
     last, answer = None, None
@@ -41,10 +39,17 @@ def why_of(
     reasons = tuple(_reasons(query, last, answer, history, kb, bounds))
     whole = answered(query, history, kb, bounds, as_is=True) if answer.found else answer
     return Why(
-        tuple(funnels(query, history, kb)), tuple(stages), None if answer.found else last.text, reasons,
-        len(whole.found), whole.more, history.late, tuple(provenances(query, whole.found[:provenance], history, kb)),
-        query.language, wording=_WORDING,
-    )  # fmt: skip
+        tuple(funnels(query, history, kb)),
+        tuple(stages),
+        None if answer.found else last.text,
+        reasons,
+        len(whole.found),
+        whole.more,
+        history.late,
+        tuple(provenances(query, whole.found[:provenance], history, kb)),
+        query.language,
+        wording=_WORDING,
+    )
 
 
 def _reasons(
@@ -77,6 +82,7 @@ def _as_strict(found: Found, relaxation: Relaxation) -> Found:
 
 def _nearest(found: Sequence[Found], relaxation: Relaxation) -> list[Found]:
     """Those whose values came closest to the condition first, and of equal ones the shortest."""
+
     def measures(each: Found) -> tuple[float, int, int]:
         times = [t for _, of in each.events for t in of]
         bound = {Variable(name): term for name, term in each.bindings.items() if term is not None}
