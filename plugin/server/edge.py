@@ -54,8 +54,8 @@ class Edge:
         self._threads = ThreadPoolExecutor(self._settings.threads, "oxiseq-live-requests")
         self._large = asyncio.Semaphore(2 * self._settings.threads)
         self._rest = WSGIMiddleware(
-            _told_of_the_edge(rest),
-            workers=self._settings.threads,  # type: ignore[arg-type]  # of its own types
+            _told_of_the_edge(rest),  # type: ignore[arg-type]  # of its own types
+            workers=self._settings.threads,
         )
         self._long_pushes: LongPushes | None = None
         if doors.live is not None:
