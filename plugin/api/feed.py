@@ -11,6 +11,7 @@ from pyoxigraph import Triple
 
 from oxiseq.api.exchange import Exchange
 from oxiseq.api.kept import Kept
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.runs import Runs
@@ -41,6 +42,17 @@ class Feed:
         self._last_push: dict[str, float] = {}
         self._kept: dict[str, Kept] = {}
         self._terms = terms
+        self._closed = False
+
+    def check_open(self) -> None:
+        """Raise OxiseqError if the store is closed."""
+        if self._closed:
+            raise OxiseqError("the store is closed")
+
+    def end(self) -> None:
+        """Take nothing any more: the store is closed."""
+        with self.lock:
+            self._closed = True
 
     @property
     def queries(self) -> tuple[AnyQuery, ...]:
@@ -55,6 +67,7 @@ class Feed:
     def push(self, stream: str, batch: EventBatch) -> None:
         """Events of a stream, in order of arrival."""
         with self.lock:
+            self.check_open()
             self._last_push[stream] = time.monotonic()
             if stream in self._kept:
                 self._kept[stream].add(batch)
@@ -79,6 +92,7 @@ class Feed:
     def punctuate(self, stream: str, until: int) -> None:
         """No event of `stream` before `until` (µs) will come."""
         with self.lock:
+            self.check_open()
             self._hand_on(self._runs.punctuate(stream, until))
 
     def keep_answers(self, run: Run) -> None:

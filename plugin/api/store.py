@@ -245,6 +245,7 @@ class Store:
         from now on, see `StreamMapping`. Raises MappingError."""
         compiled = None if mapping is None else StreamMapping(mapping)
         with self._lock:
+            self._feed.check_open()
             if iri not in self._streams:
                 self._streams[iri] = Stream(iri, self._terms, self._feed)
             stream = self._streams[iri]
@@ -314,6 +315,7 @@ class Store:
         algebra = text.algebra
         spoken.prepare()
         with self._lock:
+            self._feed.check_open()
             run, shape = spoken.compile(algebra, self._terms, self._kb, chosen)
             registered = ContinuousQuery(
                 text,
@@ -399,6 +401,7 @@ class Store:
             query.close()
         for standing in self.standing:
             standing.close()
+        self._feed.end()
         with self._lock:
             self._kb.moved(None)
             self._held.close()

@@ -93,6 +93,7 @@ class Stream:
         An error of one query is raised after all the others have seen the events.
         """
         with self._feed.lock:
+            self._feed.check_open()
             self.events += len(batch)
             self._feed.push(self.iri, batch)
             self._terms.collect_if_due()

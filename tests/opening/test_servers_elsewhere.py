@@ -65,10 +65,21 @@ def test_a_folder_that_is_open_or_is_a_file(tmp_path: Path) -> None:
 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
     for store in (oxiseq.open(), oxiseq.open(tmp_path / "store")):
+        stream = store.stream(S)
         store.close()
         store.close()
-        with pytest.raises(oxiseq.OxiseqError, match="closed"):
-            len(store)
+        for asked in (
+            lambda store=store: len(store),
+            lambda store=store: store.stream(f"{S}/new"),
+            lambda store=store: store.register(
+                f"SELECT ?x FROM STREAM <{S}> [RANGE PT1S] WHERE {{ ?x ?p ?o }}", "rspql"
+            ),
+            lambda stream=stream: stream.push("<http://e/a> <http://e/b> 1 .", 5),
+            lambda stream=stream: stream.extend([(5, "<http://e/a> <http://e/b> 1 .")]),
+            lambda stream=stream: stream.advance(5),
+        ):
+            with pytest.raises(oxiseq.OxiseqError, match="closed"):
+                asked()
 
 
 def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
