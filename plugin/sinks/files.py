@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from oxiseq.engine.events.write import replacing
 from oxiseq.engine.extras import loaded, needed
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
@@ -134,8 +133,13 @@ def _opened(path: Path) -> int:
     return file
 
 
+UNDER_WAY: Final = ".matches.part"
+"""A file that is being written. Who reads the folder as one table leaves out names that begin with a dot; what a
+kill leaves behind is removed by the next delivery."""
+
+
 class _Parts:
-    """A file for each delivery."""
+    """A file for each delivery. Two sinks have no folder in common."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
@@ -143,9 +147,14 @@ class _Parts:
 
     def deliver(self, delivery: Delivery) -> str:
         matches = delivery.matches
-        with replacing(self._folder / f"matches-{matches.first:016d}.parquet") as part:
+        part = self._folder / UNDER_WAY
+        part.unlink(missing_ok=True)  # of a kill, or a link that somebody has laid there
+        try:
             pq.write_table(table_of(delivery), part, compression="zstd")
             _flush(part)
+            part.replace(self._folder / f"matches-{matches.first:016d}.parquet")
+        finally:
+            part.unlink(missing_ok=True)
         _flush(self._folder)
         return ""
 

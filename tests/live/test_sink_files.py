@@ -14,6 +14,7 @@ from live_services import eventually
 
 from oxiseq.journal import FullError
 from oxiseq.sinks import Allowed
+from oxiseq.sinks.files import UNDER_WAY
 
 
 def lines(path: Path) -> list[Any]:
@@ -79,6 +80,23 @@ def test_parquet_is_a_folder_of_files_with_the_same_columns(tmp_path: Path) -> N
     assert table["heat"].to_pylist() == [str(i) for i in range(1, 13)]
     assert table["machine"][0].as_py() == "http://example.org/m1" and table["note"].null_count == 12
     assert str(table.schema.field("at").type) == "timestamp[us, tz=UTC]"
+
+
+def test_half_a_parquet_file_of_a_kill_is_no_part_of_the_table(tmp_path: Path) -> None:
+    parts, elsewhere = tmp_path / "out" / "parts", tmp_path / "elsewhere"
+    parts.mkdir(parents=True)
+    elsewhere.write_bytes(b"PAR1")
+    (parts / UNDER_WAY).symlink_to(elsewhere)
+    with hot(tmp_path, Allowed(folder=tmp_path / "out")) as doors:
+        doors.put("s", {"kind": "file", "path": "parts", "format": "parquet", "every": "10ms"})
+        doors.push(3)
+        written(doors, "s", 3)
+        (parts / UNDER_WAY).write_bytes(b"PAR1 half")
+        assert pq.read_table(parts)["heat"].to_pylist() == ["1", "2", "3"]
+        doors.push(2)
+        written(doors, "s", 5)
+        assert not (parts / UNDER_WAY).exists()
+    assert elsewhere.read_bytes() == b"PAR1"
 
 
 @pytest.mark.parametrize("path", ["../a", "a/../../b", "/etc/passwd", "/a", "", ".", "a\0b", "x" * 1500, "link/a"])
