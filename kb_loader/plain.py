@@ -16,6 +16,7 @@ from typing import IO
 from pyoxigraph import Quad, RdfFormat
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.engine.rdf import load
 from oxiseq.kb_loader.job import Job
 from oxiseq.kb_loader.lines import BIG_BLOCK, blocks, line_ends, load_clean, until_cut_off, valid_lines
 from oxiseq.kb_loader.quarantine import Fault
@@ -184,7 +185,11 @@ def _load_parted(store: RdfStore, job: Job, source: Source, text: bytes, line: i
     Oxigraph refuses; then nothing is loaded."""
     assert source.format is not None
     parts = parted(text, graphs=source.format == RdfFormat.N_QUADS)
-    if parts is None or (parts.usual and load_clean(store, parts.usual, source.format) is None):
+    if parts is None:
+        return None
+    try:
+        load(store.bulk_load, parts.usual, source.format)  # a "_:" in it is within an IRI or a string
+    except SyntaxError:
         return None
     done = _Block(parts.lines)
 
