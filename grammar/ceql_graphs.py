@@ -10,16 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from oxiseq.grammar.algebra import NOWHERE, Call, Exists, Expression, GraphPattern, Group, Span, SubSelect
+from oxiseq.grammar.algebra import (
+    NOWHERE,
+    Call,
+    Exists,
+    Expression,
+    Filter,
+    GraphPattern,
+    Group,
+    PathPattern,
+    Span,
+    SubSelect,
+    TriplePattern,
+    Values,
+)
 from oxiseq.grammar.ceql_algebra import Formula, Holds, holds_of
-from oxiseq.grammar.scope import mentioned_variables, subexpressions
+from oxiseq.grammar.parts import parts
+from oxiseq.grammar.scope import certain_variables, mentioned_variables, subexpressions
 
 CALL: Final = "GRAPH"
 T = TypeVar("T")
+Own: TypeAlias = Variable | BlankNode
+"""What a pattern names by itself. A label may stand in one basic graph pattern of a query only: it is renamed, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +54,13 @@ class GraphCondition:
         given = (part for variable, value in self.given for part in (Literal(variable.value), value))
         return Call(CALL, (inner, *given), span=self.span)
 
-    def written(self, own: Mapping[Variable, Variable], certain: frozenset[Variable]) -> Expression:
+    def written(self, own: Mapping[Own, Variable], certain: frozenset[Variable]) -> Expression:
         """As a condition of SPARQL, where `given` names variables, and `own` renames all that are the pattern's own.
 
         A variable that is not `certain` may be unbound. EXISTS would find any value for it, and an attribute that an
         event lacks makes a condition an error: so does IF.
         """
-        names = {**own, **{v: value for v, value in self.given if isinstance(value, Variable)}}
+        names = self._names(own)
         found = Exists(Group((GraphPattern(self.graph, with_variables(self.pattern, names)),)))
         bound = [Call("SAMETERM", (v, v)) for v in dict.fromkeys(names[v] for v, _ in self.given) if v not in certain]
         if not bound:
@@ -54,16 +70,35 @@ class GraphCondition:
             first = Call("&&", (first, each))
         return Call("IF", (first, found, Literal(False)))
 
-    def joined(self, own: Mapping[Variable, Variable]) -> GraphPattern:
+    @property
+    def joinable(self) -> bool:
+        """Whether the pattern, joined with an event, holds where it does with the event's values put into it.
+
+        A value reaches what stands in OPTIONAL, UNION, BIND and inner groups, a join does not; and a variable that a
+        solution leaves unbound is joined with any event, once for each solution.
+        """
+        given = {variable for variable, _ in self.given}
+        joined = TriplePattern | PathPattern | Values | Filter
+        inner = Group(tuple(each for each in self.pattern.elements if not isinstance(each, joined)))
+        return certain_variables(self.pattern) >= given and given.isdisjoint(mentioned_variables(inner))
+
+    def joined(self, own: Mapping[Own, Variable]) -> GraphPattern:
         """As a pattern that is joined with an event that binds all that is given; it gives each event one mapping."""
-        names = {**own, **{v: value for v, value in self.given if isinstance(value, Variable)}}
+        names = self._names(own)
         shown = tuple(dict.fromkeys(names[v] for v, _ in self.given))
         return GraphPattern(self.graph, Group((SubSelect(shown, with_variables(self.pattern, names), True),)))
 
-    def own(self) -> list[Variable]:
-        """The variables that no event gives, in order of their names."""
+    def _names(self, own: Mapping[Own, Variable]) -> dict[Own, Variable]:
+        """What the pattern's variables are called, where `given` names variables."""
+        names = dict(own)
+        names.update({v: value for v, value in self.given if isinstance(value, Variable)})
+        return names
+
+    def own(self) -> list[Own]:
+        """The variables and labels of blank nodes that no event gives, in order of their names."""
         given = {variable for variable, _ in self.given}
-        return sorted(mentioned_variables(self.pattern) - given, key=lambda v: v.value)
+        names: set[Own] = {*mentioned_variables(self.pattern), *parts(self.pattern, BlankNode)}
+        return sorted(names - given, key=str)
 
 
 def condition_of(expression: Expression) -> GraphCondition | None:
@@ -88,10 +123,10 @@ def first_graph(formula: Formula) -> tuple[Holds, GraphCondition] | None:
     return next(((test, found) for test in holds_of(formula) for found in conditions_in(test.predicate)), None)
 
 
-def with_variables(value: T, names: Mapping[Variable, Variable]) -> T:
+def with_variables(value: T, names: Mapping[Own, Variable]) -> T:
     """A pattern, or a part of one, with other variables."""
     found: Any = value
-    if isinstance(value, Variable):
+    if isinstance(value, Variable | BlankNode):
         found = names.get(value, value)
     elif isinstance(value, tuple):
         found = tuple(with_variables(each, names) for each in value)

@@ -16,6 +16,7 @@ from typing import IO
 from pyoxigraph import Quad, RdfFormat
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.engine.rdf import load
 from oxiseq.kb_loader.job import Job
 from oxiseq.kb_loader.lines import BIG_BLOCK, blocks, line_ends, load_clean, until_cut_off, valid_lines
 from oxiseq.kb_loader.quarantine import Fault
@@ -52,11 +53,14 @@ def load_plain(job: Job, store: RdfStore, report: LoadReport) -> None:
 
 
 class PlainLoad:
-    """Files to statements in the store; `read` counts the valid ones, `without` are the files that had none."""
+    """Files to statements in the store; `read` counts the valid ones, `without` are the files that had none. Once
+    `enough` says so nothing more is read, and what has been read is loaded; `whole`: all has been read."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, enough: Callable[[], bool] = lambda: False) -> None:
         self.read = 0
         self.without: list[Path] = []
+        self.whole = True
+        self._enough = enough
         self._job = job
         self._total = sum(source.size for source in job.sources)
         self._before = 0
@@ -80,8 +84,13 @@ class PlainLoad:
                     quads = in_graph(self._statements(source, content, tell), self._job.graph)
                     store.bulk_extend(self._counted(quads, raw))
             self._job.quarantine.write(source, faults)
+            if not self.whole:
+                return
             self.without += [source.path] * (self.read == before)
             self._before += source.size
+            self._job.watch(Progress("loading", self._before, self._total, self.read))
+            if source is not self._job.sources[-1] and self._ends():
+                return
 
     def _load_lines(
         self, store: RdfStore, source: Source, content: IO[bytes], raw: IO[bytes], tell: Callable[[Fault], None]
@@ -95,6 +104,8 @@ class PlainLoad:
             for text in until_cut_off(blocks(content, BIG_BLOCK), cut.append):
                 yield partial(_load_block, store, self._job, source, text, line, way)
                 line += line_ends(text)
+                if self._ends():
+                    return
 
         for block in in_threads(work()):
             for fault in block.faults:
@@ -122,6 +133,13 @@ class PlainLoad:
             if self.read % _OFTEN == 0:
                 self._watch(raw)
             yield quad
+            if self.read % _OFTEN == 0 and self._ends():
+                return
+
+    def _ends(self) -> bool:
+        """Whether nothing more is to be read."""
+        self.whole = self.whole and not self._enough()
+        return not self.whole
 
     def _watch(self, raw: IO[bytes]) -> None:
         self._job.watch(Progress("loading", self._before + raw.tell(), self._total, self.read))
@@ -167,7 +185,11 @@ def _load_parted(store: RdfStore, job: Job, source: Source, text: bytes, line: i
     Oxigraph refuses; then nothing is loaded."""
     assert source.format is not None
     parts = parted(text, graphs=source.format == RdfFormat.N_QUADS)
-    if parts is None or (parts.usual and load_clean(store, parts.usual, source.format) is None):
+    if parts is None:
+        return None
+    try:
+        load(store.bulk_load, parts.usual, source.format)  # a "_:" in it is within an IRI or a string
+    except SyntaxError:
         return None
     done = _Block(parts.lines)
 

@@ -54,10 +54,6 @@ class Rehearsal:
         return 1.0 if self.whole else self.total / max(self.done, 1)
 
 
-class _EnoughError(Exception):
-    """The seconds are over."""
-
-
 def rehearse(
     sources: str | Path | Iterable[str | Path],
     *,
@@ -83,24 +79,17 @@ def rehearse(
         begun = perf_counter()
         reached = Progress("loading", 0, 0, 0)
 
-        def until_enough(progress: Progress) -> None:
+        def note(progress: Progress) -> None:
             nonlocal reached
             reached = progress
             watch(progress)
-            if perf_counter() - begun > seconds:
-                raise _EnoughError
 
-        job = prepared(
-            sources, [], bad, reasoning=False, mapping=mapping, graph=graph, skolemise=skolemise, watch=until_enough
-        )
-        work = PlainLoad(job)
+        job = prepared(sources, [], bad, reasoning=False, mapping=mapping, graph=graph, skolemise=skolemise, watch=note)
+        work = PlainLoad(job, lambda: perf_counter() - begun > seconds)
         total = sum(source.size for source in job.sources)
         store = RdfStore(str(Path(folder) / "store"))
-        whole = True
         try:
             work.into(store)
-        except _EnoughError:
-            whole = False
         except OSError as error:
             raise KbError(f"the rehearsal failed: {error}") from error
         spent = perf_counter() - begun
@@ -111,9 +100,9 @@ def rehearse(
             bad.count,
             tuple(bad.first),
             tuple(work.without),
-            total if whole else reached.done,
+            total if work.whole else reached.done,
             total,
             spent,
-            whole,
+            work.whole,
             choose("auto", job.sources, None).why,
         )

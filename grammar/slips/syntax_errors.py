@@ -173,7 +173,7 @@ def describe(accepts: frozenset[str]) -> str:
         left -= {"AGGREGATE", "LSQB", "STRING", "NUMBER", "BOOLEAN", "PLUS", "MINUS", "LPAR", "_NOT"}
     if left >= _VALUES:
         words.append("an attribute or a value")
-        left -= _VALUES | {"PLUS", "MINUS", "LPAR", "_NOT"}
+        left -= _VALUES | {"PLUS", "MINUS", "LPAR", "_NOT", "_HOLDING"}
     if "OPERATOR" in left:
         words.append("an operator of SEQ")
         left -= {"OPERATOR", "VBAR", "AMPERSAND"}

@@ -51,7 +51,8 @@ class GpmWriter:
         """What an event is asked. A condition on the knowledge base about what each event binds is a pattern that is
         joined: its answer is fetched once, not asked for each event."""
         condition = condition_of(expression)
-        if condition is None or self.by_attribute or not certain.issuperset(value for _, value in condition.given):
+        fetched = condition is not None and condition.joinable and not self.by_attribute
+        if condition is None or not fetched or not certain.issuperset(value for _, value in condition.given):
             return Filter(self._condition(expression, certain))
         return condition.joined({v: Variable(self.names.fresh(v.value)) for v in condition.own()})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -149,7 +150,10 @@ class Wire:
         options: dict[str, Any] = {"open_timeout": _CONNECTING}
         if url.scheme == "https":
             options["ssl"] = httpx.create_ssl_context()
-        if "authorization" in self._client.headers:
+        if url.userinfo:  # httpx sends this, too, and before a token
+            given = base64.b64encode(f"{url.username}:{url.password}".encode()).decode()
+            options["additional_headers"] = {"authorization": f"Basic {given}"}
+        elif "authorization" in self._client.headers:
             options["additional_headers"] = {"authorization": self._client.headers["authorization"]}
         return f"{place}{_path(path)}?{urlencode(params)}", options
 

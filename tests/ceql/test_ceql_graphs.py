@@ -143,6 +143,52 @@ def test_random_conditions(seed: int) -> None:
     kb.close()
 
 
+PATTERNS = {
+    "k": [
+        "?n :name ?k . FILTER(?k != 'z')",
+        "{ ?n :name ?k } { ?m :rival ?r FILTER(?k = 'y') }",
+        "?n :rival ?k . { ?m :name ?r } UNION { ?m :rival ?r FILTER(?k = 'x') }",
+        "?n :name ?k . _:b :rival ?r",
+    ],
+    "v": [
+        "VALUES ?v { UNDEF 1 2 }",
+        "VALUES ?v { 1 2 }",
+        "?n :name ?r OPTIONAL { ?n :rival ?v }",
+        "OPTIONAL { ?n :rival ?v }",
+        "{ ?n :rival ?v } UNION { ?n :name ?w FILTER(?w > ?v) }",
+        "?n :rival ?w . BIND(?w + 1 AS ?v)",
+    ],
+}
+
+
+def test_a_condition_holds_alone_where_it_holds_under_or() -> None:
+    """Alone it is joined if it can be, under OR it is asked of each event: with the event's value put into it."""
+    rows = [(Literal("x"), Literal(1)), (Literal("y"), Literal(2)), (Literal("z"), Literal("x"))]
+    kb = knowledge(rows)
+    events = [(i, f"_:e a <{VOCAB}B> ; <{VOCAB}k> '{k}' ; <{VOCAB}v> {i} .") for i, k in enumerate("xyzw")]
+    found = {}
+    for attribute, patterns in PATTERNS.items():
+        for pattern in patterns:
+            graph = f"GRAPH <{KB}> ({attribute}) {{ {pattern} }}"
+            texts = [
+                f"VOCAB <{VOCAB}> SELECT * FROM S WHERE B AS y FILTER y[{each}]"
+                for each in (graph, f"{graph} OR 1 = 2")
+            ]
+            alone, asked = (spans(oxiseq.run(text, {"S": events}, language="ceql", kb=kb)) for text in texts)
+            assert alone == asked, pattern
+            found[pattern] = len(alone)
+    assert found["VALUES ?v { UNDEF 1 2 }"] == 4 and found["OPTIONAL { ?n :rival ?v }"] == 4
+    kb.close()
+
+
+def test_conditions_may_name_the_same_blank_node() -> None:
+    one, other = (f"GRAPH <{KB}> (k) {{ _:b :{p} ?k }}" for p in ("name", "rival"))
+    events = [(i, event("B", k)) for i, k in enumerate("xyz")]
+    for condition, expected in ((f"{one} AND {other}", []), (f"{one} OR {other}", [(0, 0), (1, 1)])):
+        text = f"VOCAB <{VOCAB}> SELECT * FROM S WHERE B AS y FILTER y[{condition}]"
+        assert spans(oxiseq.run(text, {"S": events}, language="ceql", kb=knowledge(X_Y))) == expected
+
+
 # --- live, saved, explained ------------------------------------------------------------------------------
 
 RIVALS = (

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from oxiseq.cli.app import main
 from oxiseq.engine.errors import KbError
-from oxiseq.kb_loader import load, rehearse
+from oxiseq.kb_loader import load, plain, rehearse
 
 ROW = '<http://e/{i}> <http://e/p> "{i}" .\n'
 
@@ -60,6 +60,26 @@ def test_what_does_not_end_in_time_is_reckoned_from_its_bytes(folder: Path, endi
     assert found.expected > found.seconds
     assert 0.3 * rows < found.expected_statements < 30 * rows
     assert list((folder / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("fault", ["", "no triple\n"])
+def test_blocks_that_threads_have_read_ahead_are_counted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr(plain, "BIG_BLOCK", 1 << 16)  # blocks are read 64 KiB at a time
+    rows = 40_000
+    (folder / "a.nt").write_text(fault + "".join(ROW.format(i=i) for i in range(100_000, 100_000 + rows)))
+    found = rehearse(folder / "a.nt", seconds=0)
+    assert not found.whole and 0 < found.done < found.total
+    assert 0.8 * rows < found.expected_statements < 1.2 * rows
+
+
+def test_small_files_are_reckoned_by_their_bytes(folder: Path) -> None:
+    for copy in range(4):
+        (folder / f"{copy}.ttl").write_text("".join(ROW.format(i=i) for i in range(100)))
+    found = rehearse([folder / f"{copy}.ttl" for copy in range(4)], seconds=0)
+    assert (found.whole, found.statements, found.expected_statements) == (False, 100, 400)
+    assert found.without == ()
 
 
 def test_strict_raises_the_first_fault_and_leaves_nothing(folder: Path) -> None:

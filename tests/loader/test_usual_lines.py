@@ -4,11 +4,12 @@ the store, the faults and the counts of one that reads line by line."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import Quad, RdfFormat, parse
 
 from oxiseq.kb_loader import STATISTICS, LoadReport, load, open_kb, plain
 from oxiseq.kb_loader.usual import parted
@@ -105,6 +106,24 @@ def test_a_parted_load_gives_what_reading_line_by_line_gives(
         for name in ("parted", "slow")
     ]
     assert texts[0] == texts[1]
+
+
+def test_what_looks_like_a_blank_node_within_a_term_is_not_read_line_by_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    singly: list[bytes] = []
+    real = plain.valid_lines
+
+    def read(block: bytes, *given: Any) -> list[Quad]:
+        singly.append(block)
+        return real(block, *given)
+
+    monkeypatch.setattr(plain, "valid_lines", read)
+    lines = [b'<http://e.org/A_:_%d> <http://e.org/p> "_:%d" .\n' % (i, i) for i in range(40)]
+    (tmp_path / "a.nt").write_bytes(b"".join([*lines, b"_:x <http://e.org/p> _:x .\n", b"oops\n"]))
+    report = load(tmp_path / "a.nt", tmp_path / "kb")
+    assert (report.read, report.quarantined) == (41, 1)
+    assert singly == [b"_:x <http://e.org/p> _:x .\noops\n"]
 
 
 def counts(report: LoadReport) -> tuple[object, ...]:

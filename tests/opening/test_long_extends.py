@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from opened_stores import serving
 from werkzeug.serving import make_server
@@ -19,6 +20,7 @@ from oxiseq.live import LiveService
 from oxiseq.live.api import LiveRoutes
 from oxiseq.rights import Token, digest_of, grant_of, line_of
 from oxiseq.served import RefusedError, ServedStream
+from oxiseq.served.wire import Wire
 from oxiseq.server import ServerSettings, Tokens, create_app
 from oxiseq.sparql import SparqlEndpoint
 
@@ -118,6 +120,25 @@ def test_who_goes_on_with_a_session_ends_the_one_before(store: Any) -> None:
     assert "another connection goes on" in str(refused[0])
     assert stream.extend(events(3), session="s") == 3
     assert stored(store, MANY) == list(range(1, MANY + 1))
+
+
+@pytest.mark.parametrize(
+    ("address", "token"), [("http://u:p%40%C3%A9@h/x", "t"), ("http://u:@h", None), ("http://h", "t")]
+)
+def test_a_socket_is_opened_under_the_same_name_as_a_request(address: str, token: str | None) -> None:
+    sent: list[httpx.Request] = []
+
+    def answered(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(200)
+
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    transport = httpx.MockTransport(answered)
+    with httpx.Client(base_url=address, headers=headers, transport=transport) as client:
+        wire = Wire(client, 0)
+        wire.send("GET", "streams")
+        _, options = wire.socket("streams", params={})
+    assert options["additional_headers"] == {"authorization": sent[0].headers["authorization"]}
 
 
 def test_refusals(tmp_path: Path) -> None:
