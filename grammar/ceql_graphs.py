@@ -75,12 +75,14 @@ class GraphCondition:
         """Whether the pattern, joined with an event, holds where it does with the event's values put into it.
 
         A value reaches what stands in OPTIONAL, UNION, BIND and inner groups, a join does not; and a variable that a
-        solution leaves unbound is joined with any event, once for each solution.
+        solution leaves unbound is joined with any event, once for each solution. Parts that share no variable are
+        asked: joined they would be fetched as their whole product.
         """
         given = {variable for variable, _ in self.given}
         joined = TriplePattern | PathPattern | Values | Filter
         inner = Group(tuple(each for each in self.pattern.elements if not isinstance(each, joined)))
-        return certain_variables(self.pattern) >= given and given.isdisjoint(mentioned_variables(inner))
+        alone = given.isdisjoint(mentioned_variables(inner))
+        return certain_variables(self.pattern) >= given and alone and _is_connected(self.pattern)
 
     def joined(self, own: Mapping[Own, Variable]) -> GraphPattern:
         """As a pattern that is joined with an event that binds all that is given; it gives each event one mapping."""
@@ -99,6 +101,24 @@ class GraphCondition:
         given = {variable for variable, _ in self.given}
         names: set[Own] = {*mentioned_variables(self.pattern), *parts(self.pattern, BlankNode)}
         return sorted(names - given, key=str)
+
+
+def _is_connected(pattern: Group) -> bool:
+    """Whether its triple patterns, paths and tables hang together by their variables and blank nodes."""
+    sets = [
+        {*mentioned_variables(Group((each,))), *parts(each, BlankNode)}
+        for each in pattern.elements
+        if isinstance(each, TriplePattern | PathPattern | Values)
+    ]
+    left = [names for names in sets if names]
+    reached: set[Any] = set(left.pop()) if left else set()
+    while left:
+        near = [names for names in left if names & reached]
+        if not near:
+            return False
+        reached.update(*near)
+        left = [names for names in left if not names & reached]
+    return True
 
 
 def condition_of(expression: Expression) -> GraphCondition | None:

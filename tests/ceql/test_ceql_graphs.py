@@ -25,7 +25,7 @@ from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Call, Expression
-from oxiseq.grammar.ceql_graphs import condition_of
+from oxiseq.grammar.ceql_graphs import condition_of, first_graph
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.render import render
@@ -179,6 +179,25 @@ def test_a_condition_holds_alone_where_it_holds_under_or() -> None:
             found[pattern] = len(alone)
     assert found["VALUES ?v { UNDEF 1 2 }"] == 4 and found["OPTIONAL { ?n :rival ?v }"] == 4
     kb.close()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "joined"),
+    [
+        ("?a :name ?k ; :rival ?v", True),
+        ("?a :name ?k . _:b :of ?a ; :rival ?v", True),
+        ("VALUES (?k ?v) { ('x' 1) } ?a :name ?k . ?b :name ?v", True),
+        ("?a :rival/:name ?k . ?v :of ?a . FILTER(?k != ?v) :x :y :z", True),
+        ("?a :name ?k . ?b :name ?v", False),
+        ("?a :name ?k . ?b :name ?v FILTER(?k = ?v)", False),
+        ("?a :name ?k ; :rival ?v . ?b :rival ?c", False),
+        ("_:a :name ?k . _:b :name ?v", False),
+    ],
+)
+def test_parts_that_share_no_variable_are_not_fetched_as_their_product(pattern: str, joined: bool) -> None:
+    text = f"VOCAB <{VOCAB}> SELECT * FROM S WHERE B AS y FILTER y[GRAPH <{KB}> (k, v) {{ {pattern} }}]"
+    found = first_graph(load(text, "ceql").formula)  # type: ignore[union-attr]
+    assert found is not None and found[1].joinable is joined
 
 
 def test_conditions_may_name_the_same_blank_node() -> None:
