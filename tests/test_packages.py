@@ -34,6 +34,7 @@ def test_nothing_else_lies_at_the_top() -> None:
     told = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     assert {name.split("/")[0] for name in told.stdout.decode().split("\0") if name} == {
         ".ci",
+        ".git-blame-ignore-revs",
         ".github",
         ".gitignore",
         "CHANGELOG.md",

@@ -97,7 +97,7 @@ def metrics() -> str:
 
 def error_messages() -> str:
     """The exceptions, and the titles of the server's problems."""
-    tree = "\n".join(line for line in (errors.__doc__ or "").splitlines() if line.startswith("    "))
+    tree = next(part for part in (errors.__doc__ or "").split("\n\n") if "├──" in part)
     text = f"# Errors\n\n## In Python\n\n```text\n{tree}\n```\n\nThe command line prints the message.\n"
     rows = [(str(status), title) for status, title in sorted(problems())]
     return (
