@@ -29,6 +29,7 @@ from oxiseq.grammar.algebra import (
     Values,
 )
 from oxiseq.grammar.ceql_algebra import Formula, Holds, holds_of
+from oxiseq.grammar.components import components
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.scope import certain_variables, mentioned_variables, subexpressions
 
@@ -110,15 +111,7 @@ def _is_connected(pattern: Group) -> bool:
         for each in pattern.elements
         if isinstance(each, TriplePattern | PathPattern | Values)
     ]
-    left = [names for names in sets if names]
-    reached: set[Any] = set(left.pop()) if left else set()
-    while left:
-        near = [names for names in left if names & reached]
-        if not near:
-            return False
-        reached.update(*near)
-        left = [names for names in left if not names & reached]
-    return True
+    return len(components([names for names in sets if names], lambda names: names)) <= 1
 
 
 def condition_of(expression: Expression) -> GraphCondition | None:

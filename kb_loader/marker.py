@@ -19,6 +19,8 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.engine.errors import KbError
 
 MARKER = "oxiseq-loading.json"
+STORE_FILE = "CURRENT"
+"""A file that every RocksDB folder has."""
 BATCHES = "oxiseq-batches.json"
 """What has been appended, by id."""
 _OURS = re.compile(
@@ -65,12 +67,17 @@ def begin(location: Path, *, restart: bool) -> RdfStore:
         raise not_opened(location, error) from error
 
 
+def holds_store(location: Path) -> bool:
+    """Whether a store is in the folder: every one of RocksDB's has this file."""
+    return (location / STORE_FILE).exists()
+
+
 def begin_append(location: Path, batch: str, reasons: Callable[[RdfStore], bool]) -> tuple[RdfStore, bool]:
     """The store that is there, marked as half loaded with the batch, and whether its inferred statements are to be made
     anew: `reasons` says so, or said so when an append of this batch began that was interrupted.
 
     Raises KbError if the folder holds no store, or another load into it has not ended."""
-    if not (location / "CURRENT").exists():
+    if not holds_store(location):
         raise KbError(f"{location}: holds no store to append to; load without --append")
     note = _note(location) if half_loaded(location) else {}
     if half_loaded(location) and note.get("batch") != batch:

@@ -17,7 +17,7 @@ from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.sparql.asking import question
 from oxiseq.engine.flow.sparql.grounds import EachEvent, Ground, Merge
 from oxiseq.engine.flow.sparql.leaves import Conjunction, Key, Leaves, Where, connected, keys_of, renamed
-from oxiseq.engine.flow.sparql.runs import components, in_ground
+from oxiseq.engine.flow.sparql.runs import connected_patterns, in_ground
 from oxiseq.grammar.algebra import Expression, Group, TriplePattern
 from oxiseq.grammar.scope import plain_variables
 
@@ -54,7 +54,7 @@ class EventLeaves(Leaves):
             part.filters = [f for f in filters if plain_variables(f) <= {*part.keys}]
             filters = [f for f in filters if f not in part.filters]
             parts.append(self._on_event(part))
-        rest = components([each for each in whole.patterns if not isinstance(each[1], EachEvent)])
+        rest = connected_patterns([each for each in whole.patterns if not isinstance(each[1], EachEvent)])
         parts += [self._asked(patterns) for patterns in rest]
         return [self._relations.filter(connected(self._relations, parts), filters)] if filters else parts
 

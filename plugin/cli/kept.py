@@ -10,6 +10,7 @@ import click
 
 from oxiseq.cli.knowledge import combined
 from oxiseq.journal import FILE_NAME, Journal, LogSource
+from oxiseq.kb_loader.marker import holds_store
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb
 
@@ -37,6 +38,6 @@ def kept_events(location: Path, options: Options) -> Iterator[Mapping[str, LogSo
 
 def kb_for(kbs: tuple[str, ...], location: Path | None, asks_kb: bool) -> Kb:
     """The knowledge base that is named, else the store in the folder, as it is now."""
-    if asks_kb and not kbs and location is not None and (location / "CURRENT").exists():  # RocksDB's folders have it
+    if asks_kb and not kbs and location is not None and holds_store(location):
         return location
     return combined(kbs)

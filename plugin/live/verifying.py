@@ -16,6 +16,7 @@ from oxiseq.journal.errors import journal_error
 from oxiseq.journal.schema import lock, open_reader
 from oxiseq.journal.wal import look, lost
 from oxiseq.kb_loader import open_kb
+from oxiseq.kb_loader.marker import STORE_FILE, holds_store
 from oxiseq.live.answers import told_rows
 from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine
@@ -24,8 +25,6 @@ from oxiseq.live.rebuilding import is_whole
 from oxiseq.sources.knowledge import Kb, knowledge_of
 
 Part = Literal["journal", "checkpoint", "store"]
-_STORE: Final = "CURRENT"
-"""A file that every RocksDB folder has."""
 _PAGE: Final = 10_000
 
 
@@ -86,9 +85,9 @@ def _in_use(path: Path) -> bool:
 
 def _store(folder: Path, *, in_use: bool, check: Callable[[], object]) -> Iterator[tuple[str | Fault, Kb]]:
     again = "load it again, or restore the folder: the journal does not have its triples"
-    if not (folder / _STORE).exists():
+    if not holds_store(folder):
         if any(folder.glob("*.sst")) or any(folder.glob("MANIFEST-*")):
-            yield Fault("store", f"the file {_STORE} is missing", again), None
+            yield Fault("store", f"the file {STORE_FILE} is missing", again), None
         else:
             yield "store: none here", None
         return

@@ -83,7 +83,7 @@ class ServedStream:
 
     def extend(self, events: Events, on_error: OnError = "stop", *, session: str | None = None) -> int:
         """Push the events of a file, (time, graph) pairs or rows, as `Stream.extend`; how many. All of them are durable
-        when it returns. Where it raises while it reads, what it read before is.
+        when it returns. Where it raises while it reads, whole groups of some thousand that it read before are.
 
         Over a WebSocket, where the server takes one: it acknowledges events while more are sent, and after a broken
         connection gets what it has not stored. `session`: the name, at most 200 visible ASCII characters, under which

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from pyoxigraph import BlankNode, NamedNode, Variable
 
@@ -32,12 +32,12 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     WindowPattern,
 )
+from oxiseq.grammar.components import components
 from oxiseq.grammar.scope import certain_variables, conjuncts, holds_exists, plain_variables, visible_variables
 
 Named: TypeAlias = Callable[[GraphPattern | WindowPattern], Ground]
 """The graph that a block with an IRI is about."""
 Compile: TypeAlias = Callable[[PatternElement, Scope], Relation]
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Runs:
     def _leaf(self, whole: Conjunction, pending: list[Expression], *, alone: bool) -> list[Relation]:
         """Leaves for triple patterns: one if nothing else is joined, else one for those that share variables."""
         found = []
-        for patterns in [whole.patterns] if alone and whole.patterns else components(whole.patterns):
+        for patterns in [whole.patterns] if alone and whole.patterns else connected_patterns(whole.patterns):
             part = Conjunction(patterns)
             keys = frozenset(key for key in part.keys if isinstance(key, Variable))
             part.filters = [c for c in pending if decided(c, keys)]
@@ -253,19 +253,9 @@ def in_ground(ground: Merge, elements: Sequence[PatternElement]) -> PatternEleme
 
 def _connected(known: Sequence[_Known]) -> list[list[_Known]]:
     """Elements that share variables, directly or by way of others."""
-    return _by_keys(known, lambda each: each.keys)
+    return components(known, lambda each: each.keys)
 
 
-def components(patterns: Sequence[tuple[TriplePattern, Where]]) -> list[list[tuple[TriplePattern, Where]]]:
+def connected_patterns(patterns: Sequence[tuple[TriplePattern, Where]]) -> list[list[tuple[TriplePattern, Where]]]:
     """Triple patterns that share variables or blank nodes, directly or by way of others."""
-    return _by_keys(patterns, lambda each: frozenset(keys_of(each[0])))
-
-
-def _by_keys(items: Sequence[_T], keys: Callable[[_T], frozenset[Key]]) -> list[list[_T]]:
-    found: list[tuple[frozenset[Key], list[_T]]] = []
-    for item in items:
-        mine = keys(item)
-        near = [each for each in found if not mine.isdisjoint(each[0])]
-        found = [each for each in found if mine.isdisjoint(each[0])]
-        found.append((mine.union(*(k for k, _ in near)), [*(one for _, ones in near for one in ones), item]))
-    return [ones for _, ones in found]
+    return components(patterns, lambda each: frozenset(keys_of(each[0])))
