@@ -6,9 +6,10 @@ breaks a shape stays in the store.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 from pyoxigraph import Store as RdfStore
@@ -62,14 +63,17 @@ class Shapes:
         return [fault.reason for fault in faults]
 
     def _faults(self, store: RdfStore) -> Iterator[Fault]:
-        held = [store]
-        data = rdflib.Graph(store=_view(held))
+        held, walks = [store], WeakSet[Generator[Any, None, None]]()
+        del store  # an error that pyshacl has caught may keep this frame, and with it what is named here
+        data = rdflib.Graph(store=_view(held, walks))
         try:  # in place: pyshacl would copy the data; without rules, which would add to it
             _, report, text = pyshacl.validate(data, shacl_graph=self._graph, inplace=True, advanced=False)
         except Exception as error:  # of the shapes, and of SPARQL in them
             raise KbError(f"{self.source.path}: {error}") from error
-        finally:
-            held.clear()  # rdflib's objects refer to each other, and would hold the store open until they are collected
+        finally:  # rdflib's objects refer to each other, and would hold the store open until they are collected
+            held.clear()
+            for walk in list(walks):  # pyshacl looks at the first statement of a walk and leaves it
+                walk.close()
         if not isinstance(report, rdflib.Graph):
             raise KbError(f"{self.source.path}: {text}")
         results = report.subjects(rdflib.RDF.type, rdflib.URIRef(_SH + "ValidationResult"))
@@ -93,13 +97,21 @@ def _fault(report: rdflib.Graph, result: rdflib.term.Node) -> Fault:
 # --- rdflib's view of a store ---------------------------------------------------------------------
 
 
-def _view(held: list[RdfStore]) -> Any:
-    """The statements of all graphs of the store in `held` but the statistics, each once, for rdflib, without a copy."""
+def _view(held: list[RdfStore], walks: WeakSet[Generator[Any, None, None]]) -> Any:
+    """The statements of all graphs of the store in `held` but the statistics, each once, for rdflib, without a copy.
+
+    `walks` receives every walk over the statements: one that is not at its end holds the store open.
+    """
 
     class View(rdflib.store.Store):
         context_aware = graph_aware = True  # as pyshacl wants; a graph by itself is all of it
 
         def triples(self, triple_pattern: Any, context: Any = None) -> Iterator[Any]:
+            walk = self._matching(triple_pattern)
+            walks.add(walk)
+            return walk
+
+        def _matching(self, triple_pattern: Any) -> Generator[Any, None, None]:
             s, p, o = (None if term is None else _ours(term) for term in triple_pattern)
             if isinstance(s, Literal) or not isinstance(p, NamedNode | None):
                 return
