@@ -54,7 +54,10 @@ WRONG: tuple[Any, ...] = (
     f'{GRAPH} <urn:a> <urn:b> "\ud800" .',
     "http://example.org/x",
 )
-ALLOWED: dict[str, tuple[type[Exception], ...]] = {"path": (OSError, UnicodeEncodeError), "output": (OSError, ValueError)}
+ALLOWED: dict[str, tuple[type[Exception], ...]] = {
+    "path": (OSError, UnicodeEncodeError),
+    "output": (OSError, ValueError),
+}
 """What Python says of files."""
 
 
