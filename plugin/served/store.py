@@ -66,6 +66,7 @@ class ServedStore:
         """The stream of this name, made if there is none. `mapping`: what rows that are pushed to it mean from now on,
         whoever pushes them, see `StreamMapping`; it is kept with the stream. Raises MappingError."""
         value = None if mapping is None else StreamMapping(mapping).as_data()
+        self._wire.check_open()
         with self._lock:
             known = self._streams.get(iri)
         if known is not None and value is None:

@@ -21,7 +21,7 @@ from oxiseq.grammar.arguments import faced
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
 from oxiseq.pictures.tables import html_table
-from oxiseq.served.long_push import LongPush, NoSocketError
+from oxiseq.served.long_push import LongPush, NoSocketError, check_session
 from oxiseq.served.wire import Wire, in_header
 from oxiseq.sources.sources import EventLike, Events, Row, batches_of, check_events, row_event
 
@@ -92,8 +92,8 @@ class ServedStream:
 
         Raises as `push` does; OxiseqError for a `session` where there is no WebSocket."""
         check_events(events)
-        if session is not None and not (0 < len(session) <= _KEY and in_header(session)):
-            raise OxiseqError(f"session={session!r}: it has 1 to {_KEY} visible ASCII characters"[:200])
+        if session is not None:
+            check_session(session)
         terms = TermDictionary()
         batches = batches_of(events, terms, on_error, mapping=self.mapping, bad=self._left_out)
         first = next(batches, None)

@@ -71,6 +71,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
         for asked in (
             lambda store=store: len(store),
             lambda store=store: store.stream(f"{S}/new"),
+            lambda store=store: store.stream(S),
             lambda store=store: store.register(
                 f"SELECT ?x FROM STREAM <{S}> [RANGE PT1S] WHERE {{ ?x ?p ?o }}", "rspql"
             ),
