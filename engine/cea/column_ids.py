@@ -55,16 +55,19 @@ class ColumnIds:
         if isinstance(cells, Coded):
             codes = cells.codes[rows]
             if len(cells.values) <= _DENSE * len(codes) + _FEW:
-                return self._of_codes.of(cells.values)[codes]
-            used, place = np.unique(codes, return_inverse=True)
-            return self._by_code(cells.values.take(_arrow(used[used >= 0])))[place - np.count_nonzero(used < 0)]
+                ids: I64 = self._of_codes.of(cells.values)[codes]
+            else:
+                used, place = np.unique(codes, return_inverse=True)
+                of_used = self._by_code(cells.values.take(_arrow(used[used >= 0])))
+                ids = of_used[place - np.count_nonzero(used < 0)]
+            return ids
         values = cells.values[rows]
         if values.dtype == np.float64:
             values = np.where(np.isnan(values), np.nan, values)  # one of them
         keys, place = sorted_keys(values.view(np.int64))
         by_key = zip(keys.tolist(), keys.view(values.dtype).tolist(), strict=True)
-        ids = self._ids([(cells.kind, key, value) for key, value in by_key], lambda key: cells.term(key[2]))
-        return np.where(cells.present[rows], ids[place], 0)
+        of_key = self._ids([(cells.kind, key, value) for key, value in by_key], lambda key: cells.term(key[2]))
+        return np.where(cells.present[rows], of_key[place], 0)
 
     def _by_code(self, values: pa.Array) -> I64:
         """i64[values + 1]: their ids; the last one, that of the code -1, is 0."""
