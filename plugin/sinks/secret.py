@@ -68,8 +68,16 @@ def secret(check: Callable[[Any, str], object]) -> Callable[[Any, str], Secret]:
 
 def secret_text(given: Any, name: str) -> str:
     """A text of one line that is not what is shown in a secret's place. Raises SinkError."""
-    if not isinstance(given, str) or not given.strip() or len(given) > _LONGEST or not given.isprintable():
-        raise SinkError(f"{name} is a text of 1 to {_LONGEST} characters, in one line")
-    if HIDDEN in given:
+    found = line_of(given, name, _LONGEST)
+    if HIDDEN in found:
         raise SinkError(f"{name}: {HIDDEN} is what is shown in place of a secret: give the secret itself")
+    return found
+
+
+def line_of(given: Any, name: str, longest: int) -> str:
+    """A text of one line that is not empty. Raises SinkError."""
+    if not isinstance(given, str) or not given.strip() or len(given) > longest:
+        raise SinkError(f"{name} is a text of 1 to {longest} characters")
+    if not given.isprintable():
+        raise SinkError(f"{name} has characters that cannot be printed, or more than one line")
     return given

@@ -15,7 +15,7 @@ from oxiseq.options.durations import UNITS, data_duration, duration_text
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import SinkError
-from oxiseq.sinks.secret import REFERENCE, Secret
+from oxiseq.sinks.secret import REFERENCE, Secret, line_of
 from oxiseq.sinks.templates import Json, checked
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
@@ -65,11 +65,7 @@ def _shown_secret(value: Secret | None) -> Any:
 
 def text(given: Any, name: str) -> str:
     """A text of one line that is not empty. Raises SinkError."""
-    if not isinstance(given, str) or not given.strip() or len(given) > _LONGEST:
-        raise SinkError(f"{name} is a text of 1 to {_LONGEST} characters")
-    if not given.isprintable():
-        raise SinkError(f"{name} has characters that cannot be printed, or more than one line")
-    return given
+    return line_of(given, name, _LONGEST)
 
 
 def whole(least: int, most: int) -> Read:
