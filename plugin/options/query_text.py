@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 
 from oxiseq.grammar import Finding, QueryError, check, load, parse
-from oxiseq.grammar.errors import ArgumentTypeError, OxiseqError
+from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
 from oxiseq.grammar.languages import STANDING, USUAL, AnyQuery, known_language, language_told
 from oxiseq.grammar.over_store import findings_over_store
 
@@ -37,7 +37,9 @@ class QueryText:
         if language is not None:
             chosen = known_language(language)
             if isinstance(query, QueryText) and chosen != told:
-                raise OxiseqError(f"the query is in {told}, not in {chosen}: query.translate({chosen!r}) may help")
+                raise ArgumentValueError(
+                    f"the query is in {told}, not in {chosen}: query.translate({chosen!r}) may help"
+                )
             told = chosen
         self.__dict__.update(_text=text, _language=told or USUAL, _name=name)
 
