@@ -53,7 +53,7 @@ def setting(
         "read": read,
         "help": help,
         "schema": {"oneOf": [shown, REFERENCE]} if secret else shown,
-        "secret": secret,
+        "hidden": secret and write is None,
         "write": write or (_shown_secret if secret else lambda value: value),
     }
     return field(default=default, metadata=told) if default is not MISSING else field(metadata=told)
@@ -211,5 +211,5 @@ def _described(each: Field[Any]) -> dict[str, Any]:
     return {
         **each.metadata["schema"],
         "description": each.metadata["help"],
-        **({"writeOnly": True} if each.metadata["secret"] else {}),
+        **({"writeOnly": True} if each.metadata["hidden"] else {}),
     }
