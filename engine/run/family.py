@@ -139,8 +139,10 @@ class Family:
     def fits(self, other: Family) -> bool:
         """Whether it can be at work over the table of another, which has one."""
         slots = other._slots
-        return bool(slots) and (self.slots or slots) == slots and all(
-            all(one[i] == term for i, term in other.fixed) for one in self._rows
+        return (
+            bool(slots)
+            and (self.slots or slots) == slots
+            and all(all(one[i] == term for i, term in other.fixed) for one in self._rows)
         )
 
     def expect(self, others: Sequence[Family]) -> None:

@@ -493,7 +493,6 @@ def in_time(drill: Drill, number: int) -> AloneRun:
 def alike(drill: Drill, time: int) -> EventBatch:
     """An event of class A or B that has `:a`, at each time; what `:b` is goes up and down."""
 
-
     def graph(n: int) -> list[Triple]:
         kind, least = Triple(iri("h"), NamedNode(RDF + "type"), iri("AB"[n % 2])), Literal(n * 7 % 5)
         return [kind, Triple(iri("h"), iri("a"), Literal(n)), Triple(iri("g"), iri("b"), least)]
