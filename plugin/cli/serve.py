@@ -19,7 +19,7 @@ def serve_command(ctx: click.Context, /, **options: Any) -> None:
     """Serve a store to SPARQL clients: /query, /update, /store; with streams and continuous queries: /streams,
     /queries, described by /openapi.json; /health, /ready, /metrics.
 
-    With --location all of it outlives the server: the store, and beside it a journal of events, queries and matches.
+    With --location everything survives a restart: the store, and beside it a journal of events, queries and matches.
     Each option can also be given by an environment variable (--max-rows as OXISEQ_MAX_ROWS) or in a TOML file.
 
     \b
