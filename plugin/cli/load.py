@@ -76,7 +76,8 @@ def load_command(**given: Any) -> None:
     """Load a big knowledge base into a store that `run --kb DIR` reads.
 
     SOURCE is a file, a folder or a glob: N-Triples, N-Quads, Turtle, TriG, RDF/XML (also .gz, .bz2, .xz, .zst),
-    and with a mapping CSV, TSV, Parquet, JSON Lines.
+    and with a mapping CSV, TSV, Parquet, JSON Lines. Spark reads s3a://BUCKET/FOLDER and the like, table:NAME, and the
+    folder of a Delta, Iceberg or Hudi table.
 
     \b
     oxiseq load dump.nt.gz schema.ttl --location kb --reason rdfs
