@@ -128,8 +128,9 @@ def closure(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
 
 def _distinct(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sorted, each once. NumPy's unique hashes, and is slower where most differ."""
-    codes = np.sort(codes)
-    return codes[np.diff(codes, prepend=codes[:1] - 1) != 0]
+    ordered = np.sort(codes)
+    distinct: NDArray[np.int64] = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
+    return distinct
 
 
 def closed(pairs: Iterable[tuple[Term, Term]]) -> Above:
