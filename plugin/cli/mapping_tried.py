@@ -76,9 +76,7 @@ def _events(table: Table, mapping: StreamMapping, first: int) -> bool:
 
 def _columns(mapping: StreamMapping, names: tuple[str, ...]) -> bool:
     """What the mapping reads and the file does not have."""
-    there = {mapping.key(name) for name in names}
-    wanted = dict.fromkeys((*mapping.time_keys(), *(c for c in mapping.columns if c not in mapping.time)))
-    missing = [column for column in wanted if column not in there]
+    missing = mapping.missing(names)
     for column in missing:
         near = get_close_matches(column, names, 1)
         listed = f"did you mean {near[0]!r}?" if near else f"columns: {', '.join(names)[:500]}"

@@ -10,6 +10,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.contexts import NO_CONTEXTS
 from oxiseq.engine.events.open import EventReader, open_events
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -22,28 +23,34 @@ from oxiseq.sources.sources import batches_of
 NO_MAPPING = "a table needs a mapping: --mapping says what its rows mean, or the stream's own (docs/mappings.md)"
 
 
-def mapping_of_stream(server: Wire, stream: str) -> Callable[[], StreamMapping]:
-    """Gives the mapping that the stream has, which is asked for once, when the first table comes. Raises EventError
-    where it has none."""
+def mapping_of_stream(server: Wire, stream: str) -> Callable[[], StreamMapping | None]:
+    """Gives the mapping that the stream has, which is asked for once, when the first file comes that needs it."""
 
     @cache
-    def asked() -> StreamMapping:
+    def asked() -> StreamMapping | None:
         given = server.send("GET", "streams", stream).json().get("mapping")
-        if given is None:
-            raise EventError(None, None, NO_MAPPING)
-        return StreamMapping(given)
+        return None if given is None else StreamMapping(given)
 
     return asked
 
 
 def pushed_events(
-    file: Path, terms: TermDictionary, time_predicate: str, on_error: OnError, mapping: Callable[[], StreamMapping]
+    file: Path,
+    terms: TermDictionary,
+    time_predicate: str,
+    on_error: OnError,
+    mapping: Callable[[], StreamMapping | None],
 ) -> EventReader:
-    """The events of a file; `mapping` is called for a table. Raises EventError."""
+    """The events of a file; `mapping` is called for a table, and for JSON-LD, which may name its contexts. Raises
+    EventError."""
     if not is_table(file):
-        return open_events(file, terms, NamedNode(time_predicate), on_error)
+        found = mapping() if ".ndjsonld" in file.suffixes else None
+        contexts = NO_CONTEXTS if found is None else found.contexts
+        return open_events(file, terms, NamedNode(time_predicate), on_error, contexts=contexts)
+    if (found := mapping()) is None:
+        raise EventError(None, None, NO_MAPPING)
     report = ReadReport(str(file), bytes_total=file.stat().st_size)
-    return EventReader(_of_rows(file, terms, on_error, mapping(), report), report)
+    return EventReader(_of_rows(file, terms, on_error, found, report), report)
 
 
 def _of_rows(

@@ -145,6 +145,31 @@ def test_what_is_refused_is_a_dead_letter_and_the_rest_goes_on(tmp_path: Path) -
         assert counts(bridges)["refused"] == 1 and counts(bridges)["state"] == "reading"
 
 
+def test_rows_come_through_a_bridge_by_the_streams_mapping(tmp_path: Path) -> None:
+    mapping = {
+        "subject": "http://example.org/{id}",
+        "predicates": {"http://example.org/heat": {"column": "heat", "datatype": "xsd:double"}},
+        "time": {"expression": "?ts + ?ms / 1000"},
+        "unit": "s",
+    }
+    log = tmp_path / "rows.jsonl"
+    rows = [{"id": n, "heat": "warm" if n == 2 else n, "ts": 1714557600, "ms": n} for n in range(1, 5)]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with hot(tmp_path) as doors:
+        doors.service.streams.create(S, None, json.dumps(mapping))
+        for _ in range(2):  # the second time from the beginning again
+            given = {"url": str(log), "media_type": "application/x-ndjson", "start": "all"}
+            with bridged(doors, tmp_path, **given) as bridges:
+                eventually(lambda bridges=bridges: counts(bridges)["messages"] == 4)
+                eventually((tmp_path / "bridges/b.position").exists)
+            (tmp_path / "bridges/b.position").unlink()
+        letters = (tmp_path / "bridges/b.dead.jsonl").read_text().splitlines()
+        assert {json.loads(each)["reason"] for each in letters} == {
+            "no event could be read: the body holds no row that can be taken: heat: 'warm' is no xsd:double"
+        }
+        assert (events(doors), counts(bridges)["repeated"]) == (3, 3)
+
+
 # --- brokers ----------------------------------------------------------------------------------------------
 
 
