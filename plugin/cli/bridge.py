@@ -63,8 +63,8 @@ if TYPE_CHECKING:
 )
 @at_server
 def bridge_command(server: Wire, source: str, **given: Any) -> None:
-    """Bring messages of SOURCE into a stream, until stopped: mqtt://, mqtts://, kafka://, redis://, rediss://, ws://,
-    wss://, a file that grows (as tail -F), or - for stdin, to its end.
+    """Bring messages of SOURCE into a stream, until stopped: mqtt://, mqtts://, kafka://, nats://, nats+tls://,
+    redis://, rediss://, ws://, wss://, a file that grows (as tail -F), or - for stdin, to its end.
 
     A message is confirmed where it comes from once the server has stored it; what comes again is stored once.
 
