@@ -35,13 +35,15 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 @dataclass(frozen=True, slots=True)
 class _Flat:
-    """The rows of all matches one after the other, with what they bind."""
+    """The rows of all matches one after the other, with what they bind. `origin`: of each match, which of those that
+    were found it is made of; the knowledge base may make several of one."""
 
     block: RowBlock
     ids: NDArray[np.int64]
     places: NDArray[np.int32]
     ends: NDArray[np.int64]
     values: NDArray[np.uint32]
+    origin: NDArray[np.int64]
 
 
 class AnswerWriter:
@@ -78,6 +80,13 @@ class AnswerWriter:
         batch = self._write_plain(found, rows) if self._plain else self._write_any(found, rows)
         self._terms.hold(batch.values)
         return [batch] if len(batch) else []
+
+    def passing(self, found: Found, rows: RowStore) -> NDArray[np.int64]:
+        """Which matches pass the FILTERs behind SEQ, with some of the mappings that the knowledge base gives them."""
+        flat = self._gather(found, rows)
+        for gpm in self._late:
+            flat = self._enrich(gpm, flat, rows)
+        return np.unique(flat.origin[self._expressions.passing(_match_rows(self._resolved(flat), flat))])
 
     def _write_any(self, found: Found, rows: RowStore) -> MatchBatch:
         if self._plan.automaton.ambiguous:
@@ -189,7 +198,7 @@ class AnswerWriter:
         places = (found.rows & ((1 << PLACE_BITS) - 1)).astype(np.int32)
         values = np.zeros((len(places), len(self._variables)), np.uint32)
         values[:, : len(self._plan.stored)] = block.stored
-        return _Flat(block, found.rows >> PLACE_BITS, places, found.ends, values)
+        return _Flat(block, found.rows >> PLACE_BITS, places, found.ends, values, np.arange(len(found)))
 
     def _enrich(self, gpm: GpmPlan, flat: _Flat, rows: RowStore) -> _Flat:
         """Join the rows of a late GPM with the KB answer that they were checked against."""
@@ -226,7 +235,8 @@ class AnswerWriter:
         taken = RowBlock(
             block.letter[source], block.time[source], block.clock[source], block.stored[source], block.epoch[source]
         )
-        return _Flat(taken, flat.ids[source], flat.places[source], ends, values)
+        origin = flat.origin[np.searchsorted(flat.ends, source[ends[:-1]], "right") - 1]
+        return _Flat(taken, flat.ids[source], flat.places[source], ends, values, origin)
 
     @staticmethod
     def _answer_variables(
@@ -293,7 +303,7 @@ def _taken(flat: _Flat, keep: NDArray[np.int64]) -> _Flat:
     at = np.repeat(flat.ends[:-1][keep] - ends[:-1], sizes) + np.arange(ends[-1])
     b = flat.block
     block = RowBlock(b.letter[at], b.time[at], b.clock[at], b.stored[at], b.epoch[at])
-    return _Flat(block, flat.ids[at], flat.places[at], ends, flat.values[at])
+    return _Flat(block, flat.ids[at], flat.places[at], ends, flat.values[at], flat.origin[keep])
 
 
 def _expand(

@@ -126,6 +126,11 @@ class QueryPlan:
         return self.query.window
 
     @property
+    def sieved(self) -> bool:
+        """Whether FILTERs behind SEQ say which matches a strategy or CONSUME BY goes by."""
+        return _sieved(self.query)
+
+    @property
     def asked_again(self) -> tuple[Exists, ...]:
         """The EXISTS of stateful filters."""
         conditions = (condition for gpm in self.gpms.values() for condition in gpm.parts.stateful)
@@ -322,8 +327,12 @@ def _clauses(query: Query, automaton: Automaton, summarised: bool, ranking: Rank
         query.selection.strategy if query.selection is not None else None,
         consumes,
         query.partition is not None,
-        ranking is not None and ranking.listed is None,
+        (ranking is not None and ranking.listed is None) or _sieved(query),
     )
+
+
+def _sieved(query: Query) -> bool:
+    return bool(query.filters) and (query.selection is not None or query.consumption is not None)
 
 
 def _limit(

@@ -74,6 +74,7 @@ def found_by(plan: QueryPlan, *, narrowed: bool) -> Hashable:
         plan.sequence.counted,
         plan.deferred,
         plan.folding,
+        query.filters if plan.sieved else (),
         PARTITION in plan.stored,
         plan.sequence.counted and summary is not None and summary.by_window,
     )

@@ -22,6 +22,7 @@ from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
 from oxiseq.engine.output.folding import Folded, MatchFolder
 from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.sieve import MatchSieve
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query
@@ -108,11 +109,12 @@ class Finder:
         self._folder = None
         if plan.folding is not None:
             picker = self._folder = MatchFolder(plan, plan.folding, self.rows, self._terms)
-        if plan.ranking is not None and plan.sequence.clauses.picks:
+        if plan.ranking is not None and plan.ranking.listed is None:
             picker = MatchPicker(plan, plan.ranking, self.rows, self._terms)
-        self.sequence = SequenceRun(
-            plan.sequence, self._terms, self.capacities, None if exists is None else exists.ask, picker
-        )
+        self._sieve = MatchSieve(plan, self.rows, self._terms) if plan.sieved else None
+        sieve = None if plan.deferred else self._sieve
+        ask = None if exists is None else exists.ask
+        self.sequence = SequenceRun(plan.sequence, self._terms, self.capacities, ask, picker, sieve)
         self._deferred = _deferred(plan)
         self.partitions: Partitions | None = None
         if plan.query.partition is not None:
@@ -290,7 +292,7 @@ class Finder:
             passed = self._time_until(newest, last, instants.passed)
             found = self.sequence.feed(self._letters.buffer if sources else None, until, self.rows.times, passed)
             if self._deferred is not None:
-                self._deferred.hold(found, self.rows)
+                self._deferred.hold(found if self._sieve is None else self._sieve.keep(found), self.rows)
                 found = self._deferred.release(until, self.window_start, self._seen(bool(sources)))
         counts = self.sequence.take_counts() if self.plan.sequence.counted else ()
         error = self.sequence.take_error()

@@ -78,7 +78,8 @@ class Picker(Protocol):
 
 class SequenceRun:
     """The running state of one sequence. `oldest_row`: no node refers to an earlier row; `ask` answers the EXISTS of
-    its filters, if they have some; `picker` picks among an instant's matches, if the tables say so."""
+    its filters, if they have some; `sieve` picks among an instant's matches before a strategy does, `picker` behind it,
+    if the tables say so."""
 
     def __init__(
         self,
@@ -87,6 +88,7 @@ class SequenceRun:
         capacities: Capacities | None = None,
         ask: Ask | None = None,
         picker: Picker | None = None,
+        sieve: Picker | None = None,
     ) -> None:
         self._compiled = compiled
         self._terms = terms
@@ -98,7 +100,7 @@ class SequenceRun:
         self._generation = terms.generation
         self._defers = any(edge.waits for edge in compiled.graph.edges)
         self._chooser = Chooser(compiled.clauses.strategy, sizes.nodes // 4) if compiled.clauses.strategy else None
-        self._picker = picker
+        self._sieve, self._picker = sieve, picker
         self._counts: list[Counts] = []
         self._too_much: LimitError | None = None
         self.oldest_row = 0
@@ -229,9 +231,11 @@ class SequenceRun:
             scalars[k.INSTANT] += 1
 
     def _chosen(self, positions: Positions) -> k.Memory:
-        """Of an instant's matches those that the strategy keeps, and of them those that are asked for. Raises
-        LimitError."""
-        memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, *positions)
+        """Of an instant's matches those that pass, of these those that the strategy keeps, and of them those that are
+        asked for. Raises LimitError."""
+        memory = self._memory if self._sieve is None else self._sieve.pick(self._memory)
+        if self._chooser is not None:
+            memory = self._chooser.choose(memory, *positions)
         return memory if self._picker is None else self._picker.pick(memory)
 
     def _free(self, again: bool) -> None:

@@ -59,10 +59,6 @@ def _filters(seen: Overview) -> Iterator[Finding]:
             if isinstance(part, Aggregate) and is_over_matches(seen, part):
                 hint = "write HAVING behind WHERE for a condition on the matches of a group"
                 yield error("aggregate", "a FILTER behind SEQ sees one match, not several", part.span, hint)
-        for clause in (seen.query.selection, seen.query.consumption):
-            if clause is not None:
-                hint = "put the condition into a GPM, or leave the clause out"
-                yield error("filter", "a FILTER behind SEQ cannot stand with this clause yet", clause.span, hint)
 
 
 def _columns(columns: tuple[Projection, ...], seen: Overview) -> Iterator[Finding]:

@@ -40,7 +40,7 @@ def try_command(file: Path, mapping: str, first: int) -> None:
     oxiseq mapping try readings.csv --mapping readings.json
     """
     with loading():
-        from oxiseq.cli.mapping_tried import tried  # noqa: PLC0415  loads the engine: see __init__.py
+        from oxiseq.cli.mapping_tried import shown  # noqa: PLC0415  loads the engine: see __init__.py
 
-    if not tried(file, mapping, first):
+    if not shown(file, mapping, first):
         raise SystemExit(1)

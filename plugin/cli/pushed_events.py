@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import secrets
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -11,8 +14,9 @@ from pyoxigraph import NamedNode
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.contexts import NO_CONTEXTS
-from oxiseq.engine.events.open import EventReader, open_events
+from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.report import OnError, ReadReport
+from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
@@ -34,23 +38,51 @@ def mapping_of_stream(server: Wire, stream: str) -> Callable[[], StreamMapping |
     return asked
 
 
-def pushed_events(
-    file: Path,
-    terms: TermDictionary,
-    time_predicate: str,
-    on_error: OnError,
-    mapping: Callable[[], StreamMapping | None],
-) -> EventReader:
-    """The events of a file; `mapping` is called for a table, and for JSON-LD, which may name its contexts. Raises
-    EventError."""
-    if not is_table(file):
-        found = mapping() if ".ndjsonld" in file.suffixes else None
-        contexts = NO_CONTEXTS if found is None else found.contexts
-        return open_events(file, terms, NamedNode(time_predicate), on_error, contexts=contexts)
-    if (found := mapping()) is None:
-        raise EventError(None, None, NO_MAPPING)
-    report = ReadReport(str(file), bytes_total=file.stat().st_size)
-    return EventReader(_of_rows(file, terms, on_error, found, report), report)
+class PushedFile:
+    """A file, or a folder of files, whose events are read once."""
+
+    def __init__(
+        self, path: Path, time_predicate: str, on_error: OnError, mapping: Callable[[], StreamMapping | None]
+    ) -> None:
+        """`mapping` is called for a table, and for JSON-LD, which may name its contexts. Raises EventError."""
+        self.path = path
+        self._terms = TermDictionary()
+        table = is_table(path)
+        mapped = mapping() if table or ".ndjsonld" in path.suffixes else None
+        self._read_as = time_predicate if mapped is None else json.dumps(mapped.as_data(), sort_keys=True)
+        if table:
+            if mapped is None:
+                raise EventError(None, None, NO_MAPPING)
+            self.report = ReadReport(str(path), bytes_total=path.stat().st_size)
+            self._batches = _of_rows(path, self._terms, on_error, mapped, self.report)
+        else:
+            contexts = NO_CONTEXTS if mapped is None else mapped.contexts
+            reader = open_events(path, self._terms, NamedNode(time_predicate), on_error, contexts=contexts)
+            self.report, self._batches = reader.report, iter(reader)
+
+    def session(self) -> str:
+        """A name for these events: the same for the same content of a file of this name, read the same way. What is
+        neither a file nor a folder, a pipe for instance, has another one each time."""
+        found = hashlib.blake2b(f"{self.path.name}\0{self._read_as}".encode(), digest_size=16)
+        parts = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
+        for part in parts:
+            if part.is_file():
+                found.update(f"\0{part.name}\0".encode())
+                with part.open("rb") as content:
+                    found.update(hashlib.file_digest(content, "blake2b").digest())
+            elif not part.is_dir():
+                found.update(secrets.token_bytes(16))
+        return found.hexdigest()
+
+    def texts(self, update: Callable[[], object]) -> Iterator[str]:
+        """The N-Quads of each event; `update` is called now and then. Raises EventError."""
+        return quads_text(self._collected(update), self._terms)
+
+    def _collected(self, update: Callable[[], object]) -> Iterator[EventBatch]:
+        for batch in self._batches:
+            yield batch
+            self._terms.collect_if_due()
+            update()
 
 
 def _of_rows(

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from enum import Enum
 from typing import Any, Final
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.units import TimeUnit
 from oxiseq.grammar.languages import known, syntax_named
@@ -179,7 +179,7 @@ def _made(
     for name, value in given.items():
         option = OPTIONS.get(name)
         if option is None or option.door not in doors:
-            raise OxiseqError(_unknown(name, language, doors))
+            raise ArgumentTypeError(_unknown(name, language, doors))
         if value is None:
             continue
         read = option.kind.data(value, name) if data else option.kind.read(value, name)
@@ -187,7 +187,7 @@ def _made(
             continue
         if not option.takes(language):
             title = syntax_named(language).title
-            raise OxiseqError(f"the option {name} is for {option.titles}: a query of {title} has none")
+            raise ArgumentTypeError(f"the option {name} is for {option.titles}: a query of {title} has none")
         values[name] = read
     return Options(**values, reads=tuple(reads))
 

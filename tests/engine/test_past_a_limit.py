@@ -13,14 +13,21 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.matches.choice import Chooser
 from oxiseq.engine.output.folding import MatchFolder
 from oxiseq.engine.output.picking import MatchPicker
+from oxiseq.engine.output.sieve import MatchSieve
 
 E = "http://e/"
 TEXT = f"""PREFIX : <{E}> SELECT {{}} WITHIN 8 SECONDS SLIDING FROM STREAM S :s WHERE {{{{ SEQ(A:+ ; B)
 DEFINE GPM A ON S {{{{ ?x :v ?v }}}} DEFINE GPM B ON S {{{{ ?x :w ?w }}}} }}}} {{}}"""
 FOLDED = TEXT.format("MAX (SUM(SUM(?v)) AS ?s) (COUNT(*) AS ?n)", "GROUP BY (ENDTIME() AS ?end)")
+FILTERED = (
+    TEXT.format("NEXT ?v ?w", "")
+    .replace("B) ", "B) FILTER(SUM(?v) != 3) ")
+    .replace("B)\n", "B) FILTER(SUM(?v) != 3)\n")
+)
 CASES: dict[str, tuple[str, type, str]] = {
     "MAX": (TEXT.format("MAX ?v ?w", ""), Chooser, "choose"),
     "SAMPLE": (TEXT.format("?v ?w", "SAMPLE 3 SEED 1"), MatchPicker, "pick"),
+    "FILTER": (FILTERED, MatchSieve, "pick"),
     "folded": (FOLDED, MatchFolder, "pick"),
 }
 

@@ -146,7 +146,8 @@ class _Explainer:
                     yield f"events are put into partitions by the pattern of {name} without its filters"
         if query.filters:
             conditions = ", ".join(self.write.one_line(each.condition) for each in query.filters)
-            yield f"FILTER {conditions}: each match that is found is looked at"
+            when = ", before the clauses below choose or forget" if plan.sieved else ""
+            yield f"FILTER {conditions}: evaluated on each match that is found{when}"
         if query.selection is not None:
             how = "when all of one end are known" if plan.deferred else "before matches are enumerated"
             yield f"SELECT {query.selection.strategy.value}: chosen {how}"

@@ -1,0 +1,53 @@
+"""FILTERs behind SEQ where a strategy or CONSUME BY goes by the matches that pass (semantics.md 2.5b).
+
+Where it stands: finals of an instant → **those that pass** → strategy → enumeration. Each match of the instant is
+looked at, since a FILTER is about the whole of it. Without these clauses a FILTER drops matches when they are written.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels.sequence.records import Memory
+from oxiseq.engine.matches.frozen import FrozenMatches, Places
+from oxiseq.engine.matches.memory import put_matches
+from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.write import AnswerWriter
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.sequence.run import Found
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+MOST_LOOKED_AT: Final = 1_000_000
+"""Matches of one instant that the FILTERs are evaluated on."""
+_AT_ONCE: Final = 16_384
+
+
+class MatchSieve:
+    """Sieves for one query. `rows`: those that nodes refer to."""
+
+    def __init__(self, plan: QueryPlan, rows: RowStore, terms: TermDictionary) -> None:
+        self._writer = AnswerWriter(plan, terms)
+        self._rows = rows
+
+    def pick(self, S: Memory) -> Memory:
+        """Memory whose finals stand for the matches that pass. Raises LimitError."""
+        found = FrozenMatches(S)
+        if found.exceeds(MOST_LOOKED_AT):
+            what = "matches of one instant that a FILTER behind SEQ looks at"
+            raise LimitError(MOST_LOOKED_AT + 1, MOST_LOOKED_AT, what)
+        kept: list[Places] = []
+        for low in range(0, found.count, _AT_ONCE):
+            matches = [found.at(i) for i in range(low, min(low + _AT_ONCE, found.count))]
+            kept += [matches[i] for i in self._writer.passing(_found(matches), self._rows).tolist()]
+        return put_matches(S, kept)
+
+    def keep(self, found: Found) -> Found:
+        """Those of a run's matches that pass."""
+        return found.take(self._writer.passing(found, self._rows)) if len(found) else found
+
+
+def _found(matches: list[Places]) -> Found:
+    return Found(np.concatenate(matches), np.cumsum([0, *(len(match) for match in matches)]))
