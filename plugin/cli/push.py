@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("push", short_help="Push events of files to a server's stream.")
 @click.argument("stream", metavar="STREAM", type=Iri())
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--create", is_flag=True, help="Make the stream if it is not there.")
+@click.option("--create", is_flag=True, help="Create the stream if it does not exist.")
 @click.option(
     "--mapping",
     "-m",
@@ -49,10 +49,9 @@ def push_command(
     """Push the events of files to the stream of this IRI, in the order given: N-Quads, TriG, RDF Messages, Jelly,
     event tables; and tables of rows (CSV, TSV, JSON, JSON Lines, Parquet), which a mapping makes into events.
 
-    Done is what the server has on its disk. Events go out over a WebSocket, and are acknowledged while more are sent.
-    After a broken connection what is not stored is sent again, for a minute. The same command again, after it broke
-    off, goes on behind the events that the server has. Where no WebSocket is taken, events go out in batches, which the
-    server takes once.
+    An acknowledged event is on the server's disk. Events are sent over a WebSocket and acknowledged while more are
+    sent. After a broken connection the command sends again what is not stored, for a minute; started again, it
+    continues after the events that the server has. Without WebSockets events are sent in batches, each stored once.
 
     \b
     oxiseq push http://example.org/quotes quotes.nq --url http://localhost:7878
