@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from oxiseq.cli.config import ENVIRONMENT, config_options, print_if_asked, tables_of
-from oxiseq.cli.settings import BRIDGES, setting_flags, settings_of
+from oxiseq.cli.settings import TABLES, setting_flags, settings_of
 from oxiseq.warmup.importing import loading
 
 
 @click.command("serve", short_help="Serve a store, streams and queries over HTTP.", context_settings=ENVIRONMENT)
-@config_options("read_token", "write_token", "token_lines", "upstream_token", tables=(BRIDGES,))
+@config_options("read_token", "write_token", "token_lines", "upstream_token", tables=TABLES)
 @setting_flags
 @click.pass_context
 def serve_command(ctx: click.Context, /, **options: Any) -> None:
@@ -31,4 +31,4 @@ def serve_command(ctx: click.Context, /, **options: Any) -> None:
     with loading():
         from oxiseq.cli.serving import serve  # noqa: PLC0415  loads the engine: see __init__.py
 
-    serve(settings_of(options), tables_of(ctx, BRIDGES))
+    serve(settings_of(options), tables_of(ctx))

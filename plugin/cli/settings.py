@@ -24,7 +24,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 ANY: Final = "*"
 BRIDGES: Final = "bridges"
-"""Tables of the file: [serve.bridges.NAME]."""
+SINKS: Final = "sinks"
+TABLES: Final = (BRIDGES, SINKS)
+"""Tables of the file: [serve.bridges.NAME], [serve.sinks.NAME]."""
 
 
 class Address(click.ParamType[tuple[str, int]]):
@@ -201,6 +203,12 @@ class ServeSettings:
     sink_folder: Path | None = _setting(
         None,
         "Sinks may write files below this folder. [default: no files]",
+        "DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+    )
+    sink_secrets: Path | None = _setting(
+        None,
+        "Sinks may read secrets from files below this folder. [default: no files]",
         "DIR",
         type=click.Path(file_okay=False, path_type=Path),
     )

@@ -138,6 +138,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         id=_TEXT,
         query=_TEXT,
         kind={"enum": list(KINDS)},
+        declared={"type": "boolean", "description": "It stands in the server's settings, and is changed there."},
         state={"enum": ["delivering", "failing"]},
         position=_COUNT | {"description": "The id of the last match that is delivered, or lost."},
         waiting=_COUNT,

@@ -66,14 +66,14 @@ function boxOf({ enum: words, type, writeOnly }, id) {
 }
 
 /** What stands in a box as the JSON value that its setting takes; undefined: nothing. */
-function valueOf(box, { type, enum: words }, name) {
+function valueOf(box, { type, enum: words, oneOf }, name) {
   if (type === "boolean") return box.checked || undefined;
   const text = box.value.trim();
   if (!text) return undefined;
   if (words) return words.find((word) => String(word) === text);
   if (type === "integer") return Number(text);
   if (type === "array") return text.split(",").map((part) => part.trim()).filter(Boolean);
-  if (type === "object" || (name === "template" && /^[[{"]/.test(text))) return parsed(text, name);
+  if (type === "object" || (oneOf && text.startsWith("{")) || (name === "template" && /^[[{"]/.test(text))) return parsed(text, name);
   return text;
 }
 

@@ -63,10 +63,13 @@ function table(sinks, query) {
   return h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
     h("tbody", {}, sinks.map((sink) => h("tr", {}, h("td", {}, sink.id), h("td", {}, sink.kind), h("td", {}, placeOf(sink)),
       h("td", {}, stateOf(sink)), ["delivered", "waiting", "lost"].map((name) => h("td", { class: "number" }, sink[name].toLocaleString("en"))),
-      h("td", {}, h("button", { class: "small quiet", "aria-label": `Delete the sink ${sink.id}`, onclick: () => remove(query, sink.id) }, "Delete"))))));
+      h("td", {}, sink.declared ? "in the settings" : h("button", { class: "small quiet", "aria-label": `Delete the sink ${sink.id}`, onclick: () => remove(query, sink.id) }, "Delete"))))));
 }
 
-const placeOf = (sink) => String(MAIN.map((name) => sink[name]).find((value) => value !== undefined && value !== null) ?? "");
+function placeOf(sink) {
+  const place = MAIN.map((name) => sink[name]).find((value) => value !== undefined && value !== null) ?? "";
+  return place.env ?? place.file ?? String(place); // an address that is kept as a secret is shown by its name
+}
 
 function stateOf(sink) {
   if (sink.state !== "failing") return sink.state;
