@@ -11,7 +11,7 @@ from typing import Final
 
 from oxiseq.engine.events.time import to_text
 from oxiseq.languages.reasons.report import Funnel, Why
-from oxiseq.languages.reasons.text import count, near_text, part_text, reason_text, values_text
+from oxiseq.languages.reasons.text import NO_REASON, count, near_text, part_text, reason_text, values_text
 
 _BAR: Final = 120
 """Pixels of all events."""
@@ -55,6 +55,8 @@ def _reasons(why: Why) -> Iterator[str]:
     if why.stopped is not None:
         yield f"<p>It comes no further than before <code>{escape(why.stopped)}</code> is complete.</p>"
     if not why.reasons:
+        if why.stopped is not None:
+            yield f"<p>{escape(NO_REASON)}</p>"
         return
     yield "<ul>"
     for reason in why.reasons:

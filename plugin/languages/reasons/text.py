@@ -26,6 +26,8 @@ _WORDS = {
     "pattern": "a part",
 }
 
+NO_REASON = "no single condition left out would change that: see how far the patterns' events came"
+
 
 def as_text(why: Why, time: Callable[[int], str] = to_text) -> str:
     """The whole report; `time` writes times."""
@@ -70,7 +72,7 @@ def part_text(kind: str, text: str) -> str:
 
 def _reasons(why: Why, time: Callable[[int], str]) -> Iterator[str]:
     if why.stopped is not None and not why.reasons:
-        yield "  no single condition left out would change that: see how far the patterns' events came"
+        yield f"  {NO_REASON}"
         return
     for reason in why.reasons:
         yield f"  {reason_text(reason)}"
