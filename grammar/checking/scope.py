@@ -55,15 +55,15 @@ def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
     for condition in inner_expressions(gpm.pattern):
         for e in subexpressions(condition):
             if isinstance(e, Aggregate):
-                hint = "aggregates stand in SELECT, CONSTRUCT, or a sub-SELECT"
+                hint = "aggregates can be used in SELECT, CONSTRUCT, or a sub-SELECT"
                 yield error("aggregate", f"{e.name} cannot stand in a GPM's FILTER or BIND", e.span, hint)
             elif isinstance(e, Prev) and id(condition) not in top:
-                hint = "PREV stands in a FILTER directly inside the GPM's braces"
-                yield error("prev", "PREV cannot stand here", e.span, hint)
+                hint = "PREV can be used in a FILTER directly inside the GPM's braces"
+                yield error("prev", "PREV cannot be used here", e.span, hint)
     for e in all_expressions(gpm):
         if isinstance(e, MatchFunction):
             name = f"{e.name}({e.gpm or ''})"
-            hint = "functions of the match stand in SELECT and CONSTRUCT"
+            hint = "functions of the match can be used in SELECT and CONSTRUCT"
             yield error("function", f"{name} cannot stand in a GPM", e.span, hint)
 
 
