@@ -24,6 +24,7 @@ from oxiseq.engine.plan.thresholds import thresholds
 from oxiseq.engine.run.alike import why_alone, why_no_family
 from oxiseq.engine.run.dozing import ending
 from oxiseq.engine.run.narrowed import why_not_narrowed
+from oxiseq.engine.sequence.asked import gpm_of_time
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Value, ValueKind, own_filters
 from oxiseq.grammar.algebra import (
@@ -313,7 +314,8 @@ def value_text(value: Value) -> str:
     """Something that a run carries, in words."""
     if value.variable == PARTITION:
         return "the partition"
-    name = "" if value.variable is None else f"?{value.variable.value}"
+    timed = None if value.variable is None else gpm_of_time(value.variable)
+    name = "" if value.variable is None else f"?{value.variable.value}" if timed is None else f"TIMEOF({timed})"
     match value.kind:
         case ValueKind.BOUND:
             return name if value.level == 0 else f"{name} of the iteration"
@@ -321,6 +323,8 @@ def value_text(value: Value) -> str:
             return "for which queries of a family it waits"
         case ValueKind.PREVIOUS:
             return f"PREV({name})"
+        case ValueKind.FOLD:
+            return "an aggregate over iterations"
         case ValueKind.START:
             return "start of the match"
         case ValueKind.NEGATED:
