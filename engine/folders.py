@@ -10,7 +10,8 @@ from typing import Final
 from urllib.parse import unquote
 
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
-_LOGS: Final = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json", "Hudi": ".hoodie"}
+LAKE_LOGS: Final = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json", "Hudi": ".hoodie"}
+"""Kind of table → a pattern of what only its folder has."""
 
 
 def is_hidden(path: Path, below: Path) -> bool:
@@ -30,14 +31,22 @@ def partitions(path: Path) -> tuple[tuple[str, str | None], ...]:
     return tuple(found.items())
 
 
+def lake_kind(folder: Path) -> str | None:
+    """Delta, Iceberg or Hudi, if the folder is such a table: its log says which of its files count."""
+    return next((kind for kind, log in LAKE_LOGS.items() if next(folder.glob(log), None) is not None), None)
+
+
 def lake_log(folder: Path) -> str | None:
-    """Why the files of a folder must not be read one by one: it is a table whose log says which of them count."""
-    for kind, log in _LOGS.items():
-        if next(folder.glob(log), None) is not None:
-            article, name = "an" if kind == "Iceberg" else "a", kind.lower()
-            return (
-                f"is {article} {kind} table: its log says which of its files count, and oxiseq does not read that: "
-                f"write its rows to another folder with what reads {kind} "
-                f'(Spark: spark.read.format("{name}").load(...).write.parquet(...)), and give that folder'
-            )
-    return None
+    """Why the files of a folder must not be read one by one, if it is such a table."""
+    kind = lake_kind(folder)
+    return None if kind is None else lake_reason(kind)
+
+
+def lake_reason(kind: str) -> str:
+    """Why the files of such a table must not be read one by one."""
+    article, name = "an" if kind == "Iceberg" else "a", kind.lower()
+    return (
+        f"is {article} {kind} table: its log says which of its files count, and oxiseq does not read that: "
+        f"write its rows to another folder with what reads {kind} "
+        f'(Spark: spark.read.format("{name}").load(...).write.parquet(...)), and give that folder'
+    )

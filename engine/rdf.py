@@ -29,6 +29,7 @@ ENTITIES: Final = (
     "RDF/XML that declares entities (<!ENTITY ...>) is not read, because a few lines of them can grow to gigabytes: "
     "write the values where &name; stands, or save the document as Turtle"
 )
+HALF: Final = "half a character (a lone surrogate) cannot be written as UTF-8"
 TOO_LONG: Final = "a word, a literal or a line is longer than the 16 MiB that can be read: write shorter ones"
 
 
@@ -63,12 +64,17 @@ def load(
 
 
 def guarded(content: Content, format: RdfFormat) -> Any:
-    """The content, if it may be parsed; of a file what refuses to be read on."""
+    """The content, if it may be parsed; of a file what refuses to be read on. Raises RefusedTextError."""
+    if isinstance(content, str):
+        try:
+            content = content.encode()
+        except UnicodeEncodeError as error:  # pyoxigraph would take it for a file
+            raise RefusedTextError(HALF) from error
     if format != RdfFormat.RDF_XML or content is None:
         return content
-    if not isinstance(content, str | bytes):
+    if not isinstance(content, bytes):
         return GuardedXml(content)
-    GuardedXml.check(content.encode(errors="surrogatepass") if isinstance(content, str) else content)
+    GuardedXml.check(content)
     return content
 
 

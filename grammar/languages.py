@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from oxiseq.grammar.algebra import Span
-from oxiseq.grammar.errors import ArgumentTypeError, Finding, OxiseqError
+from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, Finding, OxiseqError
 
 GROUP: Final = "oxiseq.languages"
 """Of entry points."""
@@ -118,7 +118,7 @@ def plugged(name: str) -> Any:
         return _REGISTERED[name]
     point = _points().get(name)
     if point is None:
-        raise OxiseqError(f"the language {name!r} is not known; known: {', '.join(language_names())}")
+        raise ArgumentValueError(f"the language {name!r} is not known; known: {', '.join(language_names())}")
     found = _loaded(point)
     if isinstance(found, _Failed):
         raise OxiseqError(f"the language {name!r} cannot be used: {found.reason}")

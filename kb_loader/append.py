@@ -9,7 +9,6 @@ left, which adds nothing twice: the same statements, and blank nodes with the sa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -21,11 +20,12 @@ from oxiseq.kb_loader.graphs import INFERRED
 from oxiseq.kb_loader.job import Job
 from oxiseq.kb_loader.marker import batches, begin_append, end, note_batch
 from oxiseq.kb_loader.plain import PlainLoad
-from oxiseq.kb_loader.preparing import beside, check_apart, check_reasoning, prepared
+from oxiseq.kb_loader.preparing import Given, beside, check_apart, check_reasoning, prepared
 from oxiseq.kb_loader.quarantine import Quarantine
 from oxiseq.kb_loader.rdfs import reason
 from oxiseq.kb_loader.report import LoadReport, Progress, Watch
 from oxiseq.kb_loader.shapes import Shapes
+from oxiseq.kb_loader.tables import Mapping
 from oxiseq.kb_loader.void import describe
 
 _LONGEST = 200
@@ -33,12 +33,12 @@ _LONGEST = 200
 
 
 def append(
-    sources: str | Path | Iterable[str | Path],
+    sources: Given,
     location: str | Path,
     *,
     batch: str | None = None,
     reasoning: Literal["rdfs"] | None = None,
-    mapping: str | Path | None = None,
+    mapping: str | Path | Mapping | None = None,
     graph: str | None = None,
     skolemise: bool = False,
     strict: bool = False,
@@ -46,9 +46,10 @@ def append(
     shapes: str | Path | None = None,
     watch: Watch = lambda progress: None,
 ) -> LoadReport:
-    """Add files, folders and globs to the store in the folder `location`, in this process; else as `load`.
+    """Add files, folders, globs and DataFrames to the store in the folder `location`, in this process; else as `load`.
 
-    `batch`: the id of what is added (default: made of the files' paths, sizes and times of change). A batch that is in
+    `batch`: the id of what is added (default: made of the files' paths, sizes and times of change;
+    DataFrames need one). A batch that is in
     the store already is not loaded again: the report says `known`. Blank nodes of a file are those of its batch. What
     the store has inferred, and its statistics, are made anew over all. While it works the store is marked as half
     loaded; after a kill append the same batch again. `stored` counts statements that are new.
@@ -93,7 +94,9 @@ def append(
 
 
 def _id(job: Job) -> str:
-    """Of the files as they are now."""
+    """Of the files as they are now. Raises KbError for what is no file."""
+    if (frame := next((s for s in job.sources if s.frame is not None), None)) is not None:
+        raise KbError(f"{frame.label}: has no path and no time to make a batch's id of: give batch=")
     digest = hashlib.blake2b(digest_size=16)
     for source in sorted(job.sources, key=lambda source: str(source.path.resolve())):
         digest.update(f"{source.path.resolve()}\0{source.size}\0{source.path.stat().st_mtime_ns}\0".encode())

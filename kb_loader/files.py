@@ -51,9 +51,10 @@ def load_file(store: RdfStore, path: str | Path, graph: str | None = None) -> No
 def load_text(store: RdfStore, text: str) -> None:
     """Load N-Quads text (N-Triples too). Raises KbError."""
     try:
-        load(store.load, text.encode(), RdfFormat.N_QUADS)
+        load(store.load, text, RdfFormat.N_QUADS)
     except SyntaxError as error:
-        raise KbError(f"KB text, line {error.lineno}: {syntax_reason(error)}") from error
+        place = "" if error.lineno is None else f", line {error.lineno}"
+        raise KbError(f"KB text{place}: {syntax_reason(error)}") from error
 
 
 def is_path(given: str | Path) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
+from oxiseq.kb_loader.frames import Asked
 from oxiseq.kb_loader.quarantine import Quarantine
 from oxiseq.kb_loader.report import Watch
 from oxiseq.kb_loader.sources import Source
@@ -15,7 +16,8 @@ from oxiseq.kb_loader.tables import Mapping
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The sources, and how: see `load` for each. `reasoning`: whether RDFS is materialised."""
+    """The sources, and how: see `load` for each. `reasoning`: whether RDFS is materialised. `asked`: further sources,
+    which only Spark finds."""
 
     sources: Sequence[Source]
     quarantine: Quarantine
@@ -24,3 +26,4 @@ class Job:
     graph: NamedNode | None
     skolemise: bool
     watch: Watch
+    asked: Sequence[Asked] = ()

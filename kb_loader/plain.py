@@ -58,7 +58,7 @@ class PlainLoad:
 
     def __init__(self, job: Job, enough: Callable[[], bool] = lambda: False) -> None:
         self.read = 0
-        self.without: list[Path] = []
+        self.without: list[Path | str] = []
         self.whole = True
         self._enough = enough
         self._job = job
@@ -86,7 +86,7 @@ class PlainLoad:
             self._job.quarantine.write(source, faults)
             if not self.whole:
                 return
-            self.without += [source.path] * (self.read == before)
+            self.without += [source.name or source.path] * (self.read == before)
             self._before += source.size
             self._job.watch(Progress("loading", self._before, self._total, self.read))
             if source is not self._job.sources[-1] and self._ends():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -67,7 +67,7 @@ class Quarantine:
 
     def judge(self, source: Source, fault: Fault) -> None:
         """Count a fault. Raises KbError if strict."""
-        place = f"{source.path}:{fault.line}" if fault.line is not None else str(source.path)
+        place = f"{source.label}:{fault.line}" if fault.line is not None else source.label
         told = f"{place}: {fault.reason}"
         if self.strict:
             raise KbError(told)
@@ -83,14 +83,18 @@ class Quarantine:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._files = max(self._files, sum(1 for _ in self.folder.iterdir())) + 1  # behind those of an earlier run
         with (self.folder / f"{self._files:04}-{source.path.name}.jsonl").open("w", encoding="utf-8") as out:
-            for fault, text in zip(ordered, _texts(source, ordered), strict=True):
-                record = {"file": str(source.path), "line": fault.line, "reason": fault.reason, "text": text}
+            for fault, text in zip(ordered, texts(source, ordered), strict=True):
+                record = {"file": source.label, "line": fault.line, "reason": fault.reason, "text": text}
                 out.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _texts(source: Source, faults: list[Fault]) -> Iterator[str | None]:
-    """The lines of each fault, cut at `LONGEST` characters. A fault within lines already given gets those again."""
-    content, raw = source.open()
+def texts(source: Source, faults: list[Fault], opened: Callable[[], IO[bytes]] | None = None) -> Iterator[str | None]:
+    """The lines of each fault, cut at `LONGEST` characters. A fault within lines already given gets those again.
+    `opened`: see `Source.open`; a source with a name is not read without."""
+    if source.name and opened is None:
+        yield from (fault.text for fault in faults)
+        return
+    content, raw = source.open(opened)
     with raw, content:
         at, held = 1, ""
         for fault in faults:

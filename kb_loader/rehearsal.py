@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,9 +12,10 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.engine.errors import KbError
 from oxiseq.kb_loader.choice import choose
 from oxiseq.kb_loader.plain import PlainLoad
-from oxiseq.kb_loader.preparing import prepared
+from oxiseq.kb_loader.preparing import Given, prepared
 from oxiseq.kb_loader.quarantine import Quarantine
 from oxiseq.kb_loader.report import Progress, Watch
+from oxiseq.kb_loader.tables import Mapping
 
 SECONDS = 20.0
 """After so many a rehearsal ends, at the next block of statements."""
@@ -32,7 +32,7 @@ class Rehearsal:
     statements: int
     quarantined: int
     faults: tuple[str, ...]
-    without: tuple[Path, ...]
+    without: tuple[Path | str, ...]
     done: int
     total: int
     seconds: float
@@ -55,9 +55,9 @@ class Rehearsal:
 
 
 def rehearse(
-    sources: str | Path | Iterable[str | Path],
+    sources: Given,
     *,
-    mapping: str | Path | None = None,
+    mapping: str | Path | Mapping | None = None,
     graph: str | None = None,
     skolemise: bool = False,
     strict: bool = False,
@@ -72,7 +72,8 @@ def rehearse(
     >>> found.whole, found.quarantined
     (True, 0)
 
-    Raises KbError as `load` does: for sources or a mapping that cannot be used, and with `strict` at the first fault.
+    Raises KbError as `load` does: for sources or a mapping that cannot be used, and with `strict` at the first fault;
+    and for DataFrames, whose size is not known before they are read.
     """
     with TemporaryDirectory(prefix="oxiseq-rehearsal-") as folder:
         bad = Quarantine(Path(folder) / "quarantine", strict=strict)
@@ -85,6 +86,8 @@ def rehearse(
             watch(progress)
 
         job = prepared(sources, [], bad, reasoning=False, mapping=mapping, graph=graph, skolemise=skolemise, watch=note)
+        if (frame := next((s for s in job.sources if s.frame is not None), None)) is not None:
+            raise KbError(f"{frame.label}: cannot be rehearsed: how much it holds is not known before it is read")
         work = PlainLoad(job, lambda: perf_counter() - begun > seconds)
         total = sum(source.size for source in job.sources)
         store = RdfStore(str(Path(folder) / "store"))

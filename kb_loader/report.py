@@ -46,8 +46,9 @@ class LoadReport:
     """The first few, as `file:line: reason`."""
     violations: list[str] = field(default_factory=list)
     """What breaks SHACL shapes: it is in the store, nevertheless."""
-    without: list[Path] = field(default_factory=list)
-    """Sources of which no statement came: empty, all bad, or tables of whose rows the mapping makes nothing."""
+    without: list[Path | str] = field(default_factory=list)
+    """Sources of which no statement came: empty, all bad, or tables of whose rows the mapping makes nothing. Those that
+    are no files of this machine are told by name."""
     inferred: int = 0
     statistics: int = 0
     """Statements of the VoID description."""

@@ -1,5 +1,6 @@
 """The rows of tables: CSV, TSV, Parquet and JSON Lines, with the line that each begins at.
 
+    a frame       values as they are (see frames.py)
     CSV, TSV      the first row names the columns; cells are strings, empty ones None. The separator of CSV is what the
                   header has of comma, semicolon and tab, in this order
     Parquet       values as they are
@@ -48,7 +49,8 @@ class Rows:
 
 def table_rows(source: Source, content: IO[bytes], tell: Tell) -> Iterator[Rows]:
     """A table's rows, with the columns that its folders' names give: where the file has a column of the same name, the
-    folder's value counts, as in Spark. Rows that cannot be read go to `tell`. Raises one of `sources.BROKEN`."""
+    folder's value counts, as in Spark. Of a frame `content` is not read. Rows that cannot be read go to `tell`. Raises
+    one of `sources.BROKEN`."""
     found = _read(source, content, tell)
     return (_partitioned(rows, source.partitions) for rows in found) if source.partitions else found
 
@@ -56,7 +58,9 @@ def table_rows(source: Source, content: IO[bytes], tell: Tell) -> Iterator[Rows]
 def column_names(source: Source, content: IO[bytes]) -> Iterator[tuple[str, ...]]:
     """The names of a table's columns; of JSON those of some rows after the other. Raises one of `sources.BROKEN`."""
     given = tuple(name for name, _ in source.partitions)
-    if source.ending == ".parquet":
+    if source.frame is not None:
+        yield (*_field_names(source.frame.schema()), *given)
+    elif source.ending == ".parquet":
         opened = pa.BufferReader(content.read()) if source.packing else content
         yield (*_field_names(pq.ParquetFile(opened).schema_arrow), *given)
     elif source.ending in (".csv", ".tsv"):
@@ -104,6 +108,8 @@ def _partitioned(rows: Rows, partitions: Partitions) -> Rows:
 
 
 def _read(source: Source, content: IO[bytes], tell: Tell) -> Iterator[Rows]:
+    if source.frame is not None:
+        return _arrow(source.frame.batches())
     if source.ending == ".parquet":
         return _parquet(source, content)
     if source.ending in (".csv", ".tsv"):
@@ -113,7 +119,11 @@ def _read(source: Source, content: IO[bytes], tell: Tell) -> Iterator[Rows]:
 
 def _parquet(source: Source, content: IO[bytes]) -> Iterator[Rows]:
     opened = pa.BufferReader(content.read()) if source.packing else content
-    for batch in pq.ParquetFile(opened).iter_batches(_ROWS):
+    return _arrow(pq.ParquetFile(opened).iter_batches(_ROWS))
+
+
+def _arrow(batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
+    for batch in (part.slice(first, _ROWS) for part in batches for first in range(0, part.num_rows, _ROWS)):
         if any(pa.types.is_struct(field.type) for field in batch.schema):
             yield from _together((None, row) for row in batch.to_pylist())
             continue

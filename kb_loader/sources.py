@@ -5,13 +5,16 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import io
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
+from urllib.parse import quote
 
 from pyoxigraph import RdfFormat
 
@@ -19,6 +22,7 @@ from oxiseq.engine.errors import KbError
 from oxiseq.engine.folders import is_hidden, lake_log, partitions
 from oxiseq.engine.zstd import ZstdError, open_zstd
 from oxiseq.kb_loader.coded import CodedText, coded_size, is_coded
+from oxiseq.kb_loader.frames import Frame
 
 RDF_ENDINGS = {
     ".nq": RdfFormat.N_QUADS,
@@ -55,7 +59,9 @@ CODED = "coded"
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file: RDF in `format`, or a table (`format` None) of the kind `ending` says; `packing` is "" or ".gz"...
-    `partitions`: a table's columns and their values by the names of its folders. `batch`: of what is appended."""
+    `partitions`: a table's columns and their values by the names of its folders. `batch`: of what is appended.
+    `name`: of what is no file of this machine, which `path` does not lead to; `frame`: a table that is no file at all
+    (see frames.py)."""
 
     path: Path
     format: RdfFormat | None
@@ -63,41 +69,55 @@ class Source:
     packing: str
     partitions: Partitions = ()
     batch: str = ""
+    name: str = ""
+    frame: Frame | None = None
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.name or str(self.path)
 
     @property
     def size(self) -> int:
-        """Bytes on disk, as they are (compressed or not)."""
+        """Bytes on disk, as they are (compressed or not); 0 if it is no file of this machine."""
+        if self.name:
+            return 0
         return coded_size(self.path) if self.packing == CODED else self.path.stat().st_size
 
     @property
     def scope(self) -> str:
         """What sets this file's blank nodes apart from other files', and those of its batch from other batches': 16
-        hexadecimal digits of its resolved path, and of the batch."""
-        name = f"{self.path.resolve()}\0{self.batch}" if self.batch else str(self.path.resolve())
+        hexadecimal digits of its resolved path (or its name), and of the batch."""
+        name = self.name or str(self.path.resolve())
+        name = f"{name}\0{self.batch}" if self.batch else name
         return hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
 
     @property
     def base(self) -> str:
         """The IRI that relative ones are resolved against: the file's own."""
-        return self.path.resolve().as_uri()
+        if not self.name:
+            return self.path.resolve().as_uri()
+        return quote(re.sub("^file:/(?!/)", "file:///", self.name), safe=":/%")
 
-    def open(self) -> tuple[IO[bytes], IO[bytes]]:
+    def open(self, opened: Callable[[], IO[bytes]] | None = None) -> tuple[IO[bytes], IO[bytes]]:
         """The unpacked content without a byte order mark, and the raw file under it, whose `tell()` says how far
-        reading is.
+        reading is. `opened` gives the raw file, where that is not to be found at the path. Of a frame both are empty.
 
         Raises OSError; reading raises one of BROKEN.
         """
+        if self.frame is not None:
+            return io.BytesIO(), io.BytesIO()
         if self.packing == CODED:
             text = cast(IO[bytes], CodedText(self.path))
             return text, text
-        raw = self.path.open("rb")
+        raw = opened() if opened is not None else self.path.open("rb")
         content = self._unpacked(raw)
         try:
             if content.peek(len(BOM)).startswith(BOM):  # type: ignore[attr-defined]  # all have it
                 content.read(len(BOM))
         except BROKEN:  # so that reading raises it
             raw.close()
-            raw = self.path.open("rb")
+            raw = opened() if opened is not None else self.path.open("rb")
             content = self._unpacked(raw)
         return content, raw
 
@@ -186,9 +206,14 @@ def source_of(path: Path, also: Collection[str] = ()) -> Source:
     """The source that a file is by its ending. Raises KbError if that is unknown, also to `also`."""
     if path.is_dir():
         return Source(path, RdfFormat.N_QUADS, ".nq", CODED)
+    return source_by_name(path, also)
+
+
+def source_by_name(path: Path, also: Collection[str] = (), name: str = "") -> Source:
+    """As `source_of`, of a file that need not be on this machine: then it has a `name`."""
     ending, packing = _endings(path)
     if not is_known(path, also):
         known = ", ".join([*RDF_ENDINGS, *also, *TABLE_ENDINGS])
         packings = ", ".join(_OPENERS)
         raise KbError(f"{path}: unknown ending {ending or '(none)'}; known: {known}, also with {packings}")
-    return Source(path, RDF_ENDINGS.get(ending), ending, packing, partitions(path))
+    return Source(path, RDF_ENDINGS.get(ending), ending, packing, partitions(path), name=name)

@@ -85,6 +85,13 @@ class Mapping:
         """The variables that only columns can bind, in the order of the text."""
 
     @classmethod
+    def given(cls, mapping: str | Path | Mapping | None) -> Mapping | None:
+        """A mapping, its text (which has braces) or its file. Raises KbError."""
+        if mapping is None or isinstance(mapping, Mapping):
+            return mapping
+        return cls(mapping) if isinstance(mapping, str) and "{" in mapping else cls.of_file(mapping)
+
+    @classmethod
     def of_file(cls, path: str | Path) -> Mapping:
         """Raises KbError."""
         try:
@@ -158,9 +165,10 @@ def check_columns(mapping: Mapping, sources: Iterable[Source]) -> None:
 def table_statements(
     source: Source, content: IO[bytes], mapping: Mapping | None, tell: Callable[[Fault], None], *, skolemise: bool
 ) -> Iterator[Quad]:
-    """A table's statements. Rows that do not fit and a file that cannot be read on go to `tell`. Raises KbError."""
+    """A table's statements (of a frame `content` is not read). Rows that do not fit and a file that cannot be read on
+    go to `tell`. Raises KbError."""
     if mapping is None:
-        raise KbError(f"{source.path}: a table needs a mapping (--mapping FILE with a CONSTRUCT query)")
+        raise KbError(f"{source.label}: a table needs a mapping (--mapping FILE with a CONSTRUCT query)")
     return scoped(_mapped(source, content, mapping, tell), source.scope, skolemise, numbered=True)
 
 
@@ -170,9 +178,11 @@ def _mapped(source: Source, content: IO[bytes], mapping: Mapping, tell: Callable
             for triple in mapping.triples(rows):
                 yield Quad(triple.subject, triple.predicate, triple.object)
     except BROKEN as error:
+        if source.frame is not None:  # nothing of it is bad: it was not had
+            raise KbError(f"{source.label}: {error}") from error
         tell(cut_off(error))
     except KbError as error:
-        raise KbError(f"{source.path}: {error}") from error
+        raise KbError(f"{source.label}: {error}") from error
 
 
 def variable_name(name: str) -> str:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 PROFILE: Final = os.environ.get("OXISEQ_PROFILE", "fixed")
 NIGHTLY: Final = PROFILE == "nightly"
-EXAMPLES: Final = int(os.environ.get("OXISEQ_EXAMPLES", 10_000 if NIGHTLY else 60))
+EXAMPLES: Final = int(os.environ.get("OXISEQ_EXAMPLES", 10_000 if NIGHTLY else 40))
 """Of each property. There are some 250 of them, and the gate has fifteen minutes."""
 _SLOW_TO_DRAW: Final = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 

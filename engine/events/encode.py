@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -30,8 +31,12 @@ GraphLike: TypeAlias = "str | bytes | rdflib.Graph | Iterable[Triple] | Iterable
 _ALL_TRIPLES: Final = {Triple}
 
 
-def encode_events(events: Iterable[tuple[Time | Literal, GraphLike]], terms: TermDictionary) -> EventBatch:
-    """A batch of (time, graph) pairs; for times see `to_microseconds`.
+TimedGraph: TypeAlias = "tuple[GraphLike, Time | Literal] | tuple[Time | Literal, GraphLike]"
+"""An event: its graph and its time, in either order, since nothing is both."""
+
+
+def encode_events(events: Iterable[TimedGraph], terms: TermDictionary) -> EventBatch:
+    """A batch of (graph, time) or (graph, time) pairs; for times see `to_microseconds`.
 
     A blank node gets a fresh id per label and graph: labels mean nothing outside. Graph names of quads are ignored.
     Of an rdflib.Dataset only what its `triples` gives is taken. Duplicate triples are kept. Raises EventError for
@@ -50,17 +55,26 @@ def encode_events(events: Iterable[tuple[Time | Literal, GraphLike]], terms: Ter
 
 
 def iterated(events: Any) -> Iterable[Any]:
-    """What may be (time, graph) pairs. Raises ArgumentTypeError."""
+    """What may be (graph, time) pairs. Raises ArgumentTypeError."""
     if not isinstance(events, Iterable):
-        raise ArgumentTypeError(f"a stream is a file or (time, graph) pairs, not {events!r}"[:200])
+        raise ArgumentTypeError(f"a stream is a file or (graph, time) pairs, not {events!r}"[:200])
     return events
 
 
-def _pairs(events: Iterable[tuple[Time | Literal, GraphLike]]) -> Iterator[Any]:
+def _pairs(events: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """(time, graph) of each event. Raises EventError."""
     for each in iterated(events):
         if not isinstance(each, tuple | list) or len(each) != 2:
-            raise EventError(None, None, f"an event is (time, graph), not {each!r}"[:200])
-        yield each
+            raise EventError(None, None, f"an event is (graph, time), not {each!r}"[:200])
+        first, second = each
+        yield (second, first) if not is_time(first) and is_time(second) else (first, second)
+
+
+def is_time(value: object) -> bool:
+    """Whether it stands for a time, and not for a graph: no RDF text begins with a digit or a sign."""
+    if isinstance(value, str):
+        return value[:1].isdigit() or value.startswith(("-", "+"))
+    return isinstance(value, int | np.integer | datetime | Literal)
 
 
 def _columns(flat: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:

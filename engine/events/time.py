@@ -48,6 +48,8 @@ def to_microseconds(time: Time | Literal) -> int:
         aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
         return _in_range((aware - _EPOCH) // timedelta(microseconds=1), time)
     if isinstance(time, str):
+        if not time.isascii():
+            raise EventError(None, None, f"not a valid time: {time[:200]!r}")
         text = f"{time}T00:00:00Z" if _DATE.fullmatch(time) else time
         return _in_range(_literal_microseconds(Literal(text, datatype=_DATETIME)), time)
     if isinstance(time, Literal):

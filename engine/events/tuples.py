@@ -87,7 +87,7 @@ class TupleRows:
 
 
 def is_table(source: object) -> bool:
-    """Whether it is a table and not (time, graph) pairs."""
+    """Whether it is a table and not (graph, time) pairs."""
     if _is_frame(source):
         return True
     if sys.modules.get("pyarrow") is None:  # nobody can have made one

@@ -103,6 +103,11 @@ class Flow:
                 out.put(Delta.concat([delta for at, delta in self._fed if at == place], out.width))
             self._fed.clear()
 
+    @property
+    def failed(self) -> bool:
+        """Whether a step has raised an error: it goes on no more."""
+        return self._failed is not None
+
     # --- facts, and the saved state -----------------------------------------------------------------
 
     @property

@@ -48,6 +48,19 @@ class AloneRun(Run):
         """Be in the state of an equal one, from now on: what one of them is handed, the other has seen."""
         self.__dict__ = other.__dict__
 
+    @property
+    def unites(self) -> bool:
+        """Whether its state may come to be the same as that of others that are alike (`unite`)."""
+        return False
+
+    def expect(self, others: Sequence[Self]) -> None:
+        """Before it is handed anything: there are others that are alike, with which it may come to be in one state."""
+
+    def unite(self, others: Sequence[Self]) -> Sequence[Sequence[Self]]:
+        """Of this one and others that are alike, and have been handed everything, those that have come to be in one
+        state: groups, of which the first now has what all have. The others are to `share` it."""
+        return ()
+
     def part(self, terms: TermDictionary) -> None:
         """Go on by itself from the state that it has shared. terms: its dictionary."""
         alone = self.another()

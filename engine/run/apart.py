@@ -9,12 +9,13 @@ and state are those that it would have had; whoever reads or saves them calls `c
 that have waited longest catch up a few at a time, so that no push has to work for all of them.
 
 Runs of equal queries that are in the same state are one (member.py): those that are registered before anything comes,
-or brought back from the same snapshot.
+or brought back from the same snapshot. Those that are alike become one when their states have come to be the same
+(reunions.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
@@ -26,6 +27,7 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.backlog import Backlog
 from oxiseq.engine.run.concern import Key, keys_in, predicate_of
 from oxiseq.engine.run.member import Member
+from oxiseq.engine.run.reunions import Reunions
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -71,6 +73,7 @@ class ApartRuns:
         self._streams: dict[str, _Stream] = {}
         self._known: dict[tuple[Hashable, Hashable], Member] = {}
         """By what is equal and lineage."""
+        self._reunions = Reunions()
         self._stepped: set[AloneRun] = set()
         self._count = 0
         terms.register(self)
@@ -135,10 +138,15 @@ class ApartRuns:
         known = {iri: self._keys(member, iri) for iri in member.seen}
         member.take_in(run)
         self._members[run] = member
+        self._want_more(member, known)
+
+    def _want_more(self, member: Member, known: Mapping[str, Iterable[Key]]) -> None:
+        """There are others in its state. known: by stream the keys of before."""
         for iri, keys in known.items():
             self._want(member, iri, frozenset(self._keys(member, iri)).difference(keys))
 
     def _enter(self, member: Member) -> None:
+        self._reunions.enter(member)
         for iri in member.seen:
             stream = self._streams[iri]
             stream.awake[member] = None
@@ -165,6 +173,7 @@ class ApartRuns:
 
     def _leave(self, member: Member) -> None:
         self._touch(member)
+        self._reunions.leave(member)
         for iri in member.seen:
             stream = self._streams[iri]
             stream.awake.pop(member, None)
@@ -220,7 +229,26 @@ class ApartRuns:
             outcomes += self._step(member, [*missed.get(member, ()), (iri, batch)])
         if stream.asleep:
             outcomes += self._catch_up_some(iri, stream, len(batch))
+        for members in self._reunions.due(len(batch)):
+            outcomes += self._reunite(members)
         return self._in_order(outcomes)
+
+    def _reunite(self, members: Sequence[Member]) -> list[Outcome]:
+        """Have those that are alike be in one state, if they have come to be; what came of what they had missed."""
+        outcomes = [outcome for member in members for outcome in self._caught_up(member)]
+        known = {member.run: member for member in members}
+        first, *others = known
+        for host, *taken in first.unite(others):
+            one = known[host]
+            keys = {iri: self._keys(one, iri) for iri in one.seen}
+            self._touch(one)
+            for member in [known[run] for run in taken]:
+                self._leave(member)
+                self._members |= dict.fromkeys(member.runs, one)
+                one.take_over(member)
+            self._want_more(one, keys)
+            self._place(one)
+        return outcomes
 
     def _concerned(self, stream: _Stream, batch: EventBatch) -> dict[Member, None]:
         """Those that a batch concerns."""
@@ -259,8 +287,11 @@ class ApartRuns:
     def catch_up(self, run: AloneRun) -> list[Outcome]:
         """Hand a run what it has not been handed yet; nothing for one that is not registered."""
         member = self._members.get(run)
-        missed = [] if member is None else self._missed(member)
-        return self._step(member, missed) if member is not None and missed else []
+        return [] if member is None else self._caught_up(member)
+
+    def _caught_up(self, member: Member) -> list[Outcome]:
+        missed = self._missed(member)
+        return self._step(member, missed) if missed else []
 
     def _catch_up_some(self, iri: str, stream: _Stream, events: int) -> list[Outcome]:
         """As many as it takes for each to do so once while so many events come as it may be behind."""

@@ -2,12 +2,13 @@
 
 Where it stands: plans of queries → **a table of their constants, one plan for all** → the run at work (intervals.py),
 whose answers say of which query each is. A query may join until the plan is made, when something first comes that
-concerns one of them; then only one whose constants the table has.
+concerns one of them; then only one whose constants the table has. Families whose states have come to be the same, but
+for the rows of each query, become one (uniting.py); so all have the same places of constants in their tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -69,6 +70,8 @@ class Family:
         self._terms = terms
         self._first = first
         self._rows: dict[Constants, int] = {}
+        self._open: frozenset[int] = frozenset()
+        """Slots whose constants will stand in the table, whatever the queries."""
         self.plans: list[Plan] = []
         """All that is asked of the knowledge base."""
         self.keys: frozenset[Key] | None = frozenset()
@@ -114,6 +117,63 @@ class Family:
         first = next(iter(kept))
         self.plans[:] = [*first.plan.plans[:-1], *(each.plan.answered.plan for each in kept)]
 
+    # --- other families -------------------------------------------------------------------------------
+
+    @property
+    def _slots(self) -> tuple[int, ...]:
+        """Those of its plan, or that it will have."""
+        if self.slots is not None:
+            return self.slots
+        columns = enumerate(zip(*self._rows, strict=True))
+        return tuple(i for i, column in columns if i in self._open or len({*column}) > 1)
+
+    @property
+    def fixed(self) -> tuple[tuple[int, Constant], ...]:
+        """What stands in the other slots: the same for all."""
+        return self._in_others(self._slots)
+
+    def _in_others(self, slots: Collection[int]) -> tuple[tuple[int, Constant], ...]:
+        one = next(iter(self._rows))
+        return tuple((i, term) for i, term in enumerate(one) if i not in slots)
+
+    def fits(self, other: Family) -> bool:
+        """Whether it can be at work over the table of another, which has one."""
+        slots = other._slots
+        return (
+            bool(slots)
+            and (self.slots or slots) == slots
+            and all(all(one[i] == term for i, term in other.fixed) for one in self._rows)
+        )
+
+    def expect(self, others: Sequence[Family]) -> None:
+        """Before its plan is made: it may become one with others of queries that are alike."""
+        if self.slots is None:
+            first = next((each for each in others if self.fits(each)), None)
+            self._open = frozenset(self._unlike(others[0]) if first is None else first._slots)
+
+    def _unlike(self, other: Family) -> Iterable[int]:
+        mine, others = next(iter(self._rows)), next(iter(other._rows))
+        return (i for i, (one, another) in enumerate(zip(mine, others, strict=True)) if one != another)
+
+    def begin_anew(self) -> None:
+        """Its plan is to be made again."""
+        self.slots = None
+
+    def absorb(self, other: Family) -> dict[int, int]:
+        """Its queries, too: by their numbers there those that they have here."""
+        plans = dict(zip(other._rows, other.plans[-len(other._rows) :], strict=True))
+        new = [constants for constants in other._rows if constants not in self._rows]
+        first = 1 + max(self._rows.values())
+        self._rows |= {constants: first + i for i, constants in enumerate(new)}
+        self.plans += [plans[constants] for constants in new]
+        self.keys = None if self.keys is None or other.keys is None else self.keys | other.keys
+        return {number: self._rows[constants] for constants, number in other._rows.items()}
+
+    @property
+    def members(self) -> Iterable[tuple[Constants, int]]:
+        """Its queries, by their constants, and their numbers."""
+        return self._rows.items()
+
     # --- the plan -------------------------------------------------------------------------------------
 
     @property
@@ -124,8 +184,7 @@ class Family:
     def answered(self) -> Answered:
         """The pattern of all; no other query may join from now on."""
         if self.slots is None:
-            columns = list(zip(*self._rows, strict=True))
-            self.slots = tuple(i for i, column in enumerate(columns) if len({*column}) > 1)
+            self.slots = self._slots
         if not self.slots:
             return self._first.plan.answered
         rows = tuple((Literal(str(n)), *(each[i] for i in self.slots)) for each, n in self._rows.items())
@@ -135,7 +194,7 @@ class Family:
         """Of its rows."""
         return self._rows[one.constants]
 
-    def ids(self, numbers: Collection[int]) -> NDArray[np.uint32]:
+    def ids(self, numbers: Iterable[int]) -> NDArray[np.uint32]:
         """Terms that stand for numbers."""
         return np.array([self._terms.constant(Literal(str(n))) for n in numbers], np.uint32)
 

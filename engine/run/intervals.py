@@ -35,6 +35,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.concern import Concern, keys_in, predicate_of
 from oxiseq.engine.run.family import Family, OneQuery
 from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.run.uniting import Candidate, Kept, in_groups
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
@@ -62,9 +63,11 @@ class IntervalRun(KbRun):
     that are no intervals, since they start after they end, are left out.
     """
 
-    __slots__ = ("one",)  # all else is in __dict__, which runs in one state have in common
+    __slots__ = ("before", "one")  # all else is in __dict__, which runs in one state have in common
     one: OneQuery
     """What the query has by itself."""
+    before: tuple[int, int]
+    """Events, and late ones, that those with whom it shares have not had, or (below 0) had alone."""
     leaves_out: ClassVar[bool] = True
 
     def __init__(
@@ -76,7 +79,7 @@ class IntervalRun(KbRun):
         lateness: int = 0,
         family: Family | None = None,
     ) -> None:
-        self.one = plan if isinstance(plan, OneQuery) else OneQuery(plan)
+        self.one, self.before = plan if isinstance(plan, OneQuery) else OneQuery(plan), (0, 0)
         plan = self.one.plan
         self._family = Family(self.one, terms) if family is None else family
         self._told: dict[int, int] = {}
@@ -117,15 +120,103 @@ class IntervalRun(KbRun):
         begun = other._begun is not None or other._knowledge.made
         return other._family.has(self.one) or not begun
 
+    @property
+    def events(self) -> int:
+        return super().events + self.before[0]
+
+    @property
+    def late(self) -> int:
+        return super().late + self.before[1]
+
     def share(self, other: Self) -> None:
         other._family.take_in(self.one)
+        self._move_to(other)
+
+    def _move_to(self, other: Self) -> None:
+        """Have the state of another; counters go on."""
+        events, late = self.events, self.late
         super().share(other)
+        self.before = 0, 0
+        self.before = events - self.events, late - self.late
+
+    @property
+    def unites(self) -> bool:
+        return self.one.alike is not None
+
+    def expect(self, others: Sequence[Self]) -> None:
+        self._family.expect([other._family for other in others])
+
+    def unite(self, others: Sequence[Self]) -> Sequence[Sequence[Self]]:
+        found: list[Sequence[Self]] = []
+        for (host, kept), *rest in in_groups([self, *others]):
+            same = [each for each in rest if each[0].order.same(host.order)]
+            taken = host._absorb(kept, same) if same else ()
+            if taken:
+                found.append((host, *taken))
+        return found
+
+    @property
+    def kept(self) -> Kept | None:
+        """What it keeps that has a time; None for nothing."""
+        if self._begun is None:
+            return None
+        self.collect()
+        terms = SavedTerms(self._terms)
+        found = Kept([part.save(terms, None) for part in self._parts], self._begun.query.standing.numbered)
+        return None if found.is_nothing else found
+
+    @property
+    def family(self) -> Family:
+        """The queries that are in its state."""
+        return self._family
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether its state hangs on events, and on what the knowledge base holds now, alone: blank nodes of that stand
+        in the order in which each query meets them."""
+        whole = not any(part.flow.failed for part in self._parts) and not self._left
+        return whole and not self._kb.waits and not len(self._blanks.ids)
+
+    def _absorb(self, kept: Kept | None, others: Sequence[Candidate[Self]]) -> list[Self]:
+        """Have the state of others, too; which of them it has. What the knowledge base holds is handed out anew."""
+        taken: list[Self] = []
+        own: list[tuple[Kept, Mapping[int, int]]] = []
+        known = {constants: self._own(kept, number) for constants, number in self._family.members}
+        for other, theirs in others:
+            new = {constants: other._own(theirs, number) for constants, number in other._family.members}
+            if any(known.setdefault(constants, digest) != digest for constants, digest in new.items()):
+                continue  # an equal query, which has seen something else
+            numbers = self._family.absorb(other._family)
+            self._told |= {number: other._told.get(old, 0) for old, number in numbers.items()}
+            self._completed = max(self._completed, other._completed)
+            taken.append(other)
+            if theirs is not None:
+                ids = self._family.ids(numbers).tolist(), self._family.ids(numbers.values()).tolist()
+                own.append((theirs, dict(zip(*ids, strict=True))))
+        self._begin_anew([] if kept is None else kept.with_others(own))
+        return taken
+
+    def _own(self, kept: Kept | None, number: int) -> bytes:
+        """A digest of what a query has for itself."""
+        return b"" if kept is None else kept.of(int(self._family.ids([number])[0]))
+
+    def _begin_anew(self, parts: Sequence[State]) -> None:
+        """Make the plan again, of all queries that it has now; parts: what is kept, none for nothing."""
+        tick = 1 if self._begun is None else self._begun.arriving.tick
+        self._begun, self._version = None, None
+        self._knowledge.made.clear()
+        if not parts:
+            self._family.begin_anew()
+            return
+        self._work.arriving.tick = tick
+        for part, saved in zip(self._parts, parts, strict=True):
+            part.flow.restore(deepcopy(saved), SameTerms(self._terms))
 
     def part(self, terms: TermDictionary) -> None:
         alone = self._another(self._family.copy())
         alone._restore(deepcopy(self._saved(SavedTerms(terms), None)), SameTerms(terms))
         alone._told = dict(self._told)
-        self.share(alone)
+        self._move_to(alone)
 
     def narrow(self, others: Sequence[Self]) -> None:
         kept = {run.number: run.one for run in others}
@@ -342,7 +433,7 @@ class IntervalRun(KbRun):
             "tick": None if self._begun is None else self._begun.arriving.tick,
             "faults": self.faults.save(),
             "completed": self._completed,
-            "arrivals": self._arrivals.save(terms),
+            "arrivals": {**self._arrivals.save(terms), "events": self.order.events + self.before[0], "late": self.late},
             "parts": [part.save(terms, numbers if part is query else None) for part in self._parts],
             "blanks": self._blanks.save(terms),
             "kept": self._kb.save(terms),
@@ -354,6 +445,7 @@ class IntervalRun(KbRun):
             self._family.restore(self.one, int(state["number"]), state["slots"])
         self.matches = int(state["matches"])
         self._restore(state, terms)
+        self.before = 0, 0
 
     def _restore(self, state: State, terms: KnownTerms) -> None:
         self._completed = int(state["completed"])

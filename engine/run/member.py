@@ -82,6 +82,18 @@ class Member:
         self.runs.append(run)
         self.concern, self._by_number = self.run.concern, None
 
+    def take_over(self, other: Member) -> None:
+        """Those of another, which have come to be in the same state; that has none then."""
+        for run in other.runs:
+            run.share(self.run)
+        self.runs += other.runs
+        self.owing |= other.owing
+        self.until, self.last = max(self.until, other.until), self.last and other.last
+        self.number = min(self.number, other.number)
+        if other.woken is not None:
+            self.wake()
+        self.concern, self._by_number = self.run.concern, None
+
     def part(self, run: AloneRun, terms: TermDictionary) -> Member:
         """One run with a state of its own, which is the same."""
         run.part(terms)

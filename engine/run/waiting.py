@@ -209,12 +209,15 @@ class EventOrder(Order[EventBatch]):
     def same(self, other: EventOrder) -> bool:
         """Whether the same events, from now on, will do the same to both. Counters do not matter; both are of equally
         many streams, with the same lateness and start."""
-        streams = zip(self._streams, other._streams, strict=True)
-        return self.accepted == other.accepted and all(self._alike(one, another) for one, another in streams)
+        return self.times == other.times and all(map(self._alike, self._streams, other._streams))
 
-    def _alike(self, one: Waiting[EventBatch], other: Waiting[EventBatch]) -> bool:
-        if (one.largest, one.oldest, one.at(self.lateness)) != (other.largest, other.oldest, other.at(self.lateness)):
-            return False
+    @property
+    def times(self) -> tuple[tuple[int, ...], ...]:
+        """What is the same in those that are, but for the events that wait."""
+        return (self.accepted,), *((each.largest, each.oldest, each.at(self.lateness)) for each in self._streams)
+
+    @staticmethod
+    def _alike(one: Waiting[EventBatch], other: Waiting[EventBatch]) -> bool:
         if len(one.pending) == len(other.pending) and all(map(is_, one.pending, other.pending)):
             return True
         return EventBatch.concat(one.pending).same(EventBatch.concat(other.pending))

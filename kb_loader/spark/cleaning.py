@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -31,28 +32,30 @@ _NOTES = 10_000
 """Notes in a batch: what an Arrow column of texts holds has a limit of 2 GB."""
 
 
+Tell: TypeAlias = Callable[[Fault], None]
+Found: TypeAlias = Iterator[tuple[list[Quad], int]]
+"""A piece's statements in lists, each with the number of its lines (of line formats, for their numbers)."""
+
+
 @dataclass(frozen=True, slots=True)
-class Cleaning:
+class Cleaner:
     """How to read; what goes to the workers. `stop`: at a first fault this file is made, and all tasks end."""
 
-    tasks: Sequence[Sequence[Piece]]
     mapping: Mapping | None
     graph: str | None
     skolemise: bool
     stop: str | None
 
-    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For mapInArrow: batches of one column with numbers of tasks into rows of `CLEAN`."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for piece in self.tasks[number]:
-                    yield from self._piece(piece)
-
-    def _piece(self, piece: Piece) -> Iterator[pa.RecordBatch]:
-        source = replace(source_of(Path(piece.path)), partitions=piece.partitions)  # of the path as it was given
+    def rows(
+        self,
+        piece: Piece,
+        found: Callable[[Tell], Found],
+        texts: Callable[[list[Fault]], Iterator[str | None]] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """What is `found` of a piece as rows of `CLEAN`; `texts` of its faults, which the driver cannot look up."""
         faults: list[Fault] = []
         lines, read = 0, 0
-        for quads, ends in self._quads(piece, source, faults.append):
+        for quads, ends in found(faults.append):
             lines += ends
             read += len(quads)
             if quads:
@@ -61,33 +64,35 @@ class Cleaning:
                 break
         if faults and self.stop is not None:
             Path(self.stop).touch()
+        if texts is not None and faults:
+            faults.sort(key=lambda fault: fault.line or 0)
+            faults = [replace(fault, text=text) for fault, text in zip(faults, texts(faults), strict=True)]
         notes = [{"lines": lines, "read": read}, *map(_fault_note, faults)]
         for first in range(0, len(notes), _NOTES):
             yield _notes(piece, notes[first : first + _NOTES], first)
 
-    def _quads(self, piece: Piece, source: Source, tell: Callable[[Fault], None]) -> Iterator[tuple[list[Quad], int]]:
-        """The piece's statements in lists, each with the number of its lines (of line formats, for their numbers)."""
-        graph = NamedNode(self.graph) if self.graph is not None else None
-        if source.format in LINE_FORMATS:
-            yield from self._line_quads(piece, source, graph, tell)
-            return
-        content, raw = source.open()
+    def file(self, source: Source, tell: Tell, opened: Callable[[], IO[bytes]] | None = None) -> Found:
+        """The statements of a source read as a whole; `opened`: see `Source.open`."""
+        content, raw = source.open(opened)
         with raw, content:
+            if source.format in LINE_FORMATS:
+                yield from self.lines(source, until_cut_off(blocks(content), tell), tell)
+                return
             if source.format is not None:
                 found = statements(source, content, tell, skolemise=self.skolemise)
             else:
                 found = table_statements(source, content, self.mapping, tell, skolemise=self.skolemise)
-            quads = in_graph(found, graph)
+            quads = in_graph(found, self._graph())
             while held := list(islice(quads, _QUADS)):
                 yield held, 0
         yield [], 0  # faults behind the last statement
 
-    def _line_quads(
-        self, piece: Piece, source: Source, graph: NamedNode | None, tell: Callable[[Fault], None]
-    ) -> Iterator[tuple[list[Quad], int]]:
+    def lines(self, source: Source, blocks: Iterable[bytes], tell: Tell) -> Found:
+        """The statements of blocks of whole lines."""
         assert source.format is not None
+        graph = self._graph()
         line = 1
-        for block in _blocks(piece, source, tell):
+        for block in blocks:
             quads = valid_lines(block, line, source.format, source.base, tell)
             if b"_:" in block:
                 quads = list(scoped(iter(quads), source.scope, self.skolemise))
@@ -95,14 +100,29 @@ class Cleaning:
             yield list(in_graph(iter(quads), graph)) if graph is not None else quads, ends
             line += ends
 
+    def _graph(self) -> NamedNode | None:
+        return NamedNode(self.graph) if self.graph is not None else None
 
-def _blocks(piece: Piece, source: Source, tell: Callable[[Fault], None]) -> Iterator[bytes]:
-    if piece.end is not None:
-        yield from lines_of(piece)
-        return
-    content, raw = source.open()
-    with raw, content:
-        yield from until_cut_off(blocks(content), tell)
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """Files of this machine, or of a file system that all workers see at the same path."""
+
+    tasks: Sequence[Sequence[Piece]]
+    cleaner: Cleaner
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For mapInArrow: batches of one column with numbers of tasks into rows of `CLEAN`."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for piece in self.tasks[number]:
+                    yield from self.cleaner.rows(piece, partial(self._found, piece))
+
+    def _found(self, piece: Piece, tell: Tell) -> Found:
+        source = replace(source_of(Path(piece.path)), partitions=piece.partitions)  # of the path as it was given
+        if piece.end is None:
+            return self.cleaner.file(source, tell)
+        return self.cleaner.lines(source, lines_of(piece), tell)
 
 
 def _lines(text: bytes) -> pa.RecordBatch:

@@ -6,8 +6,9 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -26,18 +27,21 @@ from oxiseq.kb_loader.parts import load_parts
 from oxiseq.kb_loader.quarantine import Fault
 from oxiseq.kb_loader.report import LoadReport, Progress
 from oxiseq.kb_loader.session import spark_session, stop_session, ui_address
-from oxiseq.kb_loader.spark.cleaning import CLEAN, Cleaning
+from oxiseq.kb_loader.spark.asked import Asking, resolved
+from oxiseq.kb_loader.spark.cleaning import CLEAN, Cleaner, Cleaning
 from oxiseq.kb_loader.spark.coded import write_coded
 from oxiseq.kb_loader.spark.counting import counted_on_spark
 from oxiseq.kb_loader.spark.parts import PART, read_parts, write_parts
 from oxiseq.kb_loader.spark.pieces import Piece, lines_of, tasks
 from oxiseq.kb_loader.spark.reasoning import reason_on_spark
-from oxiseq.kb_loader.spark.watching import watching
+from oxiseq.kb_loader.spark.watching import described, watching
 from oxiseq.kb_loader.staging import new_staging, remove_staging
 from oxiseq.kb_loader.void import write as write_statistics
 
 _RAISED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt): ")
 """A line that names a Python exception."""
+_UNPACKED = 4
+"""How many times as big lines are as their Parquet file, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +57,22 @@ class OnSpark:
 def load_on_spark(job: Job, how: OnSpark, begin: Callable[[], RdfStore], report: LoadReport) -> None:
     """Do the job. `begin` gives the store, when Spark is there. Raises KbError, at the first fault if the quarantine
     is strict, and SparkMissing."""
-    active = SparkSession.getActiveSession()
+    active = SparkSession.getActiveSession() or next(
+        (s.frame.given.sparkSession for s in job.sources if s.frame is not None and s.frame.of_spark), None
+    )
     spark = active or spark_session(how.master, how.memory)
     staging: Path | None = None
     try:
+        with described(spark.sparkContext, "oxiseq load", "oxiseq load: looking for sources"):
+            askings = resolved(spark, job)
+        files = [source for source in job.sources if source.frame is None]
+        job = replace(job, sources=[*files, *(source for asking in askings for source in asking.sources)])
+        report.files = len(job.sources)
         store = begin()
         if active is None and (address := ui_address(spark)) is not None:
             job.watch(Progress("reading", 0, 0, 0, f"Spark shows its work at {address}"))
         staging = new_staging(how.parts, keep=how.keep)
-        work = _SparkLoad(spark, job, staging, keep=how.keep)
+        work = _SparkLoad(spark, job, askings, staging, keep=how.keep)
         if active is None:
             spark.conf.set("spark.sql.shuffle.partitions", work.parts)
         work.into(store, report)
@@ -83,9 +94,10 @@ def _told(error: PySparkException) -> str:
 
 
 class _SparkLoad:
-    def __init__(self, spark: SparkSession, job: Job, staging: Path, *, keep: bool) -> None:
+    def __init__(self, spark: SparkSession, job: Job, askings: Sequence[Asking], staging: Path, *, keep: bool) -> None:
         self._spark = spark
         self._job = job
+        self._askings = askings
         self._staging = staging
         self._keep = keep
         self._total = sum(source.size for source in job.sources)
@@ -100,7 +112,9 @@ class _SparkLoad:
                 self._clean(clean)
             read = self._judge(clean)
             report.read = sum(read.values())
-            report.without = [s.path for number, s in enumerate(self._job.sources) if not read.get(number)]
+            report.without = [s.name or s.path for n, s in enumerate(self._job.sources) if not read.get(n)]
+            if self._askings:  # whose size was not known
+                self.parts = max(self.parts, _UNPACKED * _size(clean) // PART)
         reasoning = self._job.reasoning
         with report.timed("sorting"), self._watching("sorting", report):
             lines = self._spark.read.parquet(clean.as_uri()).where(f.col("line").isNotNull()).select("line")
@@ -126,11 +140,14 @@ class _SparkLoad:
     def _clean(self, folder: Path) -> None:
         graph = self._job.graph.value if self._job.graph is not None else None
         stop = str(self._staging / "stop") if self._job.quarantine.strict else None
-        cleaning = Cleaning(self._tasks, self._job.mapping, graph, self._job.skolemise, stop)
-        count = len(self._tasks)
+        cleaner = Cleaner(self._job.mapping, graph, self._job.skolemise, stop)
+        numbers = {source.name: number for number, source in enumerate(self._job.sources) if source.name}
+        rows = [asking.rows(numbers, cleaner) for asking in self._askings]
+        if (count := len(self._tasks)) or not rows:
+            given = self._spark.range(0, count, 1, max(1, count))
+            rows.append(given.mapInArrow(Cleaning(self._tasks, cleaner).rows, CLEAN))
         (
-            self._spark.range(0, count, 1, max(1, count))
-            .mapInArrow(cleaning.rows, CLEAN)
+            reduce(DataFrame.unionAll, rows)
             .write.option("parquet.enable.dictionary", "false")
             .option("parquet.block.size", 1 << 25)
             .parquet(folder.as_uri())
@@ -151,8 +168,10 @@ class _SparkLoad:
                     lines = note["lines"]
                     read[number] += note["read"]
                     continue
-                if self._job.quarantine.strict:
-                    before = self._lines_before(number, row["start"])  # tasks have been stopped: their counts are short
+                if self._job.quarantine.strict:  # tasks have been stopped: their counts are short
+                    before = 0 if source.name else self._lines_before(number, row["start"])
+                    if source.name and row["start"]:
+                        note |= {"line": None, "last": None}
                 fault = Fault(_moved(note["line"], before), _moved(note["last"], before), note["reason"], note["text"])
                 self._job.quarantine.judge(source, fault)
                 faults.append(fault)
@@ -174,6 +193,10 @@ class _SparkLoad:
             self._job.watch(Progress("loading", size, total, report.stored * size // max(total, 1)))
 
         load_parts(store, files, done)
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())
 
 
 def _moved(line: int | None, before: int) -> int | None:

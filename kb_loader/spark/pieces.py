@@ -42,6 +42,8 @@ def tasks(sources: Sequence[Source], size: int = SIZE) -> list[list[Piece]]:
 
 
 def _pieces(number: int, source: Source, size: int) -> Iterator[tuple[Piece, int]]:
+    if source.name:  # no file of this machine: see asked.py
+        return
     path, length = str(source.path.resolve()), source.size
     if source.format not in LINE_FORMATS or source.packing:
         yield Piece(number, path, partitions=source.partitions), length * (4 if source.packing else 1)

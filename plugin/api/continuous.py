@@ -28,6 +28,7 @@ from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import HISTORY, Options, said
 from oxiseq.options.durations import Duration, duration
+from oxiseq.options.kinds import whole_number
 from oxiseq.options.query_text import QueryText
 from oxiseq.pictures.tables import html_table
 from oxiseq.sources.late import LateEvent, late_events
@@ -152,7 +153,10 @@ class ContinuousQuery:
     def matches(self, since: int = 0, limit: int | None = None) -> Matches:
         """Those found so far whose ids are greater than `since`, at most `limit`, at once: `to_pandas()`, `to_arrow()`,
         and a table in a notebook. Nothing is waited for; what has come for the newest instant stays open. Since 0
-        means: all that are kept. Raises CursorError where those behind another `since` are no longer kept."""
+        means: all that are kept. Raises CursorError where those behind another `since` are no longer kept,
+        ArgumentValueError for a negative limit."""
+        if limit is not None:
+            whole_number(limit, "limit")
         with self._arrived:
             run = self._now
             behind = min(since or self._found.first - 1, self._found.last)

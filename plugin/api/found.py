@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import CursorError
 from oxiseq.matches.match import Match
 from oxiseq.matches.shape import Block, Shape
+from oxiseq.options.kinds import whole_number
 
 MOST: Final = 1_000_000
 """Matches of a query that are kept unless it says otherwise."""
@@ -25,9 +25,7 @@ class FoundMatches:
     the newest, 0 when there is none; `most`: how many are kept, or a few more, since a batch goes as a whole."""
 
     def __init__(self, shape: Shape, most: int) -> None:
-        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-            raise OxiseqError(f"keep={most!r}: how many matches are kept is a whole number from 1 on")
-        self.first, self.last, self.most = 1, 0, most
+        self.first, self.last, self.most = 1, 0, whole_number(most, "keep", 1)
         self._shape = shape
         self._parts: deque[tuple[int, Any]] = deque()
         """Number of the first, and a batch."""

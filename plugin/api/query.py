@@ -133,7 +133,7 @@ def run(
     """Answer a query over whole streams; when they end they are closed (trailing negations are decided).
 
     `query`: a text, a path or a `Query`; `language`: where neither the file's ending nor the query says it.
-    `streams`: IRI (or the name that the query gives it) → file, or (time, graph) pairs, time in microseconds
+    `streams`: IRI (or the name that the query gives it) → file, or (graph, time) pairs, time in microseconds
     or as datetime. A stream that the query does not read is left out, with a warning.
 
     With CEQL a stream may also be a table of tuple events: a CSV, Arrow or Parquet file, a pyarrow Table

@@ -22,12 +22,13 @@ from oxiseq.api.continuous import ContinuousQuery
 from oxiseq.api.feed import Feed
 from oxiseq.api.found import MOST
 from oxiseq.api.query import Query
+from oxiseq.api.refusals import explaining
 from oxiseq.api.reopening import NoRoomError, NotReopenedError, Reopening
 from oxiseq.api.standing import StandingQuery, Standings
 from oxiseq.api.standing.standings import KEEP
 from oxiseq.api.stream import Stream
 from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Asker, Limits
@@ -43,6 +44,7 @@ from oxiseq.matches.match import result_event
 from oxiseq.options import QUERY, said
 from oxiseq.options.durations import Duration, duration
 from oxiseq.options.keywords import QueryKeywords, documented
+from oxiseq.options.kinds import whole_number
 from oxiseq.options.query_text import QueryLike, query_text
 from oxiseq.pictures.tables import html_table
 
@@ -187,6 +189,8 @@ class Store:
         if name in _CHANGES:
             self._mend()
         found = getattr(self._held.store, name)
+        if name == "query":
+            return explaining(found, "query")
         if name not in _CHANGES:
             return found
 
@@ -199,6 +203,8 @@ class Store:
                 changed: list[Changed] = []
                 told = bool(self._listeners) or self._kb.watches
                 method = self._told(name, changed) if told else found
+                if name == "update":
+                    method = explaining(method, "update")
                 try:
                     answer = (partial(load_rdf, method) if name in _LOADS else method)(*args, **named)
                 except OSError as error:
@@ -342,7 +348,8 @@ class Store:
         if name is None:
             return next(each for each in (f"q{number}" for number in count(1)) if each not in known)
         if not isinstance(name, str) or not name:
-            raise OxiseqError(f"name={name!r}: a query's name is a text")
+            wrong = ArgumentValueError if isinstance(name, str) else ArgumentTypeError
+            raise wrong(f"name={name!r}: a query's name is a text that is not empty")
         if name in known:
             raise ConflictError(f"there is a query {name!r} already")
         return name
@@ -425,7 +432,7 @@ def _of_standing(given: Mapping[str, Any]) -> tuple[str | None, int, Limits]:
     """Name, changes that are kept, limits. Raises OxiseqError for what is said about streams, and for values that are
     none."""
     if set(given) - set(_STANDING):
-        raise OxiseqError(f"a query over the store reads no stream: it takes {', '.join(_STANDING)}")
+        raise ArgumentTypeError(f"a query over the store reads no stream: it takes {', '.join(_STANDING)}")
     name, keep, most_triples, most_rows, most_asking = {**_STANDING, **given}.values()
     _sensible(name, keep=keep, most_triples=most_triples, most_rows=most_rows)
     seconds = None if most_asking is None else duration(most_asking, "most_asking") / 1e6
@@ -435,7 +442,6 @@ def _of_standing(given: Mapping[str, Any]) -> tuple[str | None, int, Limits]:
 def _sensible(name: object, **numbers: object) -> None:
     """Raises OxiseqError for a name that is none, and for what are no natural numbers."""
     if name is not None and not (isinstance(name, str) and name):
-        raise OxiseqError(f"name: a text that is not empty, not {name!r}")
+        raise ArgumentValueError(f"name: a text that is not empty, not {name!r}")
     for what, number in numbers.items():
-        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            raise OxiseqError(f"{what}: a whole number, 0 or more, not {number!r}")
+        whole_number(number, what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from oxiseq.api.feed import Feed
-from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.report import OnError
@@ -15,6 +15,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import internal, public
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
+from oxiseq.options.kinds import whole_number
 from oxiseq.pictures.tables import html_table
 from oxiseq.sources.sources import EventLike, Events, batches_of, check_events, row_event
 
@@ -69,11 +70,11 @@ class Stream:
             self.push_batch(encode_events((pair,), self._terms))
 
     def extend(self, events: Events, on_error: OnError = "stop") -> int:
-        """Push the events of a file (N-Quads, TriG, RDF Messages, Jelly, an event table), or (time, graph) pairs of a
-        list or a generator, in their order; how many. Some thousand at a time: those of a part all or, if one cannot be
-        read, none. With a mapping also rows: dicts, a DataFrame, Arrow, a file of CSV, JSON Lines or Parquet.
-        `on_error="skip"` leaves out malformed events of files, and bad rows, which `rejected` counts. Raises
-        EventError."""
+        """Push the events of a file (N-Quads, TriG, RDF Messages, Jelly, an event table), or (graph, time) pairs of a
+        list or a generator, in their order; how many. (time, graph) is understood, too: nothing is both. Some thousand
+        at a time: those of a part all or, if one cannot be read, none. With a mapping also rows: dicts, a DataFrame,
+        Arrow, a file of CSV, JSON Lines or Parquet. `on_error="skip"` leaves out malformed events of files, and bad
+        rows, which `rejected` counts. Raises EventError."""
         check_events(events)
         count = 0
         with self._feed.lock:
@@ -100,10 +101,8 @@ class Stream:
 
     def keep(self, events: int) -> None:
         """Keep the newest so many events in memory from now on, so that `query.why()` can be asked of them; 0: none, as
-        at first. Raises OxiseqError for less."""
-        if events < 0:
-            raise OxiseqError(f"a stream cannot keep {events} events")
-        self._feed.keep(self.iri, events)
+        at first. Raises ArgumentValueError for less."""
+        self._feed.keep(self.iri, whole_number(events, "events"))
 
     def advance(self, time: Time) -> None:
         """Punctuation: no event before `time` will come any more (if one does, it is late)."""

@@ -85,8 +85,8 @@ def complain(message: str) -> None:
 def main() -> None:
     """Event sequences and continuous queries over RDF streams, beside an Oxigraph store.
 
-    Begin with `oxiseq demo`; `oxiseq COMMAND --help` tells of each command. A query's language is told by its file's
-    ending: .ceql, .rspql, .spectra, .rsepql, .epsparql, any other is SPAseq.
+    Begin with `oxiseq demo`; `oxiseq COMMAND --help` describes each command. The ending of a query's file gives its
+    language: .ceql, .rspql, .spectra, .rsepql or .epsparql; any other is SPAseq.
     """
 
 

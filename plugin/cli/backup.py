@@ -10,23 +10,23 @@ from oxiseq.cli.options import location_option, quiet_option
 from oxiseq.warmup.importing import loading
 
 
-@click.command("backup", short_help="Copy what a server keeps beside its store, all or what is new.")
+@click.command("backup", short_help="Back up what a server keeps beside its store, in full or incrementally.")
 @click.argument("named", metavar="TARGET", type=click.Path(allow_dash=True))
 @location_option
 @click.option(
     "--since",
     metavar="MARK",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Only what is new since the last backup with this file, which notes how far that came.",
+    help="Only what is new since the last backup with this file, which records how far it got.",
 )
-@click.option("--full", is_flag=True, help="In a folder of backups: begin again with a full copy.")
+@click.option("--full", is_flag=True, help="In a folder of backups: start again with a full copy.")
 @quiet_option
 def backup_command(named: str, location: Path, since: Path | None, full: bool, quiet: bool) -> None:
-    """Copy event log, queries, checkpoints and matches while a server uses them, to a file, into a folder, or to
+    """Back up event log, queries, checkpoints and matches, beside a running server, to a file, into a folder, or to
     stdout (-).
 
-    Into a folder, which is made for a TARGET with / at its end, the first time all is copied and then what is new, a
-    file each; `oxiseq restore` puts them together. Each is of one moment. The triples of the store are not in it.
+    A TARGET that ends in / is a folder: the first backup there is full, later ones are incremental, one file each;
+    `oxiseq restore` reads them together. Each backup is consistent. The triples of the store are not in it.
 
     \b
     oxiseq backup --location data backups/
@@ -57,7 +57,7 @@ def backup_command(named: str, location: Path, since: Path | None, full: bool, q
         click.echo(f"{target}: {size:,} bytes", err=True)
 
 
-@click.command("restore", short_help="Put backups together in a new folder.")
+@click.command("restore", short_help="Restore backups into a new folder.")
 @click.argument("backups", metavar="BACKUP...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--location",
@@ -65,15 +65,16 @@ def backup_command(named: str, location: Path, since: Path | None, full: bool, q
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help="Where; made if missing. It may hold a store, but no journal.",
+    help="The new folder, made if missing. It may hold a store, but no journal.",
 )
 @quiet_option
 @click.pass_context
 def restore_command(ctx: click.Context, backups: tuple[Path, ...], location: Path, quiet: bool) -> None:
-    """Restore from a folder of backups (its newest chain), or from a full copy and what came after it, in order.
+    """Restore from a folder of backups (its newest chain), or from a full backup and the incremental ones after it, in
+    order.
 
-    A server of that folder goes on with the same ids. It tells, in its log and at /streams/IRI, from which offset
-    clients have to push again: what came after the backup is not in it.
+    A server on that folder continues with the same ids. Its log and /streams/IRI say from which offset clients must
+    push again, since events after the backup are not in it.
 
     \b
     oxiseq restore backups/ --location data2

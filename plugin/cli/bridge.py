@@ -14,44 +14,46 @@ if TYPE_CHECKING:
     from oxiseq.served.wire import Wire
 
 
-@click.command("bridge", short_help="Bring messages of a broker, a file or stdin into a stream.")
+@click.command("bridge", short_help="Push messages of a broker, a file or stdin to a stream.")
 @click.argument("source", metavar="SOURCE")
 @click.option("--into", metavar="IRI", required=True, help="The stream; made if missing.")
 @click.option(
     "--topic",
     metavar="NAME",
     default="",
-    help="MQTT: a filter, as a/#; Kafka: a topic; Redis: a stream; WebSocket: what is sent first.",
+    help="MQTT: a filter such as a/#; Kafka: a topic; Redis: a stream; WebSocket: the first message to send.",
 )
 @click.option(
     "--group",
     metavar="NAME",
     default="oxiseq",
     show_default=True,
-    help="Under which the broker knows this bridge: it goes on where the group stands.",
+    help="The consumer group; the bridge continues from the group's position.",
 )
 @click.option(
     "--media-type",
     metavar="TYPE",
     default="application/n-quads",
     show_default=True,
-    help="Of the messages, as in a POST to the stream.",
+    help="The messages' media type, as in a POST to the stream.",
 )
-@click.option("--time", metavar="TIME", help="Of messages that have none: `arrival` is the server's clock.")
+@click.option("--time", metavar="TIME", help="The time of messages that have none; `arrival` is the server's clock.")
 @click.option(
     "--start",
     type=click.Choice(["new", "all"]),
     default="new",
     show_default=True,
-    help="Where to begin, if nothing was confirmed yet.",
+    help="Where to begin if nothing has been acknowledged yet.",
 )
-@click.option("--field", metavar="NAME", help="Of a Redis entry: which is the message.")
-@click.option("--option", "options", metavar="KEY=VALUE", multiple=True, help="Of librdkafka. May be repeated.")
+@click.option("--field", metavar="NAME", help="Redis: the field that holds the message.")
+@click.option(
+    "--option", "options", metavar="KEY=VALUE", multiple=True, help="An option of librdkafka. May be repeated."
+)
 @click.option(
     "--position",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep there how far a followed file has been brought.",
+    help="Remember in this file how far a followed file has been read.",
 )
 @click.option(
     "--dead-letter",
@@ -59,14 +61,15 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("dead-letters.jsonl"),
     show_default=True,
-    help="For messages that are refused.",
+    help="Where rejected messages go.",
 )
 @at_server
 def bridge_command(server: Wire, source: str, **given: Any) -> None:
-    """Bring messages of SOURCE into a stream, until stopped: mqtt://, mqtts://, kafka://, redis://, rediss://, ws://,
+    """Push messages of SOURCE to a stream until stopped: mqtt://, mqtts://, kafka://, redis://, rediss://, ws://,
     wss://, a file that grows (as tail -F), or - for stdin, to its end.
 
-    A message is confirmed where it comes from once the server has stored it; what comes again is stored once.
+    A message is acknowledged at its source once the server has stored it; a message that is delivered again is stored
+    once.
 
     \b
     oxiseq bridge mqtt://localhost --topic 'plant/#' --into http://example.org/plant --url http://localhost:7878

@@ -15,16 +15,16 @@ from oxiseq.options.query_text import findings_of
 _COLOURS = {"error": "red", "lint": "yellow"}
 
 
-@click.command("check", short_help="Tell errors and lints of queries, with their places.")
+@click.command("check", short_help="Report errors and lints of queries, with line and column.")
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True, type=QueryFile())
 @any_language_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON list of findings on stdout.")
 @click.pass_context
 def check_command(ctx: click.Context, queries: tuple[QuerySource, ...], language: str | None, as_json: bool) -> None:
-    """Errors and lints of queries, with their places.
+    """Report errors and lints of queries, with line and column.
 
-    QUERY is a file (.ceql, .epsparql, .rspql, .spectra, .rsepql, and .rq or .sparql for SPARQL that stands over the
-    store, tell the language, any other ending SPAseq), or - for stdin.
+    QUERY is a file, or - for stdin. Its ending gives the language: .ceql, .epsparql, .rspql, .spectra, .rsepql, and .rq
+    or .sparql for a SPARQL query over the store; any other is SPAseq.
 
     The exit status is 1 if there is an error, 0 if there are only lints.
     """

@@ -14,10 +14,11 @@ VARIABLE: Final = "_OXISEQ_COMPLETE"
 _SHELLS: Final = ("bash", "fish", "zsh")
 
 
-@click.command("completion", short_help="Let your shell complete commands and options.")
+@click.command("completion", short_help="Set up completion of commands and options in your shell.")
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)
 def completion_command(shell: str | None) -> None:
-    """Write what SHELL needs to complete `oxiseq`, by default for the one you use ($SHELL). bash needs 4.4 or newer.
+    """Print the script that completes `oxiseq` in SHELL, by default the one you use ($SHELL). bash must be 4.4 or
+    newer.
 
     \b
     eval "$(oxiseq completion bash)"                                       # in ~/.bashrc, zsh likewise in ~/.zshrc

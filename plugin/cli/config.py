@@ -57,9 +57,9 @@ def config_options(*secrets: str, tables: tuple[str, ...] = ()) -> Callable[[F],
     return decorate
 
 
-def tables_of(ctx: click.Context, name: str) -> dict[str, dict[str, Any]]:
-    """The tables `[COMMAND.name.KEY]` of the file, by KEY."""
-    found: dict[str, dict[str, Any]] = ctx.meta.get(_TABLES, {}).get(name, {})
+def tables_of(ctx: click.Context) -> dict[str, dict[str, dict[str, Any]]]:
+    """The tables `[COMMAND.NAME.KEY]` of the file, by NAME and KEY."""
+    found: dict[str, dict[str, dict[str, Any]]] = ctx.meta.get(_TABLES, {})
     return found
 
 

@@ -23,12 +23,12 @@ FORMATS = ("nquads", "trig", "jelly", "arrow", "parquet", *MESSAGES)
 @flag("on_error", usual=True)
 @quiet_option
 def convert_command(**given: Any) -> None:
-    """Events from one format to another: N-Quads, TriG, RDF Messages (.gz too), Arrow and Parquet event tables.
+    """Convert events between N-Quads, TriG, RDF Messages (.gz too), Arrow and Parquet event tables.
 
-    RDF Messages are what .nt, .ttl and .ndjsonld hold, and N-Quads and TriG that announce them: written with --to
-    messages-nquads or messages-trig.
+    Files that end in .nt, .ttl and .ndjsonld hold RDF Messages, and so do N-Quads and TriG that announce them; --to
+    messages-nquads and --to messages-trig write these.
 
-    Event tables load without parsing: convert a file once that is read often.
+    Event tables load without parsing: convert a file that you read often.
 
     \b
     oxiseq convert quotes.nq.gz quotes.arrow

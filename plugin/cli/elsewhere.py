@@ -29,14 +29,14 @@ def at_server(command: F) -> F:
         default="http://127.0.0.1:7878",
         show_default=True,
         show_envvar=True,
-        help="Where the server is.",
+        help="The server's address.",
     )
     @click.option(
         "--token",
         metavar="TOKEN",
         envvar="OXISEQ_TOKEN",
         show_envvar=True,
-        help="What it asks for; better not on the command line.",
+        help="Its token; better given by the environment.",
     )
     @wraps(command)
     def opened(*given: Any, url: str, token: str | None, **more: Any) -> Any:

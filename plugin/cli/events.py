@@ -11,7 +11,7 @@ from oxiseq.cli.options import Duration, flag, quiet_option
 from oxiseq.warmup.importing import loading
 
 
-@click.command("events", short_help="Make event tables of raw logs, in order of time.")
+@click.command("events", short_help="Turn raw logs into event tables in time order.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option(
     "--output",
@@ -19,14 +19,14 @@ from oxiseq.warmup.importing import loading
     metavar="DIR",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for the tables; a log may go on behind those that are there.",
+    help="The folder for the tables; the log may continue after tables that are there already.",
 )
 @click.option(
     "--mapping",
     "-m",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="For tables: a SPARQL CONSTRUCT query that makes a row's graph of its columns; or, in a .json "
+    help="For tables: a SPARQL CONSTRUCT query that makes each row's graph from its columns, or (.json) "
     "file, a mapping as a stream has one.",
 )
 @click.option(
@@ -34,7 +34,7 @@ from oxiseq.warmup.importing import loading
     default="time",
     show_default=True,
     metavar="COLUMN",
-    help="For tables: timestamps, xsd:dateTime or integers.",
+    help="For tables: the column of times: timestamps, xsd:dateTime or integers.",
 )
 @flag("time_unit")
 @click.option(
@@ -43,7 +43,7 @@ from oxiseq.warmup.importing import loading
     show_default=True,
     metavar="DURATION",
     type=Duration(least=1),
-    help="The time that a file covers: 5m, 1h, 1d or PT1H.",
+    help="The span of time in one file: 5m, 1h, 1d or PT1H.",
 )
 @click.option(
     "--to",
@@ -58,18 +58,18 @@ from oxiseq.warmup.importing import loading
     type=click.Choice(["plain", "spark"]),
     default="plain",
     show_default=True,
-    help="This process, or Spark's tasks; on a cluster all must see sources and output.",
+    help="Run in this process, or on Spark; on a cluster every worker must see sources and output.",
 )
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark's master.")
 @click.option("--memory", metavar="SIZE", default="2g", show_default=True, help="Java memory of Spark.")
 @flag("time_predicate", usual=True)
 @quiet_option
 def events_command(**given: Any) -> None:
-    """Raw logs as coded event tables in order of time, a file for each hour, which `run --stream S=DIR` reads.
+    """Turn raw logs into event tables in time order, one file per hour, for `run --stream S=DIR`.
 
-    SOURCE is a file, a folder or a glob of N-Quads, TriG, RDF Messages and event tables, and with a mapping of CSV,
-    TSV, Parquet and JSON Lines whose rows are events. Bad rows, and those that come too late for a file that is there,
-    go to a quarantine folder beside the output.
+    SOURCE is a file, a folder or a glob: N-Quads, TriG, RDF Messages and event tables; with a mapping also CSV, TSV,
+    Parquet and JSON Lines whose rows are events. Bad rows, and rows too late for a file that is already written, go to
+    a quarantine folder beside the output.
 
     \b
     oxiseq events logs/*.csv --mapping quote.rq --output quotes

@@ -11,7 +11,7 @@ from oxiseq.cli.options import QueryFile, QuerySource, any_language_option, flag
 from oxiseq.warmup.importing import loading
 
 
-@click.command("explain", short_help="Tell what a query is compiled to; draw it.")
+@click.command("explain", short_help="Show what a query compiles to; draw it.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @any_language_option
 @click.option(
@@ -20,7 +20,7 @@ from oxiseq.warmup.importing import loading
     "kbs",
     metavar="[IRI=]FILE",
     multiple=True,
-    help="Knowledge base: with it the rows of the GRAPH patterns are told.",
+    help="Knowledge base; with it, the number of rows of each GRAPH pattern is shown.",
 )
 @flag("rules")
 @click.option("--dot", "form", flag_value="dot", help="The automaton, or the windows or operators, for Graphviz.")
@@ -29,7 +29,7 @@ from oxiseq.warmup.importing import loading
     "--svg",
     metavar="FILE",
     type=click.File("w", encoding="utf-8", lazy=True),
-    help="The picture into a file; - is standard output.",
+    help="Write the picture to a file; - is standard output.",
 )
 @click.option("--upstream", is_flag=True, help="What a server in front of an endpoint sends there, as text or --json.")
 def explain_command(
@@ -41,13 +41,13 @@ def explain_command(
     svg: IO[str] | None,
     upstream: bool,
 ) -> None:
-    """What a query is compiled to: its automaton, how each graph pattern is answered, what is remembered, and by which
-    key its events could be dealt out to several runs, as on Spark.
+    """Show what a query compiles to: its automaton, how each graph pattern is answered, what is kept in memory, and by
+    which key its events can be partitioned, as on Spark.
 
-    Of a CEQL query: its automaton, what is asked of each event, window, strategy, consumption.
-    Of a query over windows: its windows, events and patterns, and how it is evaluated.
-    Of an EP-SPARQL query: its operators and what each keeps, its rules in their strata.
-    Of SPARQL that stands over the store (.rq, .sparql): its operators and what is kept of the knowledge base.
+    CEQL: the automaton, the conditions on each event, window, strategy and consumption.
+    Queries over windows: the windows, events and patterns, and how the query is evaluated.
+    EP-SPARQL: the operators and what each keeps, the rules in their strata.
+    SPARQL over the store (.rq, .sparql): the operators and what is kept of the knowledge base.
 
     \b
     oxiseq explain rises.spaseq --kb companies.ttl

@@ -33,8 +33,8 @@ from oxiseq.warmup.importing import loading
     type=click.Path(dir_okay=False, path_type=Path),
     help="For tables: a SPARQL CONSTRUCT query over their columns.",
 )
-@click.option("--graph", metavar="IRI", type=Iri(), help="The graph for what would go to the default graph.")
-@click.option("--skolemise", is_flag=True, help="Make blank nodes IRIs.")
+@click.option("--graph", metavar="IRI", type=Iri(), help="Load what would go to the default graph into this graph.")
+@click.option("--skolemise", is_flag=True, help="Replace blank nodes by IRIs.")
 @click.option("--strict", is_flag=True, help="Stop at the first bad statement.")
 @click.option(
     "--quarantine",
@@ -47,7 +47,7 @@ from oxiseq.warmup.importing import loading
     type=click.Choice(["auto", "plain", "spark"]),
     default="auto",
     show_default=True,
-    help="One process, or Spark; auto takes Spark for what is bigger than half of the memory.",
+    help="One process, or Spark; auto takes Spark for sources larger than half of the memory.",
 )
 @click.option("--master", metavar="URL", help="Spark's master. [default: local[*]]")
 @click.option("--memory", metavar="SIZE", help="Java memory of Spark's driver and of each executor. [default: 2g]")
@@ -55,24 +55,29 @@ from oxiseq.warmup.importing import loading
     "--parts",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep what Spark writes: sorted N-Quads, coded Parquet; a folder that all workers see.",
+    help="Keep Spark's files (sorted N-Quads, coded Parquet) in this folder, which all workers must see.",
 )
 @click.option(
     "--shapes",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Validate the store against SHACL shapes; violations are told in the quarantine.",
+    help="Validate the store against SHACL shapes; violations are reported in the quarantine.",
 )
-@click.option("--append", is_flag=True, help="Add to the store that is there; a batch that it has is not added again.")
-@click.option("--batch", metavar="ID", help="Of what is appended. [default: of the files' paths, sizes and times]")
-@click.option("--dry-run", is_flag=True, help="Write no store: tell what a load finds and how long it takes.")
-@click.option("--restart", is_flag=True, help="Replace the store that is there.")
+@click.option(
+    "--append", is_flag=True, help="Add to an existing store; a batch that it has already is not added again."
+)
+@click.option("--batch", metavar="ID", help="The batch's id. [default: made from the files' paths, sizes and times]")
+@click.option(
+    "--dry-run", is_flag=True, help="Write no store; report what a load would find and how long it would take."
+)
+@click.option("--restart", is_flag=True, help="Replace an existing store.")
 @quiet_option
 def load_command(**given: Any) -> None:
     """Load a big knowledge base into a store that `run --kb DIR` reads.
 
     SOURCE is a file, a folder or a glob: N-Triples, N-Quads, Turtle, TriG, RDF/XML (also .gz, .bz2, .xz, .zst),
-    and with a mapping CSV, TSV, Parquet, JSON Lines.
+    and with a mapping CSV, TSV, Parquet, JSON Lines. Spark reads s3a://BUCKET/FOLDER and the like, table:NAME, and the
+    folder of a Delta, Iceberg or Hudi table.
 
     \b
     oxiseq load dump.nt.gz schema.ttl --location kb --reason rdfs

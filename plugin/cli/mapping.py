@@ -11,7 +11,7 @@ from oxiseq.warmup.importing import loading
 
 @click.group("mapping", short_help="Try a mapping of rows to events.")
 def mapping_command() -> None:
-    """Mappings say what rows of CSV, JSON and the like mean: see docs/mappings.md."""
+    """Mappings turn rows of CSV, JSON and the like into events: see docs/mappings.md."""
 
 
 @mapping_command.command("try", short_help="Show the first events that a mapping makes of a file.")
@@ -33,14 +33,14 @@ def mapping_command() -> None:
     help="How many events are shown.",
 )
 def try_command(file: Path, mapping: str, first: int) -> None:
-    """Show the first events that a mapping makes of a table (CSV, TSV, JSON, JSON Lines, Parquet), the rows among them
-    that it cannot take, and every variable of it that is no column. Status 1 where there is one of either, or no event.
+    """Show the first events that a mapping makes of a table (CSV, TSV, JSON, JSON Lines, Parquet), the rows that it
+    rejects, and its variables that are no columns. The exit status is 1 if there are any of these, or no event.
 
     \b
     oxiseq mapping try readings.csv --mapping readings.json
     """
     with loading():
-        from oxiseq.cli.mapping_tried import tried  # noqa: PLC0415  loads the engine: see __init__.py
+        from oxiseq.cli.mapping_tried import shown  # noqa: PLC0415  loads the engine: see __init__.py
 
-    if not tried(file, mapping, first):
+    if not shown(file, mapping, first):
         raise SystemExit(1)

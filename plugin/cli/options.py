@@ -266,6 +266,6 @@ log_option = click.option(
     "-l",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Instead of files: the events that the server of this folder has kept.",
+    help="Read the events that the server of this folder has kept, instead of files.",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary.")

@@ -9,12 +9,14 @@ from oxiseq.grammar.declare import USUAL_LOG, EventLog, declare_query
 from oxiseq.grammar.declare_templates import REFUSED, TEMPLATES
 
 
-@click.command("pattern", short_help="Write the query that finds violations of a process's rule.")
+@click.command("pattern", short_help="Write the query that finds violations of a process rule.")
 @click.argument("template", metavar="[TEMPLATE", required=False)
 @click.argument("activities", metavar="[A [B]]]", nargs=-1)
-@click.option("--within", metavar="DURATION", type=Duration(least=1), help="How long an answer may take: 5s, 2h, PT5S.")
-@click.option("--end", metavar="ACTIVITY", help="The activity that is the last one of every case.")
-@click.option("--times", metavar="N", type=int, help="`absence`: so many occurrences are too many.")
+@click.option(
+    "--within", metavar="DURATION", type=Duration(least=1), help="How long a response may take: 5s, 2h, PT5S."
+)
+@click.option("--end", metavar="ACTIVITY", help="The activity that ends every case.")
+@click.option("--times", metavar="N", type=int, help="For `absence`: how many occurrences are too many.")
 @click.option("--stream", metavar="IRI", default=USUAL_LOG.stream, show_default=True, help="The stream of the log.")
 @click.option(
     "--case", metavar="IRI", default=USUAL_LOG.case, show_default=True, help="The predicate of an event's case."
@@ -36,8 +38,9 @@ def pattern_command(
     case: str,
     activity: str,
 ) -> None:
-    """The SPAseq query that finds what breaks a rule of a process, by a template of Declare; without TEMPLATE the list
-    of them. A and B are activities: names, or IRIs (<...>, http:, https:, urn:). See docs/process-conformance.md.
+    """Write the SPAseq query that finds violations of a process rule, from a template of Declare; without TEMPLATE,
+    list the templates. A and B are activities: names, or IRIs (<...>, http:, https:, urn:). See
+    docs/process-conformance.md.
 
     \b
     oxiseq pattern response order ship --within 2d > late.spaseq

@@ -127,7 +127,7 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-def nothing_of(files: Sequence[Path], what: str) -> list[str]:
+def nothing_of(files: Sequence[Path | str], what: str) -> list[str]:
     """Notes about sources of which nothing came, the first few by name."""
     told = [
         f"note: no {what} came of {file}: it has no rows, all are bad, or the mapping makes nothing of them"

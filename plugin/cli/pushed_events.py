@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import secrets
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -10,8 +13,9 @@ from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.open import EventReader, open_events
+from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.report import OnError, ReadReport
+from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
@@ -36,14 +40,48 @@ def mapping_of_stream(server: Wire, stream: str) -> Callable[[], StreamMapping]:
     return asked
 
 
-def pushed_events(
-    file: Path, terms: TermDictionary, time_predicate: str, on_error: OnError, mapping: Callable[[], StreamMapping]
-) -> EventReader:
-    """The events of a file; `mapping` is called for a table. Raises EventError."""
-    if not is_table(file):
-        return open_events(file, terms, NamedNode(time_predicate), on_error)
-    report = ReadReport(str(file), bytes_total=file.stat().st_size)
-    return EventReader(_of_rows(file, terms, on_error, mapping(), report), report)
+class PushedFile:
+    """A file, or a folder of files, whose events are read once."""
+
+    def __init__(
+        self, path: Path, time_predicate: str, on_error: OnError, mapping: Callable[[], StreamMapping]
+    ) -> None:
+        """`mapping` is called for a table. Raises EventError."""
+        self.path = path
+        self._terms = TermDictionary()
+        self._read_as = time_predicate
+        if is_table(path):
+            mapped = mapping()
+            self._read_as = json.dumps(mapped.as_data(), sort_keys=True)
+            self.report = ReadReport(str(path), bytes_total=path.stat().st_size)
+            self._batches = _of_rows(path, self._terms, on_error, mapped, self.report)
+        else:
+            reader = open_events(path, self._terms, NamedNode(time_predicate), on_error)
+            self.report, self._batches = reader.report, iter(reader)
+
+    def session(self) -> str:
+        """A name for these events: the same for the same content of a file of this name, read the same way. What is
+        neither a file nor a folder, a pipe for instance, has another one each time."""
+        found = hashlib.blake2b(f"{self.path.name}\0{self._read_as}".encode(), digest_size=16)
+        parts = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
+        for part in parts:
+            if part.is_file():
+                found.update(f"\0{part.name}\0".encode())
+                with part.open("rb") as content:
+                    found.update(hashlib.file_digest(content, "blake2b").digest())
+            elif not part.is_dir():
+                found.update(secrets.token_bytes(16))
+        return found.hexdigest()
+
+    def texts(self, update: Callable[[], object]) -> Iterator[str]:
+        """The N-Quads of each event; `update` is called now and then. Raises EventError."""
+        return quads_text(self._collected(update), self._terms)
+
+    def _collected(self, update: Callable[[], object]) -> Iterator[EventBatch]:
+        for batch in self._batches:
+            yield batch
+            self._terms.collect_if_due()
+            update()
 
 
 def _of_rows(

@@ -1,8 +1,9 @@
-"""The work of `oxiseq push`: files → batches of events → requests, each of which the server takes once."""
+"""The work of `oxiseq push`: files → events → a long push, or requests, each of which the server takes once."""
 
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,18 +13,17 @@ from typing import Any, Final, cast
 import click
 
 from oxiseq.cli.mapping_tried import mapping_named
-from oxiseq.cli.progress import closing, counted, nothing_of, progress_bar
-from oxiseq.cli.pushed_events import mapping_of_stream, pushed_events
+from oxiseq.cli.progress import Bar, closing, counted, nothing_of, progress_bar
+from oxiseq.cli.pushed_events import PushedFile, mapping_of_stream
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.report import OnError, ReadReport
-from oxiseq.engine.events.write import quads_text
-from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import UnknownError
 from oxiseq.mappings.sources import is_table
+from oxiseq.served.long_push import LongPush, NoSocketError, check_session
 from oxiseq.served.wire import Wire
 
 _LARGEST: Final = 8 << 20
 """Bytes from which on a request is sent: far below what a server takes, and large enough to be worth its way."""
-_COUNTS: Final = ("accepted", "late", "left_out", "rejected")
 _REASONS: Final = 10
 
 
@@ -34,59 +34,112 @@ def push_files(
     on_error: str,
     time_predicate: str,
     mapping: str | None = None,
+    session: str | None = None,
     *,
     quiet: bool,
 ) -> None:
-    """Push; `mapping`: a file or the name of a ready one, for tables (None: the stream's own). Raises EventError,
+    """Push; `mapping`: a file or the name of a ready one, for tables (None: the stream's own); `session`: under which
+    the server counts the events of the one file (None: a name of its own for each content). Raises EventError,
     MappingError, and what the server says no to."""
+    if session is not None and len(files) > 1:
+        raise OxiseqError("a session is of one source: push files under --session one by one")
+    if session is not None:
+        check_session(session)
     named = None if mapping is None else mapping_named(mapping)
     mapped = mapping_of_stream(server, stream) if named is None else lambda: named
-    begun, sums, reasons = perf_counter(), Counter[str](), list[str]()
-    reports: list[ReadReport] = []
-
+    begun, reports = perf_counter(), list[ReadReport]()
     if quiet:
         server.tell = lambda _: None
+    work = _Pushing(server, stream)
     with progress_bar(lambda: reports, quiet=quiet) as bar:
-        for file in files:
-            reader = pushed_events(file, terms := TermDictionary(), time_predicate, cast(OnError, on_error), mapped)
-            reports.append(reader.report)
-            for number, body in enumerate(_bodies(quads_text(reader, terms))):
-                done = _push(server, stream, body, f"{file.name} {number}")
-                sums.update({name: int(done[name] or 0) for name in _COUNTS})  # null where it was there already
-                sums["repeated"] += done["repeated"]
-                reasons += [each["reason"] for each in done["reasons"]]
-                bar.update()
+        for path in files:
+            file = PushedFile(path, time_predicate, cast(OnError, on_error), mapped)
+            reports.append(file.report)
+            work.push(file, session, bar)
     if quiet:
         return
-    accepted = sums["accepted"]
-    parts = [f"{counted(accepted, 'event', 'events')} accepted", f"{sums['late']:,} late"]
-    parts += [
-        f"{sums[name]:,} {word}"
-        for name, word in (
-            ("left_out", "left out by queries"),
-            ("rejected", "rejected"),
-            ("repeated", "batches were there already"),
-        )
-        if sums[name]
-    ]
-    click.echo(closing(reports, parts, accepted, perf_counter() - begun), err=True)
+    accepted = work.counts["accepted"]
+    click.echo(closing(reports, work.parts(), accepted, perf_counter() - begun), err=True)
     nothing = [file for file, report in zip(files, reports, strict=True) if is_table(file) and not report.events]
     for note in nothing_of(nothing, "event"):
         click.echo(note, err=True)
-    for reason in reasons[:_REASONS]:
+    for reason in work.reasons[:_REASONS]:
         click.echo(f"rejected or left out: {reason}", err=True)
 
 
-def _push(server: Wire, stream: str, body: bytes, name: str) -> dict[str, Any]:
-    """One batch. Its id is the digest of its name and content, so that the same file again is the same batches."""
-    digest = hashlib.blake2b(name.encode() + b"\0" + body, digest_size=16).hexdigest()
-    try:
-        done: dict[str, Any] = server.send(
-            "POST", "streams", stream, content=body, kind="application/n-quads", key=digest
+class _Pushing:
+    """Files on their way to a stream, and what the server has said of them."""
+
+    def __init__(self, server: Wire, stream: str) -> None:
+        self._server, self._stream = server, stream
+        self._sockets = server.sockets
+        self.counts = Counter[str]()
+        """accepted, late, left_out, rejected; `repeated`: events that the server had already."""
+        self.reasons: list[str] = []
+
+    def push(self, file: PushedFile, session: str | None, bar: Bar) -> None:
+        """All of a file. Raises as `push_files`."""
+        try:
+            if self._sockets and self._pushed(file, session, bar):
+                return
+            if session is not None:
+                raise OxiseqError("--session needs a server that takes WebSockets, and the package websockets here")
+            for number, body in enumerate(_bodies(file.texts(bar.update))):
+                self._send(body, f"{file.path.name} {number}")
+        except UnknownError as error:
+            raise UnknownError(f"{error}: register a query that reads it, or push with --create") from None
+
+    def _pushed(self, file: PushedFile, session: str | None, bar: Bar) -> bool:
+        """Over a WebSocket; whether the server takes one."""
+        name = file.session() if session is None else session
+        push, done = LongPush(self._server, self._stream, name), False
+        try:
+            count = push.send(file.texts(bar.update))
+            self.counts["accepted"] += count - push.stored
+            done = True
+        except NoSocketError:
+            self._sockets = False
+            return False
+        finally:
+            if not done and push.last:
+                click.echo(
+                    f"note: {counted(push.last, 'event', 'events')} of {file.path.name} are stored. The same command "
+                    f"goes on behind them; with a mended file add --session {shlex.quote(name)}",
+                    err=True,
+                )
+        self.counts["repeated"] += push.stored
+        self.counts.update({name: push.counts[name] for name in ("late", "left_out")})
+        self.reasons += push.reasons
+        return True
+
+    def _send(self, body: bytes, name: str) -> None:
+        """One batch. Its id is the digest of its name and content, so that the same file again is the same batches."""
+        digest = hashlib.blake2b(name.encode() + b"\0" + body, digest_size=16).hexdigest()
+        done: dict[str, Any] = self._server.send(
+            "POST", "streams", self._stream, content=body, kind="application/n-quads", key=digest
         ).json()
-    except UnknownError as error:
-        raise UnknownError(f"{error}: register a query that reads it, or push with --create") from None
-    return done
+        if done["repeated"]:
+            self.counts["repeated"] += done["accepted"]
+            return
+        self.counts.update({name: done[name] or 0 for name in ("accepted", "late", "left_out", "rejected")})
+        self.reasons += [each["reason"] for each in done["reasons"]]
+
+    def parts(self) -> list[str]:
+        """In words."""
+        counts = self.counts
+        return [
+            f"{counted(counts['accepted'], 'event', 'events')} accepted",
+            f"{counts['late']:,} late",
+            *(
+                f"{counts[name]:,} {word}"
+                for name, word in (
+                    ("left_out", "left out by queries"),
+                    ("rejected", "rejected"),
+                    ("repeated", "were there already"),
+                )
+                if counts[name]
+            ),
+        ]
 
 
 def _bodies(events: Iterator[str]) -> Iterator[bytes]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group("queries", short_help="List, register, pause and delete a server's queries.")
 def queries_command() -> None:
-    """The continuous queries of a server, which `oxiseq watch` follows.
+    """Manage the continuous queries of a server; `oxiseq watch` follows them.
 
     \b
     oxiseq queries register rises.spaseq --name rises --url http://localhost:7878
@@ -27,10 +27,10 @@ def queries_command() -> None:
 
 
 @queries_command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="All that the server says of them.")
+@click.option("--json", "as_json", is_flag=True, help="Everything about them, as JSON.")
 @at_server
 def list_command(server: Wire, as_json: bool) -> None:
-    """Each query: its name, language, what it is doing, events, matches and what is wrong."""
+    """List the queries: name, language, state, events, matches and errors."""
     found = server.send("GET", "queries", again=False).json()["queries"]
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
@@ -40,15 +40,15 @@ def list_command(server: Wire, as_json: bool) -> None:
 
 @queries_command.command("register")
 @click.argument("query", metavar="QUERY", type=QueryFile())
-@click.option("--name", metavar="NAME", help="Its name. [default: one that the server draws]")
-@click.option("--replace", is_flag=True, help="Put it in the place of the query of this name; ids of matches go on.")
+@click.option("--name", metavar="NAME", help="Its name. [default: the server chooses one]")
+@click.option("--replace", is_flag=True, help="Replace the query of this name; the ids of matches continue.")
 @any_language_option
 @flags(QUERY, STATE)
 @at_server
 def register_command(
     server: Wire, query: QuerySource, name: str | None, replace: bool, language: str | None, **options: Any
 ) -> None:
-    """Register the query in a file; it sees what is pushed from now on. Writes its name. `.rq`: SPARQL over the
+    """Register the query in a file and print its name; it sees what is pushed from now on. `.rq`: SPARQL over the
     store."""
     body = {"text": query.text, "language": language or query.language, **given_options(options)}
     if replace and name is None:
@@ -66,7 +66,7 @@ def register_command(
 @click.argument("name")
 @at_server
 def show_command(server: Wire, name: str) -> None:
-    """All that the server says of a query, as JSON."""
+    """Show everything about a query, as JSON."""
     click.echo(json.dumps(server.send("GET", "queries", name, again=False).json(), indent=2, ensure_ascii=False))
 
 
@@ -74,7 +74,7 @@ def show_command(server: Wire, name: str) -> None:
 @click.argument("name")
 @at_server
 def pause_command(server: Wire, name: str) -> None:
-    """Let a query rest; what comes meanwhile it sees when it is resumed."""
+    """Pause a query; it catches up with missed events when it is resumed."""
     server.send("PATCH", "queries", name, json={"state": "paused"})
 
 
@@ -82,7 +82,7 @@ def pause_command(server: Wire, name: str) -> None:
 @click.argument("name")
 @at_server
 def resume_command(server: Wire, name: str) -> None:
-    """Let a query go on that was paused, or has stopped with an error."""
+    """Resume a query that was paused or stopped with an error."""
     server.send("PATCH", "queries", name, json={"state": "running"})
 
 
@@ -90,13 +90,13 @@ def resume_command(server: Wire, name: str) -> None:
 @click.argument("name")
 @at_server
 def delete_command(server: Wire, name: str) -> None:
-    """Forget a query and its matches."""
+    """Delete a query and its matches."""
     server.send("DELETE", "queries", name, again=False)
 
 
-@queries_command.group("sink", short_help="Where a query's matches are delivered.")
+@queries_command.group("sink", short_help="Manage where a query's matches are delivered.")
 def sink_group() -> None:
-    """Sinks of a query: webhooks, files, brokers, mail.
+    """Manage the sinks of a query: webhooks, files, brokers, mail.
 
     \b
     oxiseq queries sink put rises chat chat.toml
@@ -112,7 +112,7 @@ def sink_group() -> None:
     "--since",
     type=click.IntRange(min=0),
     metavar="ID",
-    help="Begin behind the match of this id; 0 is all that are kept. [default: from now on]",
+    help="Begin after the match with this id; 0: with the first that is kept. [default: from now on]",
 )
 @at_server
 def put_sink_command(server: Wire, name: str, sink: str, settings: IO[bytes], since: int | None) -> None:
@@ -126,7 +126,7 @@ def put_sink_command(server: Wire, name: str, sink: str, settings: IO[bytes], si
 @click.argument("name")
 @at_server
 def list_sinks_command(server: Wire, name: str) -> None:
-    """Each sink of the query NAME: its id, kind, what it is doing, matches and what is wrong."""
+    """List the sinks of the query NAME: id, kind, state, matches and errors."""
     found = server.send("GET", "queries", name, "sinks", again=False).json()["sinks"]
     rows = [
         (
@@ -146,7 +146,7 @@ def list_sinks_command(server: Wire, name: str) -> None:
 @click.argument("sink")
 @at_server
 def show_sink_command(server: Wire, name: str, sink: str) -> None:
-    """All that the server says of a sink, as JSON, without its secrets."""
+    """Show everything about a sink, as JSON, without its secrets."""
     found = server.send("GET", "queries", name, "sinks", sink, again=False).json()
     click.echo(json.dumps(found, indent=2, ensure_ascii=False))
 
@@ -156,7 +156,7 @@ def show_sink_command(server: Wire, name: str, sink: str) -> None:
 @click.argument("sink")
 @at_server
 def delete_sink_command(server: Wire, name: str, sink: str) -> None:
-    """Deliver no more."""
+    """Delete a sink: nothing more is delivered to it."""
     server.send("DELETE", "queries", name, "sinks", sink, again=False)
 
 

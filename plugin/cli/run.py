@@ -17,7 +17,7 @@ from oxiseq.warmup.importing import loading
 FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads", *MESSAGES)
 
 
-@click.command("run", short_help="Answer a query over events of files or of a server's folder.")
+@click.command("run", short_help="Run a query over events in files or in a server's folder.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @click.option(
     "--stream",
@@ -37,7 +37,7 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads", *MESSAGE
     "kbs",
     metavar="[IRI=]FILE",
     multiple=True,
-    help="Knowledge base: an RDF file (into the graph IRI, if given) or a store's folder; several are put together.",
+    help="Knowledge base: an RDF file (into the graph IRI, if given) or a store's folder; several are merged.",
 )
 @click.option("--format", "-f", "format_", type=click.Choice(FORMATS), help="Default: by OUTPUT's name, else table.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file, not to stdout.")
@@ -46,10 +46,10 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads", *MESSAGE
     "late",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write late events there; the name tells the format, as in convert.",
+    help="Write late events to this file; its name gives the format, as in convert.",
 )
 @flags(QUERY, SOURCES, HISTORY, without=("limit",))
-@click.option("--sort", is_flag=True, help="Matches of equal end time by the times of their events.")
+@click.option("--sort", is_flag=True, help="Order matches of equal end time by the times of their events.")
 @quiet_option
 def run_command(
     query: QuerySource,
@@ -64,17 +64,17 @@ def run_command(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Answer a query over files of events, or over the events that a server has kept.
+    """Run a query over files of events, or over the events that a server has kept.
 
-    QUERY is a file, or - for stdin. With --location the streams are those of the folder's log, by their IRIs, and
-    without --kb the knowledge base is the store in the folder, as it is now; the server may run meanwhile.
+    QUERY is a file, or - for stdin. With --location the streams are those of the folder's log, by their IRIs, and the
+    knowledge base is the folder's current store unless --kb is given; the server may be running.
     Matches go to stdout in order of end time, a summary to stderr.
-    CSV, TSV and JSON are the W3C's results formats, which have no column for the time: select
-    (ENDTIME() AS ?time) to have it. nquads writes the graphs of a CONSTRUCT query as events, messages-... as RDF
+    CSV, TSV and JSON are the W3C's results formats, which have no column for the time: select (ENDTIME() AS ?time) to
+    get one. nquads writes the graphs of a CONSTRUCT query as events, messages-... as RDF
     messages.
-    A CEQL query gives time, start, end and positions, then the positions that each variable holds. Queries over
-    windows (.rspql, .spectra, .rsepql) give rows in order of the instants at which they are told. EP-SPARQL rows in a
-    table begin with start and end; a query that names no stream reads all that are given.
+    A CEQL query gives time, start, end and positions, then the positions that each variable holds. Queries over windows
+    (.rspql, .spectra, .rsepql) give rows in the order of the instants that emit them. EP-SPARQL rows in a table begin
+    with start and end; a query that names no stream reads all given streams.
 
     \b
     oxiseq run rises.spaseq --stream S1=quotes.nq.gz --kb companies.ttl

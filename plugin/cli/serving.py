@@ -17,7 +17,7 @@ import click
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.api.store import Store
-from oxiseq.cli.settings import SECOND, ServeSettings, seconds
+from oxiseq.cli.settings import BRIDGES, SECOND, SINKS, ServeSettings, seconds
 from oxiseq.engine.errors import ExtraError, OxiseqError
 from oxiseq.kb_loader import open_kb
 from oxiseq.kb_loader.coded import is_coded
@@ -37,7 +37,7 @@ try:
     from oxiseq.server.connections import raise_open_files
     from oxiseq.server.logs import log_to_stderr
     from oxiseq.server.tls import tls_context
-    from oxiseq.sinks import Allowed
+    from oxiseq.sinks import Allowed, DeclaredSink
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.asking import InProcesses
     from oxiseq.sparql.processes import Processes
@@ -50,20 +50,20 @@ except ModuleNotFoundError as error:
     raise ExtraError(missing, "server") from error
 
 
-Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Of the settings' file, by name."""
+Tables: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""Of the settings' file: bridges and sinks, by name."""
 _SWITCH: Final = 0.0005
 """Seconds after which a thread lets another one run: Python's 5 ms would add up in the time to a match."""
 
 
-def serve(request: ServeSettings, bridges: Tables) -> None:
-    """Serve until SIGTERM or SIGINT, with these bridges. Raises OxiseqError."""
+def serve(request: ServeSettings, tables: Tables) -> None:
+    """Serve until SIGTERM or SIGINT, with these bridges and sinks. Raises OxiseqError."""
     sys.setswitchinterval(_SWITCH)
     log_to_stderr(request.log_format)
     share_arenas()
     raise_open_files()  # before the store opens: it takes as many as it sees
     with ExitStack() as opened:
-        app, settings, live = application_of(request, opened, bridges)
+        app, settings, live = application_of(request, opened, tables)
         ending = live.service.end_subscriptions if live is not None else None
         serving = Serving(app, settings, ending)
         serving.stop_on_signals()
@@ -74,7 +74,7 @@ def serve(request: ServeSettings, bridges: Tables) -> None:
 
 
 def application_of(
-    request: ServeSettings, opened: ExitStack, bridges: Tables
+    request: ServeSettings, opened: ExitStack, tables: Tables
 ) -> tuple[flask.Flask, ServerSettings, LiveRoutes | None]:
     """What is served, closed with `opened`. Raises OxiseqError."""
     tokens = Tokens(request.read_token, request.write_token, request.token_lines, request.tokens)
@@ -92,7 +92,7 @@ def application_of(
     endpoint = endpoint_of(request, opened)
     if isinstance(endpoint, Upstream):
         opened.callback(endpoint.close)
-    live = _live(request, endpoint, opened, bridges)
+    live = _live(request, endpoint, opened, tables)
     return create_app(endpoint, settings, live), settings, live
 
 
@@ -105,12 +105,12 @@ def _tls(request: ServeSettings) -> ssl.SSLContext | None:
     return None
 
 
-def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, bridges: Tables) -> LiveRoutes | None:
+def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, tables: Tables) -> LiveRoutes | None:
     """Streams and queries beside what may be written to. Raises JournalError, OxiseqError."""
     knowledge = RemoteKnowledge(RemoteKb(endpoint)) if isinstance(endpoint, Upstream) else store_of(endpoint)
     if knowledge is None or request.read_only:
-        if bridges:
-            raise OxiseqError("a server that only reads has no streams, hence no bridges")
+        if tables:
+            raise OxiseqError(f"a server that only reads has no streams, hence no {' and no '.join(tables)}")
         return None
     folder = request.location
     if folder is None:
@@ -128,20 +128,21 @@ def _live(request: ServeSettings, endpoint: Answers, opened: ExitStack, bridges:
         refresh=seconds(request.upstream_refresh),
         union=request.union_default_graph,
         asking=seconds(request.timeout),
-        sinks_allowed=Allowed.of(request.sink_host, request.sink_network, request.sink_folder),
+        sinks_allowed=Allowed.of(request.sink_host, request.sink_network, request.sink_folder, request.sink_secrets),
+        sinks_declared=tuple(DeclaredSink.of(given, name) for name, given in tables.get(SINKS, {}).items()),
     )
     service = opened.enter_context(LiveService(knowledge, folder, settings, durability))
     assert isinstance(endpoint, SparqlEndpoint | Upstream)
     routes = LiveRoutes(service, endpoint.evaluations)
     endpoint.offer(routes.services)
-    if bridges:
+    if bridges := tables.get(BRIDGES):
         service.bridges = _bridges(bridges, routes, folder)
         service.bridges.start()
         opened.callback(service.bridges.stop)
     return routes
 
 
-def _bridges(declared: Tables, routes: LiveRoutes, folder: Path) -> Bridges:
+def _bridges(declared: Mapping[str, Mapping[str, Any]], routes: LiveRoutes, folder: Path) -> Bridges:
     """Into streams, which are made where they are missing. Raises BridgeError, ExtraError, OxiseqError."""
     settings = {name: BridgeSettings.of(given, folder / "bridges", name) for name, given in declared.items()}
     for each in settings.values():

@@ -24,7 +24,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 ANY: Final = "*"
 BRIDGES: Final = "bridges"
-"""Tables of the file: [serve.bridges.NAME]."""
+SINKS: Final = "sinks"
+TABLES: Final = (BRIDGES, SINKS)
+"""Tables of the file: [serve.bridges.NAME], [serve.sinks.NAME]."""
 
 
 class Address(click.ParamType[tuple[str, int]]):
@@ -84,18 +86,18 @@ class ServeSettings:
     )
     upstream: str | None = _setting(
         None,
-        "Pass SPARQL requests on to another server's /query, /update and /store instead of a store; queries of "
-        "streams ask it, and the folder holds the journal only.",
+        "Forward SPARQL requests to another server's /query, /update and /store instead of keeping a store; queries "
+        "over streams use it as their knowledge base, and the folder holds only the journal.",
         "URL",
     )
-    upstream_token: str | None = _setting(None, "Send this token there.", "TOKEN")
+    upstream_token: str | None = _setting(None, "The token for the upstream server.", "TOKEN")
     upstream_refresh: int = _setting(
-        "10m", "After how long what they ask there is asked again; 0s is never.", "DURATION", type=_WAIT
+        "10m", "How often knowledge from upstream is fetched again; 0s: never.", "DURATION", type=_WAIT
     )
-    read_only: bool = _setting(False, "No updates; the folder is opened for reading.", is_flag=True)
+    read_only: bool = _setting(False, "Refuse updates; open the folder for reading.", is_flag=True)
     cors: tuple[str, ...] = _setting(
         None,
-        "Web pages of this origin may ask and write; without ORIGIN, pages from anywhere may ask. May be repeated.",
+        "Web pages of this origin may read and write; without ORIGIN, pages from anywhere may read. May be repeated.",
         "[ORIGIN]",
         type=Origin(),
         is_flag=False,
@@ -104,75 +106,87 @@ class ServeSettings:
     )
     allowed_host: tuple[str, ...] = _setting(
         None,
-        "Answer requests for this host, too, not only for loopback names and that of --bind; * is any. May be "
-        "repeated.",
+        "Also answer requests for this host, beside loopback names and the host of --bind; * is any. May be repeated.",
         "NAME",
         multiple=True,
     )
-    union_default_graph: bool = _setting(False, "Queries see all graphs as one.", is_flag=True)
-    read_token: str | None = _setting(
-        None, "Reading needs this bearer token; better given as OXISEQ_READ_TOKEN.", "TOKEN"
+    union_default_graph: bool = _setting(
+        False, "The default graph of queries is the union of all graphs.", is_flag=True
     )
-    write_token: str | None = _setting(None, "Writing needs this one, which also reads.", "TOKEN")
+    read_token: str | None = _setting(None, "The bearer token for reading; better set as OXISEQ_READ_TOKEN.", "TOKEN")
+    write_token: str | None = _setting(None, "The bearer token for writing, which also allows reading.", "TOKEN")
     tokens: Path | None = _setting(
         None,
-        "Named tokens with rights of their own, a line each (`oxiseq token new` makes it); read again on change.",
+        "Named tokens and their rights, one per line (`oxiseq token new` makes them); reloaded when it changes.",
         "FILE",
         type=click.Path(dir_okay=False, path_type=Path),
     )
-    token_lines: str = _setting("", "Such lines themselves; better given as OXISEQ_TOKEN_LINES.", "LINES")
+    token_lines: str = _setting("", "The lines of such a file; better set as OXISEQ_TOKEN_LINES.", "LINES")
     tls_cert: Path | None = _setting(
         None,
-        "Serve https with this certificate and those that vouch for it, in PEM.",
+        "Serve https with this certificate chain (PEM).",
         "FILE",
         type=click.Path(dir_okay=False, path_type=Path),
     )
     tls_key: Path | None = _setting(
-        None, "Its private key, if it is not in the same file.", "FILE", type=click.Path(dir_okay=False, path_type=Path)
+        None,
+        "The certificate's private key, if it is in another file.",
+        "FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
     )
     behind_proxy: bool = _setting(
-        False, "Clients come by a proxy, whose X-Forwarded-For tells them apart where tokens are wrong.", is_flag=True
+        False,
+        "Clients come through a proxy: its X-Forwarded-For tells apart those that send wrong tokens.",
+        is_flag=True,
     )
-    timeout: int = _setting("5m", "For a whole answer; 0s is no limit.", "DURATION", type=_WAIT)
-    max_rows: int | None = _setting(None, "Rows or triples of an answer.", "N", type=click.IntRange(min=1))
-    query_memory: int = _setting(1 << 30, "That a query's process may take.", "BYTES", type=click.IntRange(min=1 << 20))
-    max_body: int = _setting(128 << 20, "Of a request, unpacked.", "BYTES", type=click.IntRange(min=1))
-    threads: int = _setting(16, "Requests at a time, beside pushes and live readers.", "N", type=click.IntRange(min=1))
-    subscribers: int = _setting(64, "Live readers of matches at a time.", "N", type=click.IntRange(min=1))
+    timeout: int = _setting("5m", "How long an answer may take; 0s: no limit.", "DURATION", type=_WAIT)
+    max_rows: int | None = _setting(
+        None, "The most rows or triples of an answer. [default: no limit]", "N", type=click.IntRange(min=1)
+    )
+    query_memory: int = _setting(
+        1 << 30, "The most memory a query's process may take.", "BYTES", type=click.IntRange(min=1 << 20)
+    )
+    max_body: int = _setting(
+        128 << 20, "The largest body of a request, decompressed.", "BYTES", type=click.IntRange(min=1)
+    )
+    threads: int = _setting(
+        16, "How many requests run at a time, beside pushes and subscribers.", "N", type=click.IntRange(min=1)
+    )
+    subscribers: int = _setting(64, "The most subscribers at a time.", "N", type=click.IntRange(min=1))
     idle: int = _setting(
         "250ms",
-        "Without events for so long, the newest instant is taken as complete; 0s is never.",
+        "After this long without events the newest instant counts as complete; 0s: never.",
         "DURATION",
         type=Duration(),
     )
-    keep: int = _setting("1h", "For how long new streams keep their events.", "DURATION", type=Duration())
+    keep: int = _setting("1h", "How long new streams keep their events.", "DURATION", type=Duration())
     state_records: int = _setting(
         0,
-        "Records that the running state of a query may have, if the query does not say; 0 is any number.",
+        "The most records of a query's running state, unless the query sets it; 0: no limit.",
         "N",
         type=click.IntRange(min=0),
     )
     state_bytes: int = _setting(
-        1 << 30, "How large it may become in memory; 0 is no bound.", "BYTES", type=click.IntRange(min=0)
+        1 << 30, "The most memory of a query's running state; 0: no limit.", "BYTES", type=click.IntRange(min=0)
     )
     on_budget: Literal["fail", "reset"] = _setting(
         "fail",
-        "When it is larger: fail stops the query, reset lets it forget its partial matches and go on.",
+        "When the state exceeds its limit: fail stops the query, reset drops its partial matches and continues.",
         type=click.Choice(["fail", "reset"]),
     )
     event_triples: int = _setting(
-        4_000_000, "Triples of events that are held in memory for SPARQL at a time.", "N", type=click.IntRange(min=1)
+        4_000_000, "The most triples of events held in memory for SPARQL queries.", "N", type=click.IntRange(min=1)
     )
     event_triples_for: int = _setting(
-        "10m", "After how long without a question those of a stream are let go of.", "DURATION", type=Duration()
+        "10m", "How long the triples of a stream stay in memory without being queried.", "DURATION", type=Duration()
     )
     durability: Literal["full", "normal"] = _setting(
         "full",
-        "full: what is acknowledged is on the disk; normal: unless the machine dies.",
+        "What an acknowledged event survives. full: also a power failure; normal: a killed process.",
         type=click.Choice(["full", "normal"]),
     )
-    allow_service: bool = _setting(False, "Queries may ask other servers (SERVICE).", is_flag=True)
-    allow_load: bool = _setting(False, "Updates may fetch from the web (LOAD).", is_flag=True)
+    allow_service: bool = _setting(False, "Allow SERVICE in queries: requests to other servers.", is_flag=True)
+    allow_load: bool = _setting(False, "Allow LOAD in updates: fetching from the web.", is_flag=True)
     sink_host: tuple[str, ...] = _setting(
         None,
         "Sinks may reach this host: NAME, NAME:PORT, *.DOMAIN, or * for any. May be repeated.",
@@ -181,8 +195,8 @@ class ServeSettings:
     )
     sink_network: tuple[str, ...] = _setting(
         None,
-        "Sinks may reach addresses of this network, too, as 10.0.0.0/8 or 127.0.0.1/32: without it public ones "
-        "only. May be repeated.",
+        "Sinks may also reach addresses of this network, such as 10.0.0.0/8 or 127.0.0.1/32; without it only public "
+        "addresses. May be repeated.",
         "NETWORK",
         multiple=True,
     )
@@ -192,8 +206,14 @@ class ServeSettings:
         "DIR",
         type=click.Path(file_okay=False, path_type=Path),
     )
+    sink_secrets: Path | None = _setting(
+        None,
+        "Sinks may read secrets from files below this folder. [default: no files]",
+        "DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+    )
     log_format: Literal["text", "json"] = _setting(
-        "text", "Of the log on stderr; json: an object a line.", type=click.Choice(["text", "json"])
+        "text", "The format of the log on stderr; json: one object per line.", type=click.Choice(["text", "json"])
     )
 
 

@@ -11,9 +11,9 @@ from oxiseq.warmup.importing import loading
 
 @click.command("test", short_help="Run tests of queries (*.oxitest.toml).")
 @click.argument("files", metavar="FILES...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--only", "-k", metavar="TEXT", help="Only cases whose name has this in it.")
+@click.option("--only", "-k", metavar="TEXT", help="Run only cases whose name contains this.")
 @click.option("--exitfirst", "-x", is_flag=True, help="Stop at the first failure.")
-@click.option("--no-why", is_flag=True, help="Do not look into why matches are missing.")
+@click.option("--no-why", is_flag=True, help="Do not explain why matches are missing.")
 @click.option("--quiet", "-q", is_flag=True, help="Only failures and the summary.")
 @click.pass_context
 def test_command(
@@ -21,8 +21,8 @@ def test_command(
 ) -> None:
     """Run tests of queries.
 
-    FILES end in .oxitest.toml, or are folders with such files. Each case says events, a query and the matches that it
-    must find, at the end or when the clock stands somewhere. The exit status is 1 if a case fails.
+    FILES end in .oxitest.toml, or are folders with such files. Each case has events, a query and the matches that it
+    must find, at the end or at given times of the clock. The exit status is 1 if a case fails.
 
     \b
     oxiseq test alarms.oxitest.toml

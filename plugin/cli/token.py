@@ -27,8 +27,8 @@ class GrantWord(click.ParamType[Grant]):
 def token_command() -> None:
     """Named tokens for `oxiseq serve --tokens FILE`: who may read, push, register and update what.
 
-    The file has a line for each, with the token's hash: the token itself is printed once and kept nowhere. A server
-    that runs sees a change within a second.
+    The file has one line per token, with its hash; the token itself is printed once and stored nowhere. A running
+    server picks up a change within a second.
     """
 
 
@@ -37,11 +37,11 @@ def token_command() -> None:
 @click.argument("grants", nargs=-1, required=True, metavar="GRANT...", type=GrantWord())
 @click.option("--file", metavar="FILE", type=_FILE, help="Add the line to this file, made if missing.")
 def new_command(name: str, grants: tuple[Grant, ...], file: Path | None) -> None:
-    """Make a token and print it, and the line for the file of tokens; with --file the line is added there.
+    """Make a token and print it with its line for the file of tokens; --file adds the line there.
 
-    A grant is RIGHT, RIGHT:KIND or RIGHT:KIND:NAMES, * in NAMES being any characters: read of stream, query, kb and
-    server; push of stream; register of stream and query; update of kb and server. Under the name `anonymous` stands
-    what may be done without a token.
+    A grant is RIGHT, RIGHT:KIND or RIGHT:KIND:NAMES, where * in NAMES stands for any characters: read of stream, query,
+    kb and server; push of stream; register of stream and query; update of kb and server. The name `anonymous` grants
+    rights to requests without a token.
 
     \b
     oxiseq token new plant1 'push:stream:http://example.org/plant1/*' 'read:query:plant1-*' --file tokens
@@ -63,7 +63,7 @@ def new_command(name: str, grants: tuple[Grant, ...], file: Path | None) -> None
 @token_command.command("list")
 @click.argument("file", type=_FILE)
 def list_command(file: Path) -> None:
-    """The tokens of a file, with their rights."""
+    """List the tokens of a file and their rights."""
     for name, grants in listed(file):
         click.echo(f"{name}  {grants}")
 
@@ -72,6 +72,6 @@ def list_command(file: Path) -> None:
 @click.argument("file", type=_FILE)
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def revoke_command(file: Path, names: tuple[str, ...]) -> None:
-    """Take the lines of these tokens out of a file."""
+    """Remove the lines of these tokens from a file."""
     revoke(file, names)
     click.echo(f"{file}: revoked {', '.join(names)}", err=True)

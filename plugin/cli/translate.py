@@ -15,10 +15,10 @@ from oxiseq.grammar.translating import translated_text
 @click.option("--to", "to", type=LanguageName(), required=True, help="The language to show it in.")
 @language_option
 def translate_command(query: QuerySource, to: str, language: str | None) -> None:
-    """A query in another language, where its meaning can be kept; else what cannot be, with its place.
+    """Translate a query where another language can express it; otherwise say what it cannot express, and where.
 
-    CEQL to SPAseq; RSP-QL, SPECTRA and RSEP-QL to each other; EP-SPARQL to RSEP-QL and back. Comments above the text
-    say on which events it means the same.
+    CEQL to SPAseq; RSP-QL, SPECTRA and RSEP-QL to each other; EP-SPARQL to RSEP-QL and back. Comments above the result
+    say for which events the two agree.
 
     \b
     oxiseq translate sells.ceql --to spaseq

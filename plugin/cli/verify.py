@@ -12,16 +12,16 @@ from oxiseq.cli.options import quiet_option
 from oxiseq.warmup.importing import loading
 
 
-@click.command("verify", short_help="Look a server's folder through: journal, checkpoints, store.")
+@click.command("verify", short_help="Check a server's folder: journal, checkpoints, store.")
 @click.argument("folder", metavar="FOLDER", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="What it holds and what is wrong, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Report contents and damage as JSON.")
 @quiet_option
 @click.pass_context
 def verify_command(ctx: click.Context, folder: Path, as_json: bool, quiet: bool) -> None:
-    """Look through what a folder holds: every event, match and triple is read, and every checkpoint tried. Of what is
-    damaged it is told what the server makes anew, and what is lost. The exit status is 1 if something is.
+    """Check a server's folder: read every event, match and triple, and try every checkpoint. For each damage, report
+    whether the server can rebuild it or it is lost. The exit status is 1 if anything is damaged.
 
-    The server may be at work there; then the store is left out.
+    The server may be running; then the store is not checked.
     """
     with loading():
         from oxiseq.cli.progress import working  # noqa: PLC0415  see __init__.py

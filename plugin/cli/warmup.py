@@ -7,9 +7,9 @@ import click
 from oxiseq.warmup.importing import loading
 
 
-@click.command("warmup", short_help="Compile the kernels ahead.")
+@click.command("warmup", short_help="Compile the kernels in advance.")
 def warmup_command() -> None:
-    """Compile the kernels ahead, so that the first query need not wait.
+    """Compile the kernels in advance, so that the first query does not wait for it.
 
     It takes 15 to 30 seconds on two free cores; the result is kept on disk, and later calls take a second.
     """

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     "--since",
     metavar="ID",
     type=click.IntRange(min=0),
-    help="Begin behind this match; 0: with the first that is kept. [default: those found from now on]",
+    help="Begin after the match with this id; 0: with the first that is kept. [default: from now on]",
 )
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="End after so many.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="End after N matches.")
 @quiet_option
 @at_server
 def watch_command(server: Wire, name: str, since: int | None, limit: int | None, quiet: bool) -> None:
-    """Write each match of a query at a server, the moment it is found, as a line of JSON; of a query over the store its
-    answer and what changes of it.
+    """Print each match of a server's query as a line of JSON, the moment it is found; for a query over the store, its
+    answer and then each change.
 
-    When the server goes away, watching goes on behind the last match as soon as it is back: none is missed, none
-    comes twice.
+    If the connection breaks, watching continues after the last match as soon as the server is back: no match is missed
+    or repeated.
 
     \b
     oxiseq watch rises --url http://localhost:7878 | jq .bindings

@@ -14,9 +14,9 @@ from oxiseq.options import HISTORY, QUERY, SOURCES
 from oxiseq.warmup.importing import loading
 
 
-@click.command("what-if", short_help="Tell which matches a draft gains and loses.")
+@click.command("what-if", short_help="Compare a draft with a query: which matches it gains and loses.")
 @click.argument("draft", metavar="DRAFT", type=QueryFile())
-@click.option("--against", "-a", metavar="QUERY", type=QueryFile(), required=True, help="The query as it is.")
+@click.option("--against", "-a", metavar="QUERY", type=QueryFile(), required=True, help="The current query.")
 @language_option
 @click.option(
     "--stream",
@@ -40,9 +40,9 @@ def what_if_command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """The matches that DRAFT gains (+) and loses (-) against QUERY over the same events.
+    """Show the matches that DRAFT gains (+) and loses (-) compared with QUERY over the same events.
 
-    Rows are compared by their time and by the variables that both queries answer.
+    Matches are compared by their time and by the variables that both queries select.
 
     \b
     oxiseq what-if draft.spaseq --against rises.spaseq --stream S1=quotes.nq

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from oxiseq.cli.config import tables_of
 from oxiseq.cli.serve import serve_command
-from oxiseq.cli.settings import BRIDGES, settings_of
+from oxiseq.cli.settings import settings_of
 from oxiseq.grammar.errors import OxiseqError
 
 if TYPE_CHECKING:
@@ -34,5 +34,5 @@ def application() -> Flask:
     log_to_stderr(request.log_format)
     opened = ExitStack()
     atexit.register(opened.close)
-    app, _, _ = application_of(request, opened, tables_of(context, BRIDGES))
+    app, _, _ = application_of(request, opened, tables_of(context))
     return app

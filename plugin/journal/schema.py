@@ -156,7 +156,7 @@ UPDATE query SET options = json_remove(json_set(options, '$.on_budget', json_ext
 CREATE TABLE sink (              -- where matches of a query are delivered
     query INTEGER NOT NULL,
     name TEXT NOT NULL,
-    config TEXT NOT NULL,        -- JSON, with its secrets
+    config TEXT NOT NULL,        -- JSON, with secrets that are given as texts
     position INTEGER NOT NULL,   -- id of the last match that is delivered, or given up
     place TEXT NOT NULL,         -- the receiver's own: how far a file has been written
     delivered INTEGER NOT NULL,  -- matches, in all

@@ -27,9 +27,10 @@ _ERROR: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class SinkRow:
-    """A sink. `config`: JSON values, with secrets; `position`: the id of the last match that is delivered or given up;
-    `place`: the receiver's own note of how far it has come; `lost`: matches given up, or deleted before they were
-    delivered; `failing`: since when it fails, with which `error`; times are µs since 1970."""
+    """A sink. `config`: JSON values, with secrets that are given as texts; `position`: the id of the last match that
+    is delivered or given up; `place`: the receiver's own note of how far it has come, or the last match of a delivery
+    under one key; `lost`: matches given up, or deleted before they were delivered; `failing`: since when it fails, with
+    which `error`; times are µs since 1970."""
 
     query: str
     name: str
@@ -61,8 +62,9 @@ class SinkRows:
             connection.execute(
                 "INSERT INTO sink (query, name, config, position, place, delivered, lost, error, created, changed)"
                 " VALUES (?, ?, ?, ?, '', 0, 0, '', ?, ?) ON CONFLICT (query, name) DO UPDATE SET config = ?,"
+                " place = CASE WHEN json_extract(config, '$.kind') = ? THEN place ELSE '' END,"
                 " changed = ?, failing = NULL, error = ''",
-                (number, name, given, start, now, now, given, now),
+                (number, name, given, start, now, now, given, config.get("kind"), now),
             )
             if since is not None:
                 connection.execute(
@@ -83,6 +85,15 @@ class SinkRows:
                 (position, place, delivered, lost, *_same(row)),
             )
             if not done.rowcount:
+                raise _unknown(row.query, row.name)
+
+        self._writer.run(work, Need.DELETING)
+
+    def note(self, row: SinkRow, place: str) -> None:
+        """Another place, at the same position. Raises UnknownError where the sink is gone or another one, FullError."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            if not connection.execute(f"UPDATE sink SET place = ? WHERE {_SAME}", (place, *_same(row))).rowcount:
                 raise _unknown(row.query, row.name)
 
         self._writer.run(work, Need.DELETING)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentValueError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
@@ -71,7 +71,7 @@ class Driver:
             warn_unread(name, self._names)
             return
         if iri in self._sources:
-            raise OxiseqError(f"the stream {name!r} is given twice")
+            raise ArgumentValueError(f"the stream {name!r} is given twice")
         predicate = named_node(time_predicate, "time_predicate")
         self._sources[iri] = self._opener(events, self.terms, on_error, predicate, self.reports.append)
 

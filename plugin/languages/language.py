@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 from pyoxigraph import NamedNode
 
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import AnyPlan, restore
@@ -28,6 +29,7 @@ from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.reasons.states import Point
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
@@ -73,6 +75,13 @@ class Language(ABC, Generic[Q]):
     @abstractmethod
     def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         """Why it matches or does not, over whole streams. Raises OxiseqError, EventError, KbError, LimitError."""
+
+    def states(
+        self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, points: int
+    ) -> tuple[Point, ...]:
+        """How many partial matches waited at each edge of its automaton, at `points` instants at most. Raises
+        OxiseqError where there is no such automaton; EventError, KbError, LimitError."""
+        raise OxiseqError(f"{self.syntax.title} has no automaton whose partial matches are counted: SPAseq has")
 
     # --- what most languages have as it stands ------------------------------------------------------
 

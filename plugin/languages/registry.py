@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.grammar import languages
 from oxiseq.grammar.languages import AnyQuery, plugged
 from oxiseq.languages.ceql.language import Ceql
@@ -46,4 +46,4 @@ def _checked(language: object) -> Language[Any]:
 def check_kb(language: Language[Any], kb: Kb) -> None:
     """Raise OxiseqError if a knowledge base is given that no query of the language asks."""
     if kb is not None and not language.asks_kb:
-        raise OxiseqError(f"a {language.syntax.title} query asks no knowledge base: leave out kb")
+        raise ArgumentTypeError(f"a {language.syntax.title} query asks no knowledge base: leave out kb")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from oxiseq.api.what_if import WhatIf, compared
 from oxiseq.engine.events.batch import EventBatch
@@ -21,6 +22,7 @@ from oxiseq.journal import LogSource, UnknownError
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.read import Span, reading_of
 from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.reasons.states import Point
 from oxiseq.languages.registry import language_for
 from oxiseq.live.errors import BoundError
 from oxiseq.live.options import options_of
@@ -29,6 +31,9 @@ from oxiseq.live.service import LiveService
 from oxiseq.options import Options, fitting
 from oxiseq.rights import EVERYTHING, Rights
 from oxiseq.sources.knowledge import Kb, knowledge_of
+
+Batches: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
+"""The events of a stream, as often as they are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +75,19 @@ class Past:
 
     def why(self, name: str, provenance: int) -> Told:
         """Why a query matches there, and why not. Raises UnknownError, BoundError, KbError, LimitError."""
-        record = self._service.queries.get(name).record
-        query = load(record.text, record.language)
+        query, options = self._registered(name)
         language = language_for(query)
-        language.prepare()
-        options = options_of(language.name, record.options)
-        options = self._on_its_grid(name, options)
-        driver = language.driver(query, None, options)
-        self._rights.demand_reading(driver.streams.values(), kb=bool(driver.run.kb_texts))
-        streams = self._sources(driver.streams.values())
-        kb = asked_once(self._service) if language.asks_kb else None
         request = WhyRequest(reading_of(options, Span()), provenance, self._bounds)
-        why = language.why(query, streams, kb, options, request)
+        why = language.why(query, *self._readable(query, options), options, request)
         looked = self._looked
         return Told(why, looked.events, looked.first, looked.last)
+
+    def states(self, name: str, points: int) -> tuple[Point, ...]:
+        """How many partial matches waited at each edge of a query's automaton, at `points` instants there at most.
+        Raises UnknownError, BoundError, KbError, LimitError; OxiseqError for a language without such an automaton."""
+        query, options = self._registered(name)
+        request = WhyRequest(reading_of(options, Span()), 0, self._bounds)
+        return language_for(query).states(query, *self._readable(query, options), options, request, points)
 
     def what_if(self, name: str, draft: AnyQuery) -> WhatIf:
         """A draft against a registered query, under the options of that one. Raises UnknownError, BoundError,
@@ -106,6 +110,21 @@ class Past:
 
     # --- what they read -----------------------------------------------------------------------------
 
+    def _registered(self, name: str) -> tuple[AnyQuery, Options]:
+        """A registered query, ready to run, and its options. Raises UnknownError."""
+        record = self._service.queries.get(name).record
+        query = load(record.text, record.language)
+        language = language_for(query)
+        language.prepare()
+        return query, self._on_its_grid(name, options_of(language.name, record.options))
+
+    def _readable(self, query: AnyQuery, options: Options) -> tuple[dict[str, Batches], Kb]:
+        """The events and the knowledge base that a query reads, where the rights allow that."""
+        language = language_for(query)
+        driver = language.driver(query, None, options)
+        self._rights.demand_reading(driver.streams.values(), kb=bool(driver.run.kb_texts))
+        return self._sources(driver.streams.values()), asked_once(self._service) if language.asks_kb else None
+
     def _on_its_grid(self, name: str, options: Options) -> Options:
         """With tumbling windows as the query at work has them."""
         live = self._service.worker.find(name)
@@ -116,11 +135,11 @@ class Past:
     def _source(self, iri: str) -> LogSource:
         return LogSource(self._service.journal, iri, self._span.since, self._span.until)
 
-    def _sources(self, iris: Iterable[str]) -> dict[str, Callable[[TermDictionary], Iterator[EventBatch]]]:
+    def _sources(self, iris: Iterable[str]) -> dict[str, Batches]:
         """Stream IRI → its events, of streams that there are."""
         return {iri: self._bounded(iri) for iri in dict.fromkeys(iris) if knows(self._service, iri)}
 
-    def _bounded(self, iri: str) -> Callable[[TermDictionary], Iterator[EventBatch]]:
+    def _bounded(self, iri: str) -> Batches:
         most = self._service.settings.past
 
         def batches(terms: TermDictionary) -> Iterator[EventBatch]:

@@ -134,6 +134,8 @@ class Queries:
         worker.bring_back = self._bring_back
         self.on_deleted: Callable[[str], None] = lambda name: None
         """Is told of the name of a query that is gone."""
+        self.on_registered: Callable[[str], None] = lambda name: None
+        """Is told of the name of a query that is registered, before it has a match."""
 
     def register(
         self,
@@ -194,6 +196,7 @@ class Queries:
                 self._worker.remove(old)
             self._worker.found_again(chosen)
             self._begin(query, record)
+            self.on_registered(chosen)
         LOG.info("query %s registered", chosen, extra={"query": chosen})
         return self.get(chosen)
 
@@ -208,6 +211,7 @@ class Queries:
                 self._standing.check(text)
                 self.delete(name)
         self._standing.register(name, text, options, replace=replace)
+        self.on_registered(name)
         return self.get(name)
 
     def _stands(self, name: str) -> bool:

@@ -38,7 +38,8 @@ class LiveService:
 
     `streams`, `queries`, `standing`, `subscriptions`, `sinks`, `graphs` and `journal.matches` do the work. `close` it:
     its threads end then.
-    Raises JournalError when the journal cannot be opened.
+    Raises JournalError when the journal cannot be opened, SinkError and ConflictError for sinks of the settings that
+    cannot be.
     """
 
     def __init__(
@@ -52,6 +53,11 @@ class LiveService:
         self.store = store
         self.metrics = Metrics()
         self.journal = Journal(folder / FILE_NAME, durability)
+        try:
+            self.sinks = Sinks(self.journal, self.settings, self.metrics)
+        except OxiseqError:
+            self.journal.close()
+            raise
         if isinstance(store, RemoteKnowledge):
             store.begin(self.journal.kb_answers)
         self._engine = Engine(store.kb, self.settings.budget)
@@ -72,8 +78,8 @@ class LiveService:
             self.standing,
             store.learn if isinstance(store, RemoteKnowledge) else None,
         )
-        self.sinks = Sinks(self.journal, self.settings, self.metrics)
         self.worker.on_stored, self.queries.on_deleted = self.sinks.stored, self.sinks.query_gone
+        self.queries.on_registered = self.sinks.query_there
         self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics)
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
         self._changes = KbChanges(self.journal, self._engine, self.worker, store.lock)

@@ -13,8 +13,10 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import Any, Final
 
@@ -39,8 +41,10 @@ from oxiseq.live.errors import BoundError
 from oxiseq.live.metrics import Metrics, gauge
 from oxiseq.live.reading import reason_of
 from oxiseq.live.settings import LiveSettings
-from oxiseq.sinks import Delivery, DeliveryError, Receiver, SinkError, SinkSettings, settings_of
+from oxiseq.sinks import DeclaredSink, Delivery, DeliveryError, Receiver, SinkError, SinkSettings, settings_of
 
+_DECLARED: Final = "declared"
+"""Member of a stored configuration that stands in the server's settings."""
 LOG: Final = logging.getLogger("oxiseq.live")
 _PAGE: Final = 1000
 """Matches that are read at a time, where a delivery does not have more."""
@@ -53,29 +57,85 @@ _END: Final = 2.0
 @dataclass(frozen=True, slots=True)
 class SinkStatus:
     """A sink and how it is doing. `waiting`: matches that are not delivered yet; `next_try`: µs since 1970, None where
-    it is not waiting for one."""
+    it is not waiting for one; `declared`: it stands in the server's settings."""
 
     row: SinkRow
     settings: Mapping[str, Any]
     waiting: int
     next_try: int | None
+    declared: bool
 
 
 class Sinks:
     """Put, list, delete, and keep at work. Safe for many threads."""
 
     def __init__(self, journal: Journal, settings: LiveSettings, metrics: Metrics) -> None:
+        """Raises SinkError, ConflictError for sinks of the settings that cannot be."""
         self._journal, self._settings, self._metrics = journal, settings, metrics
         self._lock = threading.Lock()
         """Held while sinks come and go."""
         self._at_work: dict[tuple[str, str], _AtWork] = {}
+        self._declared = {(each.query, each.name): each for each in settings.sinks_declared}
         self._stopping = False
+        self._check_declared()
 
     def start(self) -> None:
-        """Go on with those that are stored."""
+        """Go on with those that are stored, and begin those of the settings whose queries are there."""
         with self._lock:
-            for row in self._journal.sinks.all():
-                self._begin(row)
+            rows = {(row.query, row.name): row for row in self._journal.sinks.all()}
+            for key, row in rows.items():
+                if key not in self._declared and _DECLARED not in row.config:
+                    self._begin(row)
+                elif key in self._declared:
+                    self._begin(row if _DECLARED in row.config else self._stored(self._declared[key], None))
+                else:
+                    LOG.warning("sink %s of query %s rests: it is not in the settings any more", row.name, row.query)
+            queries = {record.name for record in self._journal.queries.all()}
+            for key, each in self._declared.items():
+                if key not in rows and each.query in queries:
+                    self._attach(each)
+
+    def query_there(self, query: str) -> None:
+        """A query is registered: sinks of the settings deliver its matches from the first one on."""
+        with self._lock:
+            for key, each in self._declared.items():
+                if each.query == query and key not in self._at_work:
+                    self._attach(each)
+
+    def _attach(self, declared: DeclaredSink) -> None:
+        if self._journal.queries.get(declared.query).language == STANDING:
+            LOG.error("[serve.sinks.%s]: %s", declared.name, OF_ANSWER.format(declared.query))
+            return
+        self._begin(self._stored(declared, declared.since))
+
+    def _stored(self, declared: DeclaredSink, since: int | None) -> SinkRow:
+        """The row of a sink of the settings, which themselves stay in the operator's file."""
+        config = {_DECLARED: True, "kind": declared.settings.kind}
+        return self._journal.sinks.put(declared.query, declared.name, config, since)
+
+    def _check_declared(self) -> None:
+        """Raises SinkError for what is not allowed, ConflictError for two that write to one file."""
+        rows = [row for row in self._journal.sinks.all() if (row.query, row.name) not in self._declared]
+        for key, each in self._declared.items():
+            try:
+                each.settings.check(self._settings.sinks_allowed)
+                self._check_file(each.settings, rows, key)
+            except (SinkError, ConflictError) as error:
+                raise type(error)(f"[serve.sinks.{each.name}]: {error}") from error
+
+    def _settings_of(self, row: SinkRow) -> SinkSettings:
+        """Raises SinkError."""
+        if _DECLARED not in row.config:
+            return settings_of(row.config)
+        declared = self._declared.get((row.query, row.name))
+        if declared is None:
+            raise SinkError("it is gone from the server's settings")
+        return declared.settings
+
+    def _check_undeclared(self, query: str, name: str) -> None:
+        """Raises ConflictError."""
+        if (query, name) in self._declared:
+            raise ConflictError(f"{name!r} of {query!r} stands in the server's settings: change it there")
 
     def stop(self) -> None:
         """End all of them."""
@@ -94,6 +154,7 @@ class Sinks:
         UnknownError, BoundError, ConflictError."""
         if self._journal.queries.get(query).language == STANDING:
             raise SinkError(OF_ANSWER.format(query))
+        self._check_undeclared(query, name)
         settings = settings_of(config)
         settings.check(self._settings.sinks_allowed)
         settings.check_templates(tuple(variables))
@@ -101,13 +162,12 @@ class Sinks:
             others = [row for row in self._journal.sinks.all() if (row.query, row.name) != (query, name)]
             if len(others) >= self._settings.sinks:
                 raise BoundError(f"there are {len(others)} sinks, which is the most")
-            self._check_file(settings, others)
+            self._check_file(settings, others, (query, name))
             old = self._at_work.pop((query, name), None)
             if old is not None:
                 old.stop()
-                old.join()
             row = self._journal.sinks.put(query, name, config, since)
-            self._begin(row)
+            self._begin(row, old)
         LOG.info("sink %s of query %s: %s", name, query, settings.kind, extra={"query": query})
         return self._status(row)
 
@@ -121,7 +181,8 @@ class Sinks:
         return [self._status(row) for row in self._journal.sinks.all(query)]
 
     def delete(self, query: str, name: str) -> None:
-        """Forget a sink. Raises UnknownError."""
+        """Forget a sink. Raises UnknownError, ConflictError for one of the settings."""
+        self._check_undeclared(query, name)
         with self._lock:
             self._journal.sinks.delete(query, name)
             gone = self._at_work.pop((query, name), None)
@@ -152,42 +213,59 @@ class Sinks:
         yield waiting
         yield failing
 
-    def _begin(self, row: SinkRow) -> None:
+    def _begin(self, row: SinkRow, before: _AtWork | None = None) -> None:
         if not self._stopping:
-            made = self._at_work[row.query, row.name] = _AtWork(row, self._journal, self._settings, self._metrics)
+            made = _AtWork(row, partial(self._settings_of, row), self._journal, self._settings, self._metrics, before)
+            self._at_work[row.query, row.name] = made
             made.start()
 
-    def _check_file(self, settings: SinkSettings, others: Iterable[SinkRow]) -> None:
-        """Raises ConflictError for a file that another sink writes to, whatever path leads there; SinkError."""
+    def _check_file(self, settings: SinkSettings, others: Iterable[SinkRow], own: tuple[str, str]) -> None:
+        """Raises ConflictError for a file that another sink writes to, whatever path leads there, or that is of one of
+        the settings; SinkError."""
         if settings.file is None:
             return
         allowed = self._settings.sinks_allowed
         wanted = allowed.file(settings.file).resolve()
+        taken = {key: each.settings.file for key, each in self._declared.items()}
         for row in others:
-            try:
-                taken = settings_of(row.config).file
-                same = taken is not None and allowed.file(taken).resolve() == wanted
-            except SinkError:
+            with suppress(SinkError):
+                taken[row.query, row.name] = self._settings_of(row).file
+        for (query, name), path in taken.items():
+            if (query, name) == own or path is None:
                 continue
-            if same:
-                raise ConflictError(f"the sink {row.name!r} of the query {row.query!r} writes to {taken}")
+            with suppress(SinkError):
+                if allowed.file(path).resolve() == wanted:
+                    raise ConflictError(f"the sink {name!r} of the query {query!r} writes to {path}")
 
     def _status(self, row: SinkRow) -> SinkStatus:
         at_work = self._at_work.get((row.query, row.name))
         try:
-            shown = settings_of(row.config).shown()
+            shown = self._settings_of(row).shown()
         except SinkError as error:  # of another version
             shown = {"kind": row.config.get("kind"), "refused": str(error)}
         last = self._journal.matches.last(row.query)
-        return SinkStatus(row, shown, last - row.position, None if at_work is None else at_work.next_try)
+        next_try = None if at_work is None else at_work.next_try
+        return SinkStatus(row, shown, last - row.position, next_try, _DECLARED in row.config)
 
 
 class _AtWork:
     """One sink on its thread."""
 
-    def __init__(self, row: SinkRow, journal: Journal, settings: LiveSettings, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        row: SinkRow,
+        read_settings: Callable[[], SinkSettings],
+        journal: Journal,
+        settings: LiveSettings,
+        metrics: Metrics,
+        before: _AtWork | None,
+    ) -> None:
+        """`read_settings` raises SinkError; `before`: which delivers for this sink still, and has been stopped."""
         self._row, self._journal, self._settings = row, journal, settings
+        self._read_settings, self._before = read_settings, before
         self._position, self._place = row.position, row.place
+        self._bound = 0
+        """The last match of the delivery under way, where it is one under one key: it is tried again as it is."""
         self._failing = row.failing
         labels = (row.query, row.name)
         self._delivered, self._failures = metrics.sink_delivered.labels(*labels), metrics.sink_failures.labels(*labels)
@@ -221,6 +299,9 @@ class _AtWork:
 
     def _run(self) -> None:
         try:
+            if self._before is not None:
+                self._before.join()
+                self._before = None
             while not self._stopped.is_set():
                 try:
                     self._turn()
@@ -235,7 +316,9 @@ class _AtWork:
 
     def _turn(self) -> None:
         """Deliver what there is. Raises what a receiver raises, JournalError, OxiseqError."""
-        settings = settings_of(self._row.config)
+        settings = self._read_settings()
+        if settings.together and self._place.isdecimal():
+            self._bound = int(self._place)
         while not self._stopped.is_set():
             self._news.clear()
             matches = self._next(settings)
@@ -244,6 +327,9 @@ class _AtWork:
                 continue
             if self._receiver is None:
                 self._receiver = settings.open(self._settings.sinks_allowed, self._place)
+            if settings.together and len(matches) > 1 and matches.last != self._bound:
+                self._place, self._bound = str(matches.last), matches.last
+                self._journal.sinks.note(self._row, self._place)
             try:
                 self._place = self._receiver.deliver(Delivery(self._row.query, matches))
             except DeliveryError as error:
@@ -254,7 +340,7 @@ class _AtWork:
 
     def _next(self, settings: SinkSettings) -> StoredMatches | None:
         """The matches of the next delivery, once there are enough or the first has waited for long enough."""
-        while settings.every and not self._stopped.is_set():
+        while settings.every and self._bound <= self._position and not self._stopped.is_set():
             count, now = self._journal.matches.last(self._row.query) - self._position, time.monotonic()
             if count <= 0:
                 self._gathered_since = None
@@ -266,7 +352,11 @@ class _AtWork:
                 break
             self._news.wait(min(left, _LOOK))
             self._news.clear()
-        return None if self._stopped.is_set() else self._behind(settings.batch)
+        return None if self._stopped.is_set() else self._behind(self._most(settings))
+
+    def _most(self, settings: SinkSettings) -> int:
+        """How many matches the next delivery may have."""
+        return self._bound - self._position if self._bound > self._position else settings.batch
 
     def _behind(self, most: int) -> StoredMatches | None:
         """The stored matches behind the position, at most so many, of one heading. Raises JournalError."""
@@ -324,8 +414,7 @@ class _AtWork:
         except JournalError as unnoted:
             LOG.warning("sink %s of %s: %s", self._row.name, self._row.query, unnoted)
         if self._gives_up(now) and self._read:
-            settings = settings_of(self._row.config)
-            given_up = _first(self._read, self._position, settings.batch)
+            given_up = _first(self._read, self._position, self._most(self._read_settings()))
             try:
                 self._skip(given_up.last, f"given up: {told}")
                 return
@@ -343,7 +432,7 @@ class _AtWork:
 
     def _gives_up(self, now: int) -> bool:
         try:
-            after = settings_of(self._row.config).give_up
+            after = self._read_settings().give_up
         except SinkError:
             return False
         return after is not None and self._failing is not None and now - self._failing >= after

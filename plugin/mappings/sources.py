@@ -31,7 +31,7 @@ _TOGETHER: Final = 4096
 
 
 def row_tables(source: Any, key: Key) -> Iterator[Table] | None:
-    """The rows of a source; None where it holds none, but (time, graph) pairs or a file of RDF. Raises EventError."""
+    """The rows of a source; None where it holds none, but (graph, time) pairs or a file of RDF. Raises EventError."""
     if isinstance(source, str | Path):
         found = _table_file(source)
         return None if found is None else _file_tables(found, key)

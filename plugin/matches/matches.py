@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from io import BytesIO
+from io import BytesIO, TextIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, overload
 
 import numpy as np
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.engine.events.faults import NO_FAULTS, Faults
 from oxiseq.engine.extras import loaded
 from oxiseq.grammar.arguments import public
@@ -183,6 +183,8 @@ class Matches(_Sequence):
             self._write(whole, format)
             return whole.getvalue()
         if not isinstance(output, str | Path):
+            if not _takes_bytes(output):
+                raise ArgumentTypeError(f"output: a path or a file open for bytes ('wb'), not {output!r}"[:200])
             self._write(output, format)
             return None
         check_format(self._block.shape, chosen := format or result_format(output))
@@ -192,7 +194,7 @@ class Matches(_Sequence):
 
     def _write(self, out: BinaryIO, format: str | None) -> None:
         if format is None:
-            raise OxiseqError("say format=: no file's name tells it")
+            raise ArgumentTypeError("say format=: no file's name tells it")
         write_blocks(self._block.shape, [self._block], check_format(self._block.shape, format), out)
 
     # --- for people ---------------------------------------------------------------------------------
@@ -216,6 +218,11 @@ def moments(match: Match) -> dict[str, list[int]]:
     if events := match.events:
         return {name: [time for _, time in of] for name, of in events.items()}
     return {"answers": [t for t in (match.start_us, match.end_us) if t is not None] + [match.at_us]}
+
+
+def _takes_bytes(file: object) -> bool:
+    """Whether it is something to write to, and not a file of text."""
+    return callable(getattr(file, "write", None)) and not isinstance(file, TextIOBase)
 
 
 def _html_row(cells: Sequence[Any], tag: str) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TypeAlias, cast
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentValueError
 from oxiseq.engine.events.messages.announced import RDF_FORMATS
 from oxiseq.engine.events.write import replacing
 from oxiseq.engine.extras import needed
@@ -56,17 +56,19 @@ def result_format(path: str | Path) -> ResultFormat:
     name = Path(path)
     ending = (name.with_suffix("") if name.suffix.lower() == ".gz" else name).suffix.lower()
     if ending not in ENDINGS:
-        raise OxiseqError(f"{path}: the ending {ending or '(none)'} tells no format; known: {', '.join(ENDINGS)}")
+        raise ArgumentValueError(
+            f"{path}: the ending {ending or '(none)'} tells no format; known: {', '.join(ENDINGS)}"
+        )
     return ENDINGS[ending]
 
 
 def check_format(shape: Shape, format: str) -> ResultFormat:
     """The format. Raises OxiseqError if the query's matches cannot be written so, or there is no such format."""
     if format not in FORMATS:
-        raise OxiseqError(f"format={format!r} is not known; known: {', '.join(FORMATS)}")
+        raise ArgumentValueError(f"format={format!r} is not known; known: {', '.join(FORMATS)}")
     if (format == "nquads" or format in RDF_FORMATS) and shape.form != "CONSTRUCT":
         others = "other matches are no triples: use json, csv, tsv or arrow"
-        raise OxiseqError(f"{format} needs a CONSTRUCT query, {others}")
+        raise ArgumentValueError(f"{format} needs a CONSTRUCT query, {others}")
     return format
 
 

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from enum import Enum
 from typing import Any, Final
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.units import TimeUnit
 from oxiseq.grammar.languages import known, syntax_named
@@ -83,65 +83,64 @@ class Options:
     """What is said of a query beside its text; times and durations in microseconds."""
 
     origin: int | None = _option(
-        TIME, None, "The t of tumbling windows; events before it are not seen. Without it, the first event's time."
+        TIME, None, "Where tumbling windows begin; events before it are ignored. The default is the first event's time."
     )
-    lateness: int = _option(DURATION, 0, "How much a stream may be out of order.")
+    lateness: int = _option(DURATION, 0, "How much events may be out of order.")
     stream_names: Mapping[str, str] = _option(
-        NAMES, {}, "Name in FROM and the IRI of the stream, where it is not the vocabulary's.", special=True
+        NAMES, {}, "Names in FROM with the IRIs of their streams, where these are not in the vocabulary.", special=True
     )
     report: Report | None = _option(
         WordKind(tuple(r.value for r in Report), Report),
         None,
-        "What is told at an instant, where the text leaves it "
-        "open: all answers, the new ones, or those that are gone. Without it RSTREAM for RSEP-QL, ISTREAM for the "
-        "others.",
+        "Which answers an instant emits, where the query does not say: all, the new ones, or those that no longer "
+        "hold. The default is RSTREAM for RSEP-QL and ISTREAM for the others.",
         special=True,
     )
     at: tuple[int, ...] | None = _option(
-        TIMES, None, "At which times the query is answered; without it, at each event's.", special=True
+        TIMES, None, "The times at which the query is answered; by default the times of the events.", special=True
     )
     consumption: Consume | None = _option(
         WordKind(tuple(c.value for c in Consume), Consume),
         None,
-        "What an answer uses up, where the text has no CONSUME.",
+        "Which triples an answer consumes, where the query has no CONSUME.",
         special=True,
     )
     rules: tuple[str, ...] = _option(
-        QUERIES, (), "CONSTRUCT queries over whose closure the query is answered.", special=True
+        QUERIES, (), "CONSTRUCT queries that derive triples; the query is answered over their closure.", special=True
     )
     on_error: OnError = _option(
         WordKind(("stop", "skip")),
         "stop",
-        "At a malformed line or event: stop, or leave it out and go on.",
+        "At a malformed line or event: stop, or skip it.",
         door=SOURCES,
     )
     time_predicate: str = _option(IRI, _GENERATED_AT, "The predicate that gives an event its time.", door=SOURCES)
     type_column: str = _option(TEXT, "type", "The column of a table that holds an event's type.", SOURCES, special=True)
     time_column: str = _option(
-        TEXT, "time", "The column that holds its time, timestamps or integers.", SOURCES, special=True
+        TEXT, "time", "The column that holds an event's time, as timestamps or integers.", SOURCES, special=True
     )
     time_unit: TimeUnit | None = _option(
         WordKind(("s", "ms", "us", "ns")),
         None,
-        "The unit of integer times in tables. Without it us, and refused if it seems to be another.",
+        "The unit of integer times in tables. The default is us; values that look like another unit are refused.",
         SOURCES,
         special=True,
     )
     state_records: int | None = _option(
-        CountKind(0), None, "How many records its running state may have; 0 is any number.", door=STATE
+        CountKind(0), None, "How many records the query's running state may have; 0 is no limit.", door=STATE
     )
     state_bytes: int | None = _option(
-        CountKind(0), None, "How large its running state may become, in bytes; 0 is no bound.", door=STATE
+        CountKind(0), None, "How many bytes the query's running state may take; 0 is no limit.", door=STATE
     )
     on_budget: str | None = _option(
         WordKind(("fail", "reset")),
         None,
-        "When its state is larger: fail stops the query, reset lets it forget its partial matches and go on.",
+        "When the state exceeds its limit: fail stops the query, reset drops its partial matches and continues.",
         door=STATE,
     )
-    since: int | None = _option(TIME, None, "Only events from then on.", door=HISTORY)
-    until: int | None = _option(TIME, None, "Only events before that.", door=HISTORY)
-    limit: int = _option(COUNT, 3, "Of how many matches it is told what they were made of.", door=HISTORY)
+    since: int | None = _option(TIME, None, "Only events from this time on.", door=HISTORY)
+    until: int | None = _option(TIME, None, "Only events before this time.", door=HISTORY)
+    limit: int = _option(COUNT, 3, "How many matches are traced back to their events and facts.", door=HISTORY)
     reads: tuple[str, ...] = ()
     """No option: the streams that there are, for an EP-SPARQL query that names none."""
 
@@ -179,7 +178,7 @@ def _made(
     for name, value in given.items():
         option = OPTIONS.get(name)
         if option is None or option.door not in doors:
-            raise OxiseqError(_unknown(name, language, doors))
+            raise ArgumentTypeError(_unknown(name, language, doors))
         if value is None:
             continue
         read = option.kind.data(value, name) if data else option.kind.read(value, name)
@@ -187,7 +186,7 @@ def _made(
             continue
         if not option.takes(language):
             title = syntax_named(language).title
-            raise OxiseqError(f"the option {name} is for {option.titles}: a query of {title} has none")
+            raise ArgumentTypeError(f"the option {name} is for {option.titles}: a query of {title} has none")
         values[name] = read
     return Options(**values, reads=tuple(reads))
 

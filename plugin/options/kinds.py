@@ -151,6 +151,11 @@ class CountKind(Kind[int]):
         return self.read(int(given) if digits else given, name)
 
 
+def whole_number(given: Any, name: str, least: int = 0) -> int:
+    """An argument that counts something. Raises ArgumentValueError."""
+    return CountKind(least).read(given, name)
+
+
 class TextKind(Kind[str]):
     """A text that is not empty."""
 

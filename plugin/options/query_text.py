@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 
 from oxiseq.grammar import Finding, QueryError, check, load, parse
-from oxiseq.grammar.errors import ArgumentTypeError, OxiseqError
+from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
 from oxiseq.grammar.languages import STANDING, USUAL, AnyQuery, known_language, language_told
 from oxiseq.grammar.over_store import findings_over_store
 
@@ -29,19 +29,25 @@ class QueryText:
         """`query`: a text; a file's path, as `Path` or as a text of one line that ends like a query file; an open file;
         or another query. `language`: where neither the file's ending nor the query says it; without it, SPAseq.
 
-        Raises OxiseqError for a language that is not known or not the query's, and for files that cannot be read.
+        Raises OxiseqError for a language that is not known or not the query's, for files that cannot be read, and for
+        half a character (a lone surrogate).
         """
         text, name, told = _given(query)
+        _check_whole(text)
         if language is not None:
             chosen = known_language(language)
             if isinstance(query, QueryText) and chosen != told:
-                raise OxiseqError(f"the query is in {told}, not in {chosen}: query.translate({chosen!r}) may help")
+                raise ArgumentValueError(
+                    f"the query is in {told}, not in {chosen}: query.translate({chosen!r}) may help"
+                )
             told = chosen
         self.__dict__.update(_text=text, _language=told or USUAL, _name=name)
 
     @classmethod
     def of(cls: type[S], text: str, language: str, name: str = "") -> S:
-        """Of a text that is no path, whatever it looks like. Raises OxiseqError for a language that is not known."""
+        """Of a text that is no path, whatever it looks like. Raises OxiseqError for a language that is not known, and
+        for half a character."""
+        _check_whole(text)
         made = cls.__new__(cls)
         made.__dict__.update(_text=text, _language=known_language(language), _name=name)
         return made
@@ -158,6 +164,14 @@ def _read(path: Path) -> tuple[str, str, str | None]:
         raise OxiseqError(f"{path}: {error.strerror or error}") from error
     except ValueError as error:  # not UTF-8, or no path
         raise OxiseqError(f"{path}: {'not UTF-8 text' if isinstance(error, UnicodeDecodeError) else error}") from error
+
+
+def _check_whole(text: str) -> None:
+    """Raises OxiseqError for half a character: no term and no file can hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise OxiseqError(f"half a character (a lone surrogate) at {error.start} of the query") from error
 
 
 def _told(name: object) -> str | None:

@@ -21,7 +21,7 @@ from pyoxigraph import (
     serialize,
 )
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.served.wire import Wire
 
 Graph = NamedNode | BlankNode | DefaultGraph
@@ -109,7 +109,7 @@ class ServedKnowledge:
             format = format or RdfFormat.from_extension(Path(path).suffix.removeprefix("."))
             input = Path(path).read_bytes()
         if format is None or input is None:
-            raise OxiseqError("say what is loaded: input and format, or a path whose ending tells the format")
+            raise ArgumentTypeError("say what is loaded: input and format, or a path whose ending tells the format")
         data = input.encode() if isinstance(input, str) else input if isinstance(input, bytes) else input.read()
         if base_iri is not None:
             text = serialize(parse(data, format, base_iri=base_iri), format=RdfFormat.N_QUADS)
@@ -203,4 +203,4 @@ def _graph(name: Graph) -> str:
 
 def _nothing_else(given: dict[str, Any], instead: str) -> None:
     if given:
-        raise OxiseqError(f"{', '.join(given)}: not taken by a store elsewhere; {instead}")
+        raise ArgumentTypeError(f"{', '.join(given)}: not taken by a store elsewhere; {instead}")

@@ -16,7 +16,7 @@ import os
 import socket
 import struct
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.extras import needed
 from oxiseq.live.errors import BusyError
-from oxiseq.served.wire import PAUSES, UnreachableError, Wire
+from oxiseq.served.wire import PAUSES, UnreachableError, Wire, in_header
 
 if TYPE_CHECKING:
     from websockets import exceptions
@@ -44,8 +44,18 @@ _SILENCE: Final = 60.0
 """Seconds after which a server that says nothing is taken for gone; it says something every 12."""
 _STUCK: Final = 120
 """Seconds for which the server may read nothing."""
+_NAME: Final = 200
+_COUNTS: Final = ("accepted", "late", "left_out")
+_REASONS: Final = 10
 _REFUSING: Final = (401, 403, 409, 421, 429, 502, 503, 504, 507)
-"""Statuses of a server that says no, also to other requests; any other one says that WebSockets are not taken here."""
+"""Statuses of a server that says no, also to other requests; before the first message any other one says that
+WebSockets are not taken here."""
+
+
+def check_session(name: str) -> None:
+    """Raises OxiseqError for what is no name of a session."""
+    if not (0 < len(name) <= _NAME and in_header(name)):
+        raise OxiseqError(f"session={name!r}: it has 1 to {_NAME} visible ASCII characters"[:200])
 
 
 class NoSocketError(OxiseqError):
@@ -68,6 +78,11 @@ class LongPush:
     def __init__(self, wire: Wire, stream: str, session: str) -> None:
         self.stored = 0
         """How many events the server had of this session, before this push."""
+        self.counts: Counter[str] = Counter()
+        """What its acknowledgements say of the events: accepted, late, left_out. One that a broken connection lost is
+        not among them."""
+        self.reasons: list[str] = []
+        """Why queries leave events out, as far as the server says."""
         self._wire, self._stream, self._session = wire, stream, session
         self._way: deque[_Message] = deque()
         """Messages that are not acknowledged, in their order; the first `_sent` of them went over this connection."""
@@ -95,6 +110,11 @@ class LongPush:
             return count
         finally:
             self._close()
+
+    @property
+    def last(self) -> int:
+        """The number of the last event that is stored."""
+        return self._last
 
     def _take(self, message: _Message) -> None:
         if message.last <= self.stored:
@@ -141,8 +161,10 @@ class LongPush:
     def _problem(self, error: BaseException) -> OxiseqError:
         if isinstance(error, OxiseqError):
             return error
-        if isinstance(error, exceptions.InvalidStatus) and error.response.status_code in _REFUSING:
-            return self._wire.refused(error.response.status_code, bytes(error.response.body or b""))
+        if isinstance(error, exceptions.InvalidStatus):
+            status, body = error.response.status_code, bytes(error.response.body or b"")
+            if status in _REFUSING or (self._begun and _says_why(body)):  # as 404: the stream was deleted meanwhile
+                return self._wire.refused(status, body)
         answered = not isinstance(error.__cause__, EOFError | OSError)  # else it has gone in the middle of it
         if isinstance(error, exceptions.InvalidHandshake) and answered and not self._begun:
             return NoSocketError(f"{self._wire.address} takes no WebSockets")
@@ -221,10 +243,21 @@ class LongPush:
         """Raises OxiseqError for what cannot be stored: events behind it would have other numbers."""
         if told.get("rejected"):
             raise OxiseqError(f"{told['rejected']} events are not stored: {told['reasons'][0]['reason']}")
+        self.counts.update({name: told.get(name) or 0 for name in _COUNTS})  # null where it was stored before
+        self.reasons += [each["reason"] for each in told.get("reasons", ())][: _REASONS - len(self.reasons)]
 
     def _close(self) -> None:
         self._connection = None
         self._opened.close()
+
+
+def _says_why(body: bytes) -> bool:
+    """Whether the body of an answer is a server's problem details, not a proxy's page."""
+    try:
+        told = json.loads(body)
+    except ValueError:
+        return False
+    return isinstance(told, dict) and "title" in told
 
 
 def _messages(events: Iterator[str], stored: int) -> Iterator[_Message]:

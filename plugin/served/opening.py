@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, overload
 
 from oxiseq.api.store import Store
-from oxiseq.engine.errors import ArgumentValueError, OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError
 from oxiseq.engine.extras import loaded
 from oxiseq.grammar.arguments import public
 from oxiseq.options.durations import Duration, duration
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from oxiseq.served import ServedStore
 
 _PATIENCE: Final = "30s"
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _NEEDED: Final = ("httpx_sse", "prometheus_client", "werkzeug")
 """Packages of the extra `client`."""
 
@@ -63,7 +65,7 @@ def open(
     """
     if location is None:
         if token is not None:
-            raise OxiseqError("token: a store in memory asks for none; say where the server is")
+            raise ArgumentTypeError("token: a store in memory asks for none; say where the server is")
         return Store()
     if not isinstance(location, str | os.PathLike) or not os.fspath(location):
         raise ArgumentValueError(f"a store is opened at a folder or at an address, not {location!r}")
@@ -74,6 +76,8 @@ def open(
     text = os.fspath(location)
     if text.lower().startswith(("http://", "https://")):
         return cast("ServedStore", places.elsewhere(text, token or os.environ.get("OXISEQ_TOKEN"), seconds))
+    if _ADDRESS.match(text):
+        raise ArgumentValueError(f"{text!r}: a store elsewhere is at http:// or https://; a folder is said by its path")
     if token is not None:
-        raise OxiseqError("token: a folder asks for none")
+        raise ArgumentTypeError("token: a folder asks for none")
     return cast("ServedStore", places.here(Path(text), seconds))

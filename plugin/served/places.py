@@ -21,7 +21,7 @@ from oxiseq.sinks import Allowed
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.settings import Limits
 
-EVERYTHING: Final = Allowed.of(("*",), ("0.0.0.0/0", "::/0"), Path("/"))
+EVERYTHING: Final = Allowed.of(("*",), ("0.0.0.0/0", "::/0"), Path("/"), Path("/"))
 """Who opens a folder is the operator, and may reach what this process may; files have absolute paths."""
 
 

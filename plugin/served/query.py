@@ -21,6 +21,7 @@ from oxiseq.languages.reasons.told import why_of
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
 from oxiseq.options.durations import Duration
+from oxiseq.options.kinds import whole_number
 from oxiseq.served.registered import AFTER_LOSS, SOON, Registered
 from oxiseq.served.rows import Decoder
 from oxiseq.served.sink import ServedSink
@@ -105,7 +106,9 @@ class ServedQuery(Registered):
 
     def matches(self, since: int = 0, limit: int | None = None) -> Matches:
         """Those found so far whose ids are greater than `since`, at most `limit`; since 0 means: all that are kept.
-        Raises CursorError, UnknownError, UnreachableError."""
+        Raises CursorError, UnknownError, UnreachableError; ArgumentValueError for a negative limit."""
+        if limit is not None:
+            whole_number(limit, "limit")
         status = self.status
         cursor = since or status["matches"]["first"] - 1
         told: list[Mapping[str, Any]] = []
@@ -135,11 +138,14 @@ class ServedQuery(Registered):
         are there. A server that goes away meanwhile is waited for. Ends when the query is deleted or this object is
         closed, too. Raises CursorError (and the next call goes on with what is kept), DamagedBatchError, RefusedError,
         BusyError; UnreachableError if the server does not answer at all within `timeout`."""
-        for event in self.listened("matches", timeout):
+        return self._handed_out(self.listened("matches", timeout), timeout is not None)
+
+    def _handed_out(self, events: Iterator[ServerSentEvent], ends: bool) -> Iterator[Match]:
+        for event in events:
             if (match := self._match(event)) is not None:
                 self.cursor = match.id or 0
                 yield match
-        if timeout is not None and not self.over():
+        if ends and not self.over():
             yield from self._there()
 
     def _there(self) -> Iterator[Match]:

@@ -93,7 +93,9 @@ class Registered:
         """Server-sent events of `what` behind `cursor`, whatever becomes of the connection, at most for `timeout` in
         all. Ends when the query is deleted or this object, or the store, is closed. Raises RefusedError, BusyError;
         UnreachableError if the server does not answer at all within `timeout`."""
-        deadline = None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6
+        return self._listened(what, None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6)
+
+    def _listened(self, what: str, deadline: float | None) -> Iterator[ServerSentEvent]:
         gone: UnreachableError | None = None
         while not self.over():
             left = math.inf if deadline is None else deadline - time.monotonic()

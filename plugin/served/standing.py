@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
+from httpx_sse import ServerSentEvent
 from pyoxigraph import QueryBoolean, QueryResultsFormat, RdfFormat, Triple, parse, parse_query_results
 
 from oxiseq.api.continuous import CallbackHandle
@@ -65,8 +66,11 @@ class ServedStanding(Registered):
         UnreachableError."""
         if since is not None:
             self.cursor = since
+        return self._handed_out(self.listened("changes", timeout), timeout is not None)
+
+    def _handed_out(self, events: Iterator[ServerSentEvent], ends: bool) -> Iterator[StoreChange]:
         parts: list[Mapping[str, Any]] = []
-        for event in self.listened("changes", timeout):
+        for event in events:
             if event.event == "change":
                 part = event.json()
                 if parts and part["id"] <= parts[-1]["id"]:  # a connection has broken off inside of a change
@@ -79,7 +83,7 @@ class ServedStanding(Registered):
             else:
                 parts = []
                 self.told_of_loss(event)
-        if timeout is not None and not self.over():
+        if ends and not self.over():
             with suppress(UnknownError):
                 for change in self._there(self.cursor, SOON)[0]:
                     self.cursor = change.number

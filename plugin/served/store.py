@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Unpack, overload
 
 from oxiseq.api.query import Query
 from oxiseq.api.store import Store
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.engine.events.time import Time
 from oxiseq.grammar.arguments import faced, offered
 from oxiseq.grammar.languages import STANDING
@@ -66,6 +66,7 @@ class ServedStore:
         """The stream of this name, made if there is none. `mapping`: what rows that are pushed to it mean from now on,
         whoever pushes them, see `StreamMapping`; it is kept with the stream. Raises MappingError."""
         value = None if mapping is None else StreamMapping(mapping).as_data()
+        self._wire.check_open()
         with self._lock:
             known = self._streams.get(iri)
         if known is not None and value is None:
@@ -186,7 +187,7 @@ def _given(query: QueryLike, language: str | None, options: Mapping[str, Any]) -
     """As the server takes it. Raises QueryError, with the place in the text; OxiseqError."""
     if language == STANDING:
         if options:
-            raise OxiseqError(f"{', '.join(options)}: a query over the store reads no stream")
+            raise ArgumentTypeError(f"{', '.join(options)}: a query over the store reads no stream")
         return {"text": query_text(query).text, "language": language}
     text = Query(query, language)
     chosen = as_data(said(text.language, options))

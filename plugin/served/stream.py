@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Final
 
-from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.report import OnError
@@ -20,8 +20,9 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import faced
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
+from oxiseq.options.kinds import whole_number
 from oxiseq.pictures.tables import html_table
-from oxiseq.served.long_push import LongPush, NoSocketError
+from oxiseq.served.long_push import LongPush, NoSocketError, check_session
 from oxiseq.served.wire import Wire, in_header
 from oxiseq.sources.sources import EventLike, Events, Row, batches_of, check_events, row_event
 
@@ -52,7 +53,7 @@ class ServedStream:
         under it changes nothing, so that a program that was killed may push again what it had no answer for. Raises
         EventError, ConflictError for another event under the same key, BusyError, FullError, UnreachableError."""
         if key is not None and not (isinstance(key, str) and 0 < len(key) <= _KEY and in_header(key)):
-            raise OxiseqError(f"key={key!r}: a key has 1 to {_KEY} visible ASCII characters"[:200])
+            raise ArgumentValueError(f"key={key!r}: a key has 1 to {_KEY} visible ASCII characters"[:200])
         if isinstance(graph, Mapping):
             if start is not None:
                 raise ArgumentTypeError("a row has no start: push its graph")
@@ -82,7 +83,7 @@ class ServedStream:
         return None if given is None else StreamMapping(given)
 
     def extend(self, events: Events, on_error: OnError = "stop", *, session: str | None = None) -> int:
-        """Push the events of a file, (time, graph) pairs or rows, as `Stream.extend`; how many. All of them are durable
+        """Push the events of a file, (graph, time) pairs or rows, as `Stream.extend`; how many. All of them are durable
         when it returns. Where it raises while it reads, whole groups of some thousand that it read before are.
 
         Over a WebSocket, where the server takes one: it acknowledges events while more are sent, and after a broken
@@ -92,8 +93,8 @@ class ServedStream:
 
         Raises as `push` does; OxiseqError for a `session` where there is no WebSocket."""
         check_events(events)
-        if session is not None and not (0 < len(session) <= _KEY and in_header(session)):
-            raise OxiseqError(f"session={session!r}: it has 1 to {_KEY} visible ASCII characters"[:200])
+        if session is not None:
+            check_session(session)
         terms = TermDictionary()
         batches = batches_of(events, terms, on_error, mapping=self.mapping, bad=self._left_out)
         first = next(batches, None)
@@ -130,10 +131,8 @@ class ServedStream:
             raise OxiseqError(f"{told['rejected']} events are not stored: {told['reasons'][0]['reason']}")
 
     def keep(self, events: int) -> None:
-        """Keep the newest so many events, however old they are. Raises OxiseqError for less than none."""
-        if isinstance(events, bool) or not isinstance(events, int) or events < 0:
-            raise OxiseqError(f"a stream cannot keep {events!r} events")
-        self._wire.send("PUT", "streams", self.iri, json={"keep": {"count": events}})
+        """Keep the newest so many events, however old they are. Raises ArgumentValueError for less than none."""
+        self._wire.send("PUT", "streams", self.iri, json={"keep": {"count": whole_number(events, "events")}})
 
     def advance(self, time: Time) -> None:
         """Punctuation: no event before `time` will come any more (if one does, it is late)."""

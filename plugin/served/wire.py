@@ -82,7 +82,7 @@ class Wire:
         server knows it again; `again`: whether it may be sent twice (default: what HTTP says of the method, and what
         has a key); `within`: seconds for an answer. Raises UnreachableError, RefusedError, UnknownError,
         ConflictError, CursorError, BusyError, FullError, OxiseqError."""
-        self._check_open()
+        self.check_open()
         headers = {"accept": accept}
         if kind is not None:
             headers["content-type"] = kind
@@ -105,6 +105,8 @@ class Wire:
                     json=json,
                     timeout=timeout,
                 )
+            except UnicodeEncodeError as error:
+                raise OxiseqError("half a character (a lone surrogate) cannot be sent") from error
             except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
                 raise UnreachableError(f"{self.address!r} {_NO_ADDRESS}") from error
             except httpx.TransportError as error:
@@ -128,7 +130,7 @@ class Wire:
     def listening(self, *path: str, params: Mapping[str, Any], patience: float) -> Iterator[httpx.Response]:
         """A reply of server-sent events that is under way; reading it raises httpx.ReadTimeout after `patience`
         seconds of silence. Raises as `send` does."""
-        self._check_open()
+        self.check_open()
         headers = {"accept": "text/event-stream"}
         timeout = httpx.Timeout(30.0, read=max(patience, 0.001))
         try:
@@ -144,7 +146,7 @@ class Wire:
 
     def socket(self, *path: str, params: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
         """The address of a WebSocket, and how `websockets.connect` is to open it: as this wire's requests are sent."""
-        self._check_open()
+        self.check_open()
         url = self._client.base_url
         place = f"{'wss' if url.scheme == 'https' else 'ws'}://{url.netloc.decode()}{url.path.rstrip('/')}"
         options: dict[str, Any] = {"open_timeout": _CONNECTING}
@@ -192,7 +194,8 @@ class Wire:
         """No request can be sent any more."""
         self._client.close()
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise OxiseqError where it is closed."""
         if self.closed:
             raise OxiseqError("the store is closed")
 
@@ -201,7 +204,10 @@ def _path(parts: tuple[str, ...]) -> str:
     for part in parts:
         if part in ("", ".", "..") or len(part) > _LONGEST:  # it would lead elsewhere
             raise UnknownError(f"{part[:60]!r} is no name")
-    return "/" + "/".join(quote(part, safe="") for part in parts)
+    try:
+        return "/" + "/".join(quote(part, safe="") for part in parts)
+    except UnicodeEncodeError as error:  # half a character
+        raise UnknownError(f"{str(error.object)[:60]!r} is no name") from error
 
 
 def in_header(text: str) -> bool:

@@ -8,9 +8,21 @@ keeps how far each sink has come. Every connection goes through `allowed.Allowed
 """
 
 from oxiseq.sinks.allowed import Allowed
+from oxiseq.sinks.declared import DeclaredSink
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import DeliveryError, SinkError
 from oxiseq.sinks.kinds import KINDS, settings_of
-from oxiseq.sinks.settings import Receiver, SinkSettings
+from oxiseq.sinks.settings import NAME, Receiver, SinkSettings
 
-__all__ = ["KINDS", "Allowed", "Delivery", "DeliveryError", "Receiver", "SinkError", "SinkSettings", "settings_of"]
+__all__ = [
+    "KINDS",
+    "NAME",
+    "Allowed",
+    "DeclaredSink",
+    "Delivery",
+    "DeliveryError",
+    "Receiver",
+    "SinkError",
+    "SinkSettings",
+    "settings_of",
+]

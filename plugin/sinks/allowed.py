@@ -1,4 +1,4 @@
-"""What sinks may reach: hosts and a folder that the operator of the server names.
+"""What sinks may reach: hosts, a folder, and secrets that the operator of the server names.
 
 Who may register a query must not make the server ask its own neighbours (server-side request forgery). So a host must
 be on the operator's list, its name is resolved here, each address must be a public one unless the operator allows its
@@ -7,7 +7,10 @@ network, and the connection goes to the address that was checked: a name cannot 
 
 from __future__ import annotations
 
+import os
+import re
 import socket
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -19,25 +22,36 @@ from oxiseq.sinks.errors import DeliveryError, SinkError
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 ANY: Final = "*"
+_VARIABLE: Final = re.compile(r"OXISEQ_SECRET_[A-Za-z0-9_]{1,100}")
+_SECRET: Final = 1 << 16
+"""Bytes of a secret's file."""
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
     """`hosts`: NAME, NAME:PORT, *.DOMAIN, or * for any; `networks`: addresses beside public ones; `folder`: below which
-    files may be written (None: nowhere)."""
+    files may be written, `secrets`: below which secrets are read (None: nowhere)."""
 
     hosts: tuple[str, ...] = ()
     networks: tuple[Network, ...] = ()
     folder: Path | None = None
+    secrets: Path | None = None
 
     @classmethod
-    def of(cls, hosts: Iterable[str] = (), networks: Iterable[str] = (), folder: Path | None = None) -> Allowed:
+    def of(
+        cls,
+        hosts: Iterable[str] = (),
+        networks: Iterable[str] = (),
+        folder: Path | None = None,
+        secrets: Path | None = None,
+    ) -> Allowed:
         """From texts. Raises SinkError for what is no network."""
         return cls(
             tuple(host.strip().lower() for host in hosts),
             tuple(map(_network, networks)),
             None if folder is None else folder.resolve(),
+            None if secrets is None else secrets.resolve(),
         )
 
     def check_host(self, host: str, port: int, *, named: bool = False) -> None:
@@ -81,12 +95,31 @@ class Allowed:
         """Where a file of this path, relative to the folder or below it, is. Raises SinkError."""
         if self.folder is None:
             raise SinkError("files are written only below a folder that the server's operator names: --sink-folder")
-        if "\0" in path or not path.strip() or len(path) > 1000:
-            raise SinkError(f"{path[:60]!r} is no path of a file")
-        target = self.folder / path
-        if ".." in target.parts or not target.resolve().is_relative_to(self.folder) or target == self.folder:
-            raise SinkError(f"{path[:200]!r} is not below the folder that the server's operator allows")
-        return target
+        return _below(self.folder, path)
+
+    def secret_variable(self, name: str) -> str:
+        """An environment variable, which only such a name makes one for sinks. Raises SinkError."""
+        if not _VARIABLE.fullmatch(name):
+            raise SinkError(f"{name[:100]!r} is no secret for sinks: their variables are named OXISEQ_SECRET_...")
+        found = os.environ.get(name)
+        if not found:
+            raise SinkError(f"the server has no variable {name}")
+        return found
+
+    def secret_file(self, path: str) -> str:
+        """A file below the folder of secrets, without the end of its last line. Raises SinkError."""
+        if self.secrets is None:
+            raise SinkError("secrets are read only below a folder that the server's operator names: --sink-secrets")
+        target = _below(self.secrets, path)
+        try:
+            with open(os.open(target, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise SinkError(f"the secret {path!r} is no file")
+                return file.read(_SECRET).decode().removesuffix("\n").removesuffix("\r")
+        except OSError as error:
+            raise SinkError(f"there is no secret {path!r}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise SinkError(f"the secret {path!r} is no text in UTF-8") from error
 
     def _check_address(self, host: str, address: Address) -> None:
         real = _behind(address)
@@ -97,6 +130,16 @@ class Allowed:
                 f"{host} has the address {real}, which is not public: the server's operator allows "
                 "networks by --sink-network"
             )
+
+
+def _below(folder: Path, path: str) -> Path:
+    """A path relative to the folder, or below it, not over links either. Raises SinkError."""
+    if "\0" in path or not path.strip() or len(path) > 1000:
+        raise SinkError(f"{path[:60]!r} is no path of a file")
+    target = folder / path
+    if ".." in target.parts or not target.resolve().is_relative_to(folder) or target == folder:
+        raise SinkError(f"{path[:200]!r} is not below the folder that the server's operator allows")
+    return target
 
 
 def _behind(address: Address) -> Address:

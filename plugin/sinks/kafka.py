@@ -11,7 +11,8 @@ from oxiseq.engine.extras import loaded, needed
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import DeliveryError, SinkError
-from oxiseq.sinks.settings import HIDDEN, Receiver, SinkSettings, any_json, secret_text, setting, text, texts, word
+from oxiseq.sinks.secret import Secret, secret, secret_text
+from oxiseq.sinks.settings import Receiver, SinkSettings, any_json, setting, text, texts, word
 from oxiseq.sinks.templates import Json
 
 if TYPE_CHECKING:
@@ -22,13 +23,14 @@ else:
 _TIMEOUT: Final = 20.0
 """Seconds that a delivery may take."""
 _PORT: Final = 9092
+_PASSWORD: Final = "sasl.password"
 _TAKEN: Final = frozenset(
     (
         "security.protocol",
         "sasl.mechanism",
         "sasl.mechanisms",
         "sasl.username",
-        "sasl.password",
+        _PASSWORD,
         "compression.type",
         "client.id",
         "message.max.bytes",
@@ -54,7 +56,7 @@ def _host_and_port(broker: str) -> tuple[str, int]:
     return host.strip("[]"), int(number)
 
 
-def _options(given: Any, name: str) -> dict[str, str]:
+def _options(given: Any, name: str) -> dict[str, str | Secret]:
     if not isinstance(given, dict):
         raise SinkError(f"{name} is an object of librdkafka's settings")
     if unknown := set(given) - _TAKEN:
@@ -63,14 +65,15 @@ def _options(given: Any, name: str) -> dict[str, str]:
         word(*_MECHANISMS)(given[key], f"{name}: {key}")
     if "sasl" in str(given.get("security.protocol")).lower() and not {"sasl.mechanism", "sasl.mechanisms"} & set(given):
         raise SinkError(f"{name} needs sasl.mechanism, one of {', '.join(_MECHANISMS)}: librdkafka's own is GSSAPI")
-    return {key: secret_text(value, f"{name}: {key}") for key, value in given.items()}
+    read = {key: secret(secret_text) if key == _PASSWORD else secret_text for key in given}
+    return {key: read[key](value, f"{name}: {key}") for key, value in given.items()}
 
 
-def _shown(options: Mapping[str, str] | None) -> dict[str, str] | None:
+def _shown(options: Mapping[str, str | Secret] | None) -> dict[str, Any] | None:
     """Without what lets one in."""
     if options is None:
         return None
-    return {key: HIDDEN if key == "sasl.password" else value for key, value in options.items()}
+    return {key: value.shown() if isinstance(value, Secret) else value for key, value in options.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +95,7 @@ class Kafka(SinkSettings):
     template: Json = setting(
         any_json, "The message: a JSON value with places for the match, see webhook.", None, schema={}
     )
-    options: Mapping[str, str] | None = setting(
+    options: Mapping[str, str | Secret] | None = setting(
         _options,
         "Of librdkafka: " + ", ".join(sorted(_TAKEN)) + ".",
         None,
@@ -109,23 +112,29 @@ class Kafka(SinkSettings):
         loaded("confluent_kafka")
         for broker in self.brokers:
             allowed.check_host(*_host_and_port(broker), named=True)
+        self.librdkafka(allowed)
+
+    def librdkafka(self, allowed: Allowed) -> dict[str, str]:
+        """The options, with secrets. Raises SinkError."""
+        given = self.options or {}
+        return {key: each.text(allowed) if isinstance(each, Secret) else each for key, each in given.items()}
 
     def open(self, allowed: Allowed, place: str) -> Receiver:
         self.check(allowed)
         for broker in self.brokers:
             allowed.addresses(*_host_and_port(broker))
-        return _Producer(self)
+        return _Producer(self, self.librdkafka(allowed))
 
 
 class _Producer:
     """librdkafka's, with its threads."""
 
-    def __init__(self, settings: Kafka) -> None:
+    def __init__(self, settings: Kafka, options: Mapping[str, str]) -> None:
         self._settings = settings
         self._errors: list[str] = []
         self._producer = confluent_kafka.Producer(
             {
-                **(settings.options or {}),
+                **options,
                 "bootstrap.servers": ",".join(settings.brokers),
                 "enable.idempotence": True,
                 "delivery.timeout.ms": int(_TIMEOUT * 1000),

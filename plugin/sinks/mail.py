@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Final
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import DeliveryError, SinkError
-from oxiseq.sinks.settings import Receiver, SinkSettings, port_number, secret_text, setting, text, texts, word
+from oxiseq.sinks.secret import Secret, secret, secret_text
+from oxiseq.sinks.settings import Receiver, SinkSettings, port_number, setting, text, texts, word
 
 _TIMEOUT: Final = 20.0
 """Seconds that the server may take for each answer."""
@@ -50,6 +51,7 @@ class Mail(SinkSettings):
     """By default a mail a minute at most, with up to 50 matches."""
 
     kind: ClassVar[str] = "mail"
+    together: ClassVar[bool] = True
     templates: ClassVar[tuple[str, ...]] = ("subject", "body")
 
     host: str = setting(text, "The server that takes mail.")
@@ -63,7 +65,9 @@ class Mail(SinkSettings):
         schema={"enum": list(_PORTS)},
     )
     user: str | None = setting(text, "Whom the server knows.", None)
-    password: str | None = setting(secret_text, "Its password; only over tls or starttls.", None, secret=True)
+    password: Secret | None = setting(
+        secret(secret_text), "Its password; only over tls or starttls.", None, secret=True
+    )
     sender: str = setting(_address, "Whom the mail is from.")
     to: tuple[str, ...] = setting(
         _addresses, "Whom it goes to.", schema={"type": "array", "items": {"type": "string"}}, write=list
@@ -87,6 +91,8 @@ class Mail(SinkSettings):
 
     def check(self, allowed: Allowed) -> None:
         allowed.check_host(self.host, self.its_port)
+        if self.password is not None:
+            self.password.text(allowed)
 
     def open(self, allowed: Allowed, place: str) -> Receiver:
         self.check(allowed)
@@ -129,7 +135,7 @@ def _connected(settings: Mail, allowed: Allowed) -> smtplib.SMTP:
         if settings.tls == "starttls":
             server.starttls(context=context)
         if settings.user is not None:
-            server.login(settings.user, settings.password or "")
+            server.login(settings.user, "" if settings.password is None else settings.password.text(allowed))
     except BaseException:
         server.close()
         raise

@@ -13,17 +13,8 @@ from oxiseq.engine.extras import loaded, needed
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import DeliveryError
-from oxiseq.sinks.settings import (
-    Receiver,
-    SinkSettings,
-    any_json,
-    port_number,
-    secret_text,
-    setting,
-    text,
-    truth,
-    whole,
-)
+from oxiseq.sinks.secret import Secret, secret, secret_text
+from oxiseq.sinks.settings import Receiver, SinkSettings, any_json, port_number, setting, text, truth, whole
 from oxiseq.sinks.templates import Json
 
 if TYPE_CHECKING:
@@ -57,7 +48,7 @@ class Mqtt(SinkSettings):
     retain: bool = setting(truth, "Whether the broker keeps the last message.", False, schema={"type": "boolean"})
     tls: bool = setting(truth, "Whether the connection is encrypted.", False, schema={"type": "boolean"})
     user: str | None = setting(text, "Of the broker.", None)
-    password: str | None = setting(secret_text, "Its password.", None, secret=True)
+    password: Secret | None = setting(secret(secret_text), "Its password.", None, secret=True)
 
     @property
     def its_port(self) -> int:
@@ -72,6 +63,8 @@ class Mqtt(SinkSettings):
     def check(self, allowed: Allowed) -> None:
         loaded("paho.mqtt.client")
         allowed.check_host(self.host, self.its_port)
+        if self.password is not None:
+            self.password.text(allowed)
 
     def open(self, allowed: Allowed, place: str) -> Receiver:
         self.check(allowed)
@@ -89,7 +82,8 @@ class _Publisher:
         self._client.on_connect = self._connected
         self._client.max_inflight_messages_set(settings.batch)
         if settings.user is not None:
-            self._client.username_pw_set(settings.user, settings.password)
+            password = None if settings.password is None else settings.password.text(allowed)
+            self._client.username_pw_set(settings.user, password)
         if settings.tls:
             self._client.tls_set_context(ssl.create_default_context())
         try:

@@ -5,6 +5,7 @@ declaration → what PUT takes, what GET shows (without secrets), the schema in 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -14,11 +15,12 @@ from oxiseq.options.durations import UNITS, data_duration, duration_text
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import SinkError
+from oxiseq.sinks.secret import REFERENCE, Secret, line_of
 from oxiseq.sinks.templates import Json, checked
 
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
+"""Of a sink."""
 Read = Callable[[Any, str], Any]
-HIDDEN: Final = "***"
-"""What is shown of a secret."""
 _LONGEST: Final = 2000
 """Characters of a text."""
 
@@ -43,28 +45,27 @@ def setting(
     *,
     schema: Mapping[str, Any] | None = None,
     secret: bool = False,
-    write: Callable[[Any], Any] = lambda value: value,
+    write: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """A field that `read` makes of the JSON value given; `write` shows it again."""
-    told = {"read": read, "help": help, "schema": dict(schema or {"type": "string"}), "secret": secret, "write": write}
+    """A field that `read` makes of the JSON value given; `write` shows it again. `secret`: it is a `Secret`."""
+    shown = dict(schema or {"type": "string"})
+    told = {
+        "read": read,
+        "help": help,
+        "schema": {"oneOf": [shown, REFERENCE]} if secret else shown,
+        "hidden": secret and write is None,
+        "write": write or (_shown_secret if secret else lambda value: value),
+    }
     return field(default=default, metadata=told) if default is not MISSING else field(metadata=told)
+
+
+def _shown_secret(value: Secret | None) -> Any:
+    return None if value is None else value.shown()
 
 
 def text(given: Any, name: str) -> str:
     """A text of one line that is not empty. Raises SinkError."""
-    if not isinstance(given, str) or not given.strip() or len(given) > _LONGEST:
-        raise SinkError(f"{name} is a text of 1 to {_LONGEST} characters")
-    if not given.isprintable():
-        raise SinkError(f"{name} has characters that cannot be printed, or more than one line")
-    return given
-
-
-def secret_text(given: Any, name: str) -> str:
-    """A text that is not shown again, hence not what is shown in its place. Raises SinkError."""
-    found = text(given, name)
-    if HIDDEN in found:
-        raise SinkError(f"{name}: {HIDDEN} is what is shown in place of a secret: give the secret itself")
-    return found
+    return line_of(given, name, _LONGEST)
 
 
 def whole(least: int, most: int) -> Read:
@@ -136,6 +137,8 @@ class SinkSettings(ABC):
     kind: ClassVar[str]
     templates: ClassVar[tuple[str, ...]] = ("template",)
     """Fields whose places are checked against the query's variables."""
+    together: ClassVar[bool] = False
+    """Whether a delivery of several matches has one key, hence must be the same when it is tried again."""
 
     batch: int = setting(whole(1, MOST), "How many matches are delivered together at most.", 1, schema=BATCH)
     every: int = setting(
@@ -188,9 +191,7 @@ class SinkSettings(ABC):
         """As JSON values, without secrets."""
         found = {"kind": self.kind}
         for each in fields(self):
-            value = getattr(self, each.name)
-            hide = each.metadata["secret"] and value is not None
-            found[each.name] = HIDDEN if hide else each.metadata["write"](value)
+            found[each.name] = each.metadata["write"](getattr(self, each.name))
         return found
 
     @classmethod
@@ -210,5 +211,5 @@ def _described(each: Field[Any]) -> dict[str, Any]:
     return {
         **each.metadata["schema"],
         "description": each.metadata["help"],
-        **({"writeOnly": True} if each.metadata["secret"] else {}),
+        **({"writeOnly": True} if each.metadata["hidden"] else {}),
     }

@@ -16,7 +16,7 @@ import re
 import ssl
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -25,7 +25,8 @@ from oxiseq.options.durations import UNITS, duration_text
 from oxiseq.sinks.allowed import Allowed
 from oxiseq.sinks.delivery import Delivery
 from oxiseq.sinks.errors import DeliveryError, SinkError
-from oxiseq.sinks.settings import HIDDEN, Receiver, SinkSettings, any_json, secret_text, setting, word
+from oxiseq.sinks.secret import HIDDEN, REFERENCE, Secret, secret, secret_text
+from oxiseq.sinks.settings import Receiver, SinkSettings, any_json, setting, word
 from oxiseq.sinks.settings import time as duration
 from oxiseq.sinks.templates import Json
 
@@ -56,6 +57,8 @@ _OURS: Final = frozenset(
 )
 _READ: Final = 4096
 """Bytes of an answer that are read at most."""
+_TELLTALE: Final = 5
+"""Characters from which on a secret is taken out of what a receiver says."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -82,20 +85,26 @@ def _shown_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/" + (HIDDEN if rest else "")
 
 
-def _headers(given: Any, name: str) -> dict[str, str]:
+def _headers(given: Any, name: str) -> dict[str, Secret]:
     if not isinstance(given, dict) or len(given) > 30:
         raise SinkError(f"{name} is an object of at most 30 names and texts")
-    for key, value in given.items():
+    for key in given:
         if not _TOKEN.fullmatch(key) or key.lower() in _OURS:
             raise SinkError(f"{name}: {key[:100]!r} is no name of a header that can be set")
-        if not isinstance(value, str) or len(value) > 8000 or not value.isascii() or not value.isprintable():
-            raise SinkError(f"{name}: {key} is a text of printable ASCII characters")
-        secret_text(value, f"{name}: {key}")
-    return dict(given)
+    return {key: _HEADER(value, f"{name}: {key}") for key, value in given.items()}
 
 
-def _shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    return dict.fromkeys(headers, HIDDEN)
+def _header(given: Any, name: str) -> str:
+    if not isinstance(given, str) or not given.isascii() or not given.isprintable():
+        raise SinkError(f"{name} is a text of printable ASCII characters")
+    return secret_text(given, name)
+
+
+_HEADER: Final = secret(_header)
+
+
+def _shown_headers(headers: Mapping[str, Secret] | None) -> dict[str, Any] | None:
+    return None if headers is None else {name: value.shown() for name, value in headers.items()}
 
 
 def _secret(given: Any, name: str) -> str:
@@ -125,8 +134,14 @@ class Webhook(SinkSettings):
     """`batch` of more than one sends a list of filled templates."""
 
     kind: ClassVar[str] = "webhook"
+    together: ClassVar[bool] = True
 
-    url: str = setting(_url, "Where matches are sent. Of its path nothing is shown again.", write=_shown_url)
+    url: Secret = setting(
+        secret(_url),
+        "Where matches are sent. Of its path nothing is shown again.",
+        secret=True,
+        write=lambda value: value.shown(_shown_url),
+    )
     template: Json = setting(
         any_json,
         "A JSON value with {?variable}, {id}, {at}, {query}, {key}, {bindings}, {events} in its texts. "
@@ -135,15 +150,15 @@ class Webhook(SinkSettings):
         schema={},
     )
     method: str = setting(word("POST", "PUT"), "Of the request.", "POST", schema={"enum": ["POST", "PUT"]})
-    headers: Mapping[str, str] | None = setting(
+    headers: Mapping[str, Secret] | None = setting(
         _headers,
         "More headers, as Authorization; their values are not shown again.",
         None,
-        schema={"type": "object", "additionalProperties": {"type": "string"}},
-        write=lambda value: None if value is None else _shown_headers(value),
+        schema={"type": "object", "additionalProperties": {"oneOf": [{"type": "string"}, REFERENCE]}},
+        write=_shown_headers,
     )
-    secret: str | None = setting(
-        _secret,
+    secret: Secret | None = setting(
+        secret(_secret),
         "With it requests are signed (standardwebhooks.com): HMAC-SHA256 over id, timestamp and body. "
         "whsec_ and base64, or any text.",
         None,
@@ -157,29 +172,55 @@ class Webhook(SinkSettings):
         write=duration_text,
     )
 
+    def check(self, allowed: Allowed) -> None:
+        loaded("httpcore")
+        self._sent(allowed)
+
+    def open(self, allowed: Allowed, place: str) -> Receiver:
+        return _Poster(self, self._sent(allowed), allowed)
+
+    def _sent(self, allowed: Allowed) -> _Sent:
+        """Raises SinkError for a secret that is not to be had, or a host that is not allowed."""
+        made = _Sent(
+            self.url.text(allowed),
+            {name: value.text(allowed) for name, value in (self.headers or {}).items()},
+            None if self.secret is None else self.secret.text(allowed),
+        )
+        allowed.check_host(made.parts.hostname or "", made.parts.port or _PORTS[made.parts.scheme])
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """The secrets of a webhook as they are now."""
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    secret: str | None = field(repr=False)
+
     @property
     def parts(self) -> SplitResult:
         """Of the address."""
         return urlsplit(self.url)
 
-    def check(self, allowed: Allowed) -> None:
-        loaded("httpcore")
+    def hidden(self, said: str) -> str:
+        """What a receiver says, without the secrets that it may have sent back."""
         parts = self.parts
-        allowed.check_host(parts.hostname or "", parts.port or _PORTS[parts.scheme])
-
-    def open(self, allowed: Allowed, place: str) -> Receiver:
-        self.check(allowed)
-        return _Poster(self, allowed)
+        texts = [self.secret or "", parts.path.strip("/"), parts.query, *self.headers.values()]
+        texts += [part for value in self.headers.values() for part in value.split()]
+        for each in sorted({each for each in texts if len(each) >= _TELLTALE}, key=len, reverse=True):
+            said = said.replace(each, HIDDEN)
+        return said
 
 
 class _Poster:
     """Keeps a connection open."""
 
-    def __init__(self, settings: Webhook, allowed: Allowed) -> None:
-        self._settings = settings
+    def __init__(self, settings: Webhook, sent: _Sent, allowed: Allowed) -> None:
+        self._settings, self._sent = settings, sent
         self._deadline = _Deadline()
         self._pool = httpcore.ConnectionPool(
-            ssl.create_default_context() if settings.parts.scheme == "https" else None,
+            ssl.create_default_context() if sent.parts.scheme == "https" else None,
             max_connections=1,
             keepalive_expiry=30.0,
             network_backend=_checking_backend(allowed, self._deadline),
@@ -192,7 +233,7 @@ class _Poster:
         status, retry, told = self._send(body, delivery.key)
         if not 200 <= status < 300:
             where = "; redirects are not followed" if 300 <= status < 400 else ""
-            raise DeliveryError(f"{settings.parts.netloc} answers {status}{where}{told}", retry=retry)
+            raise DeliveryError(f"{self._sent.parts.netloc} answers {status}{where}{told}", retry=retry)
         return ""
 
     def _send(self, body: bytes, key: str) -> tuple[int, float | None, str]:
@@ -202,7 +243,7 @@ class _Poster:
         try:
             with self._pool.stream(
                 settings.method,
-                settings.url,
+                self._sent.url,
                 headers=self._headers(body, key),
                 content=body,
                 extensions={"timeout": self._deadline.timeouts()},
@@ -214,15 +255,20 @@ class _Poster:
                         break
                 asked = (_seconds(value) for name, value in answer.headers if name.lower() == b"retry-after")
                 retry = next(asked, None)
-                return answer.status, retry, _told(read)
+                return answer.status, retry, self._told(read)
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as error:
             reason = str(error) or type(error).__name__
-            raise DeliveryError(f"{settings.parts.netloc}: {reason}") from error
+            raise DeliveryError(f"{self._sent.parts.netloc}: {reason}") from error
+
+    def _told(self, read: bytes) -> str:
+        """Of a refusal's text what can be shown."""
+        said = self._sent.hidden(" ".join(read.decode(errors="replace").split()))
+        return f": {''.join(each for each in said if each.isprintable())[:200]}" if said else ""
 
     def _headers(self, body: bytes, key: str) -> list[tuple[str, str]]:
-        settings, now = self._settings, int(time.time())
+        sent, now = self._sent, int(time.time())
         found = [
-            ("Host", settings.parts.netloc),
+            ("Host", sent.parts.netloc),
             ("User-Agent", "oxiseq"),
             ("Content-Type", "application/json"),
             ("Content-Length", str(len(body))),
@@ -230,11 +276,10 @@ class _Poster:
             ("webhook-id", key),
             ("webhook-timestamp", str(now)),
         ]
-        if settings.secret is not None:
-            found.append(("webhook-signature", signature(settings.secret, key, now, body)))
-        given = settings.headers or {}
-        taken = {name.lower() for name in given}
-        return [*(each for each in found if each[0].lower() not in taken), *given.items()]
+        if sent.secret is not None:
+            found.append(("webhook-signature", signature(sent.secret, key, now, body)))
+        taken = {name.lower() for name in sent.headers}
+        return [*(each for each in found if each[0].lower() not in taken), *sent.headers.items()]
 
     def close(self) -> None:
         self._pool.close()
@@ -305,9 +350,3 @@ def _checking_backend(allowed: Allowed, deadline: _Deadline) -> httpcore.Network
 
 def _seconds(value: bytes) -> float | None:
     return float(value) if value.isdigit() and len(value) < 8 else None
-
-
-def _told(read: bytes) -> str:
-    """Of a refusal's text what can be shown."""
-    said = " ".join(read[:300].decode(errors="replace").split())
-    return f": {''.join(each for each in said if each.isprintable())[:200]}" if said else ""

@@ -1,4 +1,4 @@
-"""What events are read from in Python: files, and (time, graph) pairs of whatever makes them.
+"""What events are read from in Python: files, and (graph, time) pairs of whatever makes them.
 
 Where it stands: a source → **batches** → drivers, streams of a store.
 """
@@ -12,9 +12,9 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.errors import ArgumentTypeError, EventError, OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, EventError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import GraphLike, encode_events
+from oxiseq.engine.events.encode import GraphLike, TimedGraph, encode_events, iterated
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
@@ -34,13 +34,13 @@ class ArrowStream(Protocol):
         """Arrow's PyCapsule protocol."""
 
 
-Pairs: TypeAlias = Iterable[tuple[Time, GraphLike]]
+Pairs: TypeAlias = Iterable[TimedGraph]
 EventLike: TypeAlias = "GraphLike | Row"
 """One event: its graph, or for a stream that has a mapping a row."""
 Row: TypeAlias = Mapping[str, Any]
 """A row, for a stream that has a mapping."""
 Events: TypeAlias = str | Path | Pairs | Iterable[Row] | ArrowStream
-"""A file of events, or (time, graph) pairs in order of arrival; with a mapping rows in any form."""
+"""A file of events, or (graph, time) pairs in order of arrival; with a mapping rows in any form."""
 Source: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
 """Gives batches that are coded in the dictionary."""
 _PAIRS: Final = 4096
@@ -57,16 +57,16 @@ def batches_of(
     bad: Callable[[BadRow], object] = lambda row: None,
 ) -> Iterator[EventBatch]:
     """The events of a source, coded in `terms`. `report` is handed the running report of a file. With a `mapping` the
-    source may hold rows; `bad` is told of those that are left out (`on_error="skip"`). Raises EventError, OxiseqError
-    for what is no source; while reading EventError, TypeError."""
+    source may hold rows; `bad` is told of those that are left out (`on_error="skip"`). Raises EventError,
+    ArgumentTypeError for what is no source; while reading EventError, TypeError."""
     if mapping is not None and (tables := row_tables(events, mapping.key)) is not None:
         return _mapped(tables, mapping, terms, on_error, bad)
     if not isinstance(events, str | Path):
         if callable(events):
             return events(terms)  # type: ignore[no-any-return]
-        rows, source = begun(_iterated(events))
+        rows, source = begun(iterated(events))
         if rows and mapping is None:
-            raise EventError(None, None, "an event is (time, graph): for rows the stream needs a mapping")
+            raise EventError(None, None, "an event is (graph, time): for rows the stream needs a mapping")
         if rows and mapping is not None:
             return _mapped(dict_tables(source, mapping.key), mapping, terms, on_error, bad)
         return _pairs(source, terms)
@@ -79,7 +79,7 @@ def batches_of(
 def check_events(events: object) -> None:
     """Raise ArgumentTypeError for what is no source of events."""
     if not isinstance(events, str | Path | Iterable | ArrowStream):
-        raise ArgumentTypeError(f"events: a file, (time, graph) pairs or rows are expected, not {events!r}"[:200])
+        raise ArgumentTypeError(f"events: a file, (graph, time) pairs or rows are expected, not {events!r}"[:200])
 
 
 def row_event(row: Row, mapping: StreamMapping | None, time: Time | None, terms: TermDictionary) -> EventBatch:
@@ -116,22 +116,4 @@ def _mapped(
 def _pairs(events: Pairs, terms: TermDictionary) -> Iterator[EventBatch]:
     remaining = iter(events)
     while part := list(islice(remaining, _PAIRS)):
-        try:
-            batch = encode_events(part, terms)
-        except (TypeError, ValueError):
-            for event in part:
-                _check_pair(event)
-            raise
-        yield batch
-
-
-def _iterated(events: Any) -> Pairs:
-    if not isinstance(events, Iterable):
-        raise OxiseqError(f"a stream is a file or (time, graph) pairs, not {events!r}")
-    return events
-
-
-def _check_pair(event: object) -> None:
-    """Raise EventError for what is no (time, graph) pair."""
-    if not isinstance(event, tuple | list) or len(event) != 2:
-        raise EventError(None, None, f"an event is (time, graph), not {event!r}"[:200])
+        yield encode_events(part, terms)

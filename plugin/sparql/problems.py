@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from oxiseq.api.refusals import SparqlError
 from oxiseq.grammar.over_sparql import refusal
 from oxiseq.rights import DeniedError
 
@@ -92,7 +93,7 @@ def syntax_problem(title: str, error: SyntaxError) -> Problem:
 
 def sparql_problem(text: str, error: SyntaxError, *, update: bool) -> Problem:
     """The store's refusal of a SPARQL text, told as that of a query of our own languages."""
-    told = refusal(text, error, "update" if update else "query")
+    told = error if isinstance(error, SparqlError) else refusal(text, error, "update" if update else "query")
     detail = told.message
     for name, words in (("expected", told.expected), ("hint", told.hint)):
         detail += f"; {name}: {words}" if words else ""

@@ -19,7 +19,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import httpx
 
-from oxiseq.engine.errors import KbError, OxiseqError
+from oxiseq.engine.errors import ArgumentValueError, KbError
 from oxiseq.engine.kb import Solution, Versioned
 from oxiseq.sparql.answers import check_answer, read_answer
 from oxiseq.sparql.endpoint import QUERY, STORE, UPDATE, answered, demand_right, is_writing
@@ -74,7 +74,7 @@ def addresses(url: str) -> Addresses:
     or any other query endpoint (which then takes queries only). Raises OxiseqError."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise OxiseqError(f"{url}: not an http address")
+        raise ArgumentValueError(f"{url}: not an http address")
     path = parts.path.rstrip("/")
     if path and not path.endswith(QUERY):
         return Addresses(url, None, None)

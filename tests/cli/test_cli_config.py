@@ -123,5 +123,6 @@ def test_a_setting_is_declared_once() -> None:
         "tls_key",
         "max_rows",
         "sink_folder",
+        "sink_secrets",
     }
     assert set(settings()) | without_default == names

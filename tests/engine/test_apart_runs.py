@@ -120,8 +120,8 @@ def intervals(dice: random.Random) -> str:
     return f'PREFIX : <{E}> SELECT ?h {streams} WHERE {{ {where} FILTER(getDURATION() < "PT0.00003S"^^{DURATION}) }}'
 
 
-def constants(dice: random.Random) -> list[str]:
-    """Queries in time that differ in constants only."""
+def template(dice: random.Random) -> str:
+    """A query in time, to be `filled` with constants."""
     x, y, z = (dice.choice(NAMES) for _ in range(3))
     where = dice.choice(
         [
@@ -155,21 +155,21 @@ def constants(dice: random.Random) -> list[str]:
     head = dice.choice(["SELECT ?h ?v", "SELECT DISTINCT ?h", "SELECT ?h (?v + $M AS ?w)"])
     if "?v" not in where or "?w" in where:
         head = "SELECT ?h"
-    text = (
+    return (
         f"PREFIX : <{E}> {head} FROM STREAM <{STREAMS[0]}> WHERE {{ {where} "
         f'FILTER(getDURATION() < "PT0.00002S"^^{DURATION}) }}'
     )
 
-    def filled() -> str:
-        drawn = {
-            "$K": dice.choice("ABCDX"),
-            "$H": dice.choice(["h1", "h2", "h3"]),
-            "$N": str(dice.randint(0, 5)),
-            "$M": dice.choice(["3", "4", "5.5", ":known"]),
-        }
-        return functools.reduce(lambda done, name: done.replace(name, drawn[name]), drawn, text)
 
-    return [filled() for _ in range(dice.choice([2, 3, 5]))]
+def filled(text: str, dice: random.Random) -> str:
+    """One of the queries that differ in constants only."""
+    drawn = {
+        "$K": dice.choice("ABCDX"),
+        "$H": dice.choice(["h1", "h2", "h3"]),
+        "$N": str(dice.randint(0, 5)),
+        "$M": dice.choice(["3", "4", "5.5", ":known"]),
+    }
+    return functools.reduce(lambda done, name: done.replace(name, drawn[name]), drawn, text)
 
 
 def event_patterns(dice: random.Random) -> str:
@@ -222,6 +222,7 @@ class Drill:
         self.pairs: dict[AloneRun, Pair] = {}
         self.now = 0
         self.slept = 0
+        self.template: tuple[str, Options] | None = None
 
     def register(self) -> None:
         language = self.dice.choice([*LANGUAGES])
@@ -234,8 +235,10 @@ class Drill:
             self.pairs[together] = Pair(text, together, alone)
 
     def register_alike(self) -> None:
-        options = Options(lateness=self.dice.choice([0, 0, 4]))
-        for text in constants(self.dice):
+        if self.template is None or self.dice.random() < 0.4:
+            self.template = template(self.dice), Options(lateness=self.dice.choice([0, 0, 4]))
+        text_of_all, options = self.template
+        for text in [filled(text_of_all, self.dice) for _ in range(self.dice.choice([1, 2, 3, 5]))]:
             together, alone = (self.compiled(text, "epsparql", options) for _ in range(2))
             self.runs.add(together)
             self.pairs[together] = Pair(text, together, alone)
@@ -385,9 +388,19 @@ class Drill:
         assert pair.together.faults.count == pair.alone.faults.count, pair.text
         if pair.together in self.runs._together or (isinstance(pair.together, IntervalRun) and pair.together.shares):
             return  # others have a part of its records
+        if isinstance(pair.together, IntervalRun) and not pair.together.records:
+            pair.alone.collect()
+            self.nothing_in_time(pair.alone)
+            return
         for run in (pair.together, pair.alone):
             run.collect()
         assert pair.together.records == pair.alone.records, pair.text
+
+    @staticmethod
+    def nothing_in_time(alone: AloneRun) -> None:
+        """Runs that become one while they keep nothing ask the knowledge base again when something comes."""
+        assert isinstance(alone, IntervalRun)
+        assert alone.kept is None
 
     def step(self) -> None:
         if len(self.pairs) < 2:
@@ -429,7 +442,7 @@ def test_queries_that_differ_in_constants_find_what_they_find_alone(seed: int) -
     for _ in range(drill.dice.choice([1, 2])):
         drill.register_alike()
     for _ in range(40):
-        drill.dice.choice([drill.register_alike, *[drill.step] * 30] if drill.pairs else [drill.register_alike])()
+        drill.dice.choice([drill.register_alike, *[drill.step] * 15] if drill.pairs else [drill.register_alike])()
     while drill.pairs:
         drill.close()
 
@@ -464,6 +477,73 @@ def test_equal_queries_are_one() -> None:
     shared.push(STREAMS[0], batch)
     shared.forget(runs[2], 0)
     assert states() == [0, 1, 2, 3, 4]
+
+
+IN_TIME = (
+    f"PREFIX : <{E}> SELECT * FROM STREAM <{STREAMS[0]}> WHERE {{ {{ ?h a :$K ; :a ?v }} SEQ {{ ?g :b ?u "
+    f'FILTER(?u > $N) }} FILTER(getDURATION() < "PT0.000009S"^^{DURATION}) }}'
+)
+"""They keep what happened less than 9 us ago; some of that hangs on no constant."""
+
+
+def in_time(drill: Drill, number: int) -> AloneRun:
+    return drill.compiled(IN_TIME.replace("$K", "AB"[number % 2]).replace("$N", str(number)), "epsparql", Options())
+
+
+def alike(drill: Drill, time: int) -> EventBatch:
+    """An event of class A or B that has `:a`, at each time; what `:b` is goes up and down."""
+
+    def graph(n: int) -> list[Triple]:
+        kind, least = Triple(iri("h"), NamedNode(RDF + "type"), iri("AB"[n % 2])), Literal(n * 7 % 5)
+        return [kind, Triple(iri("h"), iri("a"), Literal(n)), Triple(iri("g"), iri("b"), least)]
+
+    return encode_events([(n, graph(n)) for n in range(time, time + 3)], drill.terms)
+
+
+def matches(outcomes: Sequence[Outcome], runs: Sequence[AloneRun]) -> list[int]:
+    return [sum(len(each) for outcome in outcomes if outcome.run is run for each in outcome.matches) for run in runs]
+
+
+def test_queries_that_are_registered_while_events_come_share_a_plan() -> None:
+    """All but the first, which is at work when nobody is like it."""
+    drill = Drill(1)
+    runs, alone = [in_time(drill, n) for n in range(5)], [in_time(drill, n) for n in range(5)]
+    shared = Runs(drill.terms)
+    for number, (run, twin) in enumerate(zip(runs, alone, strict=True)):
+        shared.add(run)
+        batch = alike(drill, 3 * number)
+        found = matches(shared.push(STREAMS[0], batch), runs[: number + 1])
+        for each in alone[: number + 1]:
+            each.push(STREAMS[0], batch)
+        assert found == [sum(map(len, each.advance())) for each in alone[: number + 1]]
+        assert (run.events, run.late) == (twin.events, twin.late) == (3, 0)
+    for time in range(15, 120, 3):
+        shared.push(STREAMS[0], alike(drill, time))
+    assert len({shared._apart.state_of(run) for run in runs[1:]}) == 1
+    assert [run.events for run in runs] == [120, 117, 114, 111, 108]
+    shared.settle(runs[2])
+    assert [run.events for run in runs] == [120, 117, 114, 111, 108]
+    assert len({shared._apart.state_of(run) for run in runs}) == 3
+
+
+def test_queries_share_their_plan_again_after_a_restart() -> None:
+    drill = Drill(1)
+    runs, alone = [in_time(drill, n) for n in range(6)], [in_time(drill, n) for n in range(6)]
+    shared = Runs(drill.terms)
+    for run in runs:
+        shared.add(run)
+    for time in (0, 3, 6, 9):
+        if time == 6:
+            shared = moved(shared, [run.plan for run in runs], drill.terms, drill.terms, drill.kb)
+            runs = [run for run in shared.registered if isinstance(run, AloneRun)]
+        batch = alike(drill, time)
+        found = matches(shared.push(STREAMS[0], batch), runs)
+        for each in alone:
+            each.push(STREAMS[0], batch)
+        assert found == [sum(map(len, each.advance())) for each in alone]
+        assert len({shared._apart.state_of(run) for run in runs}) == 1
+    assert [run.matches for run in runs] == [twin.matches for twin in alone]
+    assert any(found)
 
 
 def test_who_leaves_a_large_state_stays_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,8 @@ class Webhooks:
         self.seen: list[tuple[dict[str, str], bytes]] = []
         """Requests that were answered by 2xx."""
         self.refused = 0
+        self.said = b""
+        """The body of each answer."""
         self.answer: Callable[[Mapping[str, str], bytes], Answer] = lambda headers, body: OK
         self.changed = threading.Condition()
 
@@ -65,8 +67,9 @@ def webhooks() -> Iterator[Webhooks]:
             self.send_response(status)
             for name, value in more.items():
                 self.send_header(name, value)
-            self.send_header("content-length", "0")
+            self.send_header("content-length", str(len(made.said)))
             self.end_headers()
+            self.wfile.write(made.said)
 
         do_PUT = do_POST
 

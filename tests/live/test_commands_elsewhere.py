@@ -30,7 +30,7 @@ def events(low: int, high: int) -> str:
     """Payments, a second after the other."""
     return "".join(
         f"<urn:e{i}> <http://www.w3.org/ns/prov#generatedAtTime> "
-        f'"2026-11-20T10:{i // 60:02}:{i % 60:02}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n'
+        f'"2026-11-20T{10 + i // 3600}:{i // 60 % 60:02}:{i % 60:02}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n'
         f'<http://example.org/ann> <http://example.org/paid> "{i}" <urn:e{i}> .\n'
         for i in range(low, high)
     )
@@ -151,9 +151,30 @@ def test_a_push_is_stored_once_however_often_it_is_made(server: ServeProcess, tm
     first = oxiseq("push", STREAM, file, "--create", url=url)
     assert first.exit_code == 0, first.stderr
     assert "30 events accepted" in first.stderr
-    assert "1 batches were there already" in oxiseq("push", STREAM, file, url=url).stderr
+    again = oxiseq("push", STREAM, file, url=url).stderr
+    assert "0 events accepted" in again and "30 were there already" in again
     other = oxiseq("push", STREAM, write(tmp_path, "more.nq", events(30, 40)), "-q", url=url)
     assert (other.exit_code, other.stderr) == (0, "")
+
+
+def test_a_file_that_has_a_fault_or_has_grown_is_gone_on_with_under_its_session(
+    server: ServeProcess, tmp_path: Path
+) -> None:
+    url, file = server.address, write(tmp_path, "log.nq", events(0, 9000) + "no statement\n" + events(9000, 9010))
+    stopped = oxiseq("push", STREAM, file, "--create", url=url)
+    assert stopped.exit_code == 1 and ":18001: " in stopped.stderr
+    note, told = "--session ", [line for line in stopped.stderr.splitlines() if line.startswith("note: ")]
+    assert "8,192 events of log.nq are stored" in told[0]
+    session = told[0].partition(note)[2]
+    write(tmp_path, "log.nq", events(0, 9010))
+    mended = oxiseq("push", STREAM, file, "--session", session, url=url)
+    assert "818 events accepted" in mended.stderr and "8,192 were there already" in mended.stderr
+    write(tmp_path, "log.nq", events(0, 9013))
+    grown = oxiseq("push", STREAM, file, "--session", session, url=url)
+    assert "3 events accepted" in grown.stderr and "9,010 were there already" in grown.stderr
+    for wrong, said in ((("--session", "ä"), "session='ä': it has 1 to 200"), (("--session", "s", file), "one by one")):
+        refused = oxiseq("push", STREAM, file, *wrong, url=url)
+        assert refused.exit_code == 1 and said in refused.stderr
 
 
 def test_tables_are_pushed_by_a_mapping_of_their_own_or_the_streams(server: ServeProcess, tmp_path: Path) -> None:
@@ -177,7 +198,7 @@ def test_tables_are_pushed_by_a_mapping_of_their_own_or_the_streams(server: Serv
     httpx.put(f"{url}/streams/{quote(STREAM, safe='')}", json={"mapping": given}, headers=headers).raise_for_status()
     own = oxiseq("push", STREAM, lines, url=url)
     assert "1 event accepted" in own.stderr
-    assert "1 batches were there already" in oxiseq("push", STREAM, lines, url=url).stderr
+    assert "1 were there already" in oxiseq("push", STREAM, lines, url=url).stderr
     lacking, bare = write(tmp_path, "lacking.csv", "who,ts\nann,1\n"), write(tmp_path, "bare.csv", "who,paid,ts\n")
     assert "lacking.csv: no column 'paid', which the mapping reads" in oxiseq("push", STREAM, lacking, url=url).stderr
     assert f"no event came of {bare}" in oxiseq("push", STREAM, bare, url=url).stderr

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from socket import SHUT_RDWR
 from typing import Any
 
 import httpx
@@ -15,11 +16,15 @@ from werkzeug.serving import make_server
 
 import oxiseq
 from oxiseq.api.store import Store
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.write import quads_text
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.live import LiveService
 from oxiseq.live.api import LiveRoutes
 from oxiseq.rights import Token, digest_of, grant_of, line_of
 from oxiseq.served import RefusedError, ServedStream
+from oxiseq.served.long_push import LongPush
 from oxiseq.served.wire import Wire
 from oxiseq.server import ServerSettings, Tokens, create_app
 from oxiseq.sparql import SparqlEndpoint
@@ -93,6 +98,36 @@ def test_what_was_read_before_an_error_is_stored(store: Any) -> None:
         store.stream(S).extend(broken())
     assert store.stream(S).events == 2 * 4096
     assert stored(store, 8192) == list(range(1, 8193))
+
+
+def test_a_stream_that_is_deleted_while_the_connection_is_broken_is_told(store: Any) -> None:
+    store.stream(S)
+    push = LongPush(store._wire, S, "s")
+
+    def texts() -> Iterator[str]:
+        terms = TermDictionary()
+        yield from quads_text([encode_events(events(5000), terms)], terms)
+        assert push._connection is not None
+        push._connection.socket.shutdown(SHUT_RDWR)
+        store._wire.send("DELETE", "streams", S)
+        yield from quads_text([encode_events(events(5000, 5001), terms)], terms)
+
+    with pytest.raises(UnknownError, match="no stream"):
+        push.send(texts())
+
+
+def test_half_a_character_is_refused(store: Any) -> None:
+    half = '<http://e/x> <http://e/p> "\ud800" .'
+    for refused in (
+        lambda: store.stream(S).push(half, 1),
+        lambda: store.stream(S).extend([(1, half)]),
+        lambda: store.stream(S).push(half.replace("\ud800", ""), "\ud800"),
+        lambda: store.stream("http://e/\ud800"),
+        lambda: store.register(f"SELECT ?x FROM STREAM <{S}> [RANGE PT1S] WHERE {{ {half} }}", "rspql"),
+        lambda: store.register(f"SELECT ?x FROM STREAM <{S}> [RANGE PT1S] WHERE {{ ?x ?p 1 }}", "rspql", name="\ud800"),
+    ):
+        with pytest.raises(oxiseq.OxiseqError, match=r"half a character|not a valid time|is no name"):
+            refused()
 
 
 def test_who_goes_on_with_a_session_ends_the_one_before(store: Any) -> None:

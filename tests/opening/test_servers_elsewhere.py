@@ -71,6 +71,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
         for asked in (
             lambda store=store: len(store),
             lambda store=store: store.stream(f"{S}/new"),
+            lambda store=store: store.stream(S),
             lambda store=store: store.register(
                 f"SELECT ?x FROM STREAM <{S}> [RANGE PT1S] WHERE {{ ?x ?p ?o }}", "rspql"
             ),
@@ -325,6 +326,8 @@ def test_places_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             oxiseq.open(wrong, patience="0s")
     with pytest.raises(oxiseq.OxiseqError, match="no folder"):
         oxiseq.open("a\0b")
+    with pytest.raises(oxiseq.OxiseqError, match="a store elsewhere is at http:// or https://"):
+        oxiseq.open("ftp://127.0.0.1/x")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -11,6 +11,8 @@ import rdflib
 from live_queries import E, S, paid, query
 
 import oxiseq
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.terms.dictionary import TermDictionary
 
 WHO, PAID = ox.NamedNode(E + "ann"), ox.NamedNode(E + "paid")
 FIVE = ox.Literal("5", datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
@@ -91,6 +93,33 @@ def test_nothing_is_pushed_when_something_is_wrong(fault: str) -> None:
         stream.extend([(1, paid(1)), (time, graph), (3, paid(3))])
     assert (stream.events, found.events) == (0, 0)
     assert list(found.wait("0s")) == []
+
+
+@pytest.mark.parametrize("time", [2, "1970-01-01T00:00:00.000002Z", datetime(1970, 1, 1, 0, 0, 0, 2), ox.Literal(2)])
+@pytest.mark.parametrize("graph", [paid(3), "# nothing\n", "", b"", [], rdflib.Graph()])
+def test_a_graph_and_its_time_come_in_either_order(time: Any, graph: Any) -> None:
+    terms = TermDictionary()
+    batches = [encode_events([pair], terms) for pair in ((graph, time), (time, graph), [graph, time])]
+    assert {batch.time.item() for batch in batches} == {2}
+    assert {len(batch.subject) for batch in batches} == {1 if graph == paid(3) else 0}
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ((paid(3), paid(3)), "not a valid time"),
+        (("2026-01-01T00:00:00Z", 5), "not an RDF text"),
+        ((1, 2), "not an RDF text"),
+        ((paid(3), None), "not a valid time"),
+        ((None, paid(3)), "not a time: NoneType"),
+        ((True, paid(3)), "not a time: a boolean"),
+        ((paid(3), "2026"), "not a valid time"),
+        ((paid(3), 1, 2), r"an event is \(graph, time\)"),
+    ],
+)
+def test_what_is_no_graph_with_a_time(pair: Any, message: str) -> None:
+    with pytest.raises(oxiseq.OxiseqError, match=message):
+        oxiseq.open().stream("urn:s").extend([pair])
 
 
 def test_the_line_of_malformed_text_is_told() -> None:

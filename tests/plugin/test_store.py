@@ -203,8 +203,10 @@ def test_touch_after_a_change_behind_its_back() -> None:
 
 def test_a_change_that_fails_is_told_and_changes_nothing() -> None:
     store = filled()
-    with pytest.raises(SyntaxError):
+    with pytest.raises(SyntaxError) as told:
         store.update("INSERT NONSENSE")
+    assert isinstance(told.value, oxiseq.QueryError) and (told.value.line, told.value.column) == (1, 8)
+    assert "1 | INSERT NONSENSE\n    |        ^" in told.value.msg == str(told.value)
     assert len(store) == 2
 
 

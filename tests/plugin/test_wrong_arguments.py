@@ -50,9 +50,14 @@ WRONG: tuple[Any, ...] = (
     range(3),
     datetime(1, 1, 1),
     "no such word",
+    "half a \ud800",
+    f'{GRAPH} <urn:a> <urn:b> "\ud800" .',
     "http://example.org/x",
 )
-ALLOWED: dict[str, tuple[type[Exception], ...]] = {"path": (OSError,), "output": (OSError, ValueError)}
+ALLOWED: dict[str, tuple[type[Exception], ...]] = {
+    "path": (OSError, UnicodeEncodeError),
+    "output": (OSError, ValueError),
+}
 """What Python says of files."""
 
 

@@ -97,3 +97,53 @@ def test_every_language_has_a_picture(address: str) -> None:
     found = json.loads(ask(address, "GET", "/queries/trades/explanation").body)
     assert found["picture"].startswith("<svg ") and ">SELL<" in found["picture"]
     assert "position 1" in found["text"] and len(found["explanation"]["positions"]) == 2
+
+
+MAPPING = {
+    "subject": "http://e/{id}",
+    "predicates": {"http://e/t": {"column": "t", "datatype": "xsd:decimal"}},
+    "unit": "s",
+}
+
+
+def tried(address: str, status: int = 200, **given: Any) -> Any:
+    answer = ask(address, "POST", "/mappings/try", [JSON], json.dumps(given).encode())
+    assert answer.status == status, answer.body
+    return json.loads(answer.body)
+
+
+def test_a_mapping_is_tried_and_nothing_is_stored(address: str) -> None:
+    streams = ask(address, "GET", "/streams", []).body
+    found = tried(address, mapping=MAPPING, rows="id,t,time,x\n7,1,5,a\n8,warm,6,b\n9,2,7,c", type="text/csv")
+    assert [event["time"] for event in found["events"]] == ["1970-01-01T00:00:05Z", "1970-01-01T00:00:07Z"]
+    subject, predicate, value = found["events"][0]["triples"][0]
+    assert (subject["value"], predicate["value"], value["value"]) == ("http://e/7", "http://e/t", "1")
+    assert found["reasons"] == [{"reason": "'warm' is no xsd:decimal", "line": 3, "column": "t"}]
+    assert (found["rejected"], found["missing"], found["unread"]) == (1, [], ["x"])
+    lacking = tried(address, mapping=MAPPING, rows='[{"idd": 7, "time": 5}]')
+    assert lacking["missing"] == [{"column": "id", "near": "idd"}, {"column": "t", "near": None}]
+    assert lacking["events"] == [] and lacking["rejected"] == 1
+    untimed = tried(address, mapping=MAPPING | {"time": None}, rows='{"id": 7, "t": 1}')
+    assert untimed["events"][0]["time"] is None
+    assert ask(address, "GET", "/streams", []).body == streams
+
+
+def test_what_is_no_mapping_or_no_rows_is_refused(address: str) -> None:
+    many = "id,t,time\n" + "7,1,5\n" * 5_000
+    assert len(tried(address, mapping=MAPPING, rows=many, type="text/csv")["events"]) == 20
+    assert tried(address, mapping=MAPPING, rows="")["events"] == []
+    for given in (
+        {},
+        {"mapping": MAPPING},
+        {"mapping": MAPPING, "rows": 5},
+        {"mapping": MAPPING, "rows": "x" * (1 << 20) + "x"},
+        {"mapping": MAPPING, "rows": "nothing"},
+        {"mapping": MAPPING, "rows": "\ud800"},
+        {"mapping": MAPPING, "rows": "[1]", "type": "text/turtle"},
+        {"mapping": None, "rows": "[]"},
+        {"mapping": {"file": "/etc/passwd"}, "rows": "[]"},
+        {"mapping": "CONSTRUCT { ?a ?b ?c } WHERE { SERVICE <urn:x> { ?a ?b ?c } }", "rows": "[]"},
+        {"mapping": 7, "rows": "[]"},
+        {"mapping": MAPPING, "rows": "[]", "more": 1},
+    ):
+        tried(address, 400, **given)

@@ -118,6 +118,20 @@ def test_what_a_draft_gains_and_loses(address: str) -> None:
     told(sent(address, "POST", path, "{}", JSON, token="r"), 415)
 
 
+def test_the_states_that_an_automaton_was_in(address: str) -> None:
+    points = told(got(address, "/queries/rises/states"))["points"]
+    assert [point["at"] // 1_000_000 for point in points] == [second for second, _, _ in WATTS]
+    assert [point["matches"] for point in points] == [0, 0, 4, 4, 4, 4, 4]
+    assert [point["waiting"][1] for point in points] == [1, 2, 1, 1, 1, 2, 1]  # 400 takes both, then waits itself
+    thinned = told(got(address, "/queries/rises/states?points=3"))["points"]
+    assert thinned == [points[2], points[5], points[6]]
+    assert told(got(address, "/queries/rises/states?since=12000000"))["points"][-1]["matches"] == 0
+    assert told(got(address, "/queries/rises/states?since=2024-05-01T00:00:00Z")) == {"points": []}
+    for bad in ("points=0", "points=501", "points=-1", "points=x", "since=x"):
+        told(got(address, f"/queries/rises/states?{bad}"), 400)
+    told(got(address, "/queries/none/states"), 404)
+
+
 def test_what_a_match_was_made_of(address: str) -> None:
     rows = [told(got(address, f"/queries/rises/matches/{number}/provenance")) for number in range(1, 5)]
     assert all(row["bindings"]["after"]["value"] == "400" for row in rows)

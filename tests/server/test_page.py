@@ -31,6 +31,7 @@ from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, Tokens
+from oxiseq.sinks import Allowed
 from oxiseq.sparql import SparqlEndpoint, SparqlSettings
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ def server(folder: Path, tokens: Tokens | None = None) -> Iterator[str]:
     store = Store()
     endpoint = SparqlEndpoint(store)
     settings = ServerSettings(port=0, threads=8, live=8, tokens=tokens or Tokens())
-    with LiveService(store, folder, LiveSettings(idle=0.05, heartbeat=0.5), "normal") as service:
+    with LiveService(
+        store, folder, LiveSettings(idle=0.05, heartbeat=0.5, sinks_allowed=Allowed(folder=folder / "out")), "normal"
+    ) as service:
         routes = LiveRoutes(service, endpoint.evaluations)
         endpoint.offer(routes.services)
         with served(endpoint, settings, routes) as address:
@@ -636,6 +639,94 @@ def test_a_query_is_registered_with_its_options_and_changed_after_a_preview(page
     record = json.loads(ask(address, "GET", "/queries/versions").body)
     assert "2 * ?low" in record["text"] and record["lateness"] == "5s"
     assert value(page, "document.getElementById('deploy').hidden")
+
+
+WATTS = ((1, "h", 10), (2, "g", 5), (3, "h", 20), (4, "h", 30), (6, "g", 50))
+
+
+def test_the_automaton_is_looked_at_as_it_was(page: WebDriver, address: str) -> None:
+    stream = f"{STREAM}/states"
+    write(page, GOOD.replace(STREAM, stream), "spaseq", "past-states")
+    click(page, "register")
+    until(page, "document.getElementById('query-name').textContent === 'past-states'")
+    for second, house, watts in WATTS:
+        path, text = f"/streams/{quote(stream, safe='')}?time={second}000000", f"<urn:{house}> <{EX}watts> {watts} ."
+        assert ask(address, "POST", path, [("content-type", "text/turtle")], text.encode()).status == 200
+    until(page, "document.querySelector('#automaton .state') && document.querySelector('#timeline .bar')")
+    click(page, "past-states")
+    words = until(page, "document.getElementById('moment-words').textContent", 60)
+    assert words == "1970-01-01 00:00:06 · 3 matches until then"
+    page.execute_script("document.getElementById('moment').focus()")
+    ActionChains(page).send_keys(Keys.HOME, Keys.ARROW_RIGHT).perform()
+    waiting = "document.querySelector('#automaton .count').textContent"
+    until(page, f"{waiting} === '2 waiting'")
+    until(page, "document.querySelector('#timeline .now')")
+    ActionChains(page).send_keys(Keys.HOME).perform()
+    until(page, f"{waiting} === '1 waiting'")
+    assert _axe(page) == []
+    click(page, "play")
+    until(
+        page,
+        "document.getElementById('moment').value === '4' && document.getElementById('play').textContent === 'Play'",
+    )
+    click(page, "now")
+    until(page, f"{waiting} === '2 waiting' && document.getElementById('states').hidden")
+
+
+def test_rows_are_put_in_by_a_mapping_that_is_suggested_and_tried(page: WebDriver, address: str) -> None:
+    click(page, "put-data")
+    page.execute_script(
+        "document.getElementById('data-iri').value = 'http://example.org/rows';"
+        "const format = document.getElementById('data-format'); format.value = 'text/csv';"
+        "format.dispatchEvent(new Event('change'));"
+        "const text = document.getElementById('data-text');"
+        "text.value = 'id,temp,ts\\n7,21.5,1714557600\\n8,warm,1714557601';"
+        "text.dispatchEvent(new Event('input'))"
+    )
+    click(page, "mapping-suggest")
+    told = until(
+        page,
+        "document.querySelector('#mapping-tried .card-event') && document.getElementById('mapping-tried').innerText",
+    )
+    assert "1 row is left out: row or line 3: temp: 'warm' is no xsd:decimal" in told and "21.5" in told
+    assert _axe(page) == []
+    page.execute_script(
+        "const box = document.getElementById('mapping-text');"
+        "box.value = box.value.replace('xsd:decimal', 'xsd:string');"
+        "box.dispatchEvent(new Event('input'))"
+    )
+    until(page, "!document.getElementById('mapping-tried').innerText.includes('left out')")
+    click(page, "data-send")
+    until(page, "document.getElementById('notice').textContent === 'Events: 2 accepted.'")
+    record = json.loads(ask(address, "GET", f"/streams/{quote('http://example.org/rows', safe='')}").body)
+    assert (record["next"], record["mapping"]["predicates"]["ex:temp"]["datatype"]) == (2, "xsd:string")
+
+
+def test_sinks_are_added_shown_and_deleted(page: WebDriver, address: str) -> None:
+    write(page, GOOD, "spaseq", "delivered")
+    page.execute_script(
+        "const kind = document.getElementById('option-sink-kind');"
+        "kind.value = 'file'; kind.dispatchEvent(new Event('change'));"
+        "document.getElementById('option-sink-id').value = 'log';"
+        "document.getElementById('option-sink-path').value = 'delivered.jsonl'"
+    )
+    click(page, "register")
+    until(page, "document.querySelector('#sinks tbody td')?.textContent === 'log'")
+    (sink,) = json.loads(ask(address, "GET", "/queries/delivered/sinks").body)["sinks"]
+    assert (sink["kind"], sink["path"], sink["state"]) == ("file", "delivered.jsonl", "delivering")
+    click(page, "add-sink")
+    assert _axe(page) == []
+    click(page, "sink-send")
+    until(page, "document.getElementById('sink-said').textContent === 'Give the sink a name.'")
+    page.execute_script(
+        "document.getElementById('sink-id').value = 'chat'; document.getElementById('sink-url').value = 'http://127.0.0.1:1/x'"
+    )
+    click(page, "sink-send")
+    until(page, "document.getElementById('sink-said').textContent.includes('--sink-host')")  # what nobody has allowed
+    page.execute_script("document.getElementById('sink').close(); window.confirm = () => true")
+    page.execute_script("document.querySelector('#sinks tbody button').click()")
+    until(page, "!document.getElementById('no-sinks').hidden")
+    assert len(complaints(page)) == 1  # of the browser, about the refusal
 
 
 def test_the_http_api_is_a_page_that_people_read(driver: WebDriver, address: str) -> None:

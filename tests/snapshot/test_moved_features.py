@@ -139,7 +139,7 @@ KB_QUERIES = {
         SLIDING,
         "SELECT ?tag",
         A=f"KEYED {JOINED}",
-        B="KEYED FILTER(isLiteral(MAX(?av)) && COUNT(A) > 1 && TIMEOF(A) < EVENTTIME() && sameTerm(MIN(?tag), MIN(?tag)))",
+        B="KEYED FILTER(isLiteral(MAX(?av)) && COUNT(A) > 1 && TIMEOF(A) < EVENTTIME() && !isNumeric(MIN(?tag)))",
     ),
     "distinct": query("A: B: N!", SLIDING, "SELECT DISTINCT ?tag", A=f"KEYED {JOINED}", B="KEYED", N="KEYED"),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyoxigraph import BlankNode, Variable
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
 from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TimelessPlan, TriplePlan, everything
 from oxiseq.engine.flow.epsparql.compile import compile_pattern
 from oxiseq.grammar.algebra import Ask, Construct, Select, TriplePattern
@@ -94,7 +94,7 @@ def compile_intervals(
     for number, rule in enumerate(rules):
         _check_rule(rule, number + 1)
     if query.consume is not None and consume not in (None, query.consume):
-        raise OxiseqError(f"the query says CONSUME {query.consume.value}: leave out consumption")
+        raise ArgumentTypeError(f"the query says CONSUME {query.consume.value}: leave out consumption")
     if query.consume is None and consume is not None:
         query = replace(query, consume=consume)
         for finding in check_use(query, query.text):
@@ -111,8 +111,10 @@ def compile_intervals(
 
 def _check_rule(rule: EpQuery, number: int) -> None:
     if not isinstance(rule.form, Construct):
-        raise OxiseqError(f"rule {number} is no CONSTRUCT query: a rule derives triples")
+        raise ArgumentValueError(f"rule {number} is no CONSTRUCT query: a rule derives triples")
     if rule.form.into is not None:
-        raise OxiseqError(f"rule {number} says INTO STREAM: what a rule derives is seen by all rules and the query")
+        raise ArgumentValueError(
+            f"rule {number} says INTO STREAM: what a rule derives is seen by all rules and the query"
+        )
     if rule.consume is not None:
-        raise OxiseqError(f"rule {number} says CONSUME: only what the query answers can use triples up")
+        raise ArgumentValueError(f"rule {number} says CONSUME: only what the query answers can use triples up")

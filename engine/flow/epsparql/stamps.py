@@ -36,7 +36,7 @@ def start_triple(start: int) -> Triple:
 
 
 def spanned(events: Iterable[Any]) -> Iterator[tuple[Time, GraphLike]]:
-    """(time, graph) pairs as they are, (start, end, graph) as events that say their start. Raises EventError."""
+    """(graph, time) pairs as they are, (start, end, graph) as events that say their start. Raises EventError."""
     for event in events:
         match event:
             case (_, _):
@@ -44,7 +44,7 @@ def spanned(events: Iterable[Any]) -> Iterator[tuple[Time, GraphLike]]:
             case (start, end, graph):
                 yield end, with_start(graph, start)
             case _:
-                raise EventError(None, None, f"an event is (time, graph) or (start, end, graph), not {event!r}"[:200])
+                raise EventError(None, None, f"an event is (graph, time) or (start, end, graph), not {event!r}"[:200])
 
 
 def with_start(graph: GraphLike, start: Time) -> GraphLike:

@@ -78,7 +78,7 @@ class Standing:
         """Let go of what has no time, and hand out what the knowledge base holds now; what it counts for is made anew.
         The tick from which on it goes on."""
         past = self._past()
-        self.keep(_is_timed if past is None else _none)
+        self.keep(is_timed if past is None else _none)
         every = (each for plan in self._plans for each in everything(plan))
         places = dict.fromkeys(each.places for each in every if isinstance(each, TriplePlan))
         asked = [knowledge.triples(each) for each in places]
@@ -123,7 +123,7 @@ class Standing:
 
     def _timed_rows(self, place: int) -> Ids:
         rows = self._kept(place).kept[0]
-        return rows[_is_timed(rows)]
+        return rows[is_timed(rows)]
 
     def _facts(self, leaf: Leaf) -> Ids:
         """Those of a pattern that have a time."""
@@ -191,6 +191,11 @@ class Standing:
         """What it keeps. numbers: of the rows that are some query's only those of these."""
         return self.flow.save(terms, {} if numbers is None else self._of(numbers))
 
+    @property
+    def numbered(self) -> dict[int, int]:
+        """The operators that keep rows of several queries, and in which column it stands whose they are."""
+        return dict(self._lowered.numbered)
+
     def _of(self, numbers: Ids) -> dict[int, Chosen]:
         return {place: partial(_numbered, column, numbers) for place, column in self._lowered.numbered}
 
@@ -223,7 +228,7 @@ class _Past(NamedTuple):
             low = high
 
 
-def _is_timed(rows: Ids) -> NDArray[np.bool_]:
+def is_timed(rows: Ids) -> NDArray[np.bool_]:
     """Which rows have a time."""
     timed: NDArray[np.bool_] = times_at(rows, 0) != NO_START
     return timed

@@ -26,7 +26,7 @@ from oxiseq.api.standing.asking import AT_ONCE, Questions, in_process
 from oxiseq.api.standing.change import StoreChange
 from oxiseq.api.standing.query import StandingQuery, Subscription
 from oxiseq.changes import Anew, Changed, Listeners, Listening
-from oxiseq.engine.errors import OxiseqError, QueryError
+from oxiseq.engine.errors import ArgumentValueError, QueryError
 from oxiseq.engine.flow.delta import Ids
 from oxiseq.engine.kernels.flow.arranging import arrange
 from oxiseq.engine.kernels.flow.joining import join
@@ -112,7 +112,7 @@ class Standings:
                 self._unnamed += 1
                 name = f"standing-{self._unnamed}"
             if name in self._queries:
-                raise OxiseqError(f"a query {name!r} stands over the store already")
+                raise ArgumentValueError(f"a query {name!r} stands over the store already")
             self._queries[name] = None
             if self._listening is None:
                 self._listening = self._listeners.add(self._heard)

@@ -71,8 +71,8 @@ def _sharing(plan: IntervalPlan) -> str:
     if why is not None:
         return f"{WITH_EQUALS}; nothing with others: {why}"
     return (
-        f"{WITH_EQUALS}; one plan with those that differ in constants of triple patterns and expressions only, if no "
-        "event of their streams comes between their registrations"
+        f"{WITH_EQUALS}; one plan with those that differ in constants of triple patterns and expressions only, from "
+        "when what they keep is the same but for what depends on the constants"
     )
 
 

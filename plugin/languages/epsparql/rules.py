@@ -8,7 +8,7 @@ from typing import Any
 
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.errors import OxiseqError, QueryError
+from oxiseq.engine.errors import ArgumentTypeError, QueryError
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.flow.epsparql.stamps import spanned
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -31,11 +31,11 @@ def open_spanned(
 def read_rules(texts: Sequence[str]) -> list[EpQuery]:
     """Rules, checked. Raises QueryError, with a note of which rule it is; OxiseqError where they are no texts."""
     if isinstance(texts, str):
-        raise OxiseqError("rules are a list of texts")
+        raise ArgumentTypeError("rules are a list of texts")
     rules = []
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise OxiseqError(f"rule {number} is no text: {text!r}")
+            raise ArgumentTypeError(f"rule {number} is no text: {text!r}")
         try:
             rules.append(load(text, "epsparql"))
         except QueryError as error:

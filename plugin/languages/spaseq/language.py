@@ -20,6 +20,7 @@ from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History, read_history
 from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.reasons.states import Point, states_of
 from oxiseq.languages.spaseq.explain import explain
 from oxiseq.languages.spaseq.reasons.evidence import evidence_of
 from oxiseq.languages.spaseq.reasons.why import why_of
@@ -75,3 +76,10 @@ class Spaseq(Language[Query]):
     def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         history = read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
         return why_of(query, history, knowledge_of(kb), asked.provenance, asked.bounds)
+
+    def states(
+        self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, points: int
+    ) -> tuple[Point, ...]:
+        history = read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
+        run = QueryRun(compile_query(query, history.terms), history.terms, knowledge_of(kb), history.start)
+        return states_of(run, history, asked.bounds, points)

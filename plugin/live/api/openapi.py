@@ -9,6 +9,7 @@ from typing import Any, Final
 from oxiseq.grammar.languages import STANDING, syntaxes
 from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
 from oxiseq.live.options import DOORS
+from oxiseq.mappings.rows import ROWS
 from oxiseq.options import Option, options_for
 from oxiseq.options.kinds import DURATION
 from oxiseq.sinks import KINDS
@@ -47,6 +48,7 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 _TEXTS: Final = {"type": "array", "items": _TEXT}
 _LIST: Final = {"type": "array", "items": {"type": "object"}}
+_ARRAY: Final = {"type": "array"}
 
 _FOUND: Final = {
     "type": "array",
@@ -136,6 +138,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         id=_TEXT,
         query=_TEXT,
         kind={"enum": list(KINDS)},
+        declared={"type": "boolean", "description": "It stands in the server's settings, and is changed there."},
         state={"enum": ["delivering", "failing"]},
         position=_COUNT | {"description": "The id of the last match that is delivered, or lost."},
         waiting=_COUNT,
@@ -265,6 +268,30 @@ SCHEMAS: Final[dict[str, Any]] = {
         lost=_LIST,
         notes=_TEXTS,
     ),
+    "MappingAndRows": _object(("rows", "mapping"), mapping=_MAPPING, rows=_TEXT, type={"enum": list(ROWS)}),
+    "TriedMapping": _object(
+        ("events", "rejected", "reasons", "missing", "unread"),
+        events={
+            "type": "array",
+            "items": _object(("time", "triples"), time=_or_null(_TEXT), triples=_ARRAY),
+        },
+        rejected=_COUNT,
+        reasons=_LIST,
+        missing={"type": "array", "items": _object(("column", "near"), column=_TEXT, near=_or_null(_TEXT))},
+        unread=_TEXTS,
+    ),
+    "PastStates": _object(
+        ("points",),
+        points={
+            "type": "array",
+            "items": _object(
+                ("at", "waiting", "matches"),
+                at={"type": "integer"},
+                waiting={"type": "array", "items": _COUNT},
+                matches=_COUNT,
+            ),
+        },
+    ),
     "MadeOf": _object(
         ("id", "query", "at", "bindings", "events", "facts"),
         id=_COUNT,
@@ -273,9 +300,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         bindings={"type": "object"},
         events={
             "type": "array",
-            "items": _object(
-                ("gpm", "stream", "time", "triples"), gpm=_TEXT, stream=_TEXT, time=_TEXT, triples={"type": "array"}
-            ),
+            "items": _object(("gpm", "stream", "time", "triples"), gpm=_TEXT, stream=_TEXT, time=_TEXT, triples=_ARRAY),
         },
         facts={"type": ["array", "null"], "description": "Triples or quads; null: this language does not tell them."},
     ),

@@ -1,9 +1,11 @@
-"""Looking back: why a query matched or did not, what a draft would have found, what a match was made of."""
+"""Looking back: why a query matched or did not, what a draft would have found, which states its automaton was in, what
+a match was made of."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from oxiseq.engine.errors import OxiseqError
@@ -20,10 +22,14 @@ from oxiseq.options import OPTIONS
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.media import wanted
 from oxiseq.sparql.messages import Response
+from oxiseq.sparql.problems import Problem
 
 TRIG: Final = "application/trig"
 _MATCHES: Final = 100
 """Matches of which it is told what they were made of."""
+_POINTS: Final = 500
+_USUAL_POINTS: Final = 100
+"""Instants at which an automaton is looked at."""
 _WHY: Final[dict[str, Literal["json", "text", "prov"]]] = {JSON: "json", "text/plain": "text", TRIG: "prov"}
 _MADE_OF: Final[dict[str, Literal["json", "prov"]]] = {JSON: "json", TRIG: "prov"}
 _TYPES: Final = {"json": JSON, "text": "text/plain; charset=utf-8", "prov": TRIG}
@@ -62,6 +68,19 @@ def what_if(call: Call) -> Response:
         except QueryError as error:
             raise query_problem(error, text, language) from None
         return _text(found.to_json())
+
+    return _answered(call, told, JSON)
+
+
+def states(call: Call) -> Response:
+    """GET /queries/{query}/states."""
+    span, given = _span(call), call.number("points", _POINTS)
+    if given == 0:
+        raise Problem(400, "no points", f"points is a number from 1 to {_POINTS}")
+
+    def told(check: Callable[[], None]) -> str:
+        found = Past(call.service, span, check, call.request.rights).states(call.parts["query"], given or _USUAL_POINTS)
+        return _text({"points": [asdict(point) for point in found]})
 
     return _answered(call, told, JSON)
 
@@ -142,6 +161,30 @@ ROUTES: Final = (
         tuple(media_types()),
         answers={
             200: Answer("It.", schema="WhatIf"),
+            403: Answer("Too many events: choose a shorter time.", ()),
+            **_LATE,
+        },
+    ),
+    Route(
+        "GET",
+        "/queries/{query}/states",
+        states,
+        "pastStates",
+        "How many groups of partial matches waited at each edge of a SPAseq query's automaton, at up to `points` "
+        "instants of the events that its streams keep, with the knowledge base of now: `at` in microseconds, `waiting` "
+        "in the order of the explanation's edges, `matches` found until then.",
+        Need("read", "query"),
+        (
+            NAME,
+            *_RANGE,
+            Parameter(
+                "points",
+                f"How many instants at most, equally far apart in events. Default: {_USUAL_POINTS}.",
+                {"type": "integer", "minimum": 1, "maximum": _POINTS},
+            ),
+        ),
+        answers={
+            200: Answer("Them.", schema="PastStates"),
             403: Answer("Too many events: choose a shorter time.", ()),
             **_LATE,
         },

@@ -10,7 +10,20 @@ from urllib.parse import unquote
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.languages import media_types
 from oxiseq.journal import Appended
-from oxiseq.live.api import answers, bridges, checking, kb, matches, once, past, push_events, queries, sinks, streams
+from oxiseq.live.api import (
+    answers,
+    bridges,
+    checking,
+    kb,
+    mappings,
+    matches,
+    once,
+    past,
+    push_events,
+    queries,
+    sinks,
+    streams,
+)
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
 from oxiseq.live.api.push_events import Opening, opening
@@ -156,6 +169,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *once.ROUTES,
     *kb.ROUTES,
     *checking.ROUTES,
+    *mappings.ROUTES,
     Route(
         "GET",
         "/metrics",

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from oxiseq.engine.events.time import to_text
 from oxiseq.live.api.queries import NAME
 from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response
 from oxiseq.live.sinks import SinkStatus
+from oxiseq.sinks import NAME as SINK_ID
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
 SINK: Final = Parameter("sink", "The sink's id.", where="path", example="chat")
-_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
 
 
 def all_sinks(call: Call) -> Response:
@@ -30,7 +29,7 @@ def put(call: Call) -> Response:
     """PUT /queries/{query}/sinks/{sink}."""
     query, sink = call.parts["query"], call.parts["sink"]
     call.request.rights.demand("read", "query", query)  # what it finds is sent elsewhere
-    if not _ID.fullmatch(sink):
+    if not SINK_ID.fullmatch(sink):
         raise Problem(400, "no id of a sink", f"{sink[:100]!r}: letters, digits and . _ ~ -, at most 100")
     given = call.json()
     since = given.pop("since", None)
@@ -53,6 +52,7 @@ def sink_value(status: SinkStatus) -> dict[str, Any]:
         "id": row.name,
         "query": row.query,
         **status.settings,
+        "declared": status.declared,
         "state": "delivering" if row.failing is None else "failing",
         "position": row.position,
         "waiting": status.waiting,
@@ -104,7 +104,7 @@ ROUTES: Final = (
         {
             200: Answer("The sink.", schema="Sink"),
             403: Answer("There are too many.", ()),
-            409: Answer("Another sink writes to this file.", ()),
+            409: Answer("Another sink writes to this file, or the sink stands in the server's settings.", ()),
         },
     ),
     Route(
@@ -115,6 +115,6 @@ ROUTES: Final = (
         "Deliver no more: a delivery that is under way may still arrive.",
         Need("register", "query"),
         (NAME, SINK),
-        answers={204: Answer("Done.", ())},
+        answers={204: Answer("Done.", ()), 409: Answer("The sink stands in the server's settings.", ())},
     ),
 )

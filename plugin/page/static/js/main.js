@@ -11,6 +11,8 @@ import { tell } from "./panels/notices.js";
 import { startPast } from "./panels/past.js";
 import { startPlan } from "./panels/plan.js";
 import { choose, startActions, startQueries } from "./panels/queries.js";
+import { startSinks } from "./panels/sinks.js";
+import { startStates } from "./panels/states.js";
 import { startStreams } from "./panels/streams.js";
 import { startValues } from "./panels/values.js";
 import { put, seePredicates, startWorkbench } from "./panels/workbench.js";
@@ -26,6 +28,7 @@ startMatches();
 startValues();
 startAnswer();
 startPlan();
+startStates();
 startPast();
 startMode();
 startData();
@@ -39,6 +42,7 @@ on(["live"], ({ live }) => {
 try {
   await discover();
   if (state.live) {
+    startSinks();
     await refresh();
     if (state.queries.length) choose(state.queries.at(-1).name);
   }

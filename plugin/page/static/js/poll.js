@@ -1,6 +1,6 @@
 // What the server tells when it is asked, once a second while somebody looks: streams, queries, counts per state.
 
-import { getJson, queryPath, send } from "./api.js";
+import { getJson, queryPath } from "./api.js";
 import { set, state } from "./state.js";
 
 const EVERY = 1000, KEPT = 60;
@@ -25,7 +25,7 @@ export async function discover() {
   status(true);
   if (!server.live) return;
   const { components } = await getJson("/openapi.json");
-  set({ languages: components.schemas.Language["x-languages"] });
+  set({ languages: components.schemas.Language["x-languages"], sinkKinds: components.schemas.NewSink.oneOf });
 }
 
 async function ask() {
@@ -54,9 +54,9 @@ async function explain() {
   const name = state.selected;
   const query = state.queries.find((each) => each.name === name);
   if (!query || (query.language === "sparql" && query.state !== "running")) return set({ explanation: null });
-  const response = await send(`${queryPath(name)}/explanation`);
-  const explanation = await response.json();
-  if (state.selected === name) set({ explanation });
+  const [explanation, { sinks }] = await Promise.all([getJson(`${queryPath(name)}/explanation`),
+    query.language === "sparql" ? { sinks: [] } : getJson(`${queryPath(name)}/sinks`)]);
+  if (state.selected === name) set({ explanation, sinks });
 }
 
 function status(good, error) {

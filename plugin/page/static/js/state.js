@@ -7,10 +7,13 @@ export const state = {
   languages: [{ name: "spaseq", title: "SPAseq", media_type: "application/spaseq-query", words: [] }], // of continuous queries
   streams: [], // as GET /streams has them, with rate and history
   queries: [], // as GET /queries has them, with rate
+  sinks: [], // of the selected one, as GET /queries/{query}/sinks has them
+  sinkKinds: [], // JSON schemas of the kinds of sinks
   selected: null, // name of the query that is looked at
   explanation: null, // of the selected one
   matches: [], // of the selected one, the newest last; the array is added to in place
   page: null, // older matches in the table, an array; null: the newest
+  moment: null, // a past instant of the automaton, { at (microseconds), waiting, matches }; null: now
   view: null, // the stretch of time that is looked at, { from, to } in milliseconds; null: all
   provenance: null, // of the match that is looked at: what it was made of
   match: null, // id of the one that is looked at

@@ -9,8 +9,9 @@ import { millis, scale, ticks } from "./scale.js";
 const LANE = 34, ROW = 11, TOP = 10, RIGHT = 18, AXIS = 30, MOST_ROWS = 10, MOST_BARS = 150, COLUMN = 5, DENSE = 60, DRAG = 4;
 
 /** Of `matches` (as the server sends them) those within `view` (null: all): { svg, from, to, words }, or null where no
- * match has an event. `lanes`: names of GPMs; `chosen`: a match's id; `choose` is called with an id, `look` with a view. */
-export function timeline({ matches, lanes, chosen, view, width, choose, look }) {
+ * match has an event. `lanes`: names of GPMs; `moment`: an instant that is marked
+ * (milliseconds), or null; `chosen`: a match's id; `choose` is called with an id, `look` with a view. */
+export function timeline({ matches, lanes, moment = null, chosen, view, width, choose, look }) {
   const all = matches.map(span).filter((each) => each !== null);
   if (!all.length) return null;
   const { from, to } = view ?? padded(all);
@@ -31,6 +32,7 @@ export function timeline({ matches, lanes, chosen, view, width, choose, look }) 
   svg.append(inside);
   if (dense) inside.append(...densities(spans, lanes, place, below));
   else inside.append(...spans.map((each) => bars(each, lanes, place.x, below, chosen, choose)));
+  if (moment !== null) inside.append(s("line", { x1: place.x(moment), x2: place.x(moment), y1: TOP, y2: bottom, class: "now" }));
   const top = spans.find((each) => each.match.id === chosen);
   if (top) inside.append(path(top, lanes, place.x));
   if (top && !dense) inside.append(inside.querySelector(".bar[aria-selected=true]"));

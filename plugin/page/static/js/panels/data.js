@@ -4,6 +4,7 @@ import { send, sendJson, streamPath } from "../api.js";
 import { byId, fill, h } from "../dom.js";
 import { refresh } from "../poll.js";
 import { on, state } from "../state.js";
+import { ROWS, openMapping, startMapping, tryMapping, wordsOf, writtenMapping } from "./mapping.js";
 import { tell } from "./notices.js";
 import { seePredicates } from "./workbench.js";
 
@@ -22,7 +23,10 @@ export function startData() {
   on(["streams"], () => fill(byId("data-streams"), state.streams.map(({ iri }) => h("option", { value: iri }))));
   byId("put-data").addEventListener("click", () => open("stream"));
   byId("data-file").addEventListener("change", () => take(byId("data-file").files[0]));
-  byId("data-text").addEventListener("input", () => { whole = null; });
+  byId("data-text").addEventListener("input", () => { whole = null; if (withRows()) tryMapping(rows()); });
+  byId("data-iri").addEventListener("change", () => { byId("mapping-text").value = ""; parts(); });
+  byId("mapping-text").addEventListener("input", timePart);
+  startMapping(rows);
   for (const id of ["data-stream", "data-kb", "data-format"]) byId(id).addEventListener("change", parts);
   byId("data").addEventListener("close", () => { whole = null; });
   byId("data-send").addEventListener("click", (event) => { event.preventDefault(); put(); });
@@ -40,17 +44,29 @@ export function startData() {
 function open(target) {
   byId(target === "kb" ? "data-kb" : "data-stream").checked = true;
   byId("data-said").textContent = "";
+  if (!byId("data").open) byId("mapping-text").value = "";
   if (!byId("data-iri").value && state.streams.length) byId("data-iri").value = state.streams.at(-1).iri;
   parts();
   if (!byId("data").open) byId("data").showModal();
 }
 
+const rows = () => ({ text: whole ?? byId("data-text").value, type: byId("data-format").value });
+const streamHere = () => state.streams.find(({ iri }) => iri === byId("data-iri").value.trim());
+const withRows = () => toStream() && ROWS.includes(byId("data-format").value);
 const toStream = () => byId("data-stream").checked;
 
 function parts() {
   byId("data-iri-part").hidden = !toStream();
   byId("data-graph-part").hidden = toStream();
-  byId("data-time-part").hidden = !toStream() || !ONE_GRAPH.includes(byId("data-format").value);
+  timePart();
+  byId("data-mapping-part").hidden = !withRows();
+  if (withRows()) openMapping(streamHere(), rows());
+}
+
+/** A time of its own has one graph, and rows of a mapping that tells none. */
+function timePart() {
+  const untimed = withRows() && /"time"\s*:\s*null/.test(byId("mapping-text").value);
+  byId("data-time-part").hidden = !toStream() || !(untimed || ONE_GRAPH.includes(byId("data-format").value));
 }
 
 async function take(file) {
@@ -92,12 +108,14 @@ async function put() {
 async function push(body, type) {
   const iri = byId("data-iri").value.trim();
   if (!iri) throw new Error("Say which stream: its IRI.");
-  if (!state.streams.some((stream) => stream.iri === iri)) await sendJson("PUT", streamPath(iri), {});
-  const time = ONE_GRAPH.includes(type) ? `?time=${encodeURIComponent(byId("data-time").value.trim() || "arrival")}` : "";
+  const mapping = ROWS.includes(type) ? writtenMapping() : null;
+  const changed = mapping !== null && JSON.stringify(mapping) !== JSON.stringify(streamHere()?.mapping);
+  if (changed || !streamHere()) await sendJson("PUT", streamPath(iri), changed ? { mapping } : {});
+  const time = ONE_GRAPH.includes(type) || mapping?.time === null ? `?time=${encodeURIComponent(byId("data-time").value.trim() || "arrival")}` : "";
   const answer = await (await send(`${streamPath(iri)}${time}`, { method: "POST", headers: { "Content-Type": type }, body })).json();
   const parts = [[answer.accepted, "accepted"], [answer.late, "late"], [answer.rejected, "rejected"], [answer.left_out, "left out by queries"]];
   const said = parts.filter(([count], i) => i === 0 || count).map(([count, word]) => `${count.toLocaleString("en")} ${word}`).join(", ");
-  return `${answer.accepted === 1 && said === "1 accepted" ? "One event is accepted" : `Events: ${said}`}.${answer.reasons?.length ? ` First reason: ${answer.reasons[0]}` : ""}`;
+  return `${answer.accepted === 1 && said === "1 accepted" ? "One event is accepted" : `Events: ${said}`}.${answer.reasons?.length ? ` First reason: ${wordsOf(answer.reasons[0])}.` : ""}`;
 }
 
 async function load(body, type) {

@@ -16,7 +16,7 @@ let shownAt = 0;
 
 export function startMatches() {
   on(["selected"], follow);
-  on(["matches", "match", "page", "view"], plan);
+  on(["matches", "match", "page", "view", "moment"], plan);
   on(["explanation"], () => String(lanesOf()) !== drawnLanes && plan()); // it comes each second
   new ResizeObserver(plan).observe(byId("timeline"));
   for (const [id, turn] of [["newest", newest], ["newer", newer], ["older", older], ["oldest", oldest]]) {
@@ -109,7 +109,7 @@ function drawTimeline(held) {
   const place = byId("timeline");
   if (isDragged(place)) return;
   const focused = place.contains(document.activeElement) ? document.activeElement.dataset.match : null;
-  const drawing = timeline({ matches: held, lanes: lanesOf(), chosen: state.match, view: state.view,
+  const drawing = timeline({ matches: held, lanes: lanesOf(), moment: state.moment && state.moment.at / 1000, chosen: state.match, view: state.view,
     width: Math.max(320, place.clientWidth), choose: chooseMatch, look: (view) => set({ view }) });
   fill(place, drawing?.svg ?? []);
   place.dataset.from = drawing?.from ?? "";

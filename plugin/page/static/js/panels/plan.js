@@ -1,4 +1,5 @@
-// The chosen query's automaton, its waits in words; of other languages than SPAseq the server's picture and text.
+// The chosen query's automaton, now or at a past instant, its waits in words; of other languages than SPAseq the server's
+// picture and text.
 
 import { byId, fill, h } from "../dom.js";
 import { automaton } from "../draw/automaton.js";
@@ -8,12 +9,12 @@ import { lanesOf } from "./matches.js";
 let before = "";
 
 export function startPlan() {
-  on(["explanation"], show);
+  on(["explanation", "moment"], show);
   new ResizeObserver(() => { before = ""; requestAnimationFrame(show); }).observe(byId("plan-part"));
 }
 
 function show() {
-  const key = JSON.stringify(state.explanation);
+  const key = JSON.stringify([state.explanation, state.moment]);
   if (key === before) return;
   before = key;
   const place = byId("automaton");
@@ -27,7 +28,7 @@ function show() {
       h("pre", { tabindex: "0" }, text)));
   }
   byId("plan-facts").textContent = `${explanation.sequence} · window ${explanation.window}`;
-  fill(place, automaton(explanation, waiting, lanesOf(), place.clientWidth));
+  fill(place, automaton(explanation, state.moment?.waiting ?? waiting, lanesOf(), place.clientWidth));
   fill(byId("waits"), words(explanation));
 }
 

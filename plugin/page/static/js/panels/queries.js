@@ -15,7 +15,7 @@ export function startQueries(editText) {
   on(["queries", "selected"], head);
 }
 
-export const choose = (name) => set({ selected: name, explanation: null, matches: [], match: null, page: null, view: null, provenance: null });
+export const choose = (name) => set({ selected: name, explanation: null, sinks: [], matches: [], match: null, moment: null, page: null, view: null, provenance: null });
 
 const drawn = new Map(); // name → { key, element }: of two hundred queries few change in a second
 

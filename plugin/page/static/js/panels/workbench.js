@@ -10,6 +10,8 @@ import { on, set, state } from "../state.js";
 import { tell } from "./notices.js";
 import { choose } from "./queries.js";
 import { showResult } from "./result.js";
+import { sinkForm } from "./sink_form.js";
+import { putSink } from "./sinks.js";
 
 const WAIT = 350, DRAFTS = "oxiseq-drafts", MOST_TABS = 12;
 const UPDATE = /^\s*(?:(?:#.*\n|PREFIX\s+\S*\s*<[^>]*>|BASE\s+<[^>]*>)\s*)*(INSERT|DELETE|LOAD|CLEAR|DROP|CREATE|ADD|MOVE|COPY|WITH)\b/i;
@@ -18,12 +20,13 @@ SELECT ?type (COUNT(*) AS ?things) {
   { ?thing a ?type } UNION { GRAPH ?graph { ?thing a ?type } }
 } GROUP BY ?type ORDER BY DESC(?things) LIMIT 50`;
 
-let editor, checking = 0, timer = null;
+let editor, checking = 0, timer = null, delivery = null;
 const language = () => byId("language").value;
 
 export function startWorkbench() {
   editor = makeEditor(byId("editor"), { label: "Query", language, changed, run });
   on(["languages", "live"], offer);
+  on(["sinkKinds"], () => { delivery = sinkForm(byId("option-sink"), "option-sink", "nobody but readers"); });
   byId("language").addEventListener("change", () => { check(); buttons(); });
   byId("run").addEventListener("click", run);
   byId("register").addEventListener("click", register);
@@ -178,13 +181,26 @@ export async function register() {
   if (known && !confirm(`Replace the query ${name}?`)) return;
   await busy("register", async () => {
     tell(language() === "sparql" ? "Registering …" : "Registering … the first time kernels are compiled, which takes some seconds.");
+    const sink = language() === "sparql" ? null : delivery?.value() ?? null;
     const value = { text: editor.text(), language: language(), ...(name ? { name } : {}), ...options() };
     const response = await sendJson(known ? "PUT" : "POST", known ? queryPath(name) : "/queries", value);
     const query = await response.json();
     await refresh();
     choose(query.name);
-    tell(`${query.name} is registered: it ${query.language === "sparql" ? "tells when its answer changes" : "sees what is pushed from now on"}.`, "good");
+    if (sink) await deliver(query, sink);
+    else tell(`${query.name} is registered: it ${query.language === "sparql" ? "tells when its answer changes" : "sees what is pushed from now on"}.`, "good");
   });
+}
+
+/** With the sink of the form. What the server refuses there leaves the query as it is. */
+async function deliver(query, sink) {
+  try {
+    await putSink(query.name, sink, query.matches.next - 1);
+    delivery.reset();
+    tell(`${query.name} is registered: its matches are delivered to ${sink.id}.`, "good");
+  } catch (problem) {
+    throw new Problem(problem.status, { title: `${query.name} is registered, but without its sink: ${problem.message}` });
+  }
 }
 
 /** What the form says beside the text. */

@@ -1,0 +1,69 @@
+"""When the states of runs that are alike are compared, which may come to be the same (apart.py).
+
+To compare them costs as much as they hold. So they are compared when one has come, and again after as many events as
+they hold records, after twice as many as the last time at the least.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+from oxiseq.engine.run.member import Member
+
+
+@dataclass(slots=True)
+class _Alike:
+    """Runs that are. pause: events from one time to the next; due: the number of the event of the next time."""
+
+    members: dict[Member, None] = field(default_factory=dict)
+    pause: int = 0
+    due: int = 0
+
+
+class Reunions:
+    """The runs of a store that `unite`."""
+
+    def __init__(self) -> None:
+        self._alike: dict[Hashable, _Alike] = {}
+        self._due: list[tuple[int, int, Hashable]] = []
+        """In order of time; those that are not of the time of their kind count no more."""
+        self._events = 0
+        self._order = count()
+
+    def enter(self, member: Member) -> None:
+        """One more."""
+        if not member.run.unites:
+            return
+        alike = self._alike.setdefault(member.equal, _Alike())
+        if alike.members:
+            member.run.expect([each.run for each in alike.members])
+            self._put(member.equal, alike)
+        alike.members[member] = None
+
+    def leave(self, member: Member) -> None:
+        """One is there no more, or in the state of another."""
+        alike = self._alike.get(member.equal)
+        if alike is not None:
+            alike.members.pop(member, None)
+            if not alike.members:
+                del self._alike[member.equal]
+
+    def due(self, events: int) -> Iterator[tuple[Member, ...]]:
+        """So many events have come: those that are to be compared. Ask for all of them."""
+        self._events += events
+        while self._due and self._due[0][0] <= self._events:
+            due, _, equal = heapq.heappop(self._due)
+            alike = self._alike.get(equal)
+            if alike is None or alike.due != due or len(alike.members) < 2:
+                continue
+            yield tuple(alike.members)
+            if len(alike.members) > 1:
+                alike.pause = max(2 * alike.pause, sum(member.run.records for member in alike.members), 1)
+                self._put(equal, alike)
+
+    def _put(self, equal: Hashable, alike: _Alike) -> None:
+        alike.due = self._events + alike.pause
+        heapq.heappush(self._due, (alike.due, next(self._order), equal))

@@ -1,0 +1,50 @@
+"""What a mapping makes of the first rows of a table: nothing is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
+
+from pyoxigraph import Triple
+
+from oxiseq.engine.events.encode import decode_events
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.mappings.declared import StreamMapping
+from oxiseq.mappings.events import mapped
+from oxiseq.mappings.rows import BadRow, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A column that the mapping reads and the table does not have; `near`: the column of it that has such a name."""
+
+    column: str
+    near: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """`events`: time (µs; 0 where the mapping tells none) and triples; `bad`: the rows that are left out;
+    `missing`: columns that the table lacks; `unread`: columns of it that the mapping does not read."""
+
+    events: tuple[tuple[int, tuple[Triple, ...]], ...]
+    bad: tuple[BadRow, ...]
+    missing: tuple[Missing, ...]
+    unread: tuple[str, ...]
+
+
+def tried(table: Table, names: tuple[str, ...], mapping: StreamMapping, first: int) -> Tried:
+    """The first `first` events of a table that has columns of these names. Raises EventError, LimitError."""
+    terms, events, bad = TermDictionary(), list[tuple[int, tuple[Triple, ...]]](), list(table.bad)
+    table.bad = []
+    table.names = None  # what is missing is said by itself
+    for part in mapped(table, mapping, terms, None if mapping.time else 0):
+        events += [(at, tuple(graph)) for at, graph in islice(decode_events(part.batch, terms), first - len(events))]
+        bad += part.bad
+        if len(events) >= first:
+            break
+    there = {mapping.key(name) for name in names}
+    wanted = dict.fromkeys((*mapping.time_keys(), *(c for c in mapping.columns if c not in mapping.time)))
+    missing = tuple(Missing(c, next(iter(get_close_matches(c, names, 1)), None)) for c in wanted if c not in there)
+    return Tried(tuple(events), tuple(bad), missing, tuple(name for name in names if mapping.key(name) is None))

@@ -1,0 +1,42 @@
+"""Sinks of the server's settings: a table each, [serve.sinks.NAME].
+
+TOML file ─▶ **DeclaredSink** ─ when its query is registered ─▶ a sink at work
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oxiseq.sinks.errors import SinkError
+from oxiseq.sinks.kinds import settings_of
+from oxiseq.sinks.settings import NAME, SinkSettings
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSink:
+    """`since`: behind which match it begins when it is new; None: the query's last one."""
+
+    query: str
+    name: str
+    settings: SinkSettings
+    since: int | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], name: str) -> DeclaredSink:
+        """From a table. Raises SinkError, ExtraError."""
+        values = dict(given)
+        query, since = values.pop("query", None), values.pop("since", None)
+        try:
+            if not NAME.fullmatch(name):
+                raise SinkError("its name has letters, digits and . _ ~ -, at most 100")
+            if not isinstance(query, str) or not query:
+                raise SinkError("it needs query, the name of the query whose matches it delivers")
+            if since is not None and (
+                not isinstance(since, int) or isinstance(since, bool) or not 0 <= since < 1 << 62
+            ):
+                raise SinkError("since is the id of a match, behind which it begins")
+            return cls(query, name, settings_of(values), since)
+        except SinkError as error:
+            raise SinkError(f"[serve.sinks.{name}]: {error}") from error
