@@ -95,7 +95,7 @@ declare(
         render_spaseq,
         words=SPASEQ,
         options=_TABLES,
-        about="SPAseq asks each event by itself and says which may come between",
+        about="SPAseq matches each event on its own and states which events may come between",
         own=lambda query: ("graph patterns in a sequence", query.sequence.span),
     ),
     Syntax(
@@ -106,7 +106,7 @@ declare(
         render_ceql,
         options=("stream_names", *_TABLES),
         words=CEQL,
-        about="CEQL asks events that are tuples with one type",
+        about="CEQL matches events that are tuples of one type",
         own=lambda query: ("sets of tuple events", query.formula.span),
     ),
     Syntax(
@@ -117,12 +117,12 @@ declare(
         render_ep,
         options=("consumption", "rules"),
         words=OVER_WINDOWS,
-        about="EP-SPARQL joins triples by their intervals and never takes an answer back",
+        about="EP-SPARQL joins triples by their intervals and never retracts an answer",
         own=lambda query: ("patterns with intervals", query.where.span),
     ),
-    _over_windows("rspql", "RSP-QL", "RSP-QL asks what windows hold, whatever the order of their events"),
-    _over_windows("spectra", "SPECTRA", "SPECTRA asks what a window holds, whatever the order of its events"),
-    _over_windows("rsepql", "RSEP-QL", "RSEP-QL asks items of windows, and pairs them in time"),
+    _over_windows("rspql", "RSP-QL", "RSP-QL queries the content of windows, whatever the order of their events"),
+    _over_windows("spectra", "SPECTRA", "SPECTRA queries the content of a window, whatever the order of its events"),
+    _over_windows("rsepql", "RSEP-QL", "RSEP-QL matches items of windows and combines them by time"),
 )
 LANGUAGES: Final = tuple(each.name for each in ours())
 """Their names."""

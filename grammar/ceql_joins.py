@@ -1,7 +1,7 @@
 """Joins of CEQL: `y[price > x.price]` compares each event of y with the one event of x.
 
 Where it stands: algebra → **which event decides a join** → checks, translation to SPAseq, live keys. A join is decided
-at the event that stands behind the others that it names. So each of those must be one event, in every match, and stand
+at the event that comes after the others that it names. So each of those must be one event, in every match, and stand
 before it; what else is asked is refused (`JoinError`), since it would need every event of x remembered.
 """
 
@@ -57,10 +57,11 @@ def decided(test: Holds, formula: Formula) -> Join:
     joins = list(joins_in(test.predicate))
     for of, attribute, call in joins:
         if of == test.name:
-            raise JoinError(call, f"{of}.{attribute.value} is of the event itself", f"write {attribute.value}")
+            reason = f"{of}.{attribute.value} is an attribute of the event itself"
+            raise JoinError(call, reason, f"write {attribute.value}")
         if of not in variables(formula):
             known = ", ".join(variables(formula))
-            raise JoinError(call, f"what stands before FILTER has no {of}", f"it has {known}")
+            raise JoinError(call, f"the formula before FILTER has no variable {of}", f"it has {known}")
     names = dict.fromkeys((test.name, *(of for of, _, _ in joins)))
     for name in names:
         if all(_before(formula, other, name) for other in names if other != name):
@@ -83,10 +84,12 @@ def _refusal(test: Holds, joins: list[tuple[str, Variable, Call]], formula: Form
     call = joins[0][2]
     if counts[test.name][1] >= _MANY:
         reason = f"{test.name} may hold several events and stands before {joins[0][0]}"
-        return JoinError(call, reason, "a join is decided at the last of its events: turn it round, or name one event")
+        return JoinError(
+            call, reason, "a join is evaluated at the last of its events: swap its sides, or name one event"
+        )
     names = ", ".join(dict.fromkeys((test.name, *(of for of, _, _ in joins))))
-    reason = f"no event of {names} stands behind the others"
-    return JoinError(call, reason, "a join is decided at the last of its events")
+    reason = f"no event of {names} comes after the others"
+    return JoinError(call, reason, "a join is evaluated at the last of its events")
 
 
 def _before(formula: Formula, name: str, later: str) -> bool:

@@ -32,7 +32,7 @@ def check(query: AnyQuery, text: str = "") -> tuple[Finding, ...]:
     >>> for finding in oxiseq.check(oxiseq.parse(text), text):
     ...     print(finding.severity, finding.line, finding.column, finding.message)
     error 1 8 no GPM of SEQ binds ?x
-    lint 1 45 without WITHIN a match may take for ever, and so may what is kept for it
+    lint 1 45 without WITHIN a match may take for ever, and its partial match is kept as long
     """
     try:
         found = dict.fromkeys(syntax_named(query.language).check(query, text))

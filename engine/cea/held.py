@@ -38,10 +38,10 @@ class Holders:
         if self._history is not None:
             self._history.forget(oldest)
 
-    def keep_partitions(self, kept: NDArray[np.int64]) -> None:
-        """Only the partitions of these numbers, ascending, stay; they become 0, 1, 2..."""
+    def begin_partitions(self, fresh: NDArray[np.int64]) -> None:
+        """The partitions of these numbers are others from now on."""
         if self._history is not None:
-            self._history.keep_partitions(kept)
+            self._history.begin_partitions(fresh)
 
     def held(
         self,
@@ -122,9 +122,8 @@ class _History:
                 array[:left] = array[self._count - left : self._count].copy()
             self._count = left
 
-    def keep_partitions(self, kept: NDArray[np.int64]) -> None:
-        known = kept[: np.searchsorted(kept, len(self._last))]
-        self._last = np.concatenate([self._last[known], np.full(len(kept) - len(known), -1, np.int64)])
+    def begin_partitions(self, fresh: NDArray[np.int64]) -> None:
+        self._last[fresh[fresh < len(self._last)]] = -1
 
     def save(self) -> State:
         letters, count = self._letters, self._count

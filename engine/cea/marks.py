@@ -1,4 +1,4 @@
-"""What is said about events before they are put in order: the columns of `MarkedEvents`, apart from the order.
+"""What is said about events before they are put in order.
 
 Where it stands: events → **marks** (term_marks.py for RDF, table_marks.py for tables) → merging → `CeaRun`.
 """
@@ -18,14 +18,14 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """n events: see `MarkedEvents` for the columns."""
+    """n events: see `MarkedEvents` for the columns it shares."""
 
     symbol: NDArray[np.uint64]
     time: NDArray[np.int64]
-    partition: NDArray[np.int64]
     attribute: NDArray[np.float64] | None
     values: NDArray[np.int64]
-    """i64[n, k]: of the attributes that aggregates are of the ids of the terms, 0 where an event lacks one."""
+    """i64[n, k]: of the attributes of PARTITION BY, then of those that aggregates are of, the ids of the terms; 0 where
+    an event lacks one."""
     fault: NDArray[np.int64] | None = None
     """What is wrong with each as a tuple event (faults.py), 0: nothing; None: nothing is with any. Events that wait
     have none."""
@@ -36,29 +36,23 @@ class Marks:
     def take(self, index: NDArray[np.int64] | slice) -> Marks:
         """Some of the events."""
         attribute = None if self.attribute is None else self.attribute[index]
-        return Marks(self.symbol[index], self.time[index], self.partition[index], attribute, self.values[index])
+        return Marks(self.symbol[index], self.time[index], attribute, self.values[index])
 
     def slice(self, start: int, stop: int) -> Marks:
         """The events start, ..., stop - 1."""
         return self.take(np.s_[start:stop])
 
-    def renumbered(self, numbers: NDArray[np.int64]) -> Marks:
-        """The same with other numbers of partitions: `numbers[old]`, the last one of them for those in none."""
-        return Marks(self.symbol, self.time, numbers[self.partition], self.attribute, self.values)
-
     def save(self, terms: SavedTerms) -> State:
         """As a saved state."""
-        named = {name: getattr(self, name) for name in ("symbol", "time", "partition", "attribute")}
+        named = {name: getattr(self, name) for name in ("symbol", "time", "attribute")}
         return {**named, "values": terms.ids(self.values)}
 
     @classmethod
     def restored(cls, state: State, terms: KnownTerms) -> Marks:
         """The same marks, copied."""
-        symbol, time, partition, attribute = (state[name] for name in ("symbol", "time", "partition", "attribute"))
+        symbol, time, attribute = (state[name] for name in ("symbol", "time", "attribute"))
         values = terms.ids(state["values"]).astype(np.int64)
-        return cls(
-            symbol.copy(), time.copy(), partition.copy(), None if attribute is None else attribute.copy(), values
-        )
+        return cls(symbol.copy(), time.copy(), None if attribute is None else attribute.copy(), values)
 
     @classmethod
     def concat(cls, parts: Collection[Marks]) -> Marks:
@@ -69,7 +63,6 @@ class Marks:
         return cls(
             np.concatenate([p.symbol for p in parts]),
             np.concatenate([p.time for p in parts]),
-            np.concatenate([p.partition for p in parts]),
             np.concatenate(attributes) if attributes else None,
             np.concatenate([p.values for p in parts]),
         )

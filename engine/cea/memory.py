@@ -58,20 +58,12 @@ def grow(S: k.Memory, need: int) -> k.Memory:
     return widen(S, "stack", "path")
 
 
-def more_parts(S: k.Memory, count: int) -> k.Memory:
-    """Room for `count` partitions."""
-    if count <= len(S.parts):
-        return S
-    more = _parts(max(count, 2 * len(S.parts)) - len(S.parts))
-    return S._replace(parts=np.concatenate([S.parts, more]))
-
-
-def keep_parts(S: k.Memory, kept: Array, least: int) -> k.Memory:
-    """Only the partitions of these numbers, in that order; room for `least` at least."""
-    parts = _parts(max(least, len(kept)))
-    known = kept[: np.searchsorted(kept, len(S.parts))]  # of others no event has been worked on yet
-    parts[: len(known)] = S.parts[known]
-    return S._replace(parts=parts)
+def begin_parts(S: k.Memory, fresh: Array, count: int) -> k.Memory:
+    """Memory for so many partitions, of which those `fresh` have not seen anything."""
+    if count > len(S.parts):
+        S = S._replace(parts=np.concatenate([S.parts, _parts(count - len(S.parts))]))
+    S.parts[fresh] = _parts(len(fresh))
+    return S
 
 
 def _parts(count: int) -> Array:

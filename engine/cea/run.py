@@ -17,11 +17,10 @@ from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.memory import (
     Capacities,
     allocate,
+    begin_parts,
     free_nodes,
     grow,
     keep_all,
-    keep_parts,
-    more_parts,
 )
 from oxiseq.engine.cea.picking import EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
@@ -62,7 +61,7 @@ class MarkedEvents:
     time: NDArray[np.int64]
     """i64[n]: µs, not falling."""
     partition: NDArray[np.int64]
-    """i64[n]: number of its partition (dense, the caller gives them, 0 without PARTITION BY); -1: in none."""
+    """i64[n]: number of its partition (`begin_partitions`; 0 without PARTITION BY); -1: in none."""
     attribute: NDArray[np.float64] | None = None
     """f64[n]: value of the window's attribute (NaN: none), for `WITHIN n [attr]` only; None otherwise."""
 
@@ -153,7 +152,6 @@ class CeaRun:
         are as if they were none: see `take_error`."""
         self._events = self._placed(self._arrays(events))
         scalars = self._memory.scalars
-        self._memory = more_parts(self._memory, int(self._events.partition.max(initial=-1)) + 1)
         self._holders.append(self._events.symbol, self._events.partition)
         scalars[k.AT] = 0
         failed = -1
@@ -195,17 +193,18 @@ class CeaRun:
         self._events = self._events._replace(partition=np.zeros(0, np.int64))
         self._free(again=False)
 
-    def partitions_in_use(self) -> NDArray[np.bool_]:
-        """Of which partitions, by number, something is remembered, after `collect`: partial matches, or that a window
-        of an attribute has forgotten some. Those beyond it are none."""
-        parts = self._memory.parts
+    def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
+        """Between batches: there are `count` partitions; those `fresh` are new, or have another meaning from now on."""
+        self._memory = begin_parts(self._memory, fresh, count)
+        self._holders.begin_partitions(fresh)
+
+    def partitions_in_use(self, count: int) -> NDArray[np.bool_]:
+        """Of which of the `count` partitions something is remembered: partial matches, or that a window of an attribute
+        has forgotten some. What is dead goes first."""
+        self.collect()
+        parts = self._memory.parts[:count]
         used: NDArray[np.bool_] = (parts["count"] > 0) | (parts["gone"] != k.BEFORE_ALL)
         return used
-
-    def keep_partitions(self, kept: NDArray[np.int64]) -> None:
-        """Between batches: only the partitions of these numbers, ascending, stay; they become 0, 1, 2..."""
-        self._memory = keep_parts(self._memory, kept, self._capacities.parts)
-        self._holders.keep_partitions(kept)
 
     @property
     def position(self) -> int:

@@ -9,7 +9,6 @@ All three say what the exact evaluator says of the terms that the cells stand fo
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -19,14 +18,14 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, Variable
 
 from oxiseq.engine import kinds
+from oxiseq.engine.cea.column_ids import ColumnIds, Recent, sorted_keys
 from oxiseq.engine.cea.column_notes import ColumnNotes
 from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.cea.machine import LeafMachine
 from oxiseq.engine.cea.marks import Marks, symbols
-from oxiseq.engine.cea.partitions import Partitions, distinct_numbers
 from oxiseq.engine.cea.ranges import Range, as_array, compared, range_of
 from oxiseq.engine.errors import EventError
-from oxiseq.engine.events.cells import Cells, Coded, Numbers, cell_terms, read_cells, texts
+from oxiseq.engine.events.cells import Cells, Coded, Numbers, cell_terms, is_text, read_cells, texts
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.expressions.values import read
@@ -47,8 +46,6 @@ else:
 
 _MOST_KNOWN: Final = 1 << 20
 """Distinct values of a column whose facts are remembered."""
-_KEY: Final = 80
-"""Bytes of a value's key and its number."""
 _EXACT: Final = kinds.ROUNDED | kinds.EXACT_INTEGER | kinds.EXACT_NUMBER
 _TWO_53: Final = 2**53
 
@@ -62,17 +59,14 @@ class TableMarker:
         facts: FactPlan,
         vocab: str,
         terms: TermDictionary,
-        partitions: Partitions,
         by: Sequence[Variable] = (),
         window: Variable | None = None,
         summed: Sequence[Variable] = (),
     ) -> None:
         self._facts = facts
-        self._terms = terms
-        self._partitions = partitions
-        self._by = tuple(by)
         self._window = window
-        self._summed = tuple(summed)
+        self._by, self._summed = tuple(by), tuple(summed)
+        self._ids = {a: ColumnIds(terms) for a in (*by, *summed)}
         self._types = {name: i for i, iri in enumerate(facts.types) for name in (iri, iri.removeprefix(vocab))}
         asked = [tuple(sorted(expression_variables(leaf), key=str)) for leaf in facts.leaves]
         self._single = {
@@ -80,12 +74,10 @@ class TableMarker:
         }
         joint = tuple(i for i, names in enumerate(asked) if len(names) != 1)
         self._joint = _Joint(facts, joint) if joint else None
-        self._known: list[dict[Any, int]] = [{} for _ in by]
-        self._renumbered = partitions.renumbered
         self._columns = ColumnNotes(facts, window)
         self._asked = tuple(dict.fromkeys((*facts.attributes, *by, *([window] if window else ()), *summed)))
         self._layout: _Layout | None = None
-        self._type_numbers = _Recent(self._of_types)
+        self._type_numbers = Recent(self._of_types)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -94,8 +86,8 @@ class TableMarker:
 
     @property
     def bytes(self) -> int:
-        """What it remembers of the partitions' values takes about so much."""
-        return sum([sys.getsizeof(known) + _KEY * len(known) for known in self._known])
+        """What it remembers of the terms of cells takes about so much."""
+        return sum([ids.bytes for ids in self._ids.values()])
 
     def mark(self, batch: TupleRows) -> Marks:
         """The marks of the rows, in their order. Raises EventError for a column that cannot be an attribute."""
@@ -115,15 +107,17 @@ class TableMarker:
                 single.mark(_missing(count), facts)
         if self._joint is not None:
             self._joint.mark(cells, type_of, facts)
-        numbers = [self._numbers(i, cells.get(a), count) for i, a in enumerate(self._by)]
         window = None if self._window is None else _window_values(cells.get(self._window), count)
         symbol = symbols(self._facts, facts, type_of)
-        values = np.zeros((count, len(self._summed)), np.int64)
-        for i, attribute in enumerate(self._summed):
+        values = np.zeros((count, len(self._by) + len(self._summed)), np.int64)
+        for i, attribute in enumerate(self._by):
+            if attribute in cells:
+                values[:, i] = self._ids[attribute].of(cells[attribute], slice(None))
+        for i, attribute in enumerate(self._summed, len(self._by)):
             if attribute in cells:
                 read = np.flatnonzero(symbol.any(axis=1))
-                values[read, i] = _ids(cells[attribute], read, self._terms)
-        return Marks(symbol, batch.time, self._partitions.numbers(numbers, count), window, values)
+                values[read, i] = self._ids[attribute].of(cells[attribute], read)
+        return Marks(symbol, batch.time, window, values)
 
     def _type_of(self, batch: TupleRows, layout: _Layout) -> NDArray[np.int64]:
         out = np.empty(len(batch), np.int64)
@@ -137,35 +131,6 @@ class TableMarker:
     def _of_types(self, names: pa.Array) -> NDArray[np.int64]:
         """i64[1 + names]: their numbers, that of no type first."""
         return np.array([-1, *(self._types.get(text, -1) for text in names.to_pylist())], np.int64)
-
-    def _numbers(self, attribute: int, cells: Cells | None, count: int) -> NDArray[np.int64]:
-        """Numbers of a column's values, -1 where it has none."""
-        if self._renumbered != self._partitions.renumbered:
-            self._known = [{} for _ in self._by]
-            self._renumbered = self._partitions.renumbered
-        values, known = self._partitions.values[attribute], self._known[attribute]
-        if cells is None:
-            return np.full(count, -1, np.int64)
-        if isinstance(cells, Coded):
-            if _is_text(cells.values.type):
-                numbers = values.numbers(cells.values.to_pylist(), known, Literal)
-            else:
-                terms = cells.terms()
-                numbers = values.numbers(terms, {}, lambda term: term)
-            return np.append(numbers, -1)[cells.codes]
-        keys = cells.values
-        if keys.dtype == np.float64:
-            keys = np.where(np.isnan(keys), np.nan, keys).view(np.int64)
-        low = int(keys.min(initial=0))
-        bound = int(keys.max(initial=0)) - low + 1
-        distinct, inverse = distinct_numbers(keys - low, bound) if bound < 2**62 else _sorted(keys)
-        if bound < 2**62:
-            distinct = distinct + low
-        there = distinct.view(cells.values.dtype)
-        known_keys = [(cells.kind, key) for key in distinct.tolist()]
-        by_key = dict(zip(known_keys, there.tolist(), strict=True))
-        numbers = values.numbers(known_keys, known, lambda key: cells.term(by_key[key]))
-        return np.where(cells.present, numbers[inverse], -1)
 
 
 @dataclass(slots=True)
@@ -184,30 +149,14 @@ class _Layout:
         schema, name = batch.rows.schema, batch.naming.type
         type_place = schema.get_field_index(name)
         kind = schema.field(type_place).type
-        if not _is_text(kind):
+        if not (is_text(kind.value_type if pa.types.is_dictionary(kind) else kind) or pa.types.is_null(kind)):
             raise EventError(None, None, f"the column {name!r} holds {kind}; the names of types are text")
         places = {a: schema.get_field_index(a.value) for a in asked}
         return cls(schema, name, type_place, {a: place for a, place in places.items() if place >= 0})
 
 
-def _sorted(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    distinct, inverse = np.unique(keys, return_inverse=True)
-    return distinct, inverse.astype(np.int64)
-
-
 def _missing(count: int) -> Coded:
     return Coded(np.full(count, -1, np.int32), texts([]))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-        or pa.types.is_null(kind)
-    )
 
 
 def _window_values(cells: Cells | None, count: int) -> NDArray[np.float64]:
@@ -222,19 +171,6 @@ def _window_values(cells: Cells | None, count: int) -> NDArray[np.float64]:
     return np.array([*numeric, np.nan], np.float64)[cells.codes]
 
 
-def _ids(cells: Cells, rows: NDArray[np.int64], terms: TermDictionary) -> NDArray[np.int64]:
-    """The ids of some rows' terms, 0 where one is missing."""
-    if isinstance(cells, Coded):
-        distinct, inverse = np.unique(cells.codes[rows], return_inverse=True)
-        known = cells.terms() if len(cells.values) else []
-        of_code = [terms.intern(known[code]) if code >= 0 else 0 for code in distinct.tolist()]
-        return np.array(of_code, np.int64)[inverse]
-    values = cells.values[rows]
-    keys, place = _sorted(values.view(np.int64))
-    ids = [terms.intern(cells.term(value)) for value in keys.view(values.dtype)]
-    return np.where(cells.present[rows], np.array(ids, np.int64)[place], 0)
-
-
 # --- one attribute ----------------------------------------------------------------------------------
 
 
@@ -246,7 +182,7 @@ class _Attribute:
         self._leaves = {i: facts.leaves[i] for i in leaves}
         self._ranges: dict[int, _Ranges] = {}
         self._values: dict[Any, NDArray[np.uint64]] = {}
-        self._of_codes = _Recent(self._facts_of)
+        self._of_codes = Recent(self._facts_of)
         what = [compared(leaf) for leaf in self._leaves.values()]
         self._equalities = all(w is not None and w[0] in ("=", "!=") and read(w[2]).kind == kinds.STRING for w in what)
         """Whether all leaves ask for texts: then a text that no leaf names is like any other such."""
@@ -269,7 +205,7 @@ class _Attribute:
 
     def _facts_of(self, values: pa.Array) -> NDArray[np.uint64]:
         """u64[1 + values, words]: the facts by code, those of a missing value first."""
-        if self._equalities and _is_text(values.type) and len(values):
+        if self._equalities and is_text(values.type) and len(values):
             return self._of_texts(values)
         return np.concatenate([np.zeros((1, self._words), np.uint64), self._of_values(values)])
 
@@ -304,29 +240,11 @@ class _Attribute:
         return words
 
 
-class _Recent:
-    """What was made of an Arrow array, for batches that share it. `make`: array → what is kept by it."""
-
-    def __init__(self, make: Callable[[pa.Array], NDArray[Any]]) -> None:
-        self._make = make
-        self._memory: list[Any] = []
-        self._of: tuple[pa.Array, NDArray[Any]] | None = None
-        """The array is kept, so that no other can come to stand in its memory."""
-
-    def of(self, values: pa.Array) -> NDArray[Any]:
-        """The same for the same memory."""
-        places = [None if x is None else (x.address, x.size) for x in values.buffers()]
-        memory = [values.type, len(values), values.offset, *places]
-        if self._of is None or memory != self._memory:
-            self._memory, self._of = memory, (values, self._make(values))
-        return self._of[1]
-
-
 def _by_distinct_value(expression: Expression, cells: Numbers) -> NDArray[np.int64]:
     """The rows where it holds."""
     (attribute,) = expression_variables(expression)
     keys = cells.values.view(np.int64)
-    distinct, inverse = _sorted(keys)
+    distinct, inverse = sorted_keys(keys)
     truth = np.array([holds(expression, {attribute: cells.term(v)}) for v in distinct.view(cells.values.dtype)])
     return np.flatnonzero(truth[inverse] & cells.present) if len(truth) else np.zeros(0, np.int64)
 

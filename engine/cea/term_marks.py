@@ -18,7 +18,6 @@ from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.cea.faults import pivoted, predicates
 from oxiseq.engine.cea.machine import LeafMachine
 from oxiseq.engine.cea.marks import Marks, symbols
-from oxiseq.engine.cea.partitions import Partitions
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -32,25 +31,20 @@ class TermMarker:
         facts: FactPlan,
         vocab: str,
         terms: TermDictionary,
-        partitions: Partitions,
         by: Sequence[Variable] = (),
         window: Variable | None = None,
         summed: Sequence[Variable] = (),
     ) -> None:
         self._facts = facts
         self._terms = terms
-        self._partitions = partitions
         extra = (*by, *([window] if window is not None else ()), *summed)
         self.attributes = tuple(dict.fromkeys((*facts.attributes, *extra)))
         slots = {a: 2 + i for i, a in enumerate(self.attributes)}
-        self._by = [slots[a] for a in by]
         self._window = None if window is None else slots[window]
-        self._summed = [slots[a] for a in summed]
+        self._kept = [slots[a] for a in (*by, *summed)]
         self._asked = predicates(vocab, self.attributes, terms)
         self._types = np.array([terms.constant(NamedNode(t)) for t in facts.types], np.int64)
         self._machine = LeafMachine(facts, tuple(range(len(facts.leaves))), slots, terms)
-        self._known = [np.zeros(0, np.int64) for _ in by]
-        self._generation = (-1, -1)
 
     def mark(self, batch: EventBatch) -> Marks:
         """The marks of the events, in their order. Those that are no tuple events have no type and no partition."""
@@ -58,24 +52,8 @@ class TermMarker:
         values, type_of, fault = pivoted(batch, self._asked, self._types)
         facts = np.zeros((count, self._facts.words), np.uint64)
         self._machine.mark(values, type_of, self._terms.columns, self._terms.term, facts)
-        partition = self._partitions.numbers([self._numbers(i, values[:, s]) for i, s in enumerate(self._by)], count)
         symbol, window = symbols(self._facts, facts, type_of), self._window_values(values)
-        return Marks(symbol, batch.time, partition, window, values[:, self._summed], fault)
-
-    def _numbers(self, attribute: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers of values, by id from a table that holds until ids are freed, or partitions forgotten: 0 not known,
-        else 1 more."""
-        terms = self._terms
-        generation = (terms.generation, self._partitions.renumbered)
-        if self._generation != generation:
-            self._known = [np.zeros(0, np.int64) for _ in self._by]
-            self._generation = generation
-        known = self._known[attribute]
-        if len(known) < len(terms):
-            known = self._known[attribute] = np.concatenate([known, np.zeros(len(terms), np.int64)])
-        for new in np.unique(ids[known[ids] == 0]).tolist():
-            known[new] = 1 + self._partitions.values[attribute].number(terms.term(new)) if new else 0
-        return known[ids] - 1
+        return Marks(symbol, batch.time, window, values[:, self._kept], fault)
 
     def _window_values(self, values: NDArray[np.int64]) -> NDArray[np.float64] | None:
         if self._window is None:

@@ -35,6 +35,7 @@ else:
 
 _ALL_THERE: Final = np.zeros(0, np.bool_)
 _NO_CODE: Final = -1
+_INTEGER: Final = NamedNode(XSD + "integer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def read_cells(column: pa.Array, name: str) -> Cells:
     """A column, which is called `name` in errors. Raises EventError for a type that is no attribute's."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        if _is_text(kind.value_type):
+        if is_text(kind.value_type):
             return _coded(column)
         column = column.dictionary_decode()
         kind = column.type
@@ -89,12 +90,13 @@ def read_cells(column: pa.Array, name: str) -> Cells:
         return _numbers(kinds.INTEGER, column, pa.int64())
     if pa.types.is_floating(kind):
         return _numbers(kinds.DOUBLE if pa.types.is_float64(kind) else kinds.FLOAT, column, pa.float64())
-    if _is_text(kind) or _maker(kind) is not None:
+    if is_text(kind) or _maker(kind) is not None:
         return _coded(column.dictionary_encode())
     raise EventError(None, None, f"the column {name!r} holds {kind}, which is no attribute of an event")
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type is one of text, written out."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
@@ -140,7 +142,7 @@ def texts(of: Sequence[str]) -> pa.StringArray:
 def number_term(kind: int, value: Any) -> Literal:
     """The term of a number, in normal form."""
     if kind == kinds.INTEGER:
-        return _literal("integer", str(int(value)))
+        return Literal(str(int(value)), datatype=_INTEGER)  # is in normal form
     text = repr(float(value)) if kind == kinds.DOUBLE else str(np.float32(value))
     text = {"nan": "NaN", "inf": "INF", "-inf": "-INF"}.get(text, text)
     return _literal("double" if kind == kinds.DOUBLE else "float", text)
@@ -149,7 +151,7 @@ def number_term(kind: int, value: Any) -> Literal:
 def cell_terms(values: pa.Array) -> list[Literal]:
     """The terms of an array without nulls, in normal form."""
     kind = values.type
-    if _is_text(kind):
+    if is_text(kind):
         return [Literal(text) for text in values.to_pylist()]
     if pa.types.is_timestamp(kind):
         return _moments(values)

@@ -118,7 +118,7 @@ class Finder:
         self._deferred = _deferred(plan)
         self.partitions: Partitions | None = None
         if plan.query.partition is not None:
-            self.partitions = Partitions(plan, self.sequence, self.capacities.groups)
+            self.partitions = Partitions(plan, self.sequence, self.capacities.groups, self._terms)
         self._kept_rows = 0
 
     def reserve(self) -> None:

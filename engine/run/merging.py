@@ -8,7 +8,6 @@ same time comes after it.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
@@ -56,16 +55,6 @@ class Merging(Order[Marks]):
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of events that wait."""
         return (piece.values for waiting in self._streams for piece in waiting.pending)
-
-    @property
-    def partitions(self) -> list[NDArray[np.int64]]:
-        """Of all events that wait, piece by piece; -1: in none."""
-        return [piece.partition for waiting in self._streams for piece in waiting.pending]
-
-    def renumber(self, numbers: NDArray[np.int64]) -> None:
-        """Partitions have other numbers: see `Marks.renumbered`."""
-        for waiting in self._streams:
-            waiting.pending = deque(piece.renumbered(numbers) for piece in waiting.pending)
 
     def take(self) -> tuple[Marks, NDArray[np.int64]] | None:
         """The events whose place is known by now, and the number of the stream of each."""

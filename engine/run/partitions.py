@@ -12,156 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
+from oxiseq.engine.matches.partitions import I64, Bools, Ids, PartitionTable
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.run.letters import Frame
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
-from oxiseq.engine.terms.dictionary import AnyIds
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-
-Ids = NDArray[np.uint32]
-I64 = NDArray[np.int64]
-
-
-class PartitionTable:
-    """Value → number of its partition. A number is free again when the run remembers nothing of the partition.
-
-    `count` i64: how many instants of each partition there have been.
-    """
-
-    def __init__(self, width: int, sequence: SequenceRun, capacity: int) -> None:
-        self.count = np.zeros(capacity, np.int64)
-        self._values = np.zeros((capacity, width), np.uint32)
-        self._sequence = sequence
-        self._top = 0
-        self._free: list[int] = []
-        self._numbers: dict[bytes, int] = {}
-        self._single = np.full(1 if width == 1 else 0, -1, np.int32)  # by term id
-
-    def save(self, terms: SavedTerms) -> State:
-        """All numbers ever given, those free now included."""
-        return {
-            "count": self.count[: self._top],
-            "values": terms.ids(self._values[: self._top]),
-            "free": np.array(self._free, np.int64),
-        }
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state; for a table without partitions."""
-        values = terms.ids(state["values"])
-        self._top, self._free = len(values), state["free"].tolist()
-        if self._top > len(self.count):
-            self.count = np.zeros(self._top, np.int64)
-            self._values = np.zeros(values.shape, np.uint32)
-        self.count[: self._top], self._values[: self._top] = state["count"], values
-        there = np.ones(self._top, np.bool_)
-        there[self._free] = False
-        self._enter(np.flatnonzero(there), values[there])
-
-    def _enter(self, numbers: I64, values: Ids) -> None:
-        """Let `find` find these partitions by their values."""
-        if values.shape[1] == 1:
-            self._cover(int(values.max(initial=0)) + 1)
-            self._single[values[:, 0]] = numbers
-        else:
-            for row, at in zip(values, numbers.tolist(), strict=True):
-                self._numbers[row.tobytes()] = at
-
-    @property
-    def live(self) -> int:
-        """How many partitions are known."""
-        return self._top - len(self._free)
-
-    @property
-    def bytes(self) -> int:
-        """Of its arrays."""
-        return self.count.nbytes + self._values.nbytes + self._single.nbytes
-
-    def held_ids(self) -> tuple[AnyIds, ...]:
-        """The values of partitions, some of which are forgotten."""
-        return (self._values[: self._top],)
-
-    def values(self, numbers: I64, column: int) -> Ids:
-        """One of the values of each of these partitions."""
-        held: Ids = self._values[numbers, column]
-        return held
-
-    def value(self, number: int, column: int) -> int:
-        """The same of one partition."""
-        return int(self._values[number, column])
-
-    def find(self, values: Ids) -> I64:
-        """The number of each row's partition, −1 where it has none."""
-        if values.shape[1] == 1:
-            ids = values[:, 0].astype(np.int64)
-            return np.where(ids < len(self._single), self._single[np.minimum(ids, len(self._single) - 1)], -1)
-        rows, inverse = np.unique(values, axis=0, return_inverse=True)
-        numbers = np.array([self._numbers.get(row.tobytes(), -1) for row in rows], np.int64)
-        return numbers[inverse.reshape(-1)]
-
-    def find_one(self, values: tuple[int, ...]) -> int:
-        """`find` for one row."""
-        if len(values) == 1:
-            return int(self._single[values[0]]) if values[0] < len(self._single) else -1
-        return self._numbers.get(np.array(values, np.uint32).tobytes(), -1)
-
-    def number(self, values: Ids, forgettable: NDArray[np.bool_] | None) -> I64:
-        """`find`, and new partitions where there are none. `forgettable`: which may be forgotten if nothing is
-        remembered of them, for when there is no room; None: none."""
-        numbers = self.find(values)
-        missing = np.flatnonzero(numbers < 0)
-        if not len(missing):
-            return numbers
-        new = np.unique(values[missing], axis=0)
-        if len(self._free) + len(self.count) - self._top < len(new):
-            self._make_room(len(new), numbers, forgettable)
-        fresh = np.array([self._take() for _ in range(len(new))], np.int64)
-        self._values[fresh] = new
-        self.count[fresh] = 0
-        self._enter(fresh, new)
-        self._sequence.begin_partitions(fresh, len(self.count))
-        return self.find(values)
-
-    def _take(self) -> int:
-        if self._free:
-            return self._free.pop()
-        self._top += 1
-        return self._top - 1
-
-    def _cover(self, size: int) -> None:
-        if size > len(self._single):
-            longer = np.full(2 * size, -1, np.int32)
-            longer[: len(self._single)] = self._single
-            self._single = longer
-
-    def _make_room(self, wanted: int, present: I64, forgettable: NDArray[np.bool_] | None) -> None:
-        if forgettable is not None:
-            gone = ~self._sequence.partitions_in_use(self._top) & forgettable[: self._top]
-            gone[present[present >= 0]] = False
-            gone[self._free] = False
-            self._forget(np.flatnonzero(gone))
-        size = len(self.count)
-        while len(self._free) + size - self._top < max(wanted, size // 2):
-            size *= 2
-        if size > len(self.count):
-            self.count = np.concatenate([self.count, np.zeros(size - len(self.count), np.int64)])
-            self._values = np.concatenate(
-                [self._values, np.zeros((size - len(self._values), self._values.shape[1]), np.uint32)]
-            )
-
-    def _forget(self, gone: I64) -> None:
-        if self._values.shape[1] == 1:
-            self._single[self._values[gone, 0]] = -1
-        else:
-            for row in self._values[gone]:
-                del self._numbers[row.tobytes()]
-        self._values[gone] = 0
-        self._free += gone.tolist()
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +92,11 @@ class Split:
 class Partitions:
     """Splits the instants of a query's batches. `capacity`: partitions that there is room for to begin with."""
 
-    def __init__(self, plan: QueryPlan, sequence: SequenceRun, capacity: int) -> None:
+    def __init__(self, plan: QueryPlan, sequence: SequenceRun, capacity: int, terms: TermDictionary) -> None:
         assert plan.query.partition is not None
         self._plan = plan
         self._by = plan.query.partition.by
-        self.table = PartitionTable(len(self._by), sequence, capacity)
+        self.table = PartitionTable(len(self._by), sequence, capacity, terms, self._forgettable)
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The values of partitions."""
@@ -252,7 +112,7 @@ class Partitions:
         event, instant, values = self._memberships(found, where, len(times))
         if not len(event):
             return None
-        partition = self.table.number(values, self._forgettable())
+        partition = self.table.number(values)
         room = len(self.table.count)
         keys, first = _first_of_each(instant * room + partition)
         members = keys if len(found) == 1 else np.unique(event * room + partition)
@@ -339,15 +199,13 @@ class Partitions:
             return clock, clock - window.size
         return clock, start + (clock - start) // window.size * window.size
 
-    def _forgettable(self) -> NDArray[np.bool_] | None:
+    def _forgettable(self, count: int) -> Bools:
         """A partition's next tumbling window of n EVENTS depends on how many it has had."""
-        if self._plan.deferred:
-            return None
         window = self._plan.window
-        if window is not None and window.events and not window.sliding:
-            whole: NDArray[np.bool_] = self.table.count % window.size == 0
+        if not self._plan.deferred and window is not None and window.events and not window.sliding:
+            whole: Bools = self.table.count[:count] % window.size == 0
             return whole
-        return np.ones(len(self.table.count), np.bool_)
+        return np.full(count, not self._plan.deferred, np.bool_)
 
 
 def _ascend(keys: I64) -> bool:

@@ -6,7 +6,7 @@ push ─ marks ─ merging ─ events in order ─ complex event automaton ─ c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final, Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from oxiseq.engine.cea.facts import compile_facts
 from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
-from oxiseq.engine.cea.partitions import Partitions
 from oxiseq.engine.cea.picking import EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
@@ -25,6 +24,7 @@ from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
+from oxiseq.engine.matches.partitions import PartitionTable
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.output.end_totals import EndTotals
@@ -41,8 +41,6 @@ Arrived = TypeVar("Arrived", EventBatch, TupleRows)
 I64 = NDArray[np.int64]
 CHUNK = 1 << 16
 """Events worked through at a time, so that memory does not grow with a batch."""
-_FEW: Final = 1 << 12
-"""As many values of PARTITION BY are not worth while to look at again."""
 
 
 class TupleRun(AloneRun):
@@ -69,11 +67,11 @@ class TupleRun(AloneRun):
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
         window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
-        facts, vocab, self._partitions = compile_facts(plan.atoms), query.vocab or "", Partitions(len(by))
+        facts, vocab, self._by = compile_facts(plan.atoms), query.vocab or "", len(by)
         self._dictionary = terms
         summed = summed_attributes(query)
-        self._terms = TermMarker(facts, vocab, terms, self._partitions, by, window, summed)
-        self._tables = TableMarker(facts, vocab, terms, self._partitions, by, window, summed)
+        self._terms = TermMarker(facts, vocab, terms, by, window, summed)
+        self._tables = TableMarker(facts, vocab, terms, by, window, summed)
         self._merging = Merging(len(plan.streams), lateness, start)
         self._log = log = PositionLog(len(summed))
         self._totals = None
@@ -81,11 +79,10 @@ class TupleRun(AloneRun):
             self._totals = EndTotals(plan, query.totals, terms, log.values, log.times)
         picks = query.order is not None or query.sample is not None
         picker = EventPicker(plan, terms, log.values) if picks else None
-        if summed:
+        if by or summed:
             terms.register(self)
         self._cea = CeaRun(plan, capacities, self._totals, picker)
-        self._look_at = self._look_after = 0
-        self._waiting_only = 0
+        self._begin_partitions()
 
     def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
         """Those that are no tuple events."""
@@ -156,40 +153,30 @@ class TupleRun(AloneRun):
             batch = self._work(marks if len(marks) <= CHUNK else marks.take(part), streams[part])
             if batch is not None:
                 found.append(batch)
-        if self._partitions.records > max(_FEW, self._look_at) and self._merging.events > self._look_after:
-            self._forget_partitions()
         return found
 
-    def _forget_partitions(self) -> None:
-        """Forget partitions of which nothing is remembered and for which no event waits.
+    def _begin_partitions(self) -> None:
+        """None is known."""
+        self._partitions: PartitionTable | None = None
+        if self._by:
+            parts = (self._capacities or Capacities()).parts
+            self._partitions = PartitionTable(self._by, self._cea, parts, self._dictionary)
 
-        It takes as long as there are partitions, nodes and waiting events, and is done again only when there are
-        twice as many values as it has left, and as many events have come: a constant per event.
-        """
-        self._cea.collect()
-        count = len(self._partitions)
-        used = np.zeros(count + 1, np.bool_)
-        known = self._cea.partitions_in_use()[:count]
-        used[: len(known)] = known
-        remembered = int(np.count_nonzero(used))
-        waiting = self._merging.partitions
-        for numbers in waiting:
-            used[numbers] = True
-        used[count] = False  # where -1 stands
-        kept = np.flatnonzero(used)
-        if len(kept) < count:
-            renumbered = np.full(count + 1, -1, np.int64)
-            renumbered[kept] = np.arange(len(kept))
-            self._merging.renumber(renumbered)
-            self._cea.keep_partitions(kept)
-        self._partitions.keep(kept)
-        self._waiting_only = len(kept) - remembered
-        self._look_at = 2 * self._partitions.records
-        self._look_after = self._merging.events + sum(map(len, waiting)) + self._cea.records
+    def _partitions_of(self, values: I64) -> I64:
+        """The partition of each event with these values of PARTITION BY, -1 where one is missing."""
+        table, numbers = self._partitions, np.zeros(len(values), np.int64)
+        if table is None:
+            return numbers
+        whole = values.all(axis=1)
+        if whole.all():
+            return table.number(values)
+        numbers[~whole], numbers[whole] = -1, table.number(values[whole])
+        return numbers
 
     def _work(self, marks: Marks, streams: I64) -> ComplexEvents | MatchBatch | None:
-        self._log.add(marks.time, streams, marks.values)
-        found = self._cea.feed(MarkedEvents(marks.symbol, marks.time, marks.partition, marks.attribute))
+        self._log.add(marks.time, streams, marks.values[:, self._by :])
+        partition = self._partitions_of(marks.values[:, : self._by])
+        found = self._cea.feed(MarkedEvents(marks.symbol, marks.time, partition, marks.attribute))
         made: ComplexEvents | MatchBatch | None = self._complex_events(found) if len(found) else None
         if self._totals is not None:
             made = self._totals.take()
@@ -204,20 +191,23 @@ class TupleRun(AloneRun):
         )
 
     def held_ids(self) -> Iterator[AnyIds]:
-        """The terms that aggregates may be of."""
+        """The values of partitions, and the terms that aggregates may be of."""
         yield from self._merging.held_ids()
         yield self._log.ids
+        if self._partitions is not None:
+            yield from self._partitions.held_ids()
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches."""
-        self._collect_partitions()
+        if self._partitions is not None:
+            self._partitions.forget_unused()
         automaton = self._cea.save()
         self._log.forget(self._cea.oldest)
         return {
             "matches": self.matches,
             "resets": self.resets.save(),
             "faults": self.faults.save(),
-            "partitions": self._partitions.save(),
+            "partitions": None if self._partitions is None else self._partitions.save(terms),
             "merging": self._merging.save(terms),
             "automaton": automaton,
             "log": self._log.save(terms),
@@ -226,7 +216,8 @@ class TupleRun(AloneRun):
     def restore(self, state: State, terms: KnownTerms) -> None:
         self.matches, self.resets = int(state["matches"]), Resets.restored(state["resets"])
         self.faults = Faults.restored(state["faults"])
-        self._partitions.restore(state["partitions"])
+        if self._partitions is not None:
+            self._partitions.restore(state["partitions"], terms)
         self._merging.restore(state["merging"], terms)
         self._cea.restore(state["automaton"])
         self._log.restore(state["log"], terms)
@@ -248,7 +239,7 @@ class TupleRun(AloneRun):
     def state(self) -> dict[str, int]:
         """Numbers of live records; and `behind`. `partitions`: how many values of PARTITION BY, or combinations of
         values, are known; some may be forgotten."""
-        partitions = {"partitions": len(self._partitions)} if self._partitions.values else {}
+        partitions = {} if self._partitions is None else {"partitions": self._partitions.live}
         return {
             **self._cea.state,
             "events": self._log.held,
@@ -259,29 +250,27 @@ class TupleRun(AloneRun):
 
     @property
     def records(self) -> int:
-        """How many records its state has; some may be dead by now (`collect`). Partitions that only events belong to
-        which wait for their place do not count, as those do not."""
-        return self._cea.records + self._log.held + max(0, len(self._partitions) - self._waiting_only)
+        """How many records its state has; some may be dead by now (`collect`)."""
+        return self._cea.records + self._log.held + (0 if self._partitions is None else self._partitions.live)
 
     @property
     def bytes(self) -> int:
         """How large its arrays are, which do not become smaller but by `forget`, and about what the values of
         partitions take."""
-        return self._cea.bytes + self._log.bytes + self._partitions.bytes + self._tables.bytes
+        partitions = 0 if self._partitions is None else self._partitions.bytes
+        return self._cea.bytes + self._log.bytes + partitions + self._tables.bytes
 
     def collect(self) -> None:
         """Free what is dead now, so that `records` tells what lives."""
-        self._cea.collect()
-        self._collect_partitions()
+        if self._partitions is None:
+            self._cea.collect()
+        else:
+            self._partitions.forget_unused()
         self._log.forget(self._cea.oldest)
-
-    def _collect_partitions(self) -> None:
-        if self._partitions.values:
-            self._forget_partitions()
 
     def forget(self, at: int) -> None:
         """As there; counters and positions go on."""
         self.resets = self.resets.another(at, self._log.newest, self.records)
         self._cea.forget()
-        self._collect_partitions()
+        self._begin_partitions()
         self._log.begin(self._cea.position)

@@ -304,6 +304,10 @@ class TermDictionary:
             result_texts.json_rows(self.address, wanted, text, ends, address_of(out))
         return out.tobytes()
 
+    def text_bytes(self, ids: AnyIds) -> int:
+        """How long the texts of these terms are together; 0 and blank nodes have none."""
+        return int(self._length[self._own[ids]].sum())
+
     # --- freeing ------------------------------------------------------------------------------------
 
     def hold(self, *arrays: AnyIds) -> None:

@@ -33,7 +33,7 @@ def _function(name: str, gpm: str, span: Span, place: Place, seen: Overview) -> 
         yield error("gpm", f"{text}: {gpm} is not in SEQ", span, hint)
     elif name == "TIMEOF" and gpm == place.name:
         hint = "write EVENTTIME() for the time of the event that is looked at"
-        yield error("gpm", f"{text} cannot stand in a FILTER of {gpm} itself", span, hint)
+        yield error("gpm", f"{text} cannot be used in a FILTER of {gpm} itself", span, hint)
     elif name == "TIMEOF" and gpm not in place.earlier | place.beside:
         yield _not_before(text, gpm, place, span)
     elif name == "COUNT":
@@ -48,7 +48,7 @@ def _aggregate(aggregate: Aggregate, place: Place, seen: Overview) -> Iterator[F
         return
     if aggregate.distinct:
         hint = "leave DISTINCT out, or put the condition into a FILTER behind SEQ"
-        yield error("aggregate", f"{text}(DISTINCT ...) cannot stand in a GPM's FILTER", aggregate.span, hint)
+        yield error("aggregate", f"{text}(DISTINCT ...) cannot be used in a GPM's FILTER", aggregate.span, hint)
     yield from nested_aggregates(aggregate)
     if holds_exists(aggregate.arg) or any(isinstance(e, Prev) for e in subexpressions(aggregate.arg)):
         hint = "an aggregate takes variables of one GPM, and expressions over them"
@@ -74,7 +74,7 @@ def _iterated(text: str, gpm: str, place: Place, span: Span, seen: Overview) -> 
     elif gpm not in place.earlier and gpm != place.name:
         yield _not_before(text, gpm, place, span)
     elif len(of.repeats) > 1 and set(of.repeats) & set(place.repeats):
-        message = f"{text} cannot stand inside a repeat in which {gpm} is repeated once more"
+        message = f"{text} cannot be used inside a repeat in which {gpm} is repeated once more"
         hint = "it could mean the inner iterations or all of them: ask it behind the outer repeat"
         yield error("aggregate", message, span, hint)
 

@@ -63,6 +63,6 @@ def _group(group: Group, around: _Around, text: str) -> Iterator[Finding]:
 def _unseen(element: PatternElement, variables: set[Variable], text: str) -> Iterator[Finding]:
     word = "FILTER" if isinstance(element, Filter) else "BIND"
     for v in sorted(variables, key=str):
-        message = f"?{v.value} is bound outside of this WINDOW block, where {word} does not see it"
-        hint = f"put it behind the block: WINDOW ... {{ ... }} {word}(...)"
+        message = f"?{v.value} is bound outside this WINDOW block, where {word} does not see it"
+        hint = f"put it after the block: WINDOW ... {{ ... }} {word}(...)"
         yield error("scope", message, at_variable(v, element.span, text), hint)

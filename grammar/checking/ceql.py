@@ -4,7 +4,7 @@ unbounded    no WITHIN: partial matches are kept for ever
 constant     a condition that asks for no attribute
 name         AS gives a name that is also a type
 consume      CONSUME BY PARTITION without partitions
-select       a name stands twice in SELECT, or means nothing there
+select       a name is listed twice in SELECT, or means nothing there
 group        an attribute by which complex events are not apart
 order        a key of ORDER BY that a complex event does not have
 graph        a condition on the knowledge base that does not use what is given to it
@@ -50,7 +50,7 @@ def _names(query: CeqlQuery, text: str) -> Iterator[Finding]:
             hint = close_name(column.name, known, f"WHERE has {', '.join(known)}")
             yield error("select", f"WHERE has no {column.name}", column.span, hint)
         elif column.name in {c.name for c in (query.columns or ())[:number]}:
-            yield lint_finding("select", f"{column.name} stands twice in SELECT", column.span, "once is enough")
+            yield lint_finding("select", f"{column.name} is listed twice in SELECT", column.span, "once is enough")
 
 
 def _formula(query: CeqlQuery, text: str) -> Iterator[Finding]:
@@ -63,17 +63,17 @@ def _formula(query: CeqlQuery, text: str) -> Iterator[Finding]:
                     yield from _test(test, known)
             case Named(_, name) if name in types:
                 span = at_pattern(rf"\b{name}$", formula.span, text)
-                hint = "events of the type and events of the name are in one variable: choose another name"
+                hint = "one variable would hold the events of the type and those of the name: choose another name"
                 yield lint_finding("name", f"{name} is also the name of a type", span, hint)
 
 
 def _test(test: Holds, known: tuple[str, ...]) -> Iterator[Finding]:
     if test.name not in known:
-        hint = close_name(test.name, known, f"FILTER is about {', '.join(known)}")
-        yield error("filter", f"what stands before FILTER has no {test.name}", test.span, hint)
+        hint = close_name(test.name, known, f"FILTER can use {', '.join(known)}")
+        yield error("filter", f"the formula before FILTER has no variable {test.name}", test.span, hint)
     if not expression_variables(test.predicate):
         hint = "compare an attribute: x[price > 100]; a name in quotes is a text"
-        yield lint_finding("constant", "this condition asks for no attribute", test.span, hint)
+        yield lint_finding("constant", "this condition uses no attribute", test.span, hint)
 
 
 def _clauses(query: CeqlQuery, text: str) -> Iterator[Finding]:

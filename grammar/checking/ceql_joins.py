@@ -73,14 +73,14 @@ def _clauses(query: CeqlQuery, has: str) -> Iterator[Finding]:
         hint = "WITHIN 30 SECONDS or WITHIN 10 EVENTS"
         yield error("join", f"a query with {has} has no window over an attribute", query.window.span, hint)
     elif query.window is not None and query.window.size == 0:
-        yield error("join", f"a window of size 0 holds one event, with {has} it cannot be asked", query.window.span)
+        yield error("join", f"a window of size 0 holds one event and is not supported with {has}", query.window.span)
     hint = f"SPAseq has GROUP BY, ORDER BY and SAMPLE with {has}: translate the query without them, then add them"
     if query.totals is not None:
         span = query.totals.columns[0].span if query.totals.columns else query.span
-        yield error("join", f"a query with {has} tells complex events one by one", span, hint)
+        yield error("join", f"a query with {has} returns single complex events", span, hint)
     for clause in (query.order, query.sample):
         if clause is not None:
-            message = f"a query with {has} tells all complex events, in order of their ends"
+            message = f"a query with {has} returns all complex events, in order of their ends"
             yield error("join", message, clause.span, hint)
 
 
@@ -90,7 +90,7 @@ def _sets(query: CeqlQuery, has: str) -> Iterator[Finding]:
         first, second = two
         ways = f"here and at another {first.name} of the same complex event"
         message = f"with {has}, an event {second.name} can stand {ways}"
-        yield error("join", message, second.span, "name each type so that one way is left")
+        yield error("join", message, second.span, "name each type so that only one way is left")
     if query.columns is None:
         return
     shown = {column.name for column in query.columns}

@@ -18,7 +18,7 @@ def check_order(query: CeqlQuery, text: str) -> Iterator[Finding]:
         return
     limit = query.limit
     if limit is not None and limit.offset and query.order is None:
-        yield error("limit", "OFFSET needs an order to count in", limit.span, "add ORDER BY, or leave OFFSET out")
+        yield error("limit", "OFFSET needs ORDER BY", limit.span, "add ORDER BY, or leave OFFSET out")
     if query.order is None:
         return
     known = variables(query.formula)
@@ -29,13 +29,13 @@ def check_order(query: CeqlQuery, text: str) -> Iterator[Finding]:
             continue
         asked = [part for part in subexpressions(expression) if isinstance(part, Aggregate)]
         if not asked:
-            yield error("order", "a constant puts nothing in order", query.order.span, hint)
+            yield error("order", "a constant does not order anything", query.order.span, hint)
         for aggregate in asked:
             if aggregate.arg is None:
-                message = "COUNT(*) is of all complex events that end at one event, and ORDER BY compares each"
+                message = "COUNT(*) counts all complex events that end at one event, but ORDER BY compares single ones"
                 yield error("order", message, aggregate.span, hint)
         yield from check_aggregates(expression, known)
         for aggregate in asked:
             if (name := measured_variable(aggregate)) in known and name not in shown:
-                message = f"SELECT does not show {name}, so complex events are not told apart by what it holds"
+                message = f"SELECT does not show {name}, so the events that it holds do not distinguish complex events"
                 yield error("order", message, aggregate.span, f"add {name} to SELECT")

@@ -31,17 +31,17 @@ def check_totals(query: CeqlQuery, text: str) -> Iterator[Finding]:
         for name in column_names(totals.having):
             if name.value not in known:
                 place = at_pattern(rf"\b{re.escape(name.value)}\b", totals.having_span, text)
-                hint = f"an attribute is asked of a variable's events: SUM({held[-1]}[{name.value}])"
+                hint = f"write an attribute after a variable: SUM({held[-1]}[{name.value}])"
                 yield error("select", f"no column is called {name.value}", place, close_name(name.value, known, hint))
     yield from _keys(query, totals, text)
-    hint = "there is one row for each event at which some end, and HAVING chooses among those: leave it out"
+    hint = "aggregates give one row for each event at which complex events end; HAVING filters these: leave this out"
     for code, word, clause in (
         ("order", "ORDER BY", query.order),
         ("limit", "LIMIT", query.limit),
         ("sample", "SAMPLE", query.sample),
     ):
         if clause is not None:
-            yield error(code, f"{word} chooses among complex events, and aggregates are of all", clause.span, hint)
+            yield error(code, f"{word} selects single complex events, but aggregates use them all", clause.span, hint)
 
 
 def check_aggregates(expression: Expression, held: Sequence[str]) -> Iterator[Finding]:
@@ -52,7 +52,7 @@ def check_aggregates(expression: Expression, held: Sequence[str]) -> Iterator[Fi
                 hint = f"write {name}({variable}[price]); COUNT({variable}) is the number of its events"
                 if variable not in held:
                     hint = f"write {name}({held[-1]}[{variable}]), of the events that {held[-1]} holds"
-                yield error("select", f"{name} is of an attribute's values", part.span, hint)
+                yield error("select", f"{name} needs the values of an attribute", part.span, hint)
             case Aggregate():
                 asked = measured_variable(part)
                 if asked is not None and asked not in held:
@@ -67,7 +67,7 @@ def _expression(query: CeqlQuery, expression: Expression, span: Span, text: str)
         if key not in query.totals.by:
             place = at_pattern(rf"(?<!\w)\[\s*{re.escape(key.value)}\s*\]", span, text)
             hint = f"add GROUP BY [{key.value}]"
-            yield error("group", f"[{key.value}] is not what complex events are grouped by", place, hint)
+            yield error("group", f"[{key.value}] is not in GROUP BY", place, hint)
 
 
 def _keys(query: CeqlQuery, totals: Totals, text: str) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ def _keys(query: CeqlQuery, totals: Totals, text: str) -> Iterator[Finding]:
         place = at_pattern(rf"\[\s*{re.escape(key.value)}\s*\]", totals.by_span, text)
         if key not in by:
             known = f"groups are partitions: GROUP BY takes {listing(f'[{v.value}]' for v in by)}"
-            hint = known if by else f"complex events are apart by partition: add PARTITION BY [{key.value}]"
+            hint = known if by else f"groups are partitions: add PARTITION BY [{key.value}]"
             yield error("group", f"PARTITION BY does not name [{key.value}]", place, hint)
         elif key in totals.by[:number]:
             yield error("group", f"GROUP BY names [{key.value}] twice", place, "once is enough")

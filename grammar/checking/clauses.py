@@ -27,8 +27,8 @@ def check_clauses(seen: Overview) -> Iterator[Finding]:
     yield from check_consumption(query)
     if query.consumption is not None:
         for element in trailing_negations(query.sequence):
-            message = f"CONSUME BY cannot stand with `{render_sequence(element)}` at the end"
-            hint = "such a match is found when its window closes, which is too late to forget others"
+            message = f"CONSUME BY cannot be used with `{render_sequence(element)}` at the end"
+            hint = "such a match is found when its window closes, too late to discard other matches"
             yield error("consume", message, query.consumption.span, hint)
     yield from check_limit(query.limit)
 
@@ -47,7 +47,7 @@ def _partition(partition: Partition, seen: Overview) -> Iterator[Finding]:
             yield error("partition", message, span, _why_not(v, positive[0], seen))
         elif without:
             message = f"?{v.value} is not bound by the negated {listing(without)}"
-            hint = "what is negated there sees only events that other GPMs put into a partition"
+            hint = "the negation sees only events that other GPMs put into a partition"
             yield lint_finding("partition", message, span, hint)
         loose = [n for n in _positive(seen) if n not in without and v not in _certain(n, seen)]
         if loose:

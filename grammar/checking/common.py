@@ -15,7 +15,7 @@ def check_window(query: Query | CeqlQuery, sequence: Span) -> Iterator[Finding]:
     if query.window is None:
         yield lint_finding(
             "unbounded",
-            "without WITHIN a match may take for ever, and so may what is kept for it",
+            "without WITHIN a match may take for ever, and its partial match is kept as long",
             sequence,
             "add WITHIN, for instance WITHIN 10 MINUTES",
         )

@@ -112,15 +112,15 @@ def _exists_inside(condition: Expression) -> Iterator[Finding]:
 def _no_exists(expression: Expression) -> Iterator[Finding]:
     for e in subexpressions(expression):
         if isinstance(e, Exists):
-            hint = "FILTER EXISTS { ... } and FILTER NOT EXISTS { ... } stand alone, or joined by &&"
-            yield error("exists", "EXISTS cannot stand inside another expression", e.span, hint)
+            hint = "FILTER EXISTS { ... } and FILTER NOT EXISTS { ... } are used alone, or joined by &&"
+            yield error("exists", "EXISTS cannot be part of another expression", e.span, hint)
 
 
 def _expressions(expression: Expression) -> Iterator[Finding]:
     for e in subexpressions(expression):
         yield from check_function(e)
         if isinstance(e, Aggregate):
-            yield error("aggregate", f"{e.name} has no answer while the stream goes on", e.span, COUNTING)
+            yield error("aggregate", f"{e.name} has no final value, because the stream does not end", e.span, COUNTING)
         elif isinstance(e, Prev):
             yield error("prev", "PREV is a function of SPAseq", e.span, "write { ... } SEQ { ... }")
 
@@ -128,8 +128,8 @@ def _expressions(expression: Expression) -> Iterator[Finding]:
 def _sub_select(query: SubSelect) -> Iterator[Finding]:
     grouped = query.group_by or query.having or query.order_by or query.limit is not None or query.offset is not None
     if grouped:
-        hint = "it chooses columns here, perhaps DISTINCT; inside GRAPH, where time does not pass, it may do so"
-        yield error("select", "a sub-SELECT cannot group, order or cut what goes on coming", query.span, hint)
+        hint = "here a sub-SELECT may only select columns (with DISTINCT or not); inside GRAPH it may do all of these"
+        yield error("select", "a sub-SELECT cannot group, order or limit a stream's solutions", query.span, hint)
         return
     for e in sub_select_expressions(query):
         yield from _no_exists(e)
@@ -168,11 +168,11 @@ def check_use(query: EpQuery, text: str) -> Iterator[Finding]:
     for element in _parts_of_solutions(query.where):
         if isinstance(element, SubSelect):
             hint = "write its pattern in braces, without SELECT"
-            yield error("consume", "a sub-SELECT does not tell which triples an answer uses up", element.span, hint)
+            yield error("consume", "a sub-SELECT does not show which triples an answer consumes", element.span, hint)
         elif isinstance(element, PathPattern) and any(isinstance(p, PathRepeat) for p in _all_paths(element.path)):
             hint = "write out the steps: ?a :p/:p ?c"
             yield error(
-                "consume", "a path of any length does not tell which triples an answer uses up", element.span, hint
+                "consume", "a path of any length does not show which triples an answer consumes", element.span, hint
             )
 
 
@@ -248,14 +248,14 @@ def _unbound(v: Variable, span: Span, bound: frozenset[Variable], text: str) -> 
 def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
     for place in islice(unbounded(query.where), 1):
         hint = 'add a bound, for instance FILTER(getDURATION() < "PT10M"^^xsd:duration)'
-        yield lint_finding("unbounded", "without a bound on getDURATION() all that has come is kept", place, hint)
+        yield lint_finding("unbounded", "without a bound on getDURATION() all earlier triples are kept", place, hint)
     for element in _all_elements(query.where):
         if isinstance(element, TimedPattern) and not _shared(element):
             yield lint_finding(
                 "unjoined",
                 f"the two sides of {element.op.value} share no variable",
                 element.span,
-                "every solution of one combines with every one of the other",
+                "every solution of one side combines with every solution of the other",
             )
     for group in [query.where, *_groups(query.where)]:
         yield from _before_all(group)
@@ -276,8 +276,8 @@ def _endless(query: EpQuery, text: str) -> Iterator[Finding]:
     """Of the rules that need others to feed themselves only a run knows (LimitError)."""
     if not isinstance(query.form, Construct) or not feeds_itself(query):
         return
-    hint = "if each is new this never ends: bound it by a FILTER, or read it in the past, in the first part of a SEQ"
-    what = "the rule makes {} of what it has derived itself"
+    hint = "if each is new, the rule never ends: bound it by a FILTER, or read the past, in the first part of a SEQ"
+    what = "the rule makes {} from triples that it derived itself"
     columns = [(c.variable, c.expression) for c in query.form.columns if c.expression is not None]
     binds = [(e.variable, e.expression) for e in nested_elements(query.where) if isinstance(e, Bind)]
     filtered = {v for e in nested_elements(query.where) if isinstance(e, Filter) for v in _own_variables(e.condition)}
@@ -307,7 +307,7 @@ def _before_all(group: Group) -> Iterator[Finding]:
         reads = reads_stream(element)
         if isinstance(element, OptionalPattern | Minus) and reads:
             word = "OPTIONAL" if isinstance(element, OptionalPattern) else "MINUS"
-            hint = "it looks at what has ended by then: put a triple pattern of the stream before it"
+            hint = "it looks at the triples that ended before: put a triple pattern of the stream before it"
             yield lint_finding("timeless", f"what stands before {word} has no time", element.span, hint)
         elif reads and not isinstance(element, Filter):
             return

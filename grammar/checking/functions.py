@@ -27,7 +27,7 @@ def check_function(e: Expression) -> Iterator[Finding]:
             yield error("function", f"the cast <{iri}> takes one argument", e.span)
         elif iri not in CASTS and iri not in GEO_FUNCTIONS:
             known = GEO_FUNCTIONS if iri.startswith(GEOSPARQL) else CASTS
-            hint = close_name(iri, known, "what is called by IRI is a cast to an XSD type or a GeoSPARQL function")
+            hint = close_name(iri, known, "a function with an IRI is a cast to an XSD type or a GeoSPARQL function")
             yield error("function", f"there is no function <{iri}>", e.span, hint)
 
 

@@ -40,7 +40,7 @@ def _not_built(seen: Overview) -> Iterator[Finding]:
     if window is not None and window.events:
         for element in trailing_negations(seen.query.sequence):
             if isinstance(element, Bounded):
-                message = f"`{render_sequence(element)}` at the end cannot stand with a window that counts EVENTS"
+                message = f"`{render_sequence(element)}` at the end cannot be used with a window that counts EVENTS"
                 hint = "write the window as a time, or leave the bound out: the match then waits for the window's end"
                 yield error("bounds", message, element.span, hint)
 
@@ -52,7 +52,7 @@ def _operands(top: SequenceElement) -> Iterator[Finding]:
             mark = "&" if isinstance(element, Conjunction) else "|"
             for bound in (e for item in element.items for e in elements(item) if isinstance(e, Bounded)):
                 message = f"{bound.kind.value} cannot stand in an operand of {mark}"
-                hint = f"put it behind the whole: A {mark} B {bound.kind.value} {time_span(bound.size)}"
+                hint = f"put it after the whole: A {mark} B {bound.kind.value} {time_span(bound.size)}"
                 yield error("bounds", message, bound.span, hint)
 
 
@@ -61,7 +61,7 @@ def _first(element: SequenceElement) -> Iterator[Finding]:
     match element:
         case Bounded(item, kind):
             if kind is not BoundKind.LASTING and negation(item) is None:
-                message = f"{kind.value} on the first element of SEQ: nothing stands before it"
+                message = f"{kind.value} on the first element of SEQ: no element comes before it"
                 hint = "bound the gap before a later element, or write LASTING for the length of this one"
                 yield error("bounds", message, element.span, hint)
             yield from _first(item)
@@ -86,13 +86,13 @@ def _bound(element: Bounded, behind: bool) -> Iterator[Finding]:
     word, text = element.kind.value, render_sequence(element.item)
     negated = negation(element.item)
     if negated is not None and element.kind is not BoundKind.WITHIN:
-        hint = f"write {text} WITHIN {time_span(element.size)}: it must not happen so long"
+        hint = f"write {text} WITHIN {time_span(element.size)}: no such event may come for that long"
         yield error("bounds", f"{word} cannot bound the negation `{text}`", element.span, hint)
     elif negated is not None and not behind:
-        hint = "a bounded negation stands behind an event: SEQ(A; N! WITHIN 10 MINUTES; B)"
-        yield error("bounds", f"`{text}` comes first: WITHIN has nothing to count from", element.span, hint)
+        hint = "a bounded negation follows an event: SEQ(A; N! WITHIN 10 MINUTES; B)"
+        yield error("bounds", f"`{text}` comes first: WITHIN has no event to count from", element.span, hint)
     elif negated is None and not any(atoms(element.item, positive=True)):
-        hint = "bound each negation by itself: N! WITHIN 10 MINUTES"
+        hint = "bound each negation on its own: N! WITHIN 10 MINUTES"
         yield error("bounds", f"`{text}` has no event that {word} could bound", element.span, hint)
 
 
@@ -106,7 +106,7 @@ def _contradictions(innermost: Bounded, seen: Overview) -> Iterator[Finding]:
     if most is not None and most < max(least, 1):
         text = render_sequence(stack[0])
         hint = "the next event comes later than the one before; WITHIN must reach at least as far as AFTER"
-        yield lint_finding("bounds", f"no gap is as `{text}` wants it: it never matches", stack[0].span, hint)
+        yield lint_finding("bounds", f"no gap fits `{text}`: it never matches", stack[0].span, hint)
 
 
 def may_wait_for_ever(sequence: SequenceElement) -> bool:

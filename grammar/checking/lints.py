@@ -65,7 +65,7 @@ def _unused(seen: Overview) -> Iterator[Finding]:
     streams = {g.stream for g in seen.query.gpms}
     for stream in seen.query.streams:
         if stream.name not in streams:
-            hint = "its events still count: between two events joined by `,` none of any stream may lie"
+            hint = "its events still count: between two events joined by `,` no event of any stream may come"
             yield lint_finding("unused-stream", f"no GPM reads the stream {stream.name}", stream.span, hint)
 
 
@@ -79,7 +79,7 @@ def _joins(place: Place, seen: Overview) -> Iterator[Finding]:
     if not shared and not parts.stateful and others and not (place.first and not place.negated and not place.partners):
         yield lint_finding(
             "unjoined",
-            f"{place.name} shares no variable with {'the other GPMs' if place.first else 'what stands before it'}",
+            f"{place.name} shares no variable with {'the other GPMs' if place.first else 'the GPMs before it'}",
             place.atom.span,
             "every event of it combines with every match so far",
         )

@@ -51,6 +51,6 @@ def _gpms(seen: Overview) -> Iterator[Finding]:
             hint = close_name(place.name, unused or list(defined), known)
             yield error("gpm", f"there is no GPM {place.name}", place.atom.span, hint)
         if place.name in used:
-            hint = "a name stands once in SEQ: define another GPM with the same body"
-            yield error("gpm", f"the GPM {place.name} stands twice in SEQ", place.atom.span, hint)
+            hint = "SEQ takes each name once: define another GPM with the same body"
+            yield error("gpm", f"the GPM {place.name} is used twice in SEQ", place.atom.span, hint)
         used.add(place.name)

@@ -66,7 +66,7 @@ def check_nested(place: Place, seen: Overview) -> Iterator[Finding]:
             yield unbound(v, at_variable(v, mention.span, seen.text), place, seen)
         elif not mention.local:
             message = f"?{v.value} is not in scope inside {mention.inside}, so this is never true"
-            hint = f"put the condition behind {mention.inside}, directly inside the braces of {gpm.name}"
+            hint = f"put the condition after {mention.inside}, directly inside the braces of {gpm.name}"
             yield lint_finding("unbound", message, at_variable(v, mention.span, seen.text), hint)
     yield from _new_in_exists(place, seen)
 
@@ -90,7 +90,7 @@ def unbound(v: Variable, span: Span, place: Place, seen: Overview) -> Finding:
     if positive and place.negated and place.first:
         return error(
             "scope",
-            f"{place.name} stands first and negated: its FILTER cannot see ?{v.value} of {listing(positive)}",
+            f"{place.name} comes first and is negated: its FILTER cannot see ?{v.value} of {listing(positive)}",
             span,
             f"the FILTER of a leading {place.name}! sees only what {place.name} binds",
         )
@@ -99,7 +99,7 @@ def unbound(v: Variable, span: Span, place: Place, seen: Overview) -> Finding:
     if right:
         return error(
             "scope",
-            f"?{v.value} is bound only by {listing(right)}, further right than {place.name}",
+            f"?{v.value} is bound only by {listing(right)}, which comes after {place.name}",
             span,
             f"put the FILTER into {right[0]}",
         )

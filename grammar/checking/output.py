@@ -57,8 +57,8 @@ def _filters(seen: Overview) -> Iterator[Finding]:
         yield from check_expression(each.condition, each.span, frozenset(), seen)
         for part in subexpressions(each.condition):
             if isinstance(part, Aggregate) and is_over_matches(seen, part):
-                hint = "write HAVING behind WHERE for a condition on the matches of a group"
-                yield error("aggregate", "a FILTER behind SEQ sees one match, not several", part.span, hint)
+                hint = "write HAVING after WHERE for a condition on the matches of a group"
+                yield error("aggregate", "a FILTER after SEQ sees one match, not several", part.span, hint)
 
 
 def _columns(columns: tuple[Projection, ...], seen: Overview) -> Iterator[Finding]:
@@ -102,15 +102,15 @@ def check_expression(e: Expression, span: Span, named: AbstractSet[Variable], se
                     yield _unbound(part, at_variable(part, span, seen.text), seen)
             case Prev():
                 hint = "SELECT shows the last iteration; aggregates see all of them"
-                yield error("prev", "PREV stands in a GPM's FILTER only", part.span, hint)
+                yield error("prev", "PREV can be used only in a GPM's FILTER", part.span, hint)
             case Exists():
                 hint = "put EXISTS into a GPM's FILTER"
-                yield error("exists", "a match has no graph that EXISTS could look at", part.span, hint)
+                yield error("exists", "a match has no graph for EXISTS to query", part.span, hint)
             case Aggregate():
                 yield from _aggregate(part, seen)
             case MatchFunction("EVENTTIME"):
                 hint = "write TIMEOF(A) for the time of a GPM's event, ENDTIME() for the last one's"
-                yield error("function", "EVENTTIME() stands in a GPM's FILTER only", part.span, hint)
+                yield error("function", "EVENTTIME() can be used in a GPM's FILTER only", part.span, hint)
             case MatchFunction(name, gpm) if gpm is not None:
                 yield from _match_function(name, gpm, part.span, seen)
 

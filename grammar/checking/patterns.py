@@ -86,7 +86,7 @@ def _blank_labels(groups: list[Group], text: str) -> Iterator[Finding]:
                     if isinstance(node, BlankNode) and home.setdefault(node, pattern) != pattern:
                         yield error(
                             "blank",
-                            f"the label _:{node.value} stands in two basic graph patterns",
+                            f"the label _:{node.value} is used in two basic graph patterns",
                             at_pattern(rf"_:{node.value}(?![\w\-])", element.span, text),
                             "use a variable",
                         )
@@ -135,7 +135,7 @@ def _grouping(query: SubSelect, text: str) -> Iterator[Finding]:
     if query.projection is None:
         yield error(
             "select",
-            "SELECT * cannot stand with GROUP BY",
+            "SELECT * cannot be used with GROUP BY",
             at_pattern(r"\*", query.span, text),
             "name the columns",
         )

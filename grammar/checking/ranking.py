@@ -23,16 +23,19 @@ def check_ranking(seen: Overview) -> Iterator[Finding]:
     query = seen.query
     order_by, limit = query.summary.order_by, query.limit
     if limit is not None and limit.offset and not order_by:
-        yield error("limit", "OFFSET needs an order to count in", limit.span, "add ORDER BY, or leave OFFSET out")
+        yield error("limit", "OFFSET needs ORDER BY", limit.span, "add ORDER BY, or leave OFFSET out")
     if not order_by:
         return
     if isinstance(query.form, Ask):
-        yield error("order", "ASK tells that there is a match, in no order", query.summary.span, "write SELECT")
+        yield error("order", "ASK answers whether there is a match, in no order", query.summary.span, "write SELECT")
         return
     if isinstance(query.form, Select) and query.form.distinct:
-        hint = "write GROUP BY with what is shown and (ENDTIME()), ordered by an aggregate: MAX(?price)"
+        hint = "write GROUP BY with the shown variables and (ENDTIME()), ordered by an aggregate: MAX(?price)"
         yield error(
-            "order", "DISTINCT makes one row of several matches, and ORDER BY orders matches", query.summary.span, hint
+            "order",
+            "DISTINCT merges matches into one row, but ORDER BY orders single matches",
+            query.summary.span,
+            hint,
         )
     names = frozenset(c.variable for c in query.form.columns or () if c.expression is not None)
     for expression, _ in order_by:
@@ -40,7 +43,9 @@ def check_ranking(seen: Overview) -> Iterator[Finding]:
         for part in subexpressions(expression):
             if isinstance(part, Aggregate) and is_over_matches(seen, part):
                 hint = "add GROUP BY, or order by a value of each match: SUM(?p) of a repeated GPM, COUNT(B), ENDTIME()"
-                yield error("order", f"{part.name} runs over matches, and ORDER BY orders matches", part.span, hint)
+                yield error(
+                    "order", f"{part.name} aggregates matches, but ORDER BY orders single ones", part.span, hint
+                )
 
 
 def _sample(seen: Overview) -> Iterator[Finding]:
@@ -49,9 +54,9 @@ def _sample(seen: Overview) -> Iterator[Finding]:
         return
     if summarises(seen):
         hint = "leave it out; SAMPLE(?v) is one of the values of a group"
-        yield error("sample", "SAMPLE draws among matches, and the answer has a row per group", sample.span, hint)
+        yield error("sample", "SAMPLE draws single matches, but the answer has a row per group", sample.span, hint)
     elif isinstance(query.form, Ask):
-        yield error("sample", "ASK tells that there is a match, not which", sample.span, "write SELECT")
+        yield error("sample", "ASK answers whether there is a match, not which one", sample.span, "write SELECT")
     elif isinstance(query.form, Select) and query.form.distinct:
-        message = "DISTINCT makes one row of several matches, and SAMPLE draws among matches"
+        message = "DISTINCT merges matches into one row, but SAMPLE draws single matches"
         yield error("sample", message, sample.span, "leave one of them out")

@@ -77,8 +77,8 @@ def _windows(query: RspQuery, text: str) -> Iterator[Finding]:
         for operator in window.operators:
             yield from _operator(operator, query, nested=len(window.operators) > 1)
         if all(isinstance(o, LandmarkWindow | IdentityWindow) for o in window.operators):
-            hint = "a window with RANGE forgets what has left it"
-            yield lint_finding("unbounded", "this window grows for ever", window.span, hint)
+            hint = "a window with RANGE evicts old events"
+            yield lint_finding("unbounded", "this window grows without limit", window.span, hint)
 
 
 def _operator(operator: WindowOperator, query: RspQuery, nested: bool) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def _operator(operator: WindowOperator, query: RspQuery, nested: bool) -> Iterat
         case RangeWindow(size, slide, events):
             if size < 1 or slide < 1:
                 what = "RANGE" if size < 1 else "SLIDE"
-                yield error("window", f"{what} must be more than nothing", operator.span)
+                yield error("window", f"{what} must be more than 0", operator.span)
             if events and query.language == "rsepql":
                 hint = "give RANGE and SLIDE as spans of time"
                 yield error("window", "windows of RSEP-QL count time, not events", operator.span, hint)
@@ -113,7 +113,7 @@ def _clauses(query: RspQuery, text: str) -> Iterator[Finding]:
         hint = "write REPORT ON CONTENT CHANGE, or give a window [RANGE ... SLIDE ...]"
         yield error("report", "no window of this query closes", query.when.span, hint)
     if isinstance(query.when, Every) and query.when.period < 1:
-        yield error("report", "REPORT EVERY takes more than nothing", query.when.span)
+        yield error("report", "REPORT EVERY takes a span above 0", query.when.span)
 
 
 def _events(query: RspQuery, text: str) -> Iterator[Finding]:
@@ -172,7 +172,7 @@ def _where(query: RspQuery, text: str) -> Iterator[Finding]:
     for window in query.windows:
         if window.name is not None and window.name not in used_windows:
             hint = f"write WINDOW <{window.name.value}> {{ ... }} in WHERE"
-            yield lint_finding("unused", f"nothing asks for the window <{window.name.value}>", window.span, hint)
+            yield lint_finding("unused", f"no pattern uses the window <{window.name.value}>", window.span, hint)
     for event in query.events:
         if event.name not in used_events:
             hint = f"write MATCH {{ {event.name} }} in WHERE"
@@ -200,7 +200,7 @@ def _patterns(query: RspQuery, text: str) -> Iterator[Finding]:
         for condition in inner_expressions(pattern):
             for e in subexpressions(condition):
                 if isinstance(e, Aggregate):
-                    hint = "aggregates stand in SELECT and HAVING"
+                    hint = "aggregates can be used in SELECT and HAVING"
                     yield error("aggregate", f"{e.name} cannot stand in FILTER or BIND", e.span, hint)
     for outer in sub_select_expressions(query.body):
         for e in subexpressions(outer):

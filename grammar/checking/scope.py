@@ -59,19 +59,17 @@ def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
     for condition in inner_expressions(gpm.pattern):
         for e in subexpressions(condition):
             if isinstance(e, Aggregate | Prev) and id(condition) not in top:
-                name = "PREV" if isinstance(e, Prev) else e.name
-                hint = f"{name} stands in a FILTER directly inside the GPM's braces"
-                yield error(
-                    name.lower() if isinstance(e, Prev) else "aggregate", f"{name} cannot stand here", e.span, hint
-                )
+                name, code = ("PREV", "prev") if isinstance(e, Prev) else (e.name, "aggregate")
+                hint = f"{name} can be used in a FILTER directly inside the GPM's braces"
+                yield error(code, f"{name} cannot be used here", e.span, hint)
     inside = {id(part) for condition in _top_conditions(gpm) for part in match_parts(condition)}
     for e in all_expressions(gpm):
         if isinstance(e, MatchFunction) and e.name in OF_A_MATCH:
-            hint = "functions of the match stand in SELECT and CONSTRUCT; a GPM's FILTER has EVENTTIME() and TIMEOF(A)"
+            hint = "it can be used in SELECT and CONSTRUCT; a GPM's FILTER has EVENTTIME() and TIMEOF(A)"
             yield error("function", f"{e.name}() cannot stand in a GPM", e.span, hint)
         elif isinstance(e, MatchFunction) and id(e) not in inside:
-            hint = f"{e.name} stands in a FILTER directly inside the GPM's braces"
-            yield error("function", f"{e.name}({e.gpm or ''}) cannot stand here", e.span, hint)
+            hint = f"{e.name} can be used in a FILTER directly inside the GPM's braces"
+            yield error("function", f"{e.name}({e.gpm or ''}) cannot be used here", e.span, hint)
 
 
 def _top_conditions(gpm: Gpm) -> Iterator[Expression]:

@@ -32,7 +32,7 @@ def check_sequence(seen: Overview) -> Iterator[Finding]:
         yield error("negation", "SEQ holds negations only", top.span, "a match needs an event: add a GPM without !")
     else:
         if skippable(top):
-            hint = "the case where nothing is left never matches"
+            hint = "the case where all parts are skipped never matches"
             yield lint_finding("optional", "every part of SEQ may be skipped", top.span, hint)
         yield from _negations(top, seen)
 
@@ -54,7 +54,7 @@ def _operands(element: SequenceElement) -> Iterator[Finding]:
         case Maybe(item) if negation(item) is not None:
             yield error("negation", f"`{render_sequence(item)}` cannot be optional", element.span, "leave the ? out")
         case Repeat(item) if negation(item) is not None:
-            hint = "a negation holds for its whole gap already"
+            hint = "a negation already applies to its whole gap"
             yield error("negation", f"`{render_sequence(item)}` cannot be repeated", element.span, hint)
         case Repeat():
             yield from _repeat(element)
@@ -85,11 +85,11 @@ def _repeat(element: Repeat) -> Iterator[Finding]:
         hint = "the repeated part needs a GPM without !"
         yield error("negation", f"`{render_sequence(element.item)}` cannot be repeated", element.span, hint)
     elif skippable(element.item) and _negates(element.item):
-        hint = "take the ? from it, or the !"
+        hint = "remove the ? or the ! from it"
         yield error("negation", "an iteration could consist of negations only", element.span, hint)
     elif skippable(element.item):
         hint = "put the ? around the repeat: (A+)?"
-        yield lint_finding("optional", "all of an iteration may be skipped", element.span, hint)
+        yield lint_finding("optional", "the whole iteration may be skipped", element.span, hint)
 
 
 def _negates(element: SequenceElement) -> bool:
@@ -117,7 +117,7 @@ def _negations(top: SequenceElement, seen: Overview) -> Iterator[Finding]:
                     "negation",
                     f"`{render_sequence(element)}` would be {side} where `{render_sequence(positive[0])}` is skipped",
                     element.span,
-                    "write the two cases as two queries, or take the ? away",
+                    "write the two cases as two queries, or remove the ?",
                 )
     if seen.query.window is None:
         for element in trailing_negations(top):

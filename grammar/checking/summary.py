@@ -55,8 +55,8 @@ def check_summary(seen: Overview) -> Iterator[Finding]:
         yield from _outside(expression, summary.span, names | columns, seen)
         yield from check_expression(expression, summary.span, names | columns, seen)
     if query.partition is not None and query.window is not None and query.window.events:
-        hint = "write WITHIN a span of time, or GROUP BY without PARTITION BY"
-        message = "windows of EVENTS count in each partition, and groups run over all partitions"
+        hint = "write WITHIN with a span of time, or GROUP BY without PARTITION BY"
+        message = "windows of EVENTS count in each partition, but groups combine all partitions"
         yield error("group", message, query.window.span, hint)
 
 
@@ -81,7 +81,7 @@ def _keys(seen: Overview) -> Iterator[Finding]:
                     hint = "keys are variables, STARTTIME(), ENDTIME(), TIMEOF(A), and expressions over them"
                     yield error("group", f"{part.name} cannot stand in GROUP BY", part.span, hint)
                 case Prev() | Exists():
-                    yield error("group", "PREV and EXISTS stand in a GPM's FILTER only", part.span)
+                    yield error("group", "PREV and EXISTS can be used only in a GPM's FILTER", part.span)
         if name is not None and (name in seen.bound or name in named):
             place = at_variable(name, summary.span, seen.text)
             yield error("group", f"?{name.value} cannot be a new name: it is taken", place, "choose another after AS")
@@ -99,8 +99,8 @@ def _report(seen: Overview) -> Iterator[Finding]:
         if report.period < 1:
             yield error("report", "REPORT EVERY 0 never ends", report.span, "write a span above 0")
         if window is not None and window.events:
-            hint = "write WITHIN a span of time"
-            yield error("report", "REPORT EVERY cannot stand with a window of EVENTS", report.span, hint)
+            hint = "write WITHIN with a span of time"
+            yield error("report", "REPORT EVERY cannot be used with a window of EVENTS", report.span, hint)
 
 
 def _shown(seen: Overview) -> Iterator[Finding]:
@@ -108,7 +108,7 @@ def _shown(seen: Overview) -> Iterator[Finding]:
     assert isinstance(form, Select | Construct)
     if form.columns is None:
         place = at_pattern(r"\*", seen.query.span, seen.text)
-        yield error("select", "SELECT * cannot stand with groups of matches", place, "name the columns")
+        yield error("select", "SELECT * cannot be used with groups of matches", place, "name the columns")
         return
     for column in form.columns:
         if column.expression is None:
@@ -135,7 +135,7 @@ def _outside(e: Expression, span: Span, names: frozenset[Variable], seen: Overvi
             text = f"{name}({gpm or ''})"
             other = f"MAX({text})" if name == "COUNT" else f"GROUP BY ({text})"
             hint = f"write {'SUM' if name == 'COUNT' else 'MIN'}({text}), or {other}"
-            yield error("group", f"{text} is of one match, and a row is of many", e.span, hint)
+            yield error("group", f"{text} belongs to one match, but a row combines many", e.span, hint)
         case Aggregate() if is_over_matches(seen, e):
             yield from _inside(e, seen)
         case Aggregate(name):
@@ -153,7 +153,7 @@ def _inside(outer: Aggregate, seen: Overview) -> Iterator[Finding]:
         return
     for part in subexpressions(outer.arg):
         if isinstance(part, Aggregate) and is_over_matches(seen, part):
-            message = f"{part.name} is over matches itself and cannot stand inside {outer.name}"
+            message = f"{part.name} already aggregates matches and cannot be used inside {outer.name}"
             yield error("aggregate", message, part.span)
 
 
@@ -163,5 +163,5 @@ def _of_one_match(e: Aggregate, seen: Overview) -> Iterator[Finding]:
         return  # reported by the checks of aggregates over iterations
     text = SparqlWriter(dict(seen.query.prefixes)).expression(e)
     of = "" if e.arg is None else text[text.index("(") :]
-    message = f"{text} is one value per match, and a row is of many matches"
+    message = f"{text} is one value per match, but a row combines many matches"
     yield error("group", message, e.span, f"write SUM({text}) for all iterations of all matches, or SUM(LAST{of})")

@@ -134,7 +134,7 @@ class CeqlBuilder(ClauseBuilder):
             return None
         names = tokens(select, "NAME", "STAR")
         if names or not told:
-            message = f"SELECT {names[0]} tells complex events one by one, aggregates are of all that end at one event"
+            message = f"SELECT {names[0]} returns single complex events, aggregates combine all that end at one event"
             hint = "write SELECT COUNT(*) AS n, or leave aggregates, GROUP BY and HAVING out"
             raise self.error(message, span_of(names[0]), hint=hint, code="select")
         return Totals(

@@ -181,7 +181,7 @@ def _refuse(query: CeqlQuery) -> None:
         message = f"an event {second.name} can stand here and at column {first.span.column} for the same complex event"
         if first.span.line != second.span.line:
             message = message.replace("at column", f"at line {first.span.line}, column")
-        hint = "CEQL answers each set of events once, SPAseq each way to match: name each type so that one way is left"
+        hint = "CEQL returns each set of events once, SPAseq each way to match: name each type so that one way is left"
         raise refused(message, second.span, query.text, hint)
 
 
@@ -190,7 +190,7 @@ def _refuse_hidden(query: CeqlQuery, places: list[Place]) -> None:
     for place in places:
         if shown is not None and not shown & place.names:
             message = f"SELECT does not show this {place.what.name}"
-            hint = "CEQL answers each set of shown events once, SPAseq each match: write SELECT *"
+            hint = "CEQL returns each set of shown events once, SPAseq each match: write SELECT *"
             raise refused(message, place.what.span, query.text, hint)
 
 

@@ -12,12 +12,10 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 from pyoxigraph import RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.cea.memory import Capacities as Small
-from oxiseq.engine.cea.partitions import PairNumbers
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.events.assembler import Block, EventAssembler
 from oxiseq.engine.events.encode import encode_events
@@ -174,8 +172,6 @@ def _answer_ceql(text: str) -> None:
     restore(save(run, terms), run.plan, TermDictionary())
     run.close()
     run.advance()
-    pairs = PairNumbers(capacity=1)
-    pairs.numbers(np.arange(3), np.arange(3))
 
 
 def _answer_intervals(text: str) -> None:

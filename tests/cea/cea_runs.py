@@ -67,7 +67,10 @@ class Driven:
         values = tuple([self._value(event, attribute) for attribute in self._by])
         if None in values:
             return -1
-        return self._partitions.setdefault(values, len(self._partitions))
+        if values not in self._partitions:
+            number = self._partitions[values] = len(self._partitions)
+            self.run.begin_partitions(np.array([number]), number + 1)
+        return self._partitions[values]
 
     def _number(self, event: TupleEvent, window: Variable) -> float:
         value = self._value(event, window)

@@ -123,17 +123,16 @@ def test_records_and_bytes_count_values() -> None:
 
 
 def test_forgetting_costs_a_constant_per_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Partitions, nodes and waiting events looked at, however small the batches are."""
+    """Partitions and nodes looked at, however small the batches are."""
     run, looked_at = new_run("A; B PARTITION BY [n] WITHIN 2000 SECONDS"), []
     run._merging.lateness = 3_000 * SECOND
-    forget = run._forget_partitions
+    in_use = run._cea.partitions_in_use
 
-    def counted() -> None:
-        waiting = sum(map(len, run._merging.partitions))
-        looked_at.append(run._partitions.records + run._cea.state["nodes"] + waiting)
-        forget()
+    def counted(count: int) -> np.ndarray:
+        looked_at.append(count + run._cea.state["nodes"])
+        return in_use(count)
 
-    monkeypatch.setattr(run, "_forget_partitions", counted)
+    monkeypatch.setattr(run._cea, "partitions_in_use", counted)
     count = 60_000
     for low in range(0, count, 100):
         fed(run, rows(low, 100, np.arange(low, low + 100), "AC"))

@@ -17,7 +17,6 @@ from reference.values import Number, holds, normal, value_of
 from strategies import Dice
 
 from oxiseq.engine.cea.facts import compile_facts
-from oxiseq.engine.cea.partitions import Partitions
 from oxiseq.engine.cea.plan import Atom
 from oxiseq.engine.cea.table_marks import TableMarker
 from oxiseq.engine.cea.term_marks import TermMarker
@@ -65,9 +64,9 @@ def bits(symbol: np.ndarray) -> list[list[int]]:
     return [[64 * w + i for w, word in enumerate(row) for i in range(64) if word >> i & 1] for row in symbol.tolist()]
 
 
-def partition_classes(numbers: list[int]) -> list[int | None]:
+def partition_classes(values: list[list[int]]) -> list[int | None]:
     """For each event the first one of its partition."""
-    return [None if n < 0 else numbers.index(n) for n in numbers]
+    return [None if 0 in ids else values.index(ids) for ids in values]
 
 
 def expected_classes(events: list[TupleEvent]) -> list[int | None]:
@@ -81,15 +80,16 @@ def test_rdf_events_are_marked_as_the_reference_reads_them(seed: int) -> None:
     events = ceql_events(dice, ("S",), CeqlOptions(most=12))
     atoms = drawn_atoms(dice, PREDICATES)
     terms = TermDictionary()
-    partitions = Partitions(2)
-    marker = TermMarker(compile_facts(atoms), VOCAB, terms, partitions, BY, WINDOW)
+    marker = TermMarker(compile_facts(atoms), VOCAB, terms, BY, WINDOW)
     cut = dice.between(0, len(events))
-    symbol, partition, attribute = [], [], []
+    symbol, partition, attribute, held = [], [], [], []
     for part in (events[:cut], events[cut:]):
         marks = marker.mark(encode_events([(e.time, e.graph) for e in part], terms))
         symbol += bits(marks.symbol)
-        partition += marks.partition.tolist()
+        partition += marks.values.tolist()
         attribute += marks.attribute.tolist()
+        held.append(marks.values)
+        terms.hold(marks.values)
         terms.collect()
     tuples = as_tuples(events)
     assert symbol == expected_symbols(atoms, tuples)
@@ -230,15 +230,14 @@ def test_rows_are_marked_as_the_reference_reads_the_same_events(seed: int) -> No
     dice = Dice(seed)
     table = drawn_table(dice, dice.between(0, 12))
     atoms = drawn_atoms(dice, TABLE_PREDICATES)
-    partitions = Partitions(2)
-    marker = TableMarker(compile_facts(atoms), VOCAB, TermDictionary(), partitions, BY, WINDOW)
+    marker = TableMarker(compile_facts(atoms), VOCAB, TermDictionary(), BY, WINDOW)
     cut = dice.between(0, len(table))
     symbol, partition, attribute = [], [], []
     for part in (table[:cut], table[cut:]):
         for batch in read_rows(part):
             marks = marker.mark(batch)
             symbol += bits(marks.symbol)
-            partition += marks.partition.tolist()
+            partition += marks.values.tolist()
             attribute += marks.attribute.tolist()
     tuples = tuples_of(table)
     assert symbol == expected_symbols(atoms, tuples)

@@ -97,7 +97,7 @@ def test_the_ending_ceql_means_ceql(folder: Path) -> None:
     assert oxiseq("check", right).exit_code == 0
     result = oxiseq("check", wrong)
     assert result.exit_code == 1
-    assert f"{wrong}:3:34: error: what stands before FILTER has no c [filter]" in result.stdout
+    assert f"{wrong}:3:34: error: the formula before FILTER has no variable c [filter]" in result.stdout
 
 
 def test_clauses_that_the_engine_does_not_have_yet_are_read(folder: Path) -> None:

@@ -123,5 +123,5 @@ def test_a_long_queue_is_turned_in_pieces() -> None:
 
 
 def test_a_bound_at_the_end_is_refused_where_windows_count_events() -> None:
-    with pytest.raises(Exception, match="cannot stand with a window that counts EVENTS"):
+    with pytest.raises(Exception, match="cannot be used with a window that counts EVENTS"):
         load(query(f"A; N! WITHIN {micros(5)}", "WITHIN 5 EVENTS"))

@@ -179,7 +179,7 @@ def test_lints(name: str) -> None:
 def test_lint_is_shown_like_an_error() -> None:
     (found,) = findings(LINTS["unjoined"][0])
     assert str(found) == (
-        "B shares no variable with what stands before it\n"
+        "B shares no variable with the GPMs before it\n"
         "line 4, column 10\n"
         "  4 |   SEQ(A; B)\n"
         "    |          ^\n"
@@ -188,7 +188,7 @@ def test_lint_is_shown_like_an_error() -> None:
     assert found.to_json() == {
         "severity": "lint",
         "code": "unjoined",
-        "message": "B shares no variable with what stands before it",
+        "message": "B shares no variable with the GPMs before it",
         "expected": "",
         "hint": "every event of it combines with every match so far",
         "line": 4,

@@ -27,7 +27,7 @@ REFUSED = {
     "a condition of several": "WINDOW :v { ?s :p ?x } WINDOW :w { ?s :q ?y FILTER(?y > 1 && (?y < 3 || ?y > ?x)) }",
 }
 ACCEPTED = {
-    "behind the block": "WINDOW :v { ?s :p ?x } WINDOW :w { ?s :q ?y } FILTER(?y > ?x)",
+    "after the block": "WINDOW :v { ?s :p ?x } WINDOW :w { ?s :q ?y } FILTER(?y > ?x)",
     "bound in the block too": "WINDOW :v { ?s :p ?x } WINDOW :w { ?s :p ?x ; :q ?y FILTER(?y > ?x) }",
     "OPTIONAL sees the block": "WINDOW :v { ?s :p ?x } WINDOW :w { ?s :p ?x OPTIONAL { ?s :q ?y FILTER(?y > ?x) } }",
     "EXISTS sees the block": "WINDOW :v { ?s :p ?x } WINDOW :w { ?s :p ?x FILTER EXISTS { ?s :q ?y FILTER(?y > ?x) } }",
@@ -44,13 +44,13 @@ def test_a_variable_from_outside_is_refused_at_its_place(case: str) -> None:
     with pytest.raises(QueryError) as raised:
         load(text, "rspql")
     error = raised.value
-    assert error.code == "scope" and error.message.startswith("?x is bound outside of this WINDOW block")
+    assert error.code == "scope" and error.message.startswith("?x is bound outside this WINDOW block")
     line = text.split("\n")[error.line - 1]
     word = "BIND" if "?x AS" in line else "FILTER"
     assert line[error.column - 1 :].startswith("?x") and word in line[: error.column]
     shown = str(error).split("\n")
     assert shown[-2].index("^") == shown[-3].index("|") + 2 + error.column - 1
-    assert shown[-1] == f"hint: put it behind the block: WINDOW ... {{ ... }} {word}(...)"
+    assert shown[-1] == f"hint: put it after the block: WINDOW ... {{ ... }} {word}(...)"
 
 
 @pytest.mark.parametrize("case", [*ACCEPTED])
@@ -61,7 +61,7 @@ def test_what_the_block_sees_is_accepted(case: str) -> None:
 def test_rsepql_and_match() -> None:
     text = """PREFIX : <http://e/> SELECT * FROM NAMED <http://e/S> WIN [LND 0] AS :w
               EVENT ON :w { ?s :p ?x } AS E WHERE { MATCH { E } WINDOW :w { ?s :q ?y FILTER(?x < ?y) } }"""
-    with pytest.raises(QueryError, match=r"\?x is bound outside of this WINDOW block"):
+    with pytest.raises(QueryError, match=r"\?x is bound outside this WINDOW block"):
         load(text, "rsepql")
 
 

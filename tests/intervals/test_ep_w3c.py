@@ -20,7 +20,7 @@ from oxiseq.grammar import render
 from oxiseq.grammar.algebra import Group, TriplePattern
 
 SUITES = ("bind", "exists", "negation", "property-path", "subquery", "aggregates")
-MODIFIERS = "grouping and limits have no answer while the stream goes on"
+MODIFIERS = "grouping and limits have no final value on a stream"
 EXISTS = "EXISTS stands alone in a FILTER, not inside another expression"
 OXIGRAPH = "inside GRAPH the store answers, and Oxigraph takes the graph's variable for a shared one"
 SKIPPED = {

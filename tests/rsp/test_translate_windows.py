@@ -171,7 +171,7 @@ def test_languages_without_a_direction_say_why(source: str, target: str) -> None
 
 
 def test_no_direction() -> None:
-    with pytest.raises(QueryError, match="spectra is not translated to ceql: CEQL asks events that are") as raised:
+    with pytest.raises(QueryError, match="spectra is not translated to ceql: CEQL matches events that are") as raised:
         oxiseq.Query(SPECTRA, "spectra").translate("ceql")
     assert SPECTRA[raised.value.column - 1 :].startswith("FROM STREAM")
     assert raised.value.hint == "spectra is translated to rspql and rsepql"

@@ -16,9 +16,9 @@ from engine_runs import STREAM, Driven, E, query, random_readings
 from pyoxigraph import Literal
 from saved_runs import Life
 
-from oxiseq.engine.cea.partitions import ValueNumbers
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.matches.partitions import PartitionTable
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.container import unpack
 from oxiseq.engine.snapshot.saving import restore, save
@@ -120,7 +120,7 @@ def test_a_blank_node_of_before_is_no_value_of_afterwards() -> None:
     moved.push(STREAM, encode_events([(2, b)], other))
     moved.settle()
     assert moved.advance() == []
-    assert [len(values) for values in moved._partitions.values] == [2]
+    assert moved.state["partitions"] == 2
 
 
 def test_a_blank_node_of_the_kb_is_the_one_that_the_dictionary_knows() -> None:
@@ -141,11 +141,30 @@ def test_a_blank_node_of_the_kb_is_the_one_that_the_dictionary_knows() -> None:
         assert other.kb_blanks == {"y": known, "x": ids[0]}
 
 
-def test_values_are_numbered_as_before() -> None:
-    values = ValueNumbers()
-    terms = [Literal("a\nb"), Literal("x", language="en"), Literal("1"), Literal("")]
-    for term in terms:
-        values.number(term)
-    again = ValueNumbers()
-    again.restore(values.save())
-    assert [again.number(term) for term in [*terms, Literal("new")]] == [0, 1, 2, 3, 4]
+class Everything:
+    """A runner that remembers something of each partition."""
+
+    records = 0
+
+    def begin_partitions(self, fresh: np.ndarray, count: int) -> None:
+        pass
+
+    def partitions_in_use(self, count: int) -> np.ndarray:
+        return np.ones(count, np.bool_)
+
+
+def test_partitions_are_numbered_as_before() -> None:
+    terms, other = TermDictionary(), TermDictionary()
+    values = [Literal("a\nb"), Literal("x", language="en"), Literal("1"), Literal("")]
+    rows = np.array([terms.intern_all(values), terms.intern_all(values[::-1])]).T
+    table, again = (PartitionTable(2, Everything(), 1, each) for each in (terms, other))
+    numbers = table.number(rows)
+    named = SavedTerms(terms)
+    state = table.save(named)
+    other.intern_all([Literal("new"), *values])
+    again.restore(state, KnownTerms(named.state(), other))
+    moved = np.array([other.intern_all(values), other.intern_all(values[::-1])]).T
+    assert again.find(moved).tolist() == numbers.tolist() and sorted(numbers) == [0, 1, 2, 3]
+    assert again.number(moved[:, ::-1]).tolist() == numbers[::-1].tolist()
+    assert again.number(moved[:, [0, 0]]).min() == 4 and again.live == 8
+    assert table.bytes > 2 * sum(len(str(value)) for value in values)

@@ -9,7 +9,7 @@ that end there may be missing.
 What is forgotten is dropped when there is occasion (`tau`), unseen as long as no window reaches back there. When one
 does it is dropped at once (`reaches_back`, NEED_PURGE) and nothing is any more until DISORDER events later, so that
 what begins there anew is kept. Events are counted only while something has begun in the partition: one in which
-nothing has is as one that is new, so it may be given up (engine/cea/partitions.py). None of it depends on batches.
+nothing has is as one that is new, so it may be given up (engine/matches/partitions.py). None of it depends on batches.
 """
 
 from __future__ import annotations
