@@ -23,7 +23,7 @@ def check_order(query: CeqlQuery, text: str) -> Iterator[Finding]:
         return
     known = variables(query.formula)
     shown = known if query.columns is None else tuple(c.name for c in query.columns)
-    hint = f"order by START, or by what a variable holds: SUM({shown[-1]}[price]), COUNT({shown[-1]})"
+    hint = f"order by START, or by an aggregate of a variable: SUM({shown[-1]}[price]), COUNT({shown[-1]})"
     for expression, _ in query.order.keys:
         if expression == START:
             continue

@@ -51,7 +51,7 @@ def _operands(top: SequenceElement) -> Iterator[Finding]:
         if isinstance(element, Conjunction | Disjunction):
             mark = "&" if isinstance(element, Conjunction) else "|"
             for bound in (e for item in element.items for e in elements(item) if isinstance(e, Bounded)):
-                message = f"{bound.kind.value} cannot stand in an operand of {mark}"
+                message = f"{bound.kind.value} cannot be used in an operand of {mark}"
                 hint = f"put it after the whole: A {mark} B {bound.kind.value} {time_span(bound.size)}"
                 yield error("bounds", message, bound.span, hint)
 

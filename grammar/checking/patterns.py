@@ -122,7 +122,7 @@ def nested_aggregates(outer: Aggregate) -> Iterator[Finding]:
     if outer.arg is not None:
         for e in subexpressions(outer.arg):
             if isinstance(e, Aggregate):
-                yield error("aggregate", f"{e.name} cannot stand inside {outer.name}", e.span)
+                yield error("aggregate", f"{e.name} cannot be used inside {outer.name}", e.span)
 
 
 def _grouping(query: SubSelect, text: str) -> Iterator[Finding]:

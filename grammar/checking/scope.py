@@ -56,7 +56,7 @@ def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
         for e in subexpressions(condition):
             if isinstance(e, Aggregate):
                 hint = "aggregates can be used in SELECT, CONSTRUCT, or a sub-SELECT"
-                yield error("aggregate", f"{e.name} cannot stand in a GPM's FILTER or BIND", e.span, hint)
+                yield error("aggregate", f"{e.name} cannot be used in a GPM's FILTER or BIND", e.span, hint)
             elif isinstance(e, Prev) and id(condition) not in top:
                 hint = "PREV can be used in a FILTER directly inside the GPM's braces"
                 yield error("prev", "PREV cannot be used here", e.span, hint)
@@ -64,7 +64,7 @@ def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
         if isinstance(e, MatchFunction):
             name = f"{e.name}({e.gpm or ''})"
             hint = "functions of the match can be used in SELECT and CONSTRUCT"
-            yield error("function", f"{name} cannot stand in a GPM", e.span, hint)
+            yield error("function", f"{name} cannot be used in a GPM", e.span, hint)
 
 
 def all_expressions(gpm: Gpm) -> Iterator[Expression]:

@@ -104,7 +104,7 @@ def unclosed_string(s: Slip) -> Said | None:
 
 def broken_iri(s: Slip) -> Said | None:
     if s.found == "<" and "IRIREF" in s.accepts and re.match(r"<[A-Za-z][\w+.\-]*:", s.text[s.at :]):
-        return Said("an IRI ends with > and holds no space or quote", "an IRI is not closed")
+        return Said("an IRI ends with > and contains no space or quote", "an IRI is not closed")
     return None
 
 
@@ -132,5 +132,5 @@ def bare_iri(s: Slip) -> Said | None:
         if match.start() <= start < match.end():
             offset = s.at - start + match.start()
             hint = f"write <{match.group()}>"
-            return Said(hint, "an IRI stands in < and >", (offset, offset + len(match.group())))
+            return Said(hint, "write an IRI in < and >", (offset, offset + len(match.group())))
     return None

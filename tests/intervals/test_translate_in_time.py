@@ -91,7 +91,7 @@ EP = P + "SELECT * FROM STREAM <http://e/S> WHERE { { ?x :p ?y } SEQ { ?y :q ?z 
 @pytest.mark.parametrize(
     ("text", "message", "place"),
     [
-        (EP.replace("FROM STREAM <http://e/S> ", ""), "a window of RSEP-QL reads a stream with a name", "{ { ?x"),
+        (EP.replace("FROM STREAM <http://e/S> ", ""), "a window of RSEP-QL reads a named stream", "{ { ?x"),
         (
             EP.replace("WHERE", "FROM STREAM <http://e/T> WHERE"),
             "an event of RSEP-QL comes",
@@ -102,14 +102,18 @@ EP = P + "SELECT * FROM STREAM <http://e/S> WHERE { { ?x :p ?y } SEQ { ?y :q ?z 
         (EP.replace("?x :p", "[] :p"), "a blank node counts otherwise", "[] :p ?y"),
         (EP.replace("} SEQ", "FILTER(getDURATION() < 5) } SEQ"), "RSEP-QL has no getDURATION()", "getDURATION()"),
         (EP.replace("} }", "} FILTER(getSTARTTIME() > 5) }"), "RSEP-QL has no getSTARTTIME()", "getSTARTTIME()"),
-        (EP.replace("} }", "} FILTER NOT EXISTS { ?x :r 1 } }"), "EXISTS asks for other triples", "NOT EXISTS"),
+        (EP.replace("} }", "} FILTER NOT EXISTS { ?x :r 1 } }"), "EXISTS looks at other triples", "NOT EXISTS"),
         (EP.replace("SEQ", "EQUALS"), "RSEP-QL has no EQUALS", "{ ?x :p ?y } EQUALS"),
         (EP.replace("{ ?y :q ?z }", "{ ?y :q ?z } UNION { ?y :r ?z }"), "RSEP-QL has no UNION", "{ ?y :q ?z } UNION"),
         (EP.replace("} }", "} OPTIONAL { ?x :r ?w } }"), "this has no counterpart beside", "OPTIONAL"),
         (EP.replace("*", "DISTINCT ?x"), "DISTINCT means something else", "DISTINCT"),
         (EP.replace("SELECT *", "ASK"), "ASK means something else", "ASK"),
-        (EP.replace("} }", "} SEQ { ?z :q ?u } } CONSUME RECENT"), "of several SEQs", "{ { ?x"),
-        (EP.replace("} }", "} FILTER(?x != ?z) } CONSUME RECENT"), "RSEP-QL uses up what this condition", "FILTER"),
+        (EP.replace("} }", "} SEQ { ?z :q ?u } } CONSUME RECENT"), "with several SEQs", "{ { ?x"),
+        (
+            EP.replace("} }", "} FILTER(?x != ?z) } CONSUME RECENT"),
+            "RSEP-QL also consumes what this condition",
+            "FILTER",
+        ),
         (EP.replace("{ { ?x :p ?y } SEQ { ?y :q ?z } }", "{ VALUES ?x { :a } }"), "this is no sequence", "VALUES"),
     ],
 )
@@ -127,19 +131,19 @@ EVENT ON :w { ?x :p ?y } AS A EVENT ON :w { ?y :q ?z } AS B WHERE { MATCH { A SE
 @pytest.mark.parametrize(
     ("text", "message", "place"),
     [
-        (RSEP.replace("ISTREAM", "RSTREAM"), "EP-SPARQL does not tell answers again", "REGISTER"),
+        (RSEP.replace("ISTREAM", "RSTREAM"), "EP-SPARQL does not emit answers again", "REGISTER"),
         (RSEP + " REPORT EVERY 5", "EP-SPARQL answers at every event", "REPORT EVERY 5"),
-        (RSEP.replace("[LND 2]", "[RANGE 4 SLIDE 1]"), "EP-SPARQL has no windows but landmarks", "RANGE 4"),
+        (RSEP.replace("[LND 2]", "[RANGE 4 SLIDE 1]"), "EP-SPARQL has only landmark windows", "RANGE 4"),
         (
             RSEP.replace("EVENT ON :w { ?y", "FROM NAMED WINDOW :v ON <http://e/T> [ID] EVENT ON :v { ?y"),
-            "EP-SPARQL does not tell streams apart",
+            "EP-SPARQL does not distinguish streams",
             "FROM NAMED WINDOW :v",
         ),
         (RSEP.replace("A SEQ B", "FIRST(A) SEQ B"), "EP-SPARQL has no FIRST", "FIRST(A)"),
         (RSEP.replace("EVENT ON :w { ?x", "LAST ON :w { ?x"), "EP-SPARQL has no LAST", "LAST ON"),
         (RSEP.replace("A SEQ B", "A SEQ^n B"), "EP-SPARQL has no SEQ^n", "A SEQ^n B"),
-        (RSEP.replace("A SEQ B", "A SEQ^c B"), "SEQ^c uses up other triples", "A SEQ^c B"),
-        (RSEP + " CONSUME CHRONOLOGICAL", "SEQ uses up other triples", "A SEQ B"),
+        (RSEP.replace("A SEQ B", "A SEQ^c B"), "SEQ^c consumes other triples", "A SEQ^c B"),
+        (RSEP + " CONSUME CHRONOLOGICAL", "SEQ consumes other triples", "A SEQ B"),
         (RSEP.replace("} }", "} WINDOW :w { ?x :p ?y } }"), "this has no counterpart beside", "WINDOW :w { ?x"),
         (RSEP.replace("MATCH { A SEQ B }", "WINDOW :w { ?x :p ?y }"), "EP-SPARQL's answers are those of", "{ WINDOW"),
         (RSEP + " LIMIT 3", "EP-SPARQL cannot group, order or cut", "PREFIX"),
