@@ -198,7 +198,7 @@ class ContinuousQuery:
         kept = {iri: events for iri in self.reads if (events := self._feed.kept(iri)) is not None}
         if not kept:
             streams = " nor ".join(f"<{iri}>" for iri in self.reads)
-            raise OxiseqError(f"no events are kept of {streams}: call store.stream(...).keep(10_000) before they come")
+            raise OxiseqError(f"no events are kept for {streams}: call store.stream(...).keep(10_000) before they come")
         asked = said(self.query.language, {"since": since, "until": until, "limit": limit}, (HISTORY,))
         options = replace(self._options, origin=self._first)
         request = WhyRequest(reading_of(options, Span(asked.since, asked.until)), asked.limit)

@@ -349,7 +349,7 @@ class Store:
             return next(each for each in (f"q{number}" for number in count(1)) if each not in known)
         if not isinstance(name, str) or not name:
             wrong = ArgumentValueError if isinstance(name, str) else ArgumentTypeError
-            raise wrong(f"name={name!r}: a query's name is a text that is not empty")
+            raise wrong(f"name={name!r}: a query's name is a string that is not empty")
         if name in known:
             raise ConflictError(f"there is a query {name!r} already")
         return name

@@ -65,7 +65,7 @@ class Stream:
                 self.push_batch(row_event(graph, self.mapping, time, self._terms))
                 return
             if time is None:
-                raise ArgumentTypeError("time: when the event happened is to be said")
+                raise ArgumentTypeError("time: say when the event happened")
             pair = time, graph if start is None else with_start(graph, start)
             self.push_batch(encode_events((pair,), self._terms))
 

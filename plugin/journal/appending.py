@@ -166,7 +166,7 @@ class _Group:
         last = time + count - 1
         if last > LAST_TIME:
             return ConflictError(
-                f"the stream <{given.stream}> has come to the end of the year 9999: nothing can be later"
+                f"the stream <{given.stream}> has reached the end of the year 9999: no event can be later"
             )
         self._add(given.stream, end, count, time, last, stamped(given.blob, time))
         self._add(given.stream, end, 0, last + 1, last + 1, b"")
@@ -220,7 +220,7 @@ def receipt(connection: sqlite3.Connection, given: Appends) -> Appended | None:
 
 def _repeated(given: Appends, first: int, count: int, digest: bytes) -> Outcome:
     if digest != given.digest:
-        return ConflictError(f"the batch id {given.batch_id!r} is known with another body: give a new batch a new id")
+        return ConflictError(f"the batch id {given.batch_id!r} was used with another body: give a new batch a new id")
     return Appended(first, count, repeated=True)
 
 

@@ -43,7 +43,7 @@ class QueryRecord:
     begun: int | None = None
     """The log's entry after which it was registered; None: by an earlier version, which did not note it."""
     rebuilt: str = ""
-    """How its state was made anew from the log, empty where that was not needed."""
+    """How its state was rebuilt from the log, empty where that was not needed."""
 
 
 class Queries:

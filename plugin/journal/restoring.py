@@ -38,7 +38,7 @@ def restore(backups: Sequence[Path], folder: Path) -> list[str]:
     if target.exists():
         raise JournalError(f"{target}: there is a journal already")
     if is_increment(backups[0]):
-        raise JournalError(f"{backups[0]}: holds only what is new since another backup, which comes first")
+        raise JournalError(f"{backups[0]}: holds only the changes since another backup: name that one first")
     folder.mkdir(parents=True, exist_ok=True)
     open_reader(backups[0]).close()
     with replacing(target) as part:

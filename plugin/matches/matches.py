@@ -194,7 +194,7 @@ class Matches(_Sequence):
 
     def _write(self, out: BinaryIO, format: str | None) -> None:
         if format is None:
-            raise ArgumentTypeError("say format=: no file's name tells it")
+            raise ArgumentTypeError("give format=: there is no file name to derive it from")
         write_blocks(self._block.shape, [self._block], check_format(self._block.shape, format), out)
 
     # --- for people ---------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def result_format(path: str | Path) -> ResultFormat:
     ending = (name.with_suffix("") if name.suffix.lower() == ".gz" else name).suffix.lower()
     if ending not in ENDINGS:
         raise ArgumentValueError(
-            f"{path}: the ending {ending or '(none)'} tells no format; known: {', '.join(ENDINGS)}"
+            f"{path}: the ending {ending or '(none)'} does not name a format; known: {', '.join(ENDINGS)}"
         )
     return ENDINGS[ending]
 

@@ -46,7 +46,7 @@ class DeniedError(OxiseqError):
         self.token, self.needed = token, needed
 
     def __str__(self) -> str:
-        who = "without a token nobody has" if self.token is None else f"the token {self.token!r} has not"
+        who = "without a token nobody has" if self.token is None else f"the token {self.token!r} does not have"
         return f"{who} the right {self.needed}"
 
 

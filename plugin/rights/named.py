@@ -85,9 +85,9 @@ def _token(words: list[str]) -> Token:
     digest = words[1] if len(words) > 1 else ""
     hashed = _HASH.fullmatch(digest)
     if hashed is None and digest != _NONE:
-        raise OxiseqError("behind the name comes sha256: and 64 digits; `oxiseq token new` writes such a line")
+        raise OxiseqError("the name is followed by sha256: and 64 digits; `oxiseq token new` writes such a line")
     if (hashed is None) != (name == ANONYMOUS):
-        raise OxiseqError(f"{_NONE} stands in place of the hash for {ANONYMOUS!r}, and for no other")
+        raise OxiseqError(f"{_NONE} replaces the hash for {ANONYMOUS!r}, and for no other")
     if not words[2:]:
         raise OxiseqError(f"{name!r} has no rights: leave the line out")
     return Token(name, bytes.fromhex(hashed[1]) if hashed is not None else b"", tuple(map(grant_of, words[2:])))

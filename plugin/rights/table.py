@@ -75,7 +75,7 @@ class TokenFile:
             self._state = state
             self.tokens = self._read()
         except TokenError as error:
-            LOG.error("%s; the tokens of before hold", error)
+            LOG.error("%s; the old tokens stay valid", error)
             return False
         finally:
             self._lock.release()

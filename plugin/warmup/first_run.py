@@ -24,10 +24,10 @@ from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.sequence import advance
 
 NOTE: Final = (
-    "first run, the kernels are compiled now and kept on disk "
+    "first run, the kernels are compiled now and cached on disk "
     f"({'a minute' if PLAIN else '15 to 30 seconds'} on two free cores; `oxiseq warmup` does it ahead)"
 )
-MORE: Final = "kernels that this query needs are compiled now and kept on disk (`oxiseq warmup` compiles all of them)"
+MORE: Final = "kernels that this query needs are compiled now and cached on disk (`oxiseq warmup` compiles all of them)"
 """The same where some have been compiled."""
 _LOG: Final = logging.getLogger("oxiseq")
 _PATIENCE: Final = 120.0

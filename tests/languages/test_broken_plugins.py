@@ -131,7 +131,7 @@ def test_queries_of_another_name_are_refused() -> None:
     from_elsewhere = then()
     register(then(parse=lambda text: replace(from_elsewhere.syntax.parse(text), language="other")))
     try:
-        with pytest.raises(oxiseq.OxiseqError, match="the language 'own' has read a query of 'other'"):
+        with pytest.raises(oxiseq.OxiseqError, match="the language 'own' parsed a query of 'other'"):
             oxiseq.Query("on <http://e/s> of <http://e/>: A", "own").run({"S": []})
     finally:
         unregister("own")

@@ -34,7 +34,7 @@ def as_text(why: Why, time: Callable[[int], str] = to_text) -> str:
 
 def lines(why: Why, time: Callable[[int], str] = to_text) -> Iterator[str]:
     """The same by lines."""
-    late = f", {why.late} events came too late to be seen" if why.late else ""
+    late = f", {why.late} events came too late and were not seen" if why.late else ""
     yield f"{'at least ' * why.more}{_count(why.found, 'match', 'matches')}{late}"
     yield from why.notes
     words = why.wording
@@ -45,7 +45,7 @@ def lines(why: Why, time: Callable[[int], str] = to_text) -> Iterator[str]:
     for stage in why.stages:
         yield f"  {stage.text}:{words.verb} {'at least ' * stage.more}{_count(stage.matches, words.one, words.many)}"
     if why.stopped is not None:
-        yield f"  it comes no further than before `{why.stopped}` is complete"
+        yield f"  no partial match completes `{why.stopped}`"
     yield from _reasons(why, time)
 
 
@@ -70,7 +70,7 @@ def _part(kind: str, text: str) -> str:
 
 def _reasons(why: Why, time: Callable[[int], str]) -> Iterator[str]:
     if why.stopped is not None and not why.reasons:
-        yield "  no single condition left out would change that: see how far the patterns' events came"
+        yield "  leaving out a single condition would not change that: see how many events the patterns matched"
         return
     for reason in why.reasons:
         least = "at least " * reason.more
