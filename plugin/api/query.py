@@ -106,7 +106,8 @@ class Query(QueryText):
         self, other: QueryLike, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[RunKeywords]
     ) -> WhatIf:
         """The matches that `other`, for instance a draft, gains and loses against this query over the same whole
-        streams (no iterators: they are read twice). A text is in this query's language, unless its file ending names another.
+        streams (no iterators: they are read twice). A text is in this query's language, unless its file's ending names
+        another.
 
         A stream that neither query reads is ignored, with a warning. Raises QueryError, EventError, KbError;
         OxiseqError where the answers have no variable in common.
