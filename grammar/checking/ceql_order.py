@@ -1,4 +1,4 @@
-"""Checks of ORDER BY, and of LIMIT's OFFSET, where complex events are told one by one (CEQL)."""
+"""Checks of ORDER BY, and of LIMIT's OFFSET, where single complex events are returned (CEQL)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oxiseq.grammar.scope import subexpressions
 
 
 def check_order(query: CeqlQuery, text: str) -> Iterator[Finding]:
-    """Each key is of one complex event, and of what tells it apart from others."""
+    """Each key uses one complex event, and only what distinguishes it from others."""
     if query.totals is not None:
         return
     limit = query.limit

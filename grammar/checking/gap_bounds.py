@@ -46,7 +46,7 @@ def _not_built(seen: Overview) -> Iterator[Finding]:
 
 
 def _operands(top: SequenceElement) -> Iterator[Finding]:
-    """A bound belongs to what stands between two operators of the sequence, not to a part of `&` or `|`."""
+    """A bound applies to an element between two operators of the sequence, not to an operand of `&` or `|`."""
     for element in elements(top):
         if isinstance(element, Conjunction | Disjunction):
             mark = "&" if isinstance(element, Conjunction) else "|"
@@ -57,7 +57,7 @@ def _operands(top: SequenceElement) -> Iterator[Finding]:
 
 
 def _first(element: SequenceElement) -> Iterator[Finding]:
-    """Nothing stands before the first element of the SEQ, so that there is no gap to bound."""
+    """No element comes before the first one of the SEQ, so there is no gap to bound."""
     match element:
         case Bounded(item, kind):
             if kind is not BoundKind.LASTING and negation(item) is None:

@@ -42,7 +42,7 @@ def check_patterns(seen: Overview) -> Iterator[Finding]:
 
 
 def check_pattern(pattern: Group, text: str) -> Iterator[Finding]:
-    """What SPARQL asks of any pattern."""
+    """Check what SPARQL requires of any pattern."""
     groups = [pattern, *_groups(pattern)]
     for group in groups:
         yield from _scoped_binds(group, text)

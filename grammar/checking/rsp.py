@@ -208,7 +208,7 @@ def _patterns(query: RspQuery, text: str) -> Iterator[Finding]:
 
 
 def _listed(query: RspQuery) -> SubSelect:
-    """The query as a SELECT of what it tells: CONSTRUCT the template's variables, ASK nothing."""
+    """The query as a SELECT of what it returns: for CONSTRUCT the template's variables, for ASK nothing."""
     if query.form == "SELECT":
         return query.body
     terms = (t for triple in query.template for t in (triple.subject, triple.predicate, triple.object))

@@ -104,7 +104,7 @@ def _events(s: Slip) -> Said | None:
 
 
 def _head(s: Slip) -> Said | None:
-    """What is told, and of which form the answers are."""
+    """Slips in the form of the query: REGISTER, CONSTRUCT, SELECT and the clauses after WHERE."""
     if s.word in _REPORTS and "REPORTED" not in s.accepts:
         return Said(f"write it before the query: REGISTER {s.word} AS ...")
     if s.last_word in _REPORTS and s.accepts == {"IRIREF", "PNAME", "_AS"}:

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 IRI: Final = r"""<[^<>"{}|^`\\\x00-\x20]*>"""
 STRING: Final = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 LONG_STRING: Final = r"""(?:\"\"\".*?\"\"\"|'''.*?''')"""
-"""Patterns of what stands between < and > or quotes, where no bracket counts and no comment begins."""
+"""Patterns for text between < and > or quotes, where no bracket counts and no comment begins."""
 UNITS: Final = ["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS", "EVENTS"]
 """Of WITHIN."""
 
@@ -27,12 +27,12 @@ _LAST_WORD = re.compile(r"(\w+)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A place where the parser could not go on."""
+    """A place where the parser could not continue."""
 
     text: str
     at: int
     found: str
-    """The piece of text that stands there; empty at the end."""
+    """The piece of text at this place; empty at the end."""
     kind: str
     """iri, string, variable, name (prefixed), number, word, mark, end."""
     accepts: frozenset[str]
@@ -74,7 +74,7 @@ class Slip:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What to tell. An empty message leaves `unexpected ...` with the list of what was expected."""
+    """What to report. An empty message leaves `unexpected ...` with the list of what was expected."""
 
     hint: str = ""
     message: str = ""

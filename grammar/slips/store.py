@@ -1,4 +1,4 @@
-"""The usual slips in what a store is asked and told, SPARQL queries and updates; see `slip`."""
+"""The usual slips in SPARQL queries and updates of a store; see `slip`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 
 
 def _other_kind(s: Slip) -> Said | None:
-    """An update where a query is asked for, and the other way round."""
+    """An update where a query is expected, and the other way round."""
     if s.word in _UPDATES and "_ASK" in s.accepts:
         return Said("send it to /update, or call store.update(...)", "this is an update, not a query")
     if s.word in _QUERIES and "_INSERT" in s.accepts:

@@ -1,4 +1,4 @@
-"""The places of a formula's types, each with what FILTER asks of the events that stand there.
+"""The places of a formula's types, each with the FILTER conditions on the events there.
 
 `X[P]` is about every event of X, so P goes to each place whose events X holds. OR is about all events of a variable
 at once; only where its conditions are about one place that holds at most one event is it a condition on that event.

@@ -79,7 +79,7 @@ def timeless(expression: Expression, text: str) -> None:
 
 
 def only_filters(elements: Iterable[PatternElement], text: str) -> tuple[Filter, ...]:
-    """What stands beside SEQ or MATCH, if it is conditions alone. Raises QueryError."""
+    """The conditions beside SEQ or MATCH, if there is nothing else. Raises QueryError."""
     found = []
     for element in elements:
         if not isinstance(element, Filter):

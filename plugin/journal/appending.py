@@ -250,7 +250,7 @@ def _receipts(
 
 
 def _sessions(connection: sqlite3.Connection, appends: Sequence[Appends]) -> dict[tuple[str, str], int]:
-    """(stream, session) → where it stands; of those that are known."""
+    """(stream, session) → its last number, for the known sessions."""
     asked = {(each.stream, each.session.name) for each in appends if each.session is not None}
     return {(iri, name): last for iri, name in asked if (last := session_last(connection, iri, name)) is not None}
 

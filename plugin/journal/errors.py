@@ -57,7 +57,7 @@ class FullError(JournalError):
 
 
 class UnknownError(JournalError):
-    """There is no stream or query of this name."""
+    """No stream or query has this name."""
 
 
 class ConflictError(JournalError):
@@ -95,7 +95,7 @@ def journal_error(error: sqlite3.Error, path: Path) -> JournalError:
 
 
 def _is_full(path: Path) -> bool:
-    """Whether there is hardly any room: SQLite tells of some writes only that they have failed."""
+    """Whether the disk is almost full: for some writes SQLite reports only that they failed."""
     try:
         return disk_usage(path.parent).free < _NOTHING
     except OSError:

@@ -120,7 +120,7 @@ def apply_increment(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def is_increment(path: Path) -> bool:
-    """Whether a file is one. Raises JournalError for what is no backup at all."""
+    """Whether a file is an increment. Raises JournalError if it is not a backup at all."""
     return _application(path) == INCREMENT
 
 

@@ -130,7 +130,7 @@ class Queries:
         return self._writer.run(work, Need.DELETING)
 
     def set_rebuilt(self, name: str, how: str) -> None:
-        """Its state had to be made anew from the log: how. Raises UnknownError."""
+        """Record how its state was rebuilt from the log. Raises UnknownError."""
 
         def work(connection: sqlite3.Connection) -> None:
             query_id(connection, name)

@@ -66,7 +66,7 @@ def restore(backups: Sequence[Path], folder: Path) -> list[str]:
 
 
 def resumed(journal: Path) -> Mapping[str, Resumed]:
-    """Of a journal that was restored: stream → where it stood. Raises JournalError for a note that is none."""
+    """Of a restored journal: stream → its end in the backup. Raises JournalError for an invalid note."""
     note = journal.with_name(journal.name + _NOTE)
     try:
         told = json.loads(note.read_text("utf-8"))

@@ -231,7 +231,7 @@ def _check_size(path: Path) -> None:
 
 
 def open_writer(path: Path, durability: Durability, wait: float = WAIT_SECONDS) -> Writing:
-    """The connection that writes; the file is made if there is none.
+    """The connection that writes; it creates the file if there is none.
 
     Raises LockedError, DamagedError, VersionError, JournalError.
     """

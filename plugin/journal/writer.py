@@ -268,7 +268,7 @@ class Writer:
             else:  # one of them may be too large, or at fault otherwise: the others shall not suffer
                 for ticket in group:
                     self._commit([ticket])
-        except OSError as error:  # of a disk that tells nothing of itself
+        except OSError as error:  # of a disk that does not report its free space
             for ticket in group:
                 ticket.fail(JournalError(f"{self._path}: {error}"))
         finally:

@@ -54,7 +54,7 @@ class StreamMapping:
     def __init__(self, given: Declared) -> None:
         self._value = value = _value(given)
         self.time = _time(value.get("time", "time"))
-        """The columns that tell the time, joined where there are several; none: it is told beside the rows."""
+        """The columns with the time, joined if there are several; none: the caller gives the time."""
         self.clock = Clock(_unit(value.get("unit")), zone_of(value.get("zone", _UTC)))
         self.why_slow: str | None = None
         """Why Oxigraph answers, row by row; None: the mapping is compiled to columns."""
