@@ -5,6 +5,7 @@
     jelly     pyjelly     event files in Jelly
     kafka     confluent-kafka  sinks to Kafka, bridges from it
     mqtt      paho-mqtt   sinks to MQTT brokers, bridges from them
+    nats      nats-py     bridges from NATS JetStream
     pandas    pandas      matches as a DataFrame, a DataFrame as a stream
     redis     redis       bridges from Redis streams
     shacl     pyshacl     validation of what is loaded
@@ -34,6 +35,7 @@ EXTRAS: Final = {
     "prometheus_client": "client",
     "werkzeug": "client",
     "confluent_kafka": "kafka",
+    "nats": "nats",
     "paho": "mqtt",
     "pyarrow": "arrow",
     "pandas": "pandas",

@@ -79,6 +79,8 @@ class Mapping:
             answer = RdfStore().query(text)
         except SyntaxError as error:
             raise KbError(f"{name}: {refusal(text, error, 'query')}") from error
+        except RuntimeError as error:  # a function that there is not
+            raise KbError(f"{name}: {error}") from error
         if not isinstance(answer, QueryTriples):
             raise KbError(f"{name}: a CONSTRUCT query expected")
         self.needs = _needs(text)

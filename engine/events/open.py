@@ -21,6 +21,7 @@ from pyoxigraph import NamedNode
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.bytes import DAMAGED, ByteSource
+from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.announced import HEAD, RDF_FORMATS, VERSION, MessageFormat, announces
 from oxiseq.engine.events.messages.reading import read_message_file
 from oxiseq.engine.events.messages.writing import write_messages
@@ -87,14 +88,15 @@ def open_events(
     time_predicate: NamedNode = GENERATED_AT,
     on_error: OnError = "stop",
     format: EventFormat | None = None,
+    contexts: Contexts = NO_CONTEXTS,
 ) -> EventReader:
     """The events of a file, in batches of at most 8192.
 
     `format` overrides the file's name. `on_error="skip"` leaves out malformed lines and events of N-Quads and
     TriG, and RDF messages, and counts them in the reader's `report`; damage of a table is always an error. An empty
-    file has no events. Raises EventError at once for a file that does not exist, cannot be opened or has an unknown
-    ending, and while reading for malformed content. A folder's event tables, as `oxiseq events` writes them, are read
-    one after the other, in order of their names.
+    file has no events. `contexts`: those that messages of JSON-LD may name. Raises EventError at once for a file that
+    does not exist, cannot be opened or has an unknown ending, and while reading for malformed content. A folder's event
+    tables, as `oxiseq events` writes them, are read one after the other, in order of their names.
     """
     file = Path(path)
     if file.is_dir():
@@ -117,7 +119,13 @@ def open_events(
         batches = read(file, terms, report, time_predicate=time_predicate, on_error=on_error)
     elif (messages := _messages(file, chosen, named=format is None)) is not None:
         batches = read_message_file(
-            file, terms, report, format=messages, time_predicate=time_predicate, on_error=on_error
+            file,
+            terms,
+            report,
+            format=messages,
+            time_predicate=time_predicate,
+            on_error=on_error,
+            contexts=contexts,
         )
     else:
         batches = read_quads(

@@ -1,4 +1,4 @@
-"""Streams of other systems, brought to a stream of ours: MQTT, Kafka, Redis, WebSockets, lines of files and of stdin.
+"""Streams of other systems, brought to one of ours: MQTT, Kafka, NATS, Redis, WebSockets, lines of files and of stdin.
 
     Source (a broker, a file) ─ messages ─▶ Bridge ─▶ Intake: what a POST to the stream does ─▶ confirmed at the source
                                                └▶ what the intake refuses: the dead-letter file

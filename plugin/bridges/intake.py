@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from oxiseq.bridges.settings import BridgeError
 from oxiseq.bridges.source import Message
@@ -40,11 +40,17 @@ def outcome_of(status: int, body: bytes) -> Outcome:
         told = {}
     if not isinstance(told, dict):
         told = {}
+    reasons = "; ".join([_reason(each) for each in told.get("reasons") or () if isinstance(each, dict)][:5])
     if 200 <= status < 300:
-        reasons = [str(each.get("reason")) for each in told.get("reasons", ()) if isinstance(each, dict)]
-        refused = "; ".join(reasons[:5]) or "a part" if told.get("rejected") else ""
+        refused = reasons or "a part" if told.get("rejected") else ""
         return Outcome(int(told.get("accepted") or 0), refused, bool(told.get("repeated")))
-    said = ": ".join(str(told[name]) for name in ("title", "detail") if told.get(name)) or f"status {status}"
+    titles = [str(told[name]) for name in ("title", "detail") if told.get(name)]
+    said = ": ".join([*titles, *([reasons] if reasons else [])]) or f"status {status}"
     if status in REFUSED:
         return Outcome(refused=said)
     raise BridgeError(f"{status} {said}")
+
+
+def _reason(told: Mapping[str, Any]) -> str:
+    column = told.get("column")
+    return f"{told.get('reason')}" if column is None else f"{column}: {told.get('reason')}"

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from oxiseq.bridges.kafka import KafkaSource
 from oxiseq.bridges.lines import FollowedFile, Stdin
 from oxiseq.bridges.mqtt import MqttSource
+from oxiseq.bridges.nats import NatsSource
 from oxiseq.bridges.redis import RedisSource
 from oxiseq.bridges.settings import STDIN, BridgeError, BridgeSettings
 from oxiseq.bridges.source import Source
@@ -21,6 +22,8 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[BridgeSettings], Source]]]] = {
     "mqtt": ("paho.mqtt.client", MqttSource),
     "mqtts": ("paho.mqtt.client", MqttSource),
     "kafka": ("confluent_kafka", KafkaSource),
+    "nats": ("nats", NatsSource),
+    "nats+tls": ("nats", NatsSource),
     "redis": ("redis", RedisSource),
     "rediss": ("redis", RedisSource),
     "ws": ("websockets", WebSocket),

@@ -65,8 +65,8 @@ if TYPE_CHECKING:
 )
 @at_server
 def bridge_command(server: Wire, source: str, **given: Any) -> None:
-    """Push messages of SOURCE to a stream until stopped: mqtt://, mqtts://, kafka://, redis://, rediss://, ws://,
-    wss://, a file that grows (as tail -F), or - for stdin, to its end.
+    """Push messages of SOURCE to a stream until stopped: mqtt://, mqtts://, kafka://, nats://, nats+tls://, redis://,
+    rediss://, ws://, wss://, a file that grows (as tail -F), or - for stdin, to its end.
 
     A message is acknowledged at its source once the server has stored it; a message that is delivered again is stored
     once.

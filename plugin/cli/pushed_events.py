@@ -13,6 +13,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.contexts import NO_CONTEXTS
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.write import quads_text
@@ -26,16 +27,13 @@ from oxiseq.sources.sources import batches_of
 NO_MAPPING = "a table needs a mapping: --mapping says what its rows mean, or the stream's own (docs/mappings.md)"
 
 
-def mapping_of_stream(server: Wire, stream: str) -> Callable[[], StreamMapping]:
-    """Gives the mapping that the stream has, which is asked for once, when the first table comes. Raises EventError
-    where it has none."""
+def mapping_of_stream(server: Wire, stream: str) -> Callable[[], StreamMapping | None]:
+    """Gives the mapping that the stream has, which is asked for once, when the first file comes that needs it."""
 
     @cache
-    def asked() -> StreamMapping:
+    def asked() -> StreamMapping | None:
         given = server.send("GET", "streams", stream).json().get("mapping")
-        if given is None:
-            raise EventError(None, None, NO_MAPPING)
-        return StreamMapping(given)
+        return None if given is None else StreamMapping(given)
 
     return asked
 
@@ -44,19 +42,22 @@ class PushedFile:
     """A file, or a folder of files, whose events are read once."""
 
     def __init__(
-        self, path: Path, time_predicate: str, on_error: OnError, mapping: Callable[[], StreamMapping]
+        self, path: Path, time_predicate: str, on_error: OnError, mapping: Callable[[], StreamMapping | None]
     ) -> None:
-        """`mapping` is called for a table. Raises EventError."""
+        """`mapping` is called for a table, and for JSON-LD, which may name its contexts. Raises EventError."""
         self.path = path
         self._terms = TermDictionary()
-        self._read_as = time_predicate
-        if is_table(path):
-            mapped = mapping()
-            self._read_as = json.dumps(mapped.as_data(), sort_keys=True)
+        table = is_table(path)
+        mapped = mapping() if table or ".ndjsonld" in path.suffixes else None
+        self._read_as = time_predicate if mapped is None else json.dumps(mapped.as_data(), sort_keys=True)
+        if table:
+            if mapped is None:
+                raise EventError(None, None, NO_MAPPING)
             self.report = ReadReport(str(path), bytes_total=path.stat().st_size)
             self._batches = _of_rows(path, self._terms, on_error, mapped, self.report)
         else:
-            reader = open_events(path, self._terms, NamedNode(time_predicate), on_error)
+            contexts = NO_CONTEXTS if mapped is None else mapped.contexts
+            reader = open_events(path, self._terms, NamedNode(time_predicate), on_error, contexts=contexts)
             self.report, self._batches = reader.report, iter(reader)
 
     def session(self) -> str:

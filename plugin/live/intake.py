@@ -22,6 +22,7 @@ from pyoxigraph import RdfFormat, Triple
 from oxiseq.engine.errors import EventError, OxiseqError
 from oxiseq.engine.events.assembler import BATCH_EVENTS, REMEMBERED, Block, EventAssembler, Fault
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.messages.announced import HEAD, MessageFormat, announces, is_label
 from oxiseq.engine.events.messages.reading import read_messages
@@ -126,10 +127,10 @@ def message_format(body: bytes, media_type: str, version: str) -> MessageFormat 
     return format if is_label(version) or announces(body[:HEAD]) else None
 
 
-def read_log(body: bytes, format: MessageFormat, time: int | None) -> Reading:
+def read_log(body: bytes, format: MessageFormat, time: int | None, contexts: Contexts = NO_CONTEXTS) -> Reading:
     """The events of a log of RDF messages; `time` (µs) is that of messages that tell none. Raises RejectedError."""
     return _packed(
-        lambda terms, report: read_messages(BytesIO(body), terms, report, "skip", format, GENERATED_AT, time)
+        lambda terms, report: read_messages(BytesIO(body), terms, report, "skip", format, GENERATED_AT, time, contexts)
     )
 
 
@@ -152,10 +153,11 @@ def _packed(read: Callable[[TermDictionary, ReadReport], Iterator[EventBatch]]) 
         return Reading(pack_events(batch, terms), batch.time, report.skipped, reasons)
 
 
-def read_graph(body: bytes, format: RdfFormat, time: int) -> Reading:
+def read_graph(body: bytes, format: RdfFormat, time: int, contexts: Contexts = NO_CONTEXTS) -> Reading:
     """One event: a graph and its time (µs). Raises RejectedError."""
     try:
-        triples = [quad.triple for quad in parse(body, format)]
+        quads = contexts.quads(body) if format == RdfFormat.JSON_LD else parse(body, format)
+        triples = [quad.triple for quad in quads]
         if (blob := pack_one(triples, time)) is not None:
             return Reading(blob, np.array([time]))
         with SHARED_TERMS.borrowed() as terms:
@@ -163,7 +165,7 @@ def read_graph(body: bytes, format: RdfFormat, time: int) -> Reading:
             return Reading(pack_events(batch, terms), batch.time)
     except SyntaxError as error:
         raise RejectedError(str(error), 1, (Reason(str(error.msg or error), error.lineno),)) from error
-    except (EventError, ValueError) as error:
+    except (EventError, ValueError, RecursionError) as error:
         raise RejectedError(str(error), 1, (Reason(str(error)),)) from error
 
 

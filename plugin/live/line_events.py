@@ -17,6 +17,7 @@ from typing import Any, Final
 from pyoxigraph import RdfFormat, Triple
 
 from oxiseq.engine.errors import OxiseqError, syntax_reason
+from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.rdf import parse
 from oxiseq.live.intake import Reason, read_triples
 from oxiseq.live.portions import LARGEST_ITEM, Portion, too_large
@@ -54,9 +55,10 @@ class _Open:
 
 class LineEvents:
     """Decodes them. after: the number of the last item that is stored; first: the number of the first item that tells
-    none; stamped: events without a time are stamped on arrival."""
+    none; stamped: events without a time are stamped on arrival; contexts: those that JSON-LD may name."""
 
-    def __init__(self, after: int, first: int = 1, *, stamped: bool = False) -> None:
+    def __init__(self, after: int, first: int = 1, *, stamped: bool = False, contexts: Contexts = NO_CONTEXTS) -> None:
+        self._contexts = contexts
         self.fault: Problem | None = None
         self._stored, self._number, self._usual = after, first - 1, stamped
         self._rest = bytearray()
@@ -114,7 +116,7 @@ class LineEvents:
         self._stored = number
         try:
             self._add(item, number)
-        except (SyntaxError, ValueError, OxiseqError) as error:
+        except (SyntaxError, ValueError, RecursionError, OxiseqError) as error:
             reason = syntax_reason(error) if isinstance(error, SyntaxError) else str(error)
             self._open.reject(self._line, f"item {number}: {reason}")
             self._open.last = number
@@ -138,7 +140,7 @@ class LineEvents:
         if time is None or graph is None:
             raise ValueError(f"no {'time' if time is None else 'graph'}")
         stamped = time == ON_ARRIVAL
-        event = 0 if stamped else TIME.data(time, "time"), _triples(graph)
+        event = 0 if stamped else TIME.data(time, "time"), _triples(graph, self._contexts)
         if not self._takes(event[0], stamped=stamped):
             self._close()
         self._open.stamped = stamped
@@ -180,10 +182,10 @@ def _number(item: dict[str, Any], before: int) -> int:
     return number
 
 
-def _triples(graph: object) -> list[Triple]:
-    """Raises SyntaxError, ValueError."""
+def _triples(graph: object, contexts: Contexts) -> list[Triple]:
+    """Raises SyntaxError, ValueError, RecursionError."""
     if isinstance(graph, str):
         return [quad.triple for quad in parse(graph.encode(), RdfFormat.TURTLE)]
     if isinstance(graph, dict | list):
-        return [quad.triple for quad in parse(json.dumps(graph), RdfFormat.JSON_LD)]
+        return [quad.triple for quad in contexts.quads(json.dumps(graph).encode())]
     raise ValueError("graph is text (Turtle) or an object (JSON-LD)")

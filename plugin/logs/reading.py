@@ -13,6 +13,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.contexts import NO_CONTEXTS
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
@@ -54,7 +55,8 @@ def read_source(
     """The events, as they come; bad ones are passed to `tell`."""
     if _is_events(source):
         try:
-            reader = open_events(source.path, terms, meaning.time_predicate, "skip")
+            contexts = meaning.mapping.contexts if isinstance(meaning.mapping, StreamMapping) else NO_CONTEXTS
+            reader = open_events(source.path, terms, meaning.time_predicate, "skip", contexts=contexts)
             reader.report.told = lambda error: tell(Fault(error.line, error.line, error.reason))
             yield from reader
         except EventError as error:
@@ -107,7 +109,7 @@ def _mapped(
     rows: Rows, mapping: StreamMapping, terms: TermDictionary, tell: Callable[[Fault], None], *, named: bool
 ) -> EventBatch:
     """All rows at a time."""
-    if missing := [name for name in mapping.time if name not in rows.names]:
+    if missing := mapping.timeless(rows.names):
         raise EventError(None, None, f"no column {missing[0]!r} for the time; there are {', '.join(rows.names)}")
     table = rows_table(rows, mapping.key, numbered=True, named=named)
     parts = list(mapped(table, mapping, terms, empty=True))

@@ -4,14 +4,17 @@
 {"construct": "CONSTRUCT { ... } WHERE { ... }", "time": ["day", "clock"], "zone": "Europe/Berlin"}
 {"ready": "senml"}                                                      of ready.py; what stands beside it counts
 "CONSTRUCT ...", "senml"                                                the same as texts
+{"contexts": {IRI: context}}                                            alone or beside these: what JSON-LD may name
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast, get_args
 
+from oxiseq.engine.errors import KbError, syntax_reason
+from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.units import TimeUnit
 from oxiseq.grammar.algebra import Bind
 from oxiseq.grammar.arguments import public
@@ -20,13 +23,15 @@ from oxiseq.kb_loader.tables import variable_name
 from oxiseq.mappings.construct import NotCompiled, checked_query, compiled, variables
 from oxiseq.mappings.errors import MappingError
 from oxiseq.mappings.flat import MEMBERS as FLAT
-from oxiseq.mappings.flat import Flat
+from oxiseq.mappings.flat import PREFIXES, Flat
+from oxiseq.mappings.moment import Moment
 from oxiseq.mappings.plan import Plan
 from oxiseq.mappings.ready import READY
+from oxiseq.mappings.rows import Table
 from oxiseq.mappings.times import Clock, zone_of
 
 Declared: TypeAlias = "StreamMapping | Mapping[str, Any] | str"
-_ABOUT_TIME: Final = ("time", "unit", "zone")
+_BESIDE: Final = ("time", "unit", "zone", "contexts")
 _LONGEST: Final = 256 << 10
 """Characters of a mapping as JSON."""
 _UTC: Final = "UTC"
@@ -53,15 +58,25 @@ class StreamMapping:
 
     def __init__(self, given: Declared) -> None:
         self._value = value = _value(given)
-        self.time = _time(value.get("time", "time"))
-        """The columns with the time, joined if there are several; none: the caller gives the time."""
+        time = value.get("time", "time")
+        self._moment = Moment(time, _prefixes(value)) if isinstance(time, dict) else None
+        self.time = _time(time) if self._moment is None else self._moment.columns
+        """The columns with the time, joined if there are several, or the variables of its expression; none: the caller
+        gives the time."""
         self.clock = Clock(_unit(value.get("unit")), zone_of(value.get("zone", _UTC)))
         self.why_slow: str | None = None
         """Why Oxigraph answers, row by row; None: the mapping is compiled to columns."""
+        self.contexts = _contexts(value.get("contexts"))
+        """Those that JSON-LD for the stream may name."""
+        self.takes_rows = [*value] != ["contexts"]
+        """Whether the mapping says what rows mean."""
         self._bound: frozenset[str] = frozenset()
         self._flat = "construct" not in value
         self.plan: Plan | None
-        if self._flat:
+        needs: tuple[str, ...]
+        if not self.takes_rows:
+            self.plan, self.text, needs, self.time = None, "", (), ()
+        elif self._flat:
             flat = Flat(value)
             self.plan, self.text = flat.plan, flat.construct()
             needs = tuple(flat.columns)
@@ -78,7 +93,7 @@ class StreamMapping:
         self.columns = tuple(dict.fromkeys((*needs, *self.time)))
         """Those that it reads, in the order of the mapping; of a CONSTRUCT query as variables."""
         self._needs = frozenset(needs)
-        self._query: Query | None = None
+        self._query = None if self.plan is not None or not self.takes_rows else _query(self.text)
 
     @property
     def query(self) -> Query:
@@ -89,15 +104,38 @@ class StreamMapping:
 
     def key(self, column: str) -> str | None:
         """What `Table` calls a column of this name; None for one that is not read. Raises MappingError."""
-        if self._flat:
-            return column if column in self._needs or column in self.time else None
         variable = variable_name(column)
+        if self._flat:
+            timed = column in self.time if self._moment is None else variable in self.time
+            return column if timed or column in self._needs else None
         if variable in self._bound:
             raise MappingError(f"the column {column!r} is ?{variable}, which the mapping binds itself")
         return variable if variable in self._needs or column in self.time or variable in self.time else None
 
-    def time_keys(self) -> tuple[str, ...]:
-        """What `Table` calls the columns of the time."""
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """What the mapping reads of a table and is none of its columns. Raises MappingError."""
+        there = {self.key(name) for name in names}
+        needed = [name for name in self.columns if name in self._needs and name not in there]
+        return list(dict.fromkeys((*self._untimed(names), *needed)))
+
+    def timeless(self, names: Sequence[str]) -> list[str]:
+        """The columns whose absence leaves every row without a time; of an expression all that it reads, since it may
+        do with some of them (COALESCE, BOUND)."""
+        lacking = self._untimed(names)
+        return lacking if self._moment is None or len(lacking) == len(self.time) else []
+
+    def _untimed(self, names: Sequence[str]) -> list[str]:
+        known = set(map(variable_name, names)) if self._moment is not None else {self.key(name) for name in names}
+        return [key for key in self._time_keys() if key not in known]
+
+    def time_cells(self, table: Table) -> list[Sequence[Any]]:
+        """The cells that tell the times of a table's rows, a list for each column; none: it is told beside the rows.
+        Raises EventError."""
+        if self._moment is not None:
+            return [self._moment.cells(table)]
+        return [table.column(key) for key in self._time_keys()]
+
+    def _time_keys(self) -> tuple[str, ...]:
         return self.time if self._flat else tuple(map(variable_name, self.time))
 
     def as_data(self) -> dict[str, Any]:
@@ -139,10 +177,35 @@ def _value(given: object) -> dict[str, Any]:
         if not isinstance(name, str) or name not in READY:
             raise MappingError(f"ready: one of {', '.join(READY)} is expected, not {name!r}"[:200])
         value = {**READY[name], **value}
-    known = (*_ABOUT_TIME, *(("construct",) if "construct" in value else FLAT))
+    known = (*_BESIDE, *(("construct",) if "construct" in value else FLAT))
     if unknown := [name for name in value if name not in known]:
         raise MappingError(f"unknown members: {', '.join(unknown)[:200]}; known: {', '.join(known)}")
     return value
+
+
+def _query(text: str) -> Query:
+    try:
+        return Query(text)
+    except KbError as error:
+        raise MappingError(str(error)) from error
+
+
+def _contexts(given: object) -> Contexts:
+    if given is None:
+        return NO_CONTEXTS
+    if not isinstance(given, dict) or not all(isinstance(each, dict | list | str) for each in given.values()):
+        raise MappingError("contexts: an object of IRIs and the JSON-LD contexts that stand there is expected")
+    try:
+        return Contexts(given)
+    except SyntaxError as error:
+        raise MappingError(f"contexts: {syntax_reason(error)}") from None
+    except RecursionError:
+        raise MappingError("contexts: one is nested too deeply") from None
+
+
+def _prefixes(value: Mapping[str, Any]) -> dict[str, str]:
+    own = value.get("prefixes", {})
+    return {**PREFIXES, **own} if isinstance(own, dict) else dict(PREFIXES)
 
 
 def _time(given: object) -> tuple[str, ...]:

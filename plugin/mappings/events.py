@@ -50,13 +50,18 @@ def mapped(
     statement comes is an event without any, and not bad. Raises EventError for a table
     without a column that the mapping reads, and where all numbers of the time seem to be of another unit; LimitError.
     """
+    if not mapping.takes_rows:
+        raise EventError(
+            None, None, "the stream's mapping has contexts for JSON-LD only: it does not say what rows mean"
+        )
     _check_columns(table, mapping)
-    _check_unit(table, mapping)
+    told = mapping.time_cells(table)
+    _check_unit(told, mapping)
     slowly = 0
     yield Mapped(EventBatch.empty(), tuple(table.bad))
     for start in range(0, len(table), TOGETHER):
-        part = table.slice(start, min(start + TOGETHER, len(table)))
-        made = _Made(part, mapping, time)
+        stop = min(start + TOGETHER, len(table))
+        made = _Made(table.slice(start, stop), [cells[start:stop] for cells in told], mapping, time)
         slowly += len(made.slow)
         if slowly > MOST_SLOWLY:
             raise LimitError(slowly, MOST_SLOWLY, "rows at once of a mapping that is not compiled")
@@ -65,26 +70,18 @@ def mapped(
 
 def _check_columns(table: Table, mapping: StreamMapping) -> None:
     """Raise EventError where a table that names its columns has none that the mapping reads."""
-    if table.names is None:
-        return
-    there = {mapping.key(name) for name in table.names}
-    keys = {*mapping.time_keys(), *(c for c in mapping.columns if c not in mapping.time)}
-    if missing := sorted(keys - there):
-        raise EventError(
-            None,
-            None,
-            f"no column {', '.join(map(repr, missing))}, which the mapping reads; there are "
-            f"{', '.join(table.names)[:500]}",
-        )
+    if table.names is not None and (missing := mapping.missing(table.names)):
+        told = ", ".join(map(repr, sorted(missing)))
+        there = ", ".join(table.names)[:500]
+        raise EventError(None, None, f"no column {told}, which the mapping reads; there are {there}")
 
 
-def _check_unit(table: Table, mapping: StreamMapping) -> None:
-    if mapping.clock.unit is not None or len(mapping.time) != 1:
+def _check_unit(told: Sequence[Sequence[Any]], mapping: StreamMapping) -> None:
+    if mapping.clock.unit is not None or len(told) != 1:
         return
-    (column,) = mapping.time
-    if numbers := whole_numbers(table.column(mapping.time_keys()[0])):
+    if numbers := whole_numbers(told[0]):
         try:
-            check_unit(min(numbers), max(numbers), column)
+            check_unit(min(numbers), max(numbers), " and ".join(mapping.time))
         except EventError as error:
             reason = error.reason.partition(": give --time-unit ")
             raise EventError(None, None, f"{reason[0]}: say the mapping's unit") from None
@@ -93,7 +90,7 @@ def _check_unit(table: Table, mapping: StreamMapping) -> None:
 class _Made:
     """Rows under way. `slow`: those that Oxigraph answers."""
 
-    def __init__(self, table: Table, mapping: StreamMapping, time: int | None) -> None:
+    def __init__(self, table: Table, told: Sequence[Sequence[Any]], mapping: StreamMapping, time: int | None) -> None:
         self._table, self._mapping = table, mapping
         self._work = work = Work(len(table), table.column)
         self._columns: list[tuple[Cells | int, ...]] = []
@@ -102,7 +99,7 @@ class _Made:
                 tuple(_of(part, work) for part in (s.subject, s.predicate, s.object)) for s in mapping.plan.statements
             ]
         if mapping.time:
-            self._time, untimed = mapping.clock.read([table.column(key) for key in mapping.time_keys()])
+            self._time, untimed = mapping.clock.read(told)
             for row, why in untimed.items():
                 work.fail(row, " and ".join(mapping.time), why)
         elif time is None:

@@ -44,7 +44,5 @@ def tried(table: Table, names: tuple[str, ...], mapping: StreamMapping, first: i
         bad += part.bad
         if len(events) >= first:
             break
-    there = {mapping.key(name) for name in names}
-    wanted = dict.fromkeys((*mapping.time_keys(), *(c for c in mapping.columns if c not in mapping.time)))
-    missing = tuple(Missing(c, next(iter(get_close_matches(c, names, 1)), None)) for c in wanted if c not in there)
+    missing = tuple(Missing(c, next(iter(get_close_matches(c, names, 1)), None)) for c in mapping.missing(names))
     return Tried(tuple(events), tuple(bad), missing, tuple(name for name in names if mapping.key(name) is None))

@@ -14,6 +14,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import ArgumentTypeError, EventError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.contexts import NO_CONTEXTS
 from oxiseq.engine.events.encode import GraphLike, TimedGraph, encode_events, iterated
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
@@ -70,7 +71,8 @@ def batches_of(
         if rows and mapping is not None:
             return _mapped(dict_tables(source, mapping.key), mapping, terms, on_error, bad)
         return _pairs(source, terms)
-    reader = open_events(events, terms, time_predicate, on_error)
+    contexts = NO_CONTEXTS if mapping is None else mapping.contexts
+    reader = open_events(events, terms, time_predicate, on_error, contexts=contexts)
     if report is not None:
         report(reader.report)
     return iter(reader)

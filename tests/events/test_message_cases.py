@@ -23,6 +23,7 @@ from pyoxigraph import (
 from w3c_suites import absent, shared_suite
 
 from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.contexts import Contexts
 from oxiseq.engine.events.messages.announced import RDF_FORMATS, MessageFormat, announces
 from oxiseq.engine.events.messages.reading import message_columns
 from oxiseq.engine.events.messages.writing import head, message_text
@@ -37,10 +38,12 @@ _FORMATS: Final[dict[str, MessageFormat]] = {
     "trig": "messages-trig",
     "ndjson-ld": "messages-ndjsonld",
 }
-_CONTEXTS: Final = {
-    "https://schema.org/": {"@context": {"@vocab": "https://schema.org/"}},
-    "https://example.org/other-vocab/": {"@vocab": "https://example.org/other-vocab/"},
-}
+_CONTEXTS: Final = Contexts(
+    {
+        "https://schema.org/": {"@context": {"@vocab": "https://schema.org/"}},
+        "https://example.org/other-vocab/": {"@vocab": "https://example.org/other-vocab/"},
+    }
+)
 """What stands at the addresses that the cases name."""
 _TYPE: Final = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 

@@ -46,6 +46,46 @@ def test_warm_boxes_are_those_of_a_plain_loop() -> None:
     assert found == expected == {("b1", 10.5)}
 
 
+def test_trawlers_in_a_reserve_are_those_of_a_plain_loop() -> None:
+    folder = EXAMPLES / "21-ais"
+    reserves = [_corners(line) for line in (folder / "kb.nq").read_text(encoding="utf-8").splitlines()]
+    ships: dict[str, list[tuple[int, int | None, float, str, str]]] = {}
+    with (folder / "ais.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            at = round(datetime.strptime(row["# Timestamp"] + "Z", "%d/%m/%Y %H:%M:%S%z").timestamp() * 1_000_000)
+            place = float(row["Longitude"]), float(row["Latitude"])
+            inside = next((n for n, corners in enumerate(reserves) if _within(place, corners)), None)
+            ships.setdefault(row["MMSI"], []).append((at, inside, float(row["SOG"]), row["Name"], row["Ship type"]))
+    expected = set()
+    for rows in ships.values():
+        for four in zip(rows, rows[1:], rows[2:], rows[3:], strict=False):
+            (_, before, *_), (_, inside, _, name, kind), *_ = four
+            near = all(b[0] - a[0] <= 10 * MINUTE for a, b in pairwise(four))
+            slow = all(row[1] == inside and row[2] < 5 for row in four[1:])
+            if before is None and inside is not None and near and slow and kind == "Fishing":
+                expected.add((name, four[1][0]))
+    found = {
+        (m["name"].value, round(datetime.fromisoformat(m["since"].value).timestamp() * 1_000_000))
+        for m in load("21-ais").main()
+    }
+    assert found == expected
+    assert {name for name, _ in found} == {"MARIE", "EMIL"}
+
+
+def _corners(line: str) -> list[tuple[float, float]]:
+    _, _, text = line.partition("((")
+    return [(float(x), float(y)) for x, y in (pair.split() for pair in text.partition("))")[0].split(","))]
+
+
+def _within(place: tuple[float, float], corners: list[tuple[float, float]]) -> bool:
+    """By how often a ray to the right meets the edges."""
+    x, y = place
+    crossed = [
+        x < (x2 - x1) * (y - y1) / (y2 - y1) + x1 for (x1, y1), (x2, y2) in pairwise(corners) if (y1 > y) != (y2 > y)
+    ]
+    return sum(crossed) % 2 == 1
+
+
 @pytest.mark.skipif(
     shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin") is None, reason="mosquitto is not installed"
 )

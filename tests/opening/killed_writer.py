@@ -15,10 +15,22 @@ S = "http://e/S"
 TEXT = f"""PREFIX : <http://e/> SELECT ?a ?b FROM STREAM S <{S}> WHERE {{ SEQ(A; B)
     DEFINE GPM A ON S {{ ?x :p ?a }} DEFINE GPM B ON S {{ ?x :p ?b }} }}"""
 
+MAPPING = {
+    "subject": "http://e/x{thing}",
+    "predicates": {"http://e/p": "p"},
+    "time": {"expression": "?seconds * 1000000 + ?more"},
+    "unit": "us",
+}
+
 
 def graph(number: int) -> str:
     """Event `number`: one of three things, in turn."""
     return f"<http://e/x{number % 3}> <http://e/p> {number} ."
+
+
+def row(number: int) -> dict[str, int]:
+    """The same event, as a row for MAPPING."""
+    return {"thing": number % 3, "seconds": 1, "more": number, "p": number}
 
 
 def main() -> None:
@@ -27,12 +39,16 @@ def main() -> None:
     with oxiseq.open(folder) as store:
         query = store.register(TEXT, name="pairs")
         query.cursor = cursor
+        stream = store.stream(S, mapping=MAPPING)
         print("ready", flush=True)
 
         def push() -> None:
             number = following
             while True:
-                store.stream(S).push(graph(number), 1_000_000 + number, key=f"event {number}")
+                if number % 2:
+                    stream.push(row(number), key=f"event {number}")
+                else:
+                    stream.push(graph(number), 1_000_000 + number, key=f"event {number}")
                 print(f"p {number}\n", end="", flush=True)
                 number += 1
 

@@ -8,12 +8,13 @@ elsewhere are not fetched: who reads gives those that are known.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import IO, Any, Final
 
 from pyoxigraph import RdfFormat
 
 from oxiseq.engine.errors import syntax_reason
+from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.turtle import Parsed
 from oxiseq.engine.rdf import parse
 
@@ -21,8 +22,8 @@ _BLOCK: Final = 1 << 18
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-def jsonld_messages(content: IO[bytes], contexts: Mapping[str, object] | None = None) -> Iterator[Parsed]:
-    """The messages. `contexts`: IRI → the context that stands there."""
+def jsonld_messages(content: IO[bytes], contexts: Contexts = NO_CONTEXTS) -> Iterator[Parsed]:
+    """The messages."""
     active: bytes | None = None
     for number, text in enumerate(_lines(content), 1):
         if not text.strip():
@@ -33,29 +34,18 @@ def jsonld_messages(content: IO[bytes], contexts: Mapping[str, object] | None = 
                 raise ValueError("a line is one JSON object")
             if not value:
                 yield Parsed([], number)
-            elif [*value] == ["@context"]:
-                active = json.dumps(_known(value["@context"], contexts or {}), ensure_ascii=False).encode()
-            else:
-                if (own := value.get("@context")) is not None and own != (known := _known(own, contexts or {})):
-                    text = json.dumps({**value, "@context": known}, ensure_ascii=False).encode()
-                whole = text if active is None else b'{"@context":%b,"@graph":%b}' % (active, text)
-                yield Parsed(list(parse(whole, RdfFormat.JSON_LD)), number)
+                continue
+            if (known := contexts.written_out(value)) != value:
+                text = json.dumps(known, ensure_ascii=False).encode()
+            if [*value] == ["@context"]:
+                active = json.dumps(known["@context"], ensure_ascii=False).encode()
+                continue
+            whole = text if active is None else b'{"@context":%b,"@graph":%b}' % (active, text)
+            yield Parsed(list(parse(whole, RdfFormat.JSON_LD)), number)
         except SyntaxError as error:
             yield Parsed([], number, syntax_reason(error))
         except (ValueError, RecursionError) as error:
             yield Parsed([], number, f"not a JSON object in one line: {error}")
-
-
-def _known(context: Any, contexts: Mapping[str, object]) -> Any:
-    """The context, with what stands elsewhere put in. Raises SyntaxError for what is not known."""
-    if isinstance(context, list):
-        return [_known(each, contexts) for each in context]
-    if not isinstance(context, str):
-        return context
-    if context not in contexts:
-        raise SyntaxError(f"the context {context} stands elsewhere, and nothing is fetched: write it out in the log")
-    given = contexts[context]
-    return given.get("@context", given) if isinstance(given, dict) else given
 
 
 def _lines(content: IO[bytes]) -> Iterator[bytes]:

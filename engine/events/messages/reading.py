@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Final, cast
@@ -12,6 +12,7 @@ from pyoxigraph import NamedNode, RdfFormat, serialize
 from oxiseq.engine.events.assembler import BATCH_EVENTS, Block
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.bytes import DAMAGED, ByteSource
+from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.announced import RDF_FORMATS, MessageFormat
 from oxiseq.engine.events.messages.columns import MessageColumns, read_columns
 from oxiseq.engine.events.messages.jsonld import jsonld_messages
@@ -21,7 +22,6 @@ from oxiseq.engine.events.messages.turtle import Parsed, turtle_messages
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-Contexts = Mapping[str, object]
 _LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 _TOGETHER: Final = 1024
 """Messages that are written as N-Quads at a time."""
@@ -35,6 +35,7 @@ def read_message_file(
     format: MessageFormat,
     time_predicate: NamedNode,
     on_error: OnError,
+    contexts: Contexts = NO_CONTEXTS,
 ) -> Iterator[EventBatch]:
     """The events of a log, plain or gzip; `report` is kept up to date. Of damaged gzip data the message that is cut off
     is left out. Raises EventError (with `on_error="stop"`) and OSError."""
@@ -42,7 +43,7 @@ def read_message_file(
         report.bytes_total = source.size
         content = cast(IO[bytes], source)
         try:
-            for batch in read_messages(content, terms, report, on_error, format, time_predicate):
+            for batch in read_messages(content, terms, report, on_error, format, time_predicate, None, contexts):
                 report.bytes_read = source.position
                 yield batch
         except DAMAGED as error:
@@ -58,7 +59,7 @@ def read_messages(
     format: MessageFormat,
     time_predicate: NamedNode,
     time: int | None = None,
-    contexts: Contexts | None = None,
+    contexts: Contexts = NO_CONTEXTS,
 ) -> Iterator[EventBatch]:
     """The events of a log in batches of at most BATCH_EVENTS; times.py says when a message is, `time` (µs) when one is
     that does not tell. `report` counts. Raises EventError with `on_error="stop"`."""
@@ -76,7 +77,7 @@ def read_messages(
 
 
 def message_columns(
-    content: IO[bytes], terms: TermDictionary, format: MessageFormat, contexts: Contexts | None = None
+    content: IO[bytes], terms: TermDictionary, format: MessageFormat, contexts: Contexts = NO_CONTEXTS
 ) -> Iterator[MessageColumns]:
     """The messages of a log with their graphs, some at a time."""
     rdf = RDF_FORMATS[format]

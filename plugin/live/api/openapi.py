@@ -27,7 +27,8 @@ _KEEP: Final = {
 _MAPPING: Final = {
     "description": "What rows of JSON, JSON Lines, CSV and SenML mean: an object of the shorthand (subject, type, "
     "predicates, prefixes, time, unit, zone), {construct, time, unit, zone}, {ready}, a CONSTRUCT "
-    "query, or the name of a ready mapping; null: rows are not taken.",
+    "query, or the name of a ready mapping; and contexts, IRI to the context that JSON-LD may name by it; "
+    "null: rows are not taken.",
     "type": ["object", "string", "null"],
 }
 _LANGUAGE: Final = {"$ref": "#/components/schemas/Language"}

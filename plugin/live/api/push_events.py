@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from oxiseq.live.api.long_push import LongPush, at_once
-from oxiseq.live.api.streams import ON_ARRIVAL, STREAM
+from oxiseq.live.api.streams import ON_ARRIVAL, STREAM, contexts_of
 from oxiseq.live.api.table import Answer, Call, Need, Parameter, Route, natural, unsupported
 from oxiseq.live.line_events import LineEvents
 from oxiseq.live.portions import Decoder
@@ -43,7 +43,9 @@ class Opening:
         """The push of who is at item `last`; `messages`: over a WebSocket."""
         decoder: Decoder
         if self.format == "ndjson":
-            decoder = LineEvents(last, self.first, stamped=self.stamped)
+            decoder = LineEvents(
+                last, self.first, stamped=self.stamped, contexts=contexts_of(service.streams.get(self.stream))
+            )
         elif messages:
             decoder = QuadMessages(last, self.first)
         else:

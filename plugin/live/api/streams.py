@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.announced import MessageFormat
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds, to_text
@@ -201,6 +202,15 @@ def mapping_of(text: str) -> StreamMapping:
     return StreamMapping(json.loads(text))
 
 
+def contexts_of(record: StreamRecord) -> Contexts:
+    """Those that JSON-LD for a stream may name."""
+    return mapping_of(record.mapping).contexts if record.mapping else NO_CONTEXTS
+
+
+def _contexts(call: Call) -> Contexts:
+    return contexts_of(call.service.streams.get(_iri(call)))
+
+
 def _iri(call: Call) -> str:
     return checked_iri(call.parts["stream"], "the stream")
 
@@ -208,7 +218,8 @@ def _iri(call: Call) -> str:
 def _reading(call: Call, time: int | None) -> Reading:
     media_type, body = call.request.media_type or "", call.request.body
     if (log := message_format(body, media_type, call.request.version)) is not None:
-        return _log(read_log(body, log, time), stamped=call.one("time") == ON_ARRIVAL)
+        contexts = _contexts(call) if log == "messages-ndjsonld" else NO_CONTEXTS
+        return _log(read_log(body, log, time, contexts), stamped=call.one("time") == ON_ARRIVAL)
     if media_type in EVENTS:
         if time is not None:
             raise Problem(400, "time is given twice", f"events of {media_type} bring their own times")
@@ -216,23 +227,23 @@ def _reading(call: Call, time: int | None) -> Reading:
     if media_type in GRAPHS:
         if time is None:
             raise Problem(400, "no time", f"a graph as {media_type} is one event: ?time= says when")
-        return read_graph(body, GRAPHS[media_type], time)
+        contexts = _contexts(call) if media_type == "application/ld+json" else NO_CONTEXTS
+        return read_graph(body, GRAPHS[media_type], time, contexts)
     if media_type in ROWS:
         return _rows(call, media_type, time)
     raise unsupported(call.request, _BODIES)
 
 
 def _rows(call: Call, media_type: str, time: int | None) -> Reading:
-    iri = _iri(call)
-    stored = call.service.streams.get(iri).mapping
-    if not stored:
+    stored = call.service.streams.get(_iri(call)).mapping
+    mapping = mapping_of(stored) if stored else None
+    if mapping is None or not mapping.takes_rows:
         raise Problem(
             415,
             "the stream has no mapping",
             f"rows as {media_type} are taken when it says what they mean: "
             'PUT {"mapping": {"subject": "http://ex/{id}", "predicates": {...}, "time": "ts"}}',
         )
-    mapping = mapping_of(stored)
     if mapping.time and time is not None:
         raise Problem(400, "time is given twice", "the stream's mapping says which columns tell the time")
     if not mapping.time and time is None:
