@@ -66,7 +66,7 @@ def test_one_that_cannot_be_loaded_is_told_and_all_else_works(kind: str, plugged
 
 def test_of_two_with_one_name_the_first_is_used(plugged: Path, toy: Path) -> None:
     bring(plugged, "then", "second_then:Some", "raise RuntimeError")
-    with pytest.warns(LanguageWarning, match="the plug-in .* for the language 'then' is left out: .* has brought one"):
+    with pytest.warns(LanguageWarning, match="the plug-in .* for the language 'then' is ignored: .* provides one"):
         assert language_names().count("then") == 1
     assert oxiseq.Query("on <http://e/s> of <http://e/>: A", "then").run({"S": []}).variables == ("e0",)
 
