@@ -127,4 +127,4 @@ def test_published_shape(name: str) -> None:
 def test_question_is_explained(name: str) -> None:
     explained = str(oxiseq.Query(QUERIES[name], "rspql").explain())
     assert all(f"<{window.stream}>" in explained for window in taken_apart(QUERIES[name]).windows)
-    assert "evaluation: incremental: each change of a window changes the answer" in explained
+    assert "evaluation: incremental: each change of a window updates the answer" in explained

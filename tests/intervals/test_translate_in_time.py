@@ -99,7 +99,7 @@ EP = P + "SELECT * FROM STREAM <http://e/S> WHERE { { ?x :p ?y } SEQ { ?y :q ?z 
         ),
         (EP.replace("?x :p ?y", "?x :p ?y ; :r ?w"), "only single triples mean the same", ":r ?w }"),
         (EP.replace("?x :p ?y", "?x :p/:r ?y"), "only single triples mean the same", "?x :p/:r ?y"),
-        (EP.replace("?x :p", "[] :p"), "a blank node counts otherwise", "[] :p ?y"),
+        (EP.replace("?x :p", "[] :p"), "a blank node counts differently", "[] :p ?y"),
         (EP.replace("} SEQ", "FILTER(getDURATION() < 5) } SEQ"), "RSEP-QL has no getDURATION()", "getDURATION()"),
         (EP.replace("} }", "} FILTER(getSTARTTIME() > 5) }"), "RSEP-QL has no getSTARTTIME()", "getSTARTTIME()"),
         (EP.replace("} }", "} FILTER NOT EXISTS { ?x :r 1 } }"), "EXISTS looks at other triples", "NOT EXISTS"),
