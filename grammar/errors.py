@@ -21,11 +21,16 @@ Other parts hang their exceptions under `OxiseqError` (engine/errors.py).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from sys import stdlib_module_names
+from traceback import StackSummary, format_exception_only, walk_tb
+from types import FrameType
+from typing import Any, Final, Literal, TypeAlias
 
 from oxiseq.grammar.algebra import NOWHERE, Span
 
 Severity: TypeAlias = Literal["error", "lint"]
+_NOT_THEIRS: Final = frozenset({"oxiseq", "IPython", "ipykernel", *stdlib_module_names})
+"""Packages whose frames say nothing about the caller's code."""
 
 
 class OxiseqError(Exception):
@@ -40,6 +45,26 @@ class OxiseqError(Exception):
     """
 
     __module__ = "oxiseq"
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook (IPython) shows: the frames of the caller's own code, and the message.
+
+        What caused it is shown only where that came from the caller's code, too.
+        """
+        cause = self.__cause__
+        caused = [] if cause is None or not _their_frames(cause) else [*_shown(cause), "", "so:", ""]
+        return [*caused, *_shown(self)]
+
+
+def _shown(error: BaseException) -> list[str]:
+    frames = StackSummary.extract(iter(_their_frames(error))).format()
+    return [line.rstrip("\n") for line in (*frames, "".join(format_exception_only(error)))]
+
+
+def _their_frames(error: BaseException) -> list[tuple[FrameType, int]]:
+    """The frames of a traceback that are not ours."""
+    found = walk_tb(error.__traceback__)
+    return [(f, line) for f, line in found if f.f_globals.get("__name__", "").partition(".")[0] not in _NOT_THEIRS]
 
 
 class ArgumentTypeError(OxiseqError, TypeError):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, TypeAlias
 
-from pyoxigraph import NamedNode, Variable
+from pyoxigraph import NamedNode
 
 from oxiseq.grammar.algebra import (
     EventName,
@@ -159,10 +159,3 @@ def event_names(pattern: EventPattern) -> Iterator[EventName]:
         case Following(first, second):
             yield from event_names(first)
             yield from event_names(second)
-
-
-def projected(query: RspQuery) -> tuple[Variable, ...] | None:
-    """The variables of the answer, None for `*`."""
-    if query.body.projection is None:
-        return None
-    return tuple(p if isinstance(p, Variable) else p[1] for p in query.body.projection)

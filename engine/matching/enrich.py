@@ -8,7 +8,6 @@ is compiled and keeps nothing, for one plan may run over several stores.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -17,7 +16,7 @@ from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kernels.matching import hash_index
+from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows, slots_for
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
@@ -185,46 +184,21 @@ class _Index:
     """KB rows by their key (u32[r, width], all bound)."""
 
     def __init__(self, keys: Ids, kb_rows: Places) -> None:
-        self._dictionaries: list[NDArray[np.uint64]] = []
-        codes = self._encode(keys, building=True)
-        order = np.argsort(codes, kind="stable")
-        codes = codes[order]
-        self._kb_rows = kb_rows[order]
-        new = np.ones(len(codes), np.bool_)
-        new[1:] = codes[1:] != codes[:-1]
-        firsts = np.flatnonzero(new)
-        self._codes = codes[firsts]
-        self._starts = np.append(firsts, len(codes))
-        """Key number → its KB rows, `starts[i] : starts[i + 1]`."""
-        self._table = hash_index.build(self._codes)
+        self._keys = np.require(keys, np.uint32, ("C", "W"))
+        self._slots = slots_for(len(keys))
+        enter_rows(np.arange(len(keys)), self._slots, self._keys)
+        number = self._number(self._keys)
+        self._kb_rows = kb_rows[np.argsort(number, kind="stable")]
+        self._starts = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(keys)))])
+        """The number of a key is that of the first row that has it; its KB rows are `starts[i] : starts[i + 1]`."""
 
-    def _encode(self, keys: Ids, *, building: bool) -> NDArray[np.uint64]:
-        """One number per key. Beyond two columns, pairs are numbered densely before the next is added."""
-        if keys.shape[1] == 0:
-            return np.zeros(len(keys), np.uint64)
-        columns = [keys[:, i].astype(np.uint64) for i in range(keys.shape[1])]
-        level = iter(range(len(columns)))
-
-        def add(codes: NDArray[np.uint64], column: NDArray[np.uint64]) -> NDArray[np.uint64]:
-            number = next(level)
-            if number > 0:
-                codes = self._dense(codes, number - 1, building)
-            return codes << np.uint64(32) | column
-
-        return reduce(add, columns[1:], columns[0])
-
-    def _dense(self, codes: NDArray[np.uint64], level: int, building: bool) -> NDArray[np.uint64]:
-        if building:
-            known, dense = np.unique(codes, return_inverse=True)
-            self._dictionaries.append(known)
-            return dense.reshape(-1).astype(np.uint64) + np.uint64(1)
-        known = self._dictionaries[level]
-        at = np.minimum(np.searchsorted(known, codes), max(len(known) - 1, 0))
-        hit = known[at] == codes if len(known) else np.zeros(len(codes), np.bool_)
-        return np.where(hit, at + 1, 0).astype(np.uint64)  # 0 stands for a key that no KB row has
+    def _number(self, keys: Ids) -> Places:
+        number = np.empty(len(keys), np.int64)
+        find_rows(np.require(keys, np.uint32, ("C", "W")), self._slots, self._keys, number)
+        return number
 
     def _range(self, values: Ids) -> tuple[Places, Places]:
-        number = hash_index.find(self._table, self._codes, self._encode(values, building=False))
+        number = self._number(values)
         low = self._starts[number]  # −1 reads some place, and is emptied in the next line
         return low, np.where(number >= 0, self._starts[number + 1], low)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,20 @@ class MatchBatch:
         ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         flat = np.repeat(self.ends[:-1][index] - ends[:-1], sizes) + np.arange(ends[-1])
         return MatchBatch(self.time[index], self.values[index], ends, self.event_letter[flat], self.event_time[flat])
+
+    def cut(self, bounds: Sequence[int]) -> Iterator[MatchBatch]:
+        """The matches from each bound up to the next, as views: of thousands of queries, some of each."""
+        ends, each = self.ends, int(self.ends[1]) if len(self) else 0
+        even = bool((np.diff(ends) == each).all())
+        for low, high in pairwise(bounds):
+            first, last = (each * low, each * high) if even else (int(ends[low]), int(ends[high]))
+            yield MatchBatch(
+                self.time[low:high],
+                self.values[low:high],
+                ends[: high - low + 1] if even else ends[low : high + 1] - first,
+                self.event_letter[first:last],
+                self.event_time[first:last],
+            )
 
     def by_end(self) -> MatchBatch:
         """The same in order of their ends: a match whose trailing negation waits completes later than it ends."""

@@ -72,6 +72,8 @@ class Family:
         self._rows: dict[Constants, int] = {}
         self._open: frozenset[int] = frozenset()
         """Slots whose constants will stand in the table, whatever the queries."""
+        self._of_id: dict[int, int] = {}
+        """By the term that stands for it the number of each query, as far as somebody has asked."""
         self.plans: list[Plan] = []
         """All that is asked of the knowledge base."""
         self.keys: frozenset[Key] | None = frozenset()
@@ -109,11 +111,11 @@ class Family:
 
     def restore(self, one: OneQuery, number: int, slots: Sequence[int]) -> None:
         """Be what a plan has been made of, with one of its queries."""
-        self._rows, self.slots = {one.constants: number}, tuple(slots)
+        self._rows, self.slots, self._of_id = {one.constants: number}, tuple(slots), {}
 
     def narrow(self, kept: Collection[OneQuery]) -> None:
         """Forget all queries but some."""
-        self._rows = {each.constants: self._rows[each.constants] for each in kept}
+        self._rows, self._of_id = {each.constants: self._rows[each.constants] for each in kept}, {}
         first = next(iter(kept))
         self.plans[:] = [*first.plan.plans[:-1], *(each.plan.answered.plan for each in kept)]
 
@@ -165,6 +167,7 @@ class Family:
         new = [constants for constants in other._rows if constants not in self._rows]
         first = 1 + max(self._rows.values())
         self._rows |= {constants: first + i for i, constants in enumerate(new)}
+        self._of_id = {}
         self.plans += [plans[constants] for constants in new]
         self.keys = None if self.keys is None or other.keys is None else self.keys | other.keys
         return {number: self._rows[constants] for constants, number in other._rows.items()}
@@ -198,7 +201,8 @@ class Family:
         """Terms that stand for numbers."""
         return np.array([self._terms.constant(Literal(str(n))) for n in numbers], np.uint32)
 
-    @property
-    def numbers(self) -> list[int]:
-        """Of all."""
-        return [*self._rows.values()]
+    def numbers(self, ids: NDArray[np.uint32]) -> list[int]:
+        """And back."""
+        if len(self._of_id) < len(self._rows):
+            self._of_id = dict(zip(self.ids(self._rows.values()).tolist(), self._rows.values(), strict=True))
+        return [self._of_id[number] for number in ids.tolist()]

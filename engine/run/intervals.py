@@ -7,10 +7,8 @@ Instants are worked through many at a time, unless rules feed each other: then o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
-from itertools import pairwise
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -229,16 +227,13 @@ class IntervalRun(KbRun):
     def of_each(self, found: Sequence[Any]) -> Mapping[int, Sequence[Any]] | None:
         if not self._family.tabled:
             return None
-        numbers = self._family.numbers
-        by_id = dict(zip(self._family.ids(numbers).tolist(), numbers, strict=True)) if found else {}
         each: dict[int, list[MatchBatch]] = {}
         for batch in found:
-            order = np.argsort(batch.values[:, 0], kind="stable")
-            bounds = np.flatnonzero(np.diff(batch.values[order, 0], prepend=0))
-            for low, high in pairwise([*bounds.tolist(), len(order)]):
-                part = batch.take(order[low:high])
-                own = replace(part, values=np.ascontiguousarray(part.values[:, 1:]))
-                each.setdefault(by_id[int(part.values[0, 0])], []).append(own)
+            whole = batch.take(np.argsort(batch.values[:, 0], kind="stable"))
+            ids, first = np.unique(whole.values[:, 0], return_index=True)
+            whole.values = np.ascontiguousarray(whole.values[:, 1:])
+            for number, own in zip(self._family.numbers(ids), whole.cut([*first.tolist(), len(whole)]), strict=True):
+                each.setdefault(number, []).append(own)
         return each
 
     @property
@@ -259,9 +254,13 @@ class IntervalRun(KbRun):
 
     def counted(self, found: list[MatchBatch]) -> list[MatchBatch]:
         whole = self.put_together(found)
-        each = self.of_each(whole)
-        for number, batches in ({self.number: whole} if each is None else each).items():
-            self._told[number] = self._told.get(number, 0) + sum(map(len, batches))
+        for batch in whole:
+            counts: Iterable[tuple[int, int]] = [(self.number, len(batch))]
+            if self._family.tabled:
+                ids, count = np.unique(batch.values[:, 0], return_counts=True)
+                counts = zip(self._family.numbers(ids), count.tolist(), strict=True)
+            for number, more in counts:
+                self._told[number] = self._told.get(number, 0) + more
         return whole
 
     # --- what it works with -----------------------------------------------------------------------------

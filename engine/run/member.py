@@ -9,7 +9,7 @@ do it one after the other are one again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from oxiseq.engine.run.alone import AloneRun
@@ -131,8 +131,9 @@ class Member:
             yield from (outcome._replace(run=run) for run in self.runs)
             return
         every = not quiet or outcome.late is not None or outcome.error is not None or outcome.left_out
-        for run in self.runs if every else self._of(found):
-            yield outcome._replace(run=run, matches=found.get(run.number, ()))
+        for number in self._numbered if every else found:
+            for run in self._numbered.get(number, ()):
+                yield outcome._replace(run=run, matches=found.get(number, ()))
 
     def told_to(self, run: AloneRun) -> list[Outcome]:
         """What has come for one of the runs of that by which it has left others."""
@@ -142,9 +143,11 @@ class Member:
             for outcome, each in found
         ]
 
-    def _of(self, numbers: Iterable[int]) -> list[AloneRun]:
+    @property
+    def _numbered(self) -> Mapping[int, Sequence[AloneRun]]:
+        """The runs, by their numbers."""
         if self._by_number is None:
             self._by_number = {}
             for run in self.runs:
                 self._by_number.setdefault(run.number, []).append(run)
-        return [run for number in numbers for run in self._by_number.get(number, ())]
+        return self._by_number

@@ -383,7 +383,7 @@ class ContinuousQuery:
 
     def _repr_html_(self) -> str:
         rows = [("reads", ", ".join(self.reads)), ("events", f"{self.events:,}"), ("late", f"{self.late:,}")]
-        rows += [("matches", f"{self.found:,}"), *((kind, f"{count:,}") for kind, count in self.state.items())]
+        rows += [("matches", f"{self.found:,}"), ("memory", f"{self.state.get('bytes', 0) / 1024:,.0f} KiB")]
         drawn = self._spoken.explain(self.query.algebra, None, self._options.rules).svg()
         return f"<div>{html_table(', '.join(self.variables), rows, self.query.text)}{drawn}</div>"
 

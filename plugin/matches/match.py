@@ -12,6 +12,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.arguments import public
+from oxiseq.pictures.tables import html_table
 
 Event: TypeAlias = tuple[str, int]
 """An event of a match: the IRI of its stream, and its time in microseconds since 1970 UTC."""
@@ -223,6 +224,16 @@ class Match(Mapping[str, Term]):
             self.id,
         )
         return Match, (kept, 0)
+
+    def _repr_html_(self) -> str:
+        """A table: when, what each variable is bound to, and the times of the events."""
+        rows = [("at", to_text(self.at_us))]
+        if self.start_us is not None and self.end_us is not None:
+            rows.append(("from, to", f"{to_text(self.start_us)}, {to_text(self.end_us)}"))
+        rows += [(f"?{name}", short(term)) for name, term in self.items()]
+        rows += [(name, ", ".join(to_text(time) for _, time in held)) for name, held in self.events.items()]
+        rows += [("triple", f"{t.subject} {t.predicate} {t.object}") for t in self.graph]
+        return html_table("match" if self.id is None else f"match {self.id:,}", rows)
 
     def __repr__(self) -> str:
         told = "".join(f" ?{name}={term}" for name, term in self.items())

@@ -141,7 +141,7 @@ def test_why_of_a_running_query_is_why_of_the_events_that_are_kept() -> None:
     store.stream(S).keep(0)
     with pytest.raises(oxiseq.OxiseqError, match=r"no events are kept of <http://example.org/payments>"):
         query.why()
-    with pytest.raises(oxiseq.OxiseqError, match="-1 events"):
+    with pytest.raises(oxiseq.OxiseqError, match="0 or more"):
         store.stream(S).keep(-1)
 
 
@@ -227,3 +227,37 @@ def test_matches_are_shown_as_a_timeline_and_a_table() -> None:
     assert "<svg" not in oxiseq.run(QUERY, {S: []})._repr_html_()
     query = oxiseq.Store().register(QUERY)
     assert ElementTree.fromstring(query._repr_html_()).find("{http://www.w3.org/2000/svg}svg") is not None
+
+
+def test_an_error_shows_the_callers_lines_and_no_others() -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "oxiseq": oxiseq, "QUERY": QUERY, "S": S}
+    cell = """def mine():
+    return oxiseq.run(QUERY, {S: [(0, "nonsense")]})
+mine()"""
+    with pytest.raises(oxiseq.EventError) as caught:
+        exec(compile(cell, "<cell>", "exec"), space)
+    lines = caught.value._render_traceback_()
+    frames = [line.strip() for line in lines if line.lstrip().startswith("File ")]
+    assert frames[-2:] == ['File "<cell>", line 3, in <module>', 'File "<cell>", line 2, in mine']
+    assert lines[-1].startswith("oxiseq.EventError: line 1: nonsense")
+    assert not [line for line in lines if "engine/" in line or "functools" in line]
+    with pytest.raises(oxiseq.OxiseqError) as caught_again:
+        try:
+            exec(compile("1 / 0", "<other>", "exec"), space)
+        except ZeroDivisionError as error:
+            raise oxiseq.OxiseqError("the source failed") from error
+    text = "\n".join(caught_again.value._render_traceback_())
+    assert text.index("ZeroDivisionError") < text.index("so:") < text.index("OxiseqError: the source failed")
+
+
+def test_a_query_shows_no_internals() -> None:
+    store = oxiseq.Store()
+    query = store.register(QUERY)
+    store.stream(S).extend([paid(3, 1), paid(30, 2), paid(4, 3)])
+    names = [each.text for each in ElementTree.fromstring(query._repr_html_()).findall("table/tr/th")]
+    assert names == ["reads", "events", "late", "matches", "memory"]
+    (match,) = query.wait("0s")
+    table = ElementTree.fromstring(match._repr_html_())  # type: ignore[union-attr]
+    cells = {row[0].text: row[1].text for row in table.findall("tr")}
+    assert cells["?who"] == "http://example.org/ann" and cells["A"] == "1970-01-01T00:00:01Z"
+    assert table.findtext("caption") == "match 1"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 from unittest.mock import patch
+from xml.etree import ElementTree
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -232,7 +233,11 @@ def test_a_trailing_negation_has_seen_something() -> None:
 
 def test_it_is_of_the_api() -> None:
     found = explained(seen((0, "a", 0, 2)), ";", False)
-    assert "A; B: 0 matches" in str(found) and found._repr_html_().startswith("<pre>")
+    assert "A; B: 0 matches" in str(found)
+    shown = ElementTree.fromstring(found._repr_html_())
+    assert shown.findtext("p/b") == "0 matches"
+    assert [row[2].findtext("code") for row in shown.findall("table")[1].findall("tr")] == ["A", "A; B"]
+    assert "no single condition left out would change that" in "".join(shown.itertext())
     assert found.to_json()["stages"][0] == {"text": "A", "matches": 1, "more": False}
 
 

@@ -328,6 +328,15 @@ class Drill:
         else:
             self.terms.collect()
 
+    def play(self, queries: int, most: int) -> None:
+        """Register so many, take some steps, and end the streams for all."""
+        for _ in range(queries):
+            self.register()
+        for _ in range(self.dice.randint(5, most)):
+            self.step()
+        for pair in self.runs:
+            self.told(lambda side, number, pair=pair: side.close(pair[number]))
+
     def move(self) -> None:
         """Both are saved and restored."""
         self.moved = True
@@ -372,12 +381,7 @@ def _failing(answers: JointAnswers, batches: Sequence[EventBatch], passed: int) 
 @pytest.mark.slow
 def test_each_tells_what_it_tells_alone(seed: int) -> None:
     drill = Drill(random.Random(seed))
-    for _ in range(drill.dice.randint(2, 8)):
-        drill.register()
-    for _ in range(drill.dice.randint(5, 30)):
-        drill.step()
-    for pair in drill.runs:
-        drill.told(lambda side, number, pair=pair: side.close(pair[number]))
+    drill.play(drill.dice.randint(2, 8), 30)
 
 
 @drawn(60)
@@ -386,12 +390,7 @@ def test_each_tells_what_it_tells_alone(seed: int) -> None:
 def test_each_matches_what_it_matches_alone(seed: int) -> None:
     drill = Drill(random.Random(seed))
     drill.matching, drill.asks_kb = True, 0
-    for _ in range(drill.dice.randint(2, 8)):
-        drill.register()
-    for _ in range(drill.dice.randint(5, 30)):
-        drill.step()
-    for pair in drill.runs:
-        drill.told(lambda side, number, pair=pair: side.close(pair[number]))
+    drill.play(drill.dice.randint(2, 8), 30)
 
 
 @drawn(60)
@@ -401,12 +400,7 @@ def test_each_reports_what_it_reports_alone(seed: int) -> None:
     drill = Drill(random.Random(seed))
     drill.rhythms, drill.asks_kb = RHYTHMS[3:], 0
     drill.windows, drill.patterns = drill.windows[:1], drill.patterns[:1]
-    for _ in range(drill.dice.randint(3, 8)):
-        drill.register()
-    for _ in range(drill.dice.randint(5, 30)):
-        drill.step()
-    for pair in drill.runs:
-        drill.told(lambda side, number, pair=pair: side.close(pair[number]))
+    drill.play(drill.dice.randint(3, 8), 30)
 
 
 @drawn(60)
@@ -416,7 +410,4 @@ def test_constants_of_two_stars(seed: int) -> None:
     drill = Drill(random.Random(seed))
     drill.patterns, drill.heads = [drill.dice.choice(TWO_STARS)], [drill.dice.choice(HEADS)]
     drill.of_kb = (drill.dice.choice(OF_KB[:3]),)
-    for _ in range(drill.dice.randint(4, 9)):
-        drill.register()
-    for _ in range(drill.dice.randint(5, 20)):
-        drill.step()
+    drill.play(drill.dice.randint(4, 9), 20)

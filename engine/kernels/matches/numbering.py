@@ -8,9 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.mixing import mix
+
+
+def slots_for(rows: int) -> NDArray[np.int32]:
+    """Slots for so many rows, all free."""
+    return np.zeros(1 << max(2 * rows - 1, 1).bit_length(), np.int32)
 
 
 @inner
@@ -42,6 +48,8 @@ def find_rows(rows: Any, slots: Any, known: Any, out: Any) -> None:
 
 @kernel
 def enter_rows(numbers: Any, slots: Any, known: Any) -> None:
-    """Let the rows of these numbers (i64[k]) be found; there is room."""
+    """Let the rows of these numbers (i64[k]) be found, of equal ones the first; there is room."""
     for i in range(numbers.shape[0]):
-        slots[_slot(known, numbers[i], slots, known)] = 1 + numbers[i]
+        at = _slot(known, numbers[i], slots, known)
+        if slots[at] == 0:
+            slots[at] = 1 + numbers[i]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from html import escape
 from typing import Any, Final
 
 from oxiseq.engine.terms.texts import Term
@@ -158,7 +157,9 @@ class Why:
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        from oxiseq.languages.reasons.html import as_html  # noqa: PLC0415  it knows this class
+
+        return as_html(self)
 
 
 def _plain(value: Any) -> Any:

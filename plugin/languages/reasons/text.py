@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.texts import Term, term_text
-from oxiseq.languages.reasons.report import Funnel, Near, Why
+from oxiseq.languages.reasons.report import Funnel, Near, Reason, Why
 
 _WORDS = {
     "window": "the window",
@@ -26,6 +26,8 @@ _WORDS = {
     "pattern": "a part",
 }
 
+NO_REASON = "no single condition left out would change that: see how far the patterns' events came"
+
 
 def as_text(why: Why, time: Callable[[int], str] = to_text) -> str:
     """The whole report; `time` writes times."""
@@ -35,7 +37,7 @@ def as_text(why: Why, time: Callable[[int], str] = to_text) -> str:
 def lines(why: Why, time: Callable[[int], str] = to_text) -> Iterator[str]:
     """The same by lines."""
     late = f", {why.late} events came too late to be seen" if why.late else ""
-    yield f"{'at least ' * why.more}{_count(why.found, 'match', 'matches')}{late}"
+    yield f"{'at least ' * why.more}{count(why.found, 'match', 'matches')}{late}"
     yield from why.notes
     words = why.wording
     yield words.patterns
@@ -43,49 +45,55 @@ def lines(why: Why, time: Callable[[int], str] = to_text) -> Iterator[str]:
         yield from _funnel(funnel, time, why.wording.mark)
     yield words.steps if why.at is None else f"{words.steps}, at {time(why.at)}"
     for stage in why.stages:
-        yield f"  {stage.text}:{words.verb} {'at least ' * stage.more}{_count(stage.matches, words.one, words.many)}"
+        yield f"  {stage.text}:{words.verb} {'at least ' * stage.more}{count(stage.matches, words.one, words.many)}"
     if why.stopped is not None:
         yield f"  it comes no further than before `{why.stopped}` is complete"
     yield from _reasons(why, time)
 
 
 def _funnel(funnel: Funnel, time: Callable[[int], str], mark: str) -> Iterator[str]:
-    saw = f" saw {_count(funnel.saw, 'event', 'events')} of {funnel.stream}" if funnel.stream else ""
+    saw = f" saw {count(funnel.saw, 'event', 'events')} of {funnel.stream}" if funnel.stream else ""
     yield f"  {funnel.gpm}{saw}"
     before = funnel.saw
     for step in funnel.steps:
         if step.kind == "holds":
             yield f"    {step.events:,} {step.text}"
             continue
-        yield f"    {step.events:,} passed {_part(step.kind, step.text)}"
+        yield f"    {step.events:,} passed {part_text(step.kind, step.text)}"
         if step.events < before:
             for miss in step.misses:
-                yield f"      not {time(miss.time)}{_values(miss.values, mark)}"
+                yield f"      not {time(miss.time)}{values_text(miss.values, mark)}"
         before = step.events
 
 
-def _part(kind: str, text: str) -> str:
+def part_text(kind: str, text: str) -> str:
     return f"FILTER({text})" if kind in ("filter", "kb filter") else text
 
 
 def _reasons(why: Why, time: Callable[[int], str]) -> Iterator[str]:
     if why.stopped is not None and not why.reasons:
-        yield "  no single condition left out would change that: see how far the patterns' events came"
+        yield f"  {NO_REASON}"
         return
     for reason in why.reasons:
-        least = "at least " * reason.more
-        yield f"  without {_WORDS[reason.kind]}, {reason.condition}: {least}{reason.matches:,} more"
+        yield f"  {reason_text(reason)}"
         for near in reason.nearest:
-            yield f"    {_near(near, time, why.wording.mark)}"
+            yield f"    {near_text(near, time, why.wording.mark)}"
 
 
-def _near(near: Near, time: Callable[[int], str], mark: str) -> str:
+def reason_text(reason: Reason) -> str:
+    """Without which condition there would be how many more."""
+    least = "at least " * reason.more
+    return f"without {_WORDS[reason.kind]}, {reason.condition}: {least}{reason.matches:,} more"
+
+
+def near_text(near: Near, time: Callable[[int], str], mark: str) -> str:
+    """A match that one condition prevents."""
     events = ", ".join(f"{gpm} at {' '.join(time(t) for t in times)}" for gpm, times in near.events.items())
     words = f": {near.words}" if near.words else ""
-    return f"{events}{_values(near.values, mark)}{words}"
+    return f"{events}{values_text(near.values, mark)}{words}"
 
 
-def _values(values: Mapping[str, Term | None], mark: str) -> str:
+def values_text(values: Mapping[str, Term | None], mark: str) -> str:
     if not values:
         return ""
     return " with " + ", ".join(f"{mark}{name} = {'unbound' if t is None else _short(t)}" for name, t in values.items())
@@ -96,5 +104,5 @@ def _short(term: Term) -> str:
     return text.split("^^")[0].strip('"') if "XMLSchema#" in text and text.startswith('"') else text
 
 
-def _count(number: int, one: str, many: str) -> str:
+def count(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
