@@ -207,6 +207,14 @@ class _Group:
             )
 
 
+def is_known(connection: sqlite3.Connection, stream: str, batch_id: str) -> bool:
+    """Whether something is stored under a batch id."""
+    rows = connection.execute(
+        "SELECT 1 FROM stream JOIN receipt r ON r.stream = stream.id WHERE iri = ? AND name = ?", (stream, batch_id)
+    )
+    return rows.fetchone() is not None
+
+
 def receipt(connection: sqlite3.Connection, given: Appends) -> Appended | None:
     """What is stored under the batch id of an append. Raises ConflictError for another body."""
     known = _receipts(connection, [given]).get((given.stream, given.batch_id or ""))
