@@ -174,7 +174,7 @@ def exists_in(expression: Expression) -> tuple[Exists, ...]:
 
 
 def prev_variables(expression: Expression) -> frozenset[Variable]:
-    """The variables that `expression` asks for in the previous iteration."""
+    """The variables that `expression` reads from the previous iteration."""
     return frozenset(e.variable for e in subexpressions(expression) if isinstance(e, Prev))
 
 
@@ -189,7 +189,7 @@ def asks_the_run(condition: Expression) -> bool:
 
 
 def holds_exists(expression: Expression) -> bool:
-    """Whether an EXISTS stands anywhere in it: such a filter needs the graph, not only a mapping."""
+    """Whether it contains an EXISTS: such a filter needs the graph, not only a mapping."""
     return any(isinstance(e, Exists) for e in subexpressions(expression))
 
 

@@ -66,7 +66,7 @@ def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
     for e in all_expressions(gpm):
         if isinstance(e, MatchFunction) and e.name in OF_A_MATCH:
             hint = "it can be used in SELECT and CONSTRUCT; a GPM's FILTER has EVENTTIME() and TIMEOF(A)"
-            yield error("function", f"{e.name}() cannot stand in a GPM", e.span, hint)
+            yield error("function", f"{e.name}() cannot be used in a GPM", e.span, hint)
         elif isinstance(e, MatchFunction) and id(e) not in inside:
             hint = f"{e.name} can be used in a FILTER directly inside the GPM's braces"
             yield error("function", f"{e.name}({e.gpm or ''}) cannot be used here", e.span, hint)

@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from oxiseq.bridges.intake import Intake
@@ -83,6 +83,7 @@ class Bridge:
 
     def _hand_on(self, messages: Sequence[Message]) -> int:
         """How many are durable, or dead letters: all, unless it is stopped meanwhile."""
+        messages = [self._named(message) for message in messages]  # once: they are tried again under the same keys
         done = 0
         while done < len(messages) and not self._stopped.is_set():
             try:
@@ -100,9 +101,15 @@ class Bridge:
                 self._fail(error)
         return done
 
+    def _named(self, message: Message) -> Message:
+        """Under the key that is its own, where it is new and another message has its usual one."""
+        if message.new_key and self._intake.knows(message.key):
+            return replace(message, key=message.new_key)
+        return message
+
     def _well(self) -> None:
         if self.counts.failing is not None:
-            LOG.info("bridge %s goes on", self.name)
+            LOG.info("bridge %s works again", self.name)
         self._pause, self.counts.failing, self.counts.error = 0.0, None, ""
 
     def _fail(self, error: Exception) -> None:
@@ -112,7 +119,7 @@ class Bridge:
         if self.counts.failing is None:
             self.counts.failing = microseconds()
             LOG.warning(
-                "bridge %s fails and is tried again: %s",
+                "bridge %s failed and tries again: %s",
                 self.name,
                 told,
                 exc_info=None if isinstance(error, OxiseqError | OSError) else error,

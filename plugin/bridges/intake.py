@@ -26,6 +26,10 @@ class Outcome:
 class Intake(Protocol):
     """Takes messages in their order."""
 
+    def knows(self, key: str) -> bool:
+        """Whether a message of this key is stored, as far as it can tell."""
+        ...
+
     def push(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         """What became of the first of them, which are durable or refused; at least of one. Raises OxiseqError, OSError
         where that is to be tried again."""

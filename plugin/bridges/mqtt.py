@@ -3,6 +3,9 @@
 The session is kept by the broker under the group's name, so that it gathers messages while nobody is connected. At most
 so many as are read at a time are under way: a slow intake holds the broker back. What was published at quality of
 service 0 has no number: it cannot be known again, and each message is one of its own.
+
+Brokers use the numbers 1 to 65,535 again, and begin anew when they restart. So a number and a content say only that a
+message may be known; one that the broker does not mark as sent before (DUP) is new, and stored under a key of its own.
 """
 
 from __future__ import annotations
@@ -96,8 +99,9 @@ class MqttSource:
     def _take(self, client: Any, data: Any, message: Any) -> None:
         name = hashlib.blake2b(message.topic.encode() + b"\0" + message.payload, digest_size=16).hexdigest()
         self._count += 1
-        key = f"mqtt/{message.mid}/{name}" if message.qos else f"mqtt/{self._run}/{self._count}"
-        came = Message(message.payload, key, (message.mid, message.qos))
+        own = f"mqtt/{self._run}/{self._count}"
+        key = f"mqtt/{message.mid}/{name}" if message.qos else own
+        came = Message(message.payload, key, (message.mid, message.qos), "" if message.dup else own)
         while not self._closed.is_set():  # the broker counts none of quality of service 0 as under way
             try:
                 self._came.put(came, timeout=0.2)
@@ -114,7 +118,7 @@ class MqttSource:
                 found.append(self._came.get_nowait())
         except queue.Empty:
             if not found and self._gone:
-                raise BridgeError(f"the broker {self._where} has gone: {self._gone}") from None
+                raise BridgeError(f"the broker {self._where} is disconnected: {self._gone}") from None
         return found
 
     def confirm(self, messages: Sequence[Message]) -> None:

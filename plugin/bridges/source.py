@@ -10,11 +10,13 @@ from typing import Any, Protocol
 @dataclass(frozen=True, slots=True)
 class Message:
     """`body`: as a POST would have it; `key`: the same whenever this message comes again, at most 200 ASCII characters;
-    `position`: the source's own, for `confirm`."""
+    `position`: the source's own, for `confirm`; `new_key`: of a message that comes for the first time, from a source
+    whose keys come again: it is stored under this one where `key` is known already."""
 
     body: bytes
     key: str
     position: Any = None
+    new_key: str = ""
 
 
 class Source(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -13,12 +13,20 @@ from oxiseq.bridges.intake import REFUSED
 from oxiseq.journal import ConflictError
 from oxiseq.served.wire import AnswerError, Wire
 
+_KNOWN: Final = 100_000
+"""Keys: more than an MQTT broker has numbers."""
+
 
 class Elsewhere:
     """The intake of a server: one POST for each message."""
 
     def __init__(self, server: Wire, settings: BridgeSettings) -> None:
         self._server, self._settings = server, settings
+        self._known: dict[str, None] = {}
+
+    def knows(self, key: str) -> bool:
+        """See Intake: of those that this process has pushed, the last 100,000."""
+        return key in self._known
 
     def push(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         """See Intake: the first of them."""
@@ -40,7 +48,11 @@ class Elsewhere:
             if error.status not in REFUSED:
                 raise
             return [Outcome(refused=str(error))]
-        return [outcome_of(reply.status_code, reply.content)]
+        outcome = outcome_of(reply.status_code, reply.content)
+        self._known[message.key] = None
+        if len(self._known) > _KNOWN:
+            del self._known[next(iter(self._known))]
+        return [outcome]
 
 
 def bridge(server: Wire, source: str, given: dict[str, Any]) -> None:

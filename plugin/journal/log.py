@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal.appending import Appended, Appends, append_all, receipt, session_last
+from oxiseq.journal.appending import Appended, Appends, append_all, is_known, receipt, session_last
 from oxiseq.journal.entry import Entry
 from oxiseq.journal.errors import CursorError, DamagedBatchError, DamagedError, FullError, JournalError
 from oxiseq.journal.events import pack_events, unpack_events
@@ -105,7 +105,7 @@ class EventLog:
         return self.append(stream, pack_events(batch, terms), batch_id)
 
     def advance(self, stream: str, time: int) -> int:
-        """Store a punctuation: no event before `time` (µs) will come any more; the offset before which it stands."""
+        """Store a punctuation: no event before `time` (µs) will come; returns the offset that it precedes."""
         return self.store(Appends(stream, advance=time)).first
 
     def store(self, append: Appends) -> Appended:
@@ -115,6 +115,11 @@ class EventLog:
     def submit(self, append: Appends, notify: Callable[[], None]) -> Appending:
         """Begin an append, without waiting; `notify` is called when it is done, by another thread."""
         return Appending(append, self._writer.submit(self._together, append, notify), self._reader)
+
+    def knows(self, stream: str, batch_id: str) -> bool:
+        """Whether a batch of this id is stored, and still known."""
+        with self._reader.snapshot() as connection:
+            return is_known(connection, stream, batch_id)
 
     def session(self, stream: str, name: str) -> int:
         """The number of the last item of a client's session that is stored; 0 where it is not known (a session is
@@ -307,7 +312,7 @@ class EventLog:
 
 
 def _unless_stored(result: Callable[[], Appended], append: Appends, reader: Reader) -> Appended:
-    """What is stored already is answered even where there is no room."""
+    """Data that is already stored is answered even if the disk is full."""
     try:
         return result()
     except FullError:

@@ -36,10 +36,14 @@ class Inside:
     """The intake of this process."""
 
     def __init__(self, journal: Journal, door: Door, settings: BridgeSettings) -> None:
-        self._journal, self._door = journal, door
+        self._journal, self._door, self._into = journal, door, settings.into
         self._path = f"/streams/{quote(settings.into, safe='')}"
         self._query = "" if settings.time is None else urlencode({"time": settings.time})
         self._type = settings.media_type
+
+    def knows(self, key: str) -> bool:
+        """See Intake."""
+        return self._journal.log.knows(self._into, key)
 
     def push(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         """See Intake: they come into the log in this order."""

@@ -12,6 +12,7 @@ bucket.py       a step of one bucket: state, rows, watermark → matches, late e
 dealing.py      events → the buckets that own their keys
 decoding.py     rows of DataFrames → event batches
 work.py         what a worker compiles once
+daemon.py       a Python daemon whose workers have the engine from their start
 balance.py      keys that Spark's partitioning deals out evenly
 """
 

@@ -60,7 +60,7 @@ def rows(service: LiveService, query: str, since: int = 0) -> Rows:
     return found
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+def eventually(holds: Callable[[], bool], seconds: float = 120.0) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + seconds
     while not holds():

@@ -37,7 +37,7 @@ class Webhooks:
         with self.changed:
             return [headers["idempotency-key"] for headers, _ in self.seen]
 
-    def wait(self, count: int, seconds: float = 30.0) -> None:
+    def wait(self, count: int, seconds: float = 120.0) -> None:
         """Until so many have been taken."""
         with self.changed:
             assert self.changed.wait_for(lambda: len(self.seen) >= count, seconds), len(self.seen)

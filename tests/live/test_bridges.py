@@ -23,7 +23,7 @@ from oxiseq.bridges.lines import FollowedFile
 from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.bridges.nats import NatsSource
 from oxiseq.live.api import LiveRoutes
-from oxiseq.live.bridges import Bridges, Door
+from oxiseq.live.bridges import Bridges, Door, Inside
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.settings import Limits
 
@@ -226,6 +226,60 @@ def test_mqtt_messages_without_a_number_are_each_one_of_their_own(tmp_path: Path
             publish.multiple(alike, "127.0.0.1", port)
             eventually(lambda: counts(bridges)["messages"] == 3)
             assert (counts(bridges)["events"], counts(bridges)["repeated"]) == (3, 0)
+
+
+def test_mqtt_numbers_that_a_broker_uses_again_are_of_new_messages(tmp_path: Path) -> None:
+    import paho.mqtt.publish as publish  # noqa: PLC0415  the test alone needs it
+
+    port = free_port()
+    settings = tmp_path / "mosquitto.conf"
+    settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+    payload = b'<http://example.org/m1> <http://example.org/heat> "1" .'
+    url = f"mqtt://127.0.0.1:{port}"
+    with (
+        hot(tmp_path) as doors,
+        bridged(doors, tmp_path, url=url, topic="a", media_type="text/turtle", time="arrival") as bridges,
+    ):
+        for run in (1, 2):  # a broker that keeps nothing begins with the same number
+            with program("mosquitto", "-c", str(settings), port=port):
+
+                def brought(run: int = run) -> bool:
+                    if counts(bridges)["state"] == "reading" and counts(bridges)["messages"] < run:
+                        publish.single("a", payload, 1, hostname="127.0.0.1", port=port)
+                        time.sleep(0.2)
+                    return bool(counts(bridges)["messages"] >= run)
+
+                eventually(brought)
+            eventually(lambda: counts(bridges)["state"] == "failing")
+        told = counts(bridges)
+    assert told["repeated"] == 0 and told["events"] == told["messages"] >= 2
+
+
+def test_a_message_that_is_sent_again_is_stored_once_and_a_new_one_under_its_key_too(tmp_path: Path) -> None:
+    class Numbered:
+        """Hands out messages of one number and content: new, sent again, new, new."""
+
+        def __init__(self) -> None:
+            self.left = [["run/1"], [""], ["run/2", "run/3"]]
+
+        def read(self, most: int, seconds: float) -> Sequence[Message]:
+            if not self.left:
+                raise EOFError
+            return [Message(body, "mqtt/1/x", None, new_key) for new_key in self.left.pop(0)]
+
+        def confirm(self, messages: Sequence[Message]) -> None: ...
+
+        def close(self) -> None: ...
+
+    body = event(1)
+    with hot(tmp_path) as doors:
+        doors.service.streams.create(S)
+        routes = LiveRoutes(doors.service, Evaluations(Limits()))
+        settings = BridgeSettings(url="mqtt://h", into=S, topic="a")
+        inside = Inside(doors.service.journal, Door(routes.begin_push, routes.end_push), settings)
+        made = Bridge("b", Numbered, inside, DeadLetters(tmp_path / "dead"))
+        made.run()
+        assert (made.counts.messages, made.counts.repeated, events(doors)) == (4, 1, 3)
 
 
 def test_mqtt_messages_that_nobody_confirms_wait_at_the_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,7 +490,7 @@ def test_a_full_file_of_dead_letters_stops_the_source(tmp_path: Path) -> None:
     bridge = Bridge("b", lambda: Listed(left), Refusing(), letters, (0.001, 0.002))
     thread = threading.Thread(target=bridge.run)
     thread.start()
-    eventually(lambda: "which is the most" in bridge.counts.error)
+    eventually(lambda: "which is the limit" in bridge.counts.error)
     bridge.stop()
     thread.join(10)
     assert (tmp_path / "dead").stat().st_size <= 600

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, Store
 
 from oxiseq.kb_loader import INFERRED, reason, remove_inferred
-from oxiseq.kb_loader.rdfs import DOMAIN, RANGE, SUB_CLASS, SUB_PROPERTY, TYPE
+from oxiseq.kb_loader.rdfs import DOMAIN, RANGE, SUB_CLASS, SUB_PROPERTY, TYPE, closure
 
 NODES = [NamedNode(f"http://example.org/n{i}") for i in range(6)]
 PREDICATES = st.sampled_from([TYPE, SUB_CLASS, SUB_PROPERTY, DOMAIN, RANGE, *NODES])
@@ -39,6 +40,16 @@ def naive(asserted: Triples) -> Triples:
         if new <= derived:
             return derived
         derived |= new
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=14))
+def test_the_closure_has_every_path_once_and_sorted(edges: list[tuple[int, int]]) -> None:
+    """Also of cycles, of edges given twice, of none."""
+    paths = set(edges)
+    while more := {(a, d) for a, b in paths for c, d in edges if b == c} - paths:
+        paths |= more
+    found = closure(np.array(edges, np.int64).reshape(-1, 2), 8).tolist()
+    assert [tuple(pair) for pair in found] == sorted(paths)
 
 
 @given(TRIPLES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,21 +25,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
+DAEMON = "spark.python.daemon.module oxiseq.spark.daemon\n"
+"""Workers need not read the engine."""
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """local[2]; what uses Spark finds it as the active session."""
     missing = spark_missing()
     if missing is not None:
         pytest.skip(missing)
     from oxiseq.kb_loader.session import spark_session, stop_session  # noqa: PLC0415  pyspark may not be there
 
-    before = os.environ.get("JAVA_TOOL_OPTIONS")
-    os.environ["JAVA_TOOL_OPTIONS"] = QUICK_START
-    session = spark_session("local[2]", "1g")
-    session.conf.set("spark.sql.shuffle.partitions", 2)
-    yield session
-    stop_session(session)
-    if before is None:
-        del os.environ["JAVA_TOOL_OPTIONS"]
-    else:
-        os.environ["JAVA_TOOL_OPTIONS"] = before
+    conf = tmp_path_factory.mktemp("conf")
+    (conf / "spark-defaults.conf").write_text(DAEMON)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", QUICK_START)
+        patch.setenv("SPARK_CONF_DIR", str(conf))
+        session = spark_session("local[2]", "1g")
+        session.conf.set("spark.sql.shuffle.partitions", 2)
+        yield session
+        stop_session(session)

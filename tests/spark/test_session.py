@@ -37,6 +37,17 @@ def test_the_active_session_is_taken_and_python_functions_run_in_this_python(spa
     assert {row["program"] for row in rows} == {sys.executable}
 
 
+def test_the_daemon_hands_its_workers_the_engine(spark: SparkSession) -> None:
+    """conftest.py asks for it."""
+
+    def loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        read = "oxiseq.spark.steps" in sys.modules
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"loaded": [read]})
+
+    assert [row["loaded"] for row in spark.range(0, 1, 1, 1).mapInArrow(loaded, "loaded boolean").collect()] == [True]
+
+
 def test_it_listens_on_loopback_and_writes_into_its_own_folder(spark: SparkSession) -> None:
     conf = spark.sparkContext.getConf()
     assert (conf.get("spark.driver.host"), conf.get("spark.driver.bindAddress")) == ("127.0.0.1", "127.0.0.1")

@@ -26,7 +26,7 @@ def write_logs(folder: Path) -> None:
     folder.mkdir()
     for number in range(3):
         rows = [
-            f"2026-11-{day}T{(7 * i + number) % 24:02}:00:{i:02}Z,h{i % 4},{i}"
+            f"2026-11-{day}T{(7 * i + number) % 9:02}:00:{i:02}Z,h{i % 4},{i}"
             for day in (20, 21, 22)
             for i in range(30)
         ]

@@ -87,15 +87,15 @@ _REPORTS: Mapping[type, str] = {
 
 def _sharing(plan: QueryPlan) -> str:
     why = why_alone(plan)
-    looks = "the look at each event, with queries that read its streams"
+    looks = "the matching of single events, with queries that read the same streams"
     if why is not None:
-        return f"{looks}; it finds matches by itself: {why}"
+        return f"{looks}; it finds matches on its own: {why}"
     if ends := ending(plan):
-        looks += f"; beside others it may put off events until one of {', '.join(sorted(ends))} comes"
+        looks += f"; beside other queries it may delay events until one of {', '.join(sorted(ends))} comes"
     longer = why_not_narrowed(plan)
     windows = f", of the same window since {longer}" if longer is not None else " or in the length of their windows"
     return (
-        f"{looks}; what it finds, with those that differ only in what they tell of it{windows}{_thresholds(plan)}, "
+        f"{looks}; its matches, with queries that differ only in what they return of them{windows}{_thresholds(plan)}, "
         "and began at the same event"
     )
 
