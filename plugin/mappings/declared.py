@@ -61,8 +61,8 @@ class StreamMapping:
         time = value.get("time", "time")
         self._moment = Moment(time, _prefixes(value)) if isinstance(time, dict) else None
         self.time = _time(time) if self._moment is None else self._moment.columns
-        """The columns that tell the time, joined where there are several, or the variables of its expression; none: it
-        is told beside the rows."""
+        """The columns with the time, joined if there are several, or the variables of its expression; none: the caller
+        gives the time."""
         self.clock = Clock(_unit(value.get("unit")), zone_of(value.get("zone", _UTC)))
         self.why_slow: str | None = None
         """Why Oxigraph answers, row by row; None: the mapping is compiled to columns."""
@@ -104,10 +104,10 @@ class StreamMapping:
 
     def key(self, column: str) -> str | None:
         """What `Table` calls a column of this name; None for one that is not read. Raises MappingError."""
-        variable = variable_name(column)
         if self._flat:
-            timed = column in self.time if self._moment is None else variable in self.time
+            timed = (column if self._moment is None else variable_name(column)) in self.time
             return column if timed or column in self._needs else None
+        variable = variable_name(column)
         if variable in self._bound:
             raise MappingError(f"the column {column!r} is ?{variable}, which the mapping binds itself")
         return variable if variable in self._needs or column in self.time or variable in self.time else None

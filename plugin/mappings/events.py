@@ -31,7 +31,7 @@ TOGETHER: Final = 4096
 """Rows that are made into terms at a time."""
 MOST_SLOWLY: Final = 20_000
 """Rows of one body that Oxigraph answers: some seconds."""
-NOTHING: Final = "the mapping makes no statement of it"
+NOTHING: Final = "the mapping makes no triple from it"
 U32 = NDArray[np.uint32]
 
 

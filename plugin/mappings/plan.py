@@ -54,7 +54,7 @@ class Work:
         self.wrong.setdefault(row, (column, why))
 
     def spend(self, *columns: Sequence[str | None]) -> None:
-        """Text is about to be made of so much. Raises LimitError."""
+        """Count text that is about to be made. Raises LimitError."""
         self._spent += sum(len(v) for column in columns for v in column if v is not None)
         if self._spent > MOST_TEXT:
             raise LimitError(self._spent, MOST_TEXT, "characters of the terms that the mapping makes of one batch")

@@ -109,7 +109,7 @@ class ServedKnowledge:
             format = format or RdfFormat.from_extension(Path(path).suffix.removeprefix("."))
             input = Path(path).read_bytes()
         if format is None or input is None:
-            raise ArgumentTypeError("say what is loaded: input and format, or a path whose ending tells the format")
+            raise ArgumentTypeError("say what to load: input and format, or a path whose ending names the format")
         data = input.encode() if isinstance(input, str) else input if isinstance(input, bytes) else input.read()
         if base_iri is not None:
             text = serialize(parse(data, format, base_iri=base_iri), format=RdfFormat.N_QUADS)

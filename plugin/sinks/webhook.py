@@ -138,14 +138,14 @@ class Webhook(SinkSettings):
 
     url: Secret = setting(
         secret(_url),
-        "Where matches are sent. Of its path nothing is shown again.",
+        "The address that matches are sent to. Its path is never shown again.",
         secret=True,
         write=lambda value: value.shown(_shown_url),
     )
     template: Json = setting(
         any_json,
-        "A JSON value with {?variable}, {id}, {at}, {query}, {key}, {bindings}, {events} in its texts. "
-        "Default: what live readers of the query are sent, and the query's name.",
+        "A JSON value with {?variable}, {id}, {at}, {query}, {key}, {bindings}, {events} in its texts. Default: the "
+        "JSON that live readers of the query get, and the query's name.",
         None,
         schema={},
     )
@@ -159,8 +159,8 @@ class Webhook(SinkSettings):
     )
     secret: Secret | None = setting(
         secret(_secret),
-        "With it requests are signed (standardwebhooks.com): HMAC-SHA256 over id, timestamp and body. "
-        "whsec_ and base64, or any text.",
+        "With it, requests are signed (standardwebhooks.com): HMAC-SHA256 over id, timestamp and body. whsec_ and "
+        "base64, or any text.",
         None,
         secret=True,
     )

@@ -112,8 +112,8 @@ def test_a_hostile_line_is_left_out_alone(text: str, reason: str) -> None:
     assert reason in str(bad[0])
 
 
-def test_a_million_columns_cost_no_more_than_their_text() -> None:
-    row = {f"c{number}": 1 for number in range(1_000_000)} | {"id": 1, "temp": 2, "ts": 3}
+def test_very_many_columns_cost_no_more_than_their_text() -> None:
+    row = {f"c{number}": 1 for number in range(200_000)} | {"id": 1, "temp": 2, "ts": 3}
     table = json_table(json.dumps([row, {"id": 2, "temp": 2, "ts": 3}]).encode(), MAPPING.key)
     assert set(table.columns) == {"id", "temp", "ts"}
     assert len(events_of(table, MAPPING)[0]) == 2
@@ -126,10 +126,11 @@ def test_names_do_not_multiply() -> None:
     assert "1000 characters" in json_table(json.dumps(deep).encode(), MAPPING.key).bad[0].reason
 
 
-def test_a_mapping_that_multiplies_its_rows_is_bounded() -> None:
+def test_a_mapping_that_multiplies_its_rows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oxiseq.mappings.plan.MOST_TEXT", 256 << 10)
     given = {"predicates": {f"http://ex/{number}": "x" for number in range(600)}, "time": None}
     with pytest.raises(LimitError, match="characters of the terms"):
-        rows_of([{"x": "x" * 1_000_000}], given, 5)
+        rows_of([{"x": "x" * 1_000}], given, 5)
 
 
 @pytest.mark.parametrize("body", [b"", b" \n", b"[]", b"\xef\xbb\xbf"])
@@ -144,7 +145,7 @@ def test_csv_rows() -> None:
     assert sorted((each.place or 0, each.column, each.reason) for each in bad) == [
         (3, "temp", "'warm' is no xsd:double"),
         (4, None, "3 columns, 4 expected"),
-        (8, None, "the mapping makes no statement of it"),
+        (8, None, "the mapping makes no triple from it"),
     ]
 
 

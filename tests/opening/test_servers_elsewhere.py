@@ -113,7 +113,7 @@ def test_named_tokens(tmp_path: Path) -> None:
             lambda: mine.register(TEXT, name="yours"),
             lambda: pushes.update("CLEAR ALL"),
         ):
-            with pytest.raises(RefusedError, match="has not the right"):
+            with pytest.raises(RefusedError, match="does not have the right"):
                 refused()
 
 

@@ -8,7 +8,7 @@ import { tell } from "./notices.js";
 import { choose } from "./queries.js";
 import { put, seePredicates } from "./workbench.js";
 
-const PACE = 120; // milliseconds between events
+const pace = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 120); // milliseconds between events
 let stories = null;
 
 export function startGallery() {
@@ -38,7 +38,7 @@ async function start(story) {
     for (const [i, { stream, quads }] of story.events.entries()) {
       await send(streamPath(stream), { method: "POST", headers: { "Content-Type": "application/n-quads" }, body: quads });
       tell(`${story.title}: event ${i + 1} of ${story.events.length}`);
-      await new Promise((resolve) => setTimeout(resolve, PACE));
+      await new Promise((resolve) => setTimeout(resolve, pace()));
     }
     const reads = state.queries.find((query) => query.name === name)?.reads ?? []; // also those without an event
     for (const stream of reads) await send(`${streamPath(stream)}?advance=${encodeURIComponent(story.end)}`, { method: "POST" });
