@@ -10,7 +10,7 @@ from oxiseq.cli.options import location_option, quiet_option
 from oxiseq.warmup.importing import loading
 
 
-@click.command("backup", short_help="Back up what a server keeps beside its store, in full or incrementally.")
+@click.command("backup", short_help="Back up what a server keeps beside its store.")
 @click.argument("named", metavar="TARGET", type=click.Path(allow_dash=True))
 @location_option
 @click.option(

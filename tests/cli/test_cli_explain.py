@@ -176,7 +176,7 @@ def test_bounds_of_gaps_and_filters_behind_seq_are_told(folder: Path) -> None:
     lines = [line.strip() for line in oxiseq("explain", path).stdout.splitlines()]
     assert "a run that has waited less than 5 SECONDS; older, it goes on waiting" in lines
     assert "a run that has waited from 5 SECONDS on, up to 10 MINUTES; older, it is dropped" in lines
-    assert "FILTER ?first < 3: each match that is found is looked at" in lines
+    assert "FILTER ?first < 3: evaluated on each match that is found" in lines
     assert "\\nfrom 5 SECONDS on, up to 10 MINUTES\\nkey" in oxiseq("explain", path, "--dot").stdout
     alarm = query(window="", seq="A; B LASTING 1 MINUTE; N! WITHIN 2 MINUTES").replace(
         "\n}", "\n  DEFINE GPM N ON S { ?n :q ?m }\n}"

@@ -58,7 +58,7 @@ def test_a_term_in_a_pattern_is_refused_with_what_to_write(language: Any) -> Non
     with pytest.raises(oxiseq.QueryError, match="a triple term in a pattern") as caught:
         run(text, language=language)
     assert text[caught.value.span.start :].startswith("<<(")
-    assert "put a variable in its place" in caught.value.hint
+    assert "use a variable instead" in caught.value.hint
 
 
 def test_a_blank_node_in_a_term_is_refused() -> None:

@@ -13,7 +13,8 @@ from rsp_strategies import Setting, continuous, event_queries, kb_store, selecti
 
 import oxiseq
 from oxiseq.grammar import load
-from oxiseq.grammar.rsp_algebra import Consume, Report, RspQuery, projected
+
+from oxiseq.grammar.rsp_algebra import Consume, Report, RspQuery
 
 
 def by_reference(setting: Setting) -> Counter[Row]:
@@ -39,8 +40,8 @@ def names(query: RspQuery) -> set[str] | None:
     """What the engine's rows show of the reference's: for CONSTRUCT the template's variables."""
     if query.form == "CONSTRUCT":
         return {"x", "y"}
-    chosen = projected(query)
-    return None if chosen is None else {v.value for v in chosen}
+    chosen = query.body.projection
+    return None if chosen is None else {(p if isinstance(p, Variable) else p[1]).value for p in chosen}
 
 
 def by_engine(setting: Setting) -> Counter[Row]:
