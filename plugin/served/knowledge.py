@@ -33,6 +33,10 @@ _ABSENT: Final = {
 }
 
 
+class AbsentError(OxiseqError, AttributeError):
+    """A method of pyoxigraph's stores that a store elsewhere does not have; so `hasattr` says no."""
+
+
 class ServedKnowledge:
     """Blank nodes have the labels that the server shows: they cannot be named in a pattern or an update."""
 
@@ -179,7 +183,7 @@ class ServedKnowledge:
 
     def __getattr__(self, name: str) -> Any:
         if name in _ABSENT:
-            raise OxiseqError(f"{name} is not for a store elsewhere: {_ABSENT[name]}")
+            raise AbsentError(f"{name} is not for a store elsewhere: {_ABSENT[name]}")
         raise AttributeError(name)
 
 

@@ -331,6 +331,13 @@ def test_places_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_only_a_store_here_has() -> None:
+    knowledge = ServedKnowledge(wire_to("http://127.0.0.1:1", None, 0))
+    assert not hasattr(knowledge, "backup") and not hasattr(knowledge, "nothing")
+    with pytest.raises(oxiseq.OxiseqError, match="`oxiseq backup` makes one"):
+        knowledge.backup  # noqa: B018
+
+
 def test_a_server_that_falls_silent_while_one_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SOON, "within", 0.5)
     with serving(tmp_path / "j") as address, oxiseq.open(address) as store:
