@@ -103,7 +103,8 @@ class Prev:
 
 @dataclass(frozen=True, slots=True)
 class MatchFunction:
-    """`STARTTIME() ENDTIME() DURATION() TIMEOF(A) COUNT(A)` of a match; `gpm` is None for the first three."""
+    """`STARTTIME() ENDTIME() DURATION() TIMEOF(A) COUNT(A)` of a match, `EVENTTIME()` of a GPM's event; `gpm` is None
+    where no GPM is named."""
 
     name: str
     gpm: str | None = None

@@ -36,7 +36,7 @@ class EventLog:
 
 
 USUAL_LOG: Final = EventLog()
-"""Where nothing else is said."""
+"""The default."""
 
 
 def declare_query(

@@ -1,4 +1,4 @@
-"""Declare's templates as data: how each one's violation is said in SPAseq.
+"""Declare's templates as data: how to express the violation of each one in SPAseq.
 
 Source: van der Aalst, Pesic, Schonenberg, *Declarative workflows: Balancing between flexibility and support*, Computer
 Science - Research and Development 23 (2009). A template says something of each finished case; what stands here finds

@@ -91,10 +91,10 @@ def feeds_itself(rule: EpQuery) -> bool:
 
 def _circular(rule: EpQuery) -> QueryError:
     return QueryError(
-        "the rule asks at the same instant whether there is what it derives, perhaps by other rules",
+        "the rule looks at the same instant for triples that it derives, perhaps through other rules",
         rule.where.span,
         rule.text,
-        hint="put that into the first operand of a SEQ, where it lies in the past",
+        hint="move that pattern into the first operand of a SEQ, which looks at the past",
         code="rules",
     )
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a query, and how it is told.
+"""The errors and lints of a query, and how they are shown.
 
     OxiseqError              everything this package raises on purpose
     ├── ArgumentTypeError    an argument of a type that a function does not take; a TypeError, too

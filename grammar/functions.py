@@ -10,8 +10,11 @@ ITERATION_VALUES = frozenset({"FIRST", "LAST"})
 """The value of an expression in the first and in the last iteration of a repeated GPM of SPAseq."""
 AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
 
-MATCH_FUNCTIONS = {"STARTTIME": False, "ENDTIME": False, "DURATION": False, "TIMEOF": True}
-"""Functions of a match (semantics.md 2.1) → whether they take a GPM's name. `COUNT` takes one too."""
+MATCH_FUNCTIONS = {"STARTTIME": False, "ENDTIME": False, "DURATION": False, "EVENTTIME": False, "TIMEOF": True}
+"""Functions of a match (semantics.md 2.1), or of an event in a GPM's FILTER (2.5b) → whether they take a GPM's name.
+`COUNT` takes one too."""
+OF_A_MATCH = frozenset({"STARTTIME", "ENDTIME", "DURATION"})
+"""Those of them that only a whole match has."""
 
 _BY_ARITY: dict[tuple[int, int], str] = {
     (0, 0): "RAND NOW UUID STRUUID",

@@ -71,7 +71,7 @@ class Syntax(Generic[Q]):
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or not self.name.islower() or self.name == STANDING:
-            raise OxiseqError(f"{self.name!r} is no name for a language: lower-case letters and digits")
+            raise OxiseqError(f"{self.name!r} is not a name for a language: use lower-case letters and digits")
         if not self.endings:
             object.__setattr__(self, "endings", (self.name,))
         if not self.media_type:
@@ -98,7 +98,7 @@ def register(language: Any, *, replace: bool = False) -> None:
     name = _syntax(language).name
     taken = name in _OURS or name in _points() or (name in _REGISTERED and not replace)
     if taken:
-        raise OxiseqError(f"there is a language {name!r} already")
+        raise OxiseqError(f"a language {name!r} is already registered")
     for media_type, other in media_types().items():
         if media_type == _syntax(language).media_type and other != name:
             raise OxiseqError(f"the media type {media_type} of the language {name!r} is that of {other!r}")
@@ -133,7 +133,7 @@ def language_names() -> tuple[str, ...]:
 def syntax_named(name: str) -> Syntax[Any]:
     """Raises OxiseqError for a language that is not known, or whose plug-in cannot be used."""
     if not isinstance(name, str):
-        raise ArgumentTypeError(f"language: the name of one, a text, not {name!r}")
+        raise ArgumentTypeError(f"language takes the name of a language (a string), not {name!r}")
     return _OURS.get(name) or _syntax(plugged(name))
 
 
@@ -188,7 +188,7 @@ def _syntax(language: Any) -> Syntax[Any]:
     """Raises OxiseqError."""
     syntax = getattr(language, "syntax", None)
     if not isinstance(syntax, Syntax):
-        raise OxiseqError(f"{language!r:.100} is no oxiseq.languages.Language: it has no syntax")
+        raise OxiseqError(f"{language!r:.100} is not an oxiseq.languages.Language: it has no syntax")
     return syntax
 
 
@@ -198,9 +198,9 @@ def _points() -> dict[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=GROUP):
         if point.name in _OURS:
-            _warn(point, "oxiseq has a language of this name itself")
+            _warn(point, "oxiseq itself has a language of this name")
         elif point.name in found and found[point.name] != point:
-            _warn(point, f"{_origin(found[point.name])} has brought one of this name")
+            _warn(point, f"{_origin(found[point.name])} provides one of this name")
         else:
             found[point.name] = point
     return found
@@ -227,5 +227,5 @@ def _origin(point: EntryPoint) -> str:
 
 
 def _warn(point: EntryPoint, reason: str) -> None:
-    message = f"the plug-in {_origin(point)} for the language {point.name!r} is left out: {reason}"
+    message = f"the plug-in {_origin(point)} for the language {point.name!r} is ignored: {reason}"
     warnings.warn(message, LanguageWarning, stacklevel=2)

@@ -73,7 +73,7 @@ def _told_by_store(text: str, error: SyntaxError) -> QueryError:
     start = min(start, end)
     sentence = _SENTENCE.search(said)
     rest = said[place.end() :] if place else said
-    message = sentence[1] if sentence else f"the store does not take this: {rest}"
+    message = sentence[1] if sentence else f"the store rejects this: {rest}"
     return QueryError(message, span_at(text, start, start + 1), text)
 
 
@@ -98,5 +98,5 @@ class _Names(TermBuilder):
             self.iri_text(token)
         elif kind == "FNAME" and (name := token.upper()) not in BUILTINS.keys() | AGGREGATES | _BEYOND:
             known = [*BUILTINS, *AGGREGATES, *_BEYOND]
-            hint = close_name(name, known, "a function of one's own is called by its IRI")
+            hint = close_name(name, known, "call your own function by its IRI")
             raise self.error(f"there is no function {token}", span_of(token), hint=hint, code="function")

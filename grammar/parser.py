@@ -63,7 +63,7 @@ def parse(text: str, language: str = USUAL) -> AnyQuery:
     except RecursionError:
         raise QueryError("the query is nested too deeply", NOWHERE, text, code="depth") from None
     if query.language != syntax.name:
-        raise OxiseqError(f"the language {syntax.name!r} has read a query of {query.language!r}")
+        raise OxiseqError(f"the language {syntax.name!r} parsed a query of {query.language!r}")
     return query
 
 

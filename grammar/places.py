@@ -8,7 +8,7 @@ nothing to others (semantics.md 2.2, 2.5).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyoxigraph import Variable
 
@@ -45,6 +45,10 @@ class Place:
     negated: bool
     first: bool
     """No positive GPM stands before it in the text."""
+    earlier: frozenset[str] = frozenset()
+    """The positive GPMs that stand before it."""
+    beside: frozenset[str] = frozenset()
+    """The other GPMs of the `&` it stands in."""
 
     @property
     def name(self) -> str:
@@ -99,23 +103,30 @@ class _Walk:
     """Where a walk through SEQ stands."""
 
     binds: Mapping[str, Variables]
-    left: Variables = NOTHING
-    partners: Variables = NOTHING
+    earlier: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
     repeats: tuple[Repeat, ...] = ()
     negated: bool = False
     first: bool = True
 
     def after(self, element: SequenceElement) -> _Walk:
         """Right of `element`."""
-        bound = frozenset(v for a in atoms(element, positive=True) for v in self.binds.get(a.name, NOTHING))
-        first = self.first and not any(atoms(element, positive=True))
-        return _Walk(self.binds, self.left | bound, self.partners, self.repeats, self.negated, first)
+        names = frozenset(a.name for a in atoms(element, positive=True))
+        return replace(self, earlier=self.earlier | names, first=self.first and not names)
+
+    def place(self, atom: Atom) -> Place:
+        """Of an atom that stands here."""
+        left, partners = self._bound(self.earlier), self._bound(self.beside)
+        return Place(atom, left, partners, self.repeats, self.negated, self.first, self.earlier, self.beside)
+
+    def _bound(self, names: frozenset[str]) -> Variables:
+        return NOTHING.union(*(self.binds.get(name, NOTHING) for name in names))
 
 
 def _walk(element: SequenceElement, at: _Walk) -> Iterator[Place]:
     match element:
         case Atom():
-            yield Place(element, at.left, at.partners, at.repeats, at.negated, at.first)
+            yield at.place(element)
         case Sequence(first, rest):
             for item in (first, *(e for _, e in rest)):
                 yield from _walk(item, at)
@@ -125,18 +136,14 @@ def _walk(element: SequenceElement, at: _Walk) -> Iterator[Place]:
                 yield from _walk(item, at)
         case Conjunction(items):
             for item in items:
-                others = frozenset(
-                    v for o in items if o is not item for a in atoms(o) for v in at.binds.get(a.name, NOTHING)
-                )
-                here = _Walk(at.binds, at.left, at.partners | others, at.repeats, at.negated, at.first)
-                yield from _walk(item, here)
+                others = frozenset(a.name for o in items if o is not item for a in atoms(o))
+                yield from _walk(item, replace(at, beside=at.beside | others))
         case Repeat(item):
-            here = _Walk(at.binds, at.left, at.partners, (*at.repeats, element), at.negated, at.first)
-            yield from _walk(item, here)
+            yield from _walk(item, replace(at, repeats=(*at.repeats, element)))
         case Maybe(item) | Bounded(item):
             yield from _walk(item, at)
         case Not(item):
-            yield from _walk(item, _Walk(at.binds, at.left, at.partners, at.repeats, True, at.first))
+            yield from _walk(item, replace(at, negated=True))
 
 
 def children(element: SequenceElement) -> tuple[SequenceElement, ...]:

@@ -189,7 +189,7 @@ def _expression(expression: Expression) -> tuple[str, int]:
             low = binds + 1 if binds == _RELATION else binds
             return f"{_at(left, low)} {_WORDS.get(name, name)} {_at(right, binds + 1)}", binds
         case _:
-            raise TypeError(f"{type(expression).__name__} cannot stand in a predicate of CEQL")
+            raise TypeError(f"{type(expression).__name__} cannot be used in a predicate of CEQL")
 
 
 def _graph(condition: GraphCondition) -> str:

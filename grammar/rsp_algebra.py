@@ -97,7 +97,7 @@ class EventDefinition:
 
 
 class Report(Enum):
-    """Which answers are told at an instant: all, those new since the previous instant, or those gone."""
+    """Which answers are emitted at an instant: all, the new ones since the previous instant, or the removed ones."""
 
     RSTREAM = "RSTREAM"
     ISTREAM = "ISTREAM"

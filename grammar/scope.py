@@ -23,6 +23,7 @@ from oxiseq.grammar.algebra import (
     Gpm,
     GraphPattern,
     Group,
+    MatchFunction,
     MatchPattern,
     Minus,
     OptionalPattern,
@@ -173,12 +174,22 @@ def exists_in(expression: Expression) -> tuple[Exists, ...]:
 
 
 def prev_variables(expression: Expression) -> frozenset[Variable]:
-    """The variables that `expression` asks for in the previous iteration."""
+    """The variables that `expression` reads from the previous iteration."""
     return frozenset(e.variable for e in subexpressions(expression) if isinstance(e, Prev))
 
 
+def match_parts(expression: Expression) -> tuple[MatchFunction | Aggregate, ...]:
+    """Its functions of the match and its aggregates, outermost first."""
+    return tuple(e for e in subexpressions(expression) if isinstance(e, MatchFunction | Aggregate))
+
+
+def asks_the_run(condition: Expression) -> bool:
+    """Whether a FILTER asks for more of the partial match than variables: PREV, times, aggregates over iterations."""
+    return bool(prev_variables(condition) or match_parts(condition))
+
+
 def holds_exists(expression: Expression) -> bool:
-    """Whether an EXISTS stands anywhere in it: such a filter needs the graph, not only a mapping."""
+    """Whether it contains an EXISTS: such a filter needs the graph, not only a mapping."""
     return any(isinstance(e, Exists) for e in subexpressions(expression))
 
 
@@ -242,7 +253,7 @@ def split_gpm(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> GpmParts:
     filters, kb_filters, stateful = [], [], []
     for condition in conditions:
         used = expression_variables(condition)
-        if holds_exists(condition) or prev_variables(condition) or not used <= both:
+        if holds_exists(condition) or asks_the_run(condition) or not used <= both:
             stateful.append(condition)
         elif used <= own and not used & open_to_kb:
             filters.append(condition)
@@ -283,9 +294,9 @@ def _take_filters(gpm: Gpm, others: frozenset[Variable]) -> tuple[list[Expressio
 
 
 def reads_others(condition: Expression, own: frozenset[Variable], others: frozenset[Variable]) -> bool:
-    """Whether a condition with EXISTS looks at more than one event: another GPM's variable, or PREV."""
+    """Whether a condition with EXISTS looks at more than one event: another GPM's variable, or more of the run."""
     used = plain_variables(condition).union(*(mentioned_variables(e.pattern) for e in exists_in(condition)))
-    return bool(prev_variables(condition) or used & (others - own))
+    return asks_the_run(condition) or bool(used & (others - own))
 
 
 def _given(condition: Expression, known: frozenset[Variable], gpm: str) -> Expression:

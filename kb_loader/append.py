@@ -1,6 +1,6 @@
 """`append`: more files into a store that is there.
 
-    sources ─▶ valid statements (bad ones: quarantine) ─▶ bulk load ─▶ RDFS anew ─▶ VoID anew ─▶ the batch is noted
+    sources ─▶ valid statements (bad ones: quarantine) ─▶ bulk load ─▶ RDFS again ─▶ VoID again ─▶ the batch is recorded
 
 A batch has an id. Loading it again does nothing once it is noted; before, it goes over what an interrupted append has
 left, which adds nothing twice: the same statements, and blank nodes with the same labels.
@@ -51,7 +51,7 @@ def append(
     `batch`: the id of what is added (default: made of the files' paths, sizes and times of change;
     DataFrames need one). A batch that is in
     the store already is not loaded again: the report says `known`. Blank nodes of a file are those of its batch. What
-    the store has inferred, and its statistics, are made anew over all. While it works the store is marked as half
+    the store has inferred, and its statistics, are rebuilt over all data. While it works the store is marked as half
     loaded; after a kill append the same batch again. `stored` counts statements that are new.
 
     Raises KbError, also if the folder holds no store, or a half loaded one.
@@ -94,7 +94,7 @@ def append(
 
 
 def _id(job: Job) -> str:
-    """Of the files as they are now. Raises KbError for what is no file."""
+    """Of the files as they are now. Raises KbError if one is not a file."""
     if (frame := next((s for s in job.sources if s.frame is not None), None)) is not None:
         raise KbError(f"{frame.label}: has no path and no time to make a batch's id of: give batch=")
     digest = hashlib.blake2b(digest_size=16)

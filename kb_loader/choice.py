@@ -33,7 +33,7 @@ def choose(engine: Engine, sources: Sequence[Source], asked: str | None = None) 
     """`engine`, or with "auto": Spark if the sources are too big for one process, or if `asked` names an option that
     only Spark has.
 
-    Raises KbError if `engine` is none or plain in spite of `asked`, SparkMissing if Spark is asked for and missing.
+    Raises KbError if `engine` is unknown, or plain in spite of `asked`; SparkMissing if Spark is requested and missing.
     """
     if engine not in ("auto", "plain", "spark"):
         raise KbError(f"unknown engine {engine!r}; known: auto, plain, spark")

@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: found, or what to install is said. Nothing but Spark needs it."""
+"""Find the Java that Spark runs on, or say what to install. Only Spark needs it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Progress:
     total: int
     statements: int
     note: str = ""
-    """Something to be told once: which engine is taken, and why."""
+    """A note that is reported once: which engine is used, and why."""
 
 
 Watch: TypeAlias = Callable[[Progress], None]
@@ -47,8 +47,8 @@ class LoadReport:
     violations: list[str] = field(default_factory=list)
     """What breaks SHACL shapes: it is in the store, nevertheless."""
     without: list[Path | str] = field(default_factory=list)
-    """Sources of which no statement came: empty, all bad, or tables of whose rows the mapping makes nothing. Those that
-    are no files of this machine are told by name."""
+    """Sources that gave no statement: empty, all bad, or tables whose rows the mapping turns into nothing. Sources that
+    are not files of this machine are listed by name."""
     inferred: int = 0
     statistics: int = 0
     """Statements of the VoID description."""

@@ -1,4 +1,4 @@
-"""The valid statements of an RDF file; what is not valid is told and left out.
+"""The valid statements of an RDF file; invalid ones are reported and skipped.
 
 In the line formats a bad line is left out, in Turtle and TriG a bad statement (engine/turtle). RDF/XML and JSON-LD are
 one tree: behind its first fault the rest of the file is left out, in N3 where pyoxigraph's parser cannot go on.
@@ -96,7 +96,7 @@ class _Lines(io.RawIOBase):
         self._content = content
         self._rest = b""
         self._begun, self._inside = 0, False
-        """Lines that have been begun, and whether the last of them goes on."""
+        """Lines that have begun, and whether the last of them continues."""
 
     @property
     def line(self) -> int:

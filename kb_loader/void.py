@@ -20,7 +20,7 @@ _VOID = "http://rdfs.org/ns/void#"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What is counted of the asserted data; `inferred` None: there is no inferred graph."""
+    """The counts of the asserted data; `inferred` None: there is no inferred graph."""
 
     subjects: int
     objects: int
@@ -32,7 +32,7 @@ class Counts:
 
 
 def describe(store: RdfStore) -> int:
-    """Count anew and write the description; returns its number of statements. Raises OSError."""
+    """Count again and write the description; returns its number of statements. Raises OSError."""
     store.remove_graph(STATISTICS)
     return write(store, counted(store))
 

@@ -343,6 +343,27 @@ PREV_TESTS = [
     "{v} <= PREV({v})",
 ]
 
+TIME_TESTS = [
+    'EVENTTIME() > "1970-01-01T00:00:00.000003Z"^^xsd:dateTime',
+    "EVENTTIME() != TIMEOF({name})",
+    'TIMEOF({name}) > "1970-01-01T00:00:00.000002Z"^^xsd:dateTime || {v} > 1',
+    "STR(EVENTTIME()) > STR(TIMEOF({name}))",
+    "BOUND({v}) && TIMEOF({name}) < EVENTTIME()",
+]
+ITERATION_TESTS = [
+    "{v} > AVG({o})",
+    "SUM({o}) < {v} * 2",
+    "COUNT({name}) > 1",
+    "COUNT({name}) < 3 && {v} > MIN({o})",
+    "MAX({o}) >= {v}",
+    "{v} = FIRST({o})",
+    "LAST({o}) <= {v} || COUNT({o}) = 2",
+    "SUM({o} * 2) > SUM({o}) + 2",
+    "STRLEN(GROUP_CONCAT(STR({o}) ; SEPARATOR='-')) > 2",
+    "sameTerm(SAMPLE({o}), FIRST({o}))",
+    "COALESCE(AVG({o}), 2) <= {v}",
+]
+
 
 @dataclass
 class Body:
@@ -438,6 +459,14 @@ def _filters(dice: Dice, place: Place, bodies: dict[str, Body], out: Body, state
     if stateful and place.looped and dice.chance(45):
         test = dice.pick(PREV_TESTS).format(v=dice.pick(out.values))
         tests.append(f"{test} || EXISTS {{ ?n :w {dice.pick(out.values)} }}" if dice.chance(15) else test)
+    if stateful and place.left and dice.chance(10):
+        tests.append(dice.pick(TIME_TESTS).format(v=dice.pick(out.values), name=dice.pick(place.left)))
+    asked = [(name, bodies[name].values) for name in place.left] + [(place.name, out.values)] * place.looped
+    if stateful and dice.chance(15):
+        name, values = dice.pick(asked or [(place.name, out.values)])
+        if values:
+            test = dice.pick(ITERATION_TESTS)
+            tests.append(test.format(v=dice.pick(out.values), o=dice.pick(values), name=name))
     joined = dice.chance(30)
     if tests and joined:
         out.parts.append("FILTER(" + " && ".join(f"({t})" for t in tests) + ")")

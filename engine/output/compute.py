@@ -12,13 +12,12 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 from oxiseq.engine.events.time import to_duration_literal, to_literal
 from oxiseq.engine.expressions.aggregate import aggregate
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, holds
-from oxiseq.engine.plan.answer import match_parts
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import Key, order_key
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Prev
-from oxiseq.grammar.scope import expression_variables
+from oxiseq.grammar.scope import expression_variables, match_parts
 
 _INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 

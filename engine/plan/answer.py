@@ -15,7 +15,6 @@ from oxiseq.grammar.algebra import (
     Ask,
     Construct,
     Expression,
-    MatchFunction,
     Select,
     Summary,
     TriplePattern,
@@ -106,8 +105,3 @@ def _behind_where(summary: Summary) -> Iterator[Expression]:
 def _iterations(aggregate: Aggregate, seen: Overview) -> Iterations:
     (gpm,) = repeated_gpms(seen, aggregate)
     return Iterations(gpm, seen.variables(gpm))
-
-
-def match_parts(expression: Expression) -> tuple[MatchFunction | Aggregate, ...]:
-    """Its match functions and aggregates, outermost first."""
-    return tuple(e for e in subexpressions(expression) if isinstance(e, MatchFunction | Aggregate))

@@ -22,6 +22,7 @@ from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.folding import Folding, folding_of
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking, ranking_of, variables_of
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
+from oxiseq.engine.sequence.asked import Asked, asked_by
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
 from oxiseq.engine.sequence.states import PARTITION, StateBuilder, own_filters
 from oxiseq.engine.sequence.tables import Clauses, SequenceTables, build_tables
@@ -48,6 +49,8 @@ class GpmPlan:
     late: bool
     order: int
     """Its place among the requests of its stream."""
+    timed: bool
+    """Whether its rows bring their time, since a stateful filter asks for it."""
 
     @property
     def asks_again(self) -> bool:
@@ -216,7 +219,8 @@ def _compile(
     automaton = build_automaton(query.sequence)
     sliding = query.window is not None and query.window.sliding
     by = query.partition.by if query.partition is not None else ()
-    builder = StateBuilder(automaton, parts, sliding, by, told_apart)
+    asked = asked_by(seen)
+    builder = StateBuilder(automaton, parts, sliding, by, asked, told_apart)
     graph = builder.build()
     summarised = summarises(seen)
     answer = answer_of(seen, _positive(seen, automaton))
@@ -235,7 +239,8 @@ def _compile(
     sequence = build_tables(graph, builder.scopes, query.window, terms, clauses, ranked)
     positive = {letter for position in automaton.positions for letter in position.letters}
     summary = summary_of(seen, answer)
-    compared = _compared(sequence, parts, by)
+    together = {letter: _named(own_filters(letter, parts), letter, asked) for letter in sequence.letters}
+    compared = _compared(sequence, parts, by, together)
     for letter, variable in ranked.items():
         compared[letter[0]].add(variable)
     streams = tuple(dict.fromkeys(s.iri.value for s in query.streams))
@@ -252,12 +257,13 @@ def _compile(
             answer.wanted,
             any(name in letter for letter in positive),
             terms,
+            name in asked.timed,
         )
         requests[stream].append(GpmRequest(name, parts[name], plan.keep))
         gpms[name] = plan
     members = tuple(_members(query, parts, index, gpms, requests))
     letters = tuple(
-        LetterPlan(letter, own_filters(letter, parts), columns, letter in positive)
+        LetterPlan(letter, together[letter], columns, letter in positive)
         for letter, columns in zip(sequence.letters, sequence.columns, strict=True)
     )
     limit = None if summarised or ranking is not None else _limit(query, automaton, letters, gpms, deferred)
@@ -345,14 +351,22 @@ def _limit(
     return query.limit.count if query.limit is not None and later else None
 
 
+def _named(conditions: Iterable[Expression], letter: Letter, asked: Asked) -> tuple[Expression, ...]:
+    """What the GPMs of a letter decide together, on the letter's columns."""
+    return tuple(asked.named(condition, letter[0]) for condition in conditions)
+
+
 def _compared(
-    sequence: SequenceTables, parts: dict[str, GpmParts], by: tuple[Variable, ...]
+    sequence: SequenceTables,
+    parts: dict[str, GpmParts],
+    by: tuple[Variable, ...],
+    together: Mapping[Letter, tuple[Expression, ...]],
 ) -> dict[str, set[Variable]]:
     """Per GPM the variables that the sequence, its `&` partners or a filter among them compare, and `by`."""
     compared: dict[str, set[Variable]] = {name: set(by) & set(gpm.variables) for name, gpm in parts.items()}
     for letter, columns in zip(sequence.letters, sequence.columns, strict=True):
         wanted = set(columns)
-        for condition in own_filters(letter, parts):
+        for condition in together[letter]:
             wanted |= expression_variables(condition)
         for name in letter:
             own = set(parts[name].variables)
@@ -369,6 +383,7 @@ def _gpm_plan(
     wanted: frozenset[Variable],
     positive: bool,
     terms: TermDictionary,
+    timed: bool,
 ) -> GpmPlan:
     own = parts.pattern_variables
     needed = set(compared)
@@ -384,7 +399,7 @@ def _gpm_plan(
         from_kb = set(parts.kb_variables) - certain_variables(parts.pattern)
         late = not parts.kb_filters and not (compared & from_kb)
     keep = tuple(v for v in own if v in needed)
-    return GpmPlan(parts.gpm.name, stream, parts, keep, kb, late, order)
+    return GpmPlan(parts.gpm.name, stream, parts, keep, kb, late, order, timed)
 
 
 def _stored(gpms: Iterable[GpmPlan], answer: Answer, partition: bool) -> tuple[Variable, ...]:

@@ -275,11 +275,11 @@ class Finder:
         split: Split | None = None
         sources: list[Source] = []
         if count and self.partitions is None:
-            sources = self._letters.sources(rows, instants.where, answers)
+            sources = self._letters.sources(rows, instants.where, instants.time, answers)
         elif count and self.partitions is not None:
             split = self.partitions.split(rows, instants.where, clocks, self.window_start)
             if split is not None:
-                sources = self._letters.sources(rows, instants.where, answers, split.frame)
+                sources = self._letters.sources(rows, instants.where, instants.time, answers, split.frame)
         newest = int(clocks[-1]) if count else None
         if newest is not None and instants.clock is not None:
             newest -= 1  # the next position may be at the same time

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.expressions.column import holding
 from oxiseq.engine.expressions.exists import Ask, graph_of
 from oxiseq.engine.kernels.memory.pointers import Pointers
@@ -23,6 +24,7 @@ from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.joined_exists import ExistsMatcher
 from oxiseq.engine.patterns.matcher import Rows, address
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
+from oxiseq.engine.sequence.asked import time_of
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.states import RANK
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -60,11 +62,16 @@ def gpm_frame(
     answer: KbAnswer | None,
     terms: TermDictionary,
     first: int | None = None,
+    times: NDArray[np.int64] | None = None,
 ) -> Frame:
     """The mappings of one GPM: its occurrences joined with the KB's answer, `where`: instant per event; `first`: the
-    number of the first event's graph, where the graphs are asked again."""
+    number of the first event's graph, where the graphs are asked again; `times`: by instant, for rows with times."""
     rows = slice(found.low, found.high)
     frame = Frame(where[found.event[rows]], {v: found.values[rows, i] for i, v in enumerate(plan.keep)})
+    if plan.timed and times is not None:
+        distinct, which = np.unique(times[frame.where], return_inverse=True)
+        ids = terms.intern_all(to_literal(time) for time in distinct.tolist())
+        frame = Frame(frame.where, {**frame.columns, time_of(plan.name): ids[which]})
     if first is not None:
         number = (found.event[rows] + first).astype(np.uint32)
         frame = Frame(frame.where, {**frame.columns, graph_of(plan.name): number})
@@ -146,11 +153,12 @@ class LetterRows:
         self,
         found: Sequence[Sequence[Rows]],
         where: Sequence[NDArray[np.int64]],
+        times: NDArray[np.int64],
         answers: Mapping[str, KbAnswer],
         split: Callable[[GpmPlan, Frame], Frame] | None = None,
     ) -> list[Source]:
-        """The letters that have rows. `found`: per stream the rows of each request; `where`: instants by event;
-        `split`: what PARTITION BY makes of a GPM's mappings."""
+        """The letters that have rows. `found`: per stream the rows of each request; `where`: instants by event,
+        with their `times`; `split`: what PARTITION BY makes of a GPM's mappings."""
         self._kept.clear()
         frames: dict[str, Frame] = {}
         sources: list[Source] = []
@@ -168,9 +176,8 @@ class LetterRows:
                 if name not in frames:
                     plan = self._gpms[name]
                     first = self._exists.first(plan.stream) if self._exists is not None and plan.asks_again else None
-                    frames[name] = gpm_frame(
-                        plan, found[plan.stream][plan.order], where[plan.stream], answers.get(name), self._terms, first
-                    )
+                    rows, at_instant = found[plan.stream][plan.order], where[plan.stream]
+                    frames[name] = gpm_frame(plan, rows, at_instant, answers.get(name), self._terms, first, times)
                     if split is not None:
                         frames[name] = split(plan, frames[name])
             ask = None if self._exists is None else self._exists.ask
@@ -215,7 +222,8 @@ def _brought(letter: LetterPlan, plan: QueryPlan) -> tuple[Variable, ...]:
 def _plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
     """The GPM whose rows are the letter's as they are, if there is one."""
     gpm = plan.gpms[letter.letter[0]]
-    return gpm if len(letter.letter) == 1 and gpm.kb is None and not letter.filters and not gpm.asks_again else None
+    made = gpm.kb is not None or letter.filters or gpm.asks_again or gpm.timed
+    return gpm if len(letter.letter) == 1 and not made else None
 
 
 def _places(wanted: Sequence[tuple[Variable, ...]], given: Sequence[tuple[Variable, ...]]) -> NDArray[np.int32]:

@@ -14,6 +14,7 @@ from oxiseq.engine.sequence.states import (
     Check,
     Edge,
     Either,
+    Folded,
     Kept,
     Source,
     StateGraph,
@@ -59,7 +60,7 @@ def ends_here(graph: StateGraph, leaving: Mapping[int, list[int]], state: int) -
 
 def kept_values(source: Source) -> Iterator[Value]:
     """What `source` takes from the run."""
-    if isinstance(source, Kept | Either):
+    if isinstance(source, Kept | Either | Folded) and source.value is not None:
         yield source.value
 
 

@@ -37,7 +37,7 @@ from oxiseq.engine.sequence.memory import (
 )
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.saved import restore_memory, save_memory
-from oxiseq.engine.sequence.tables import CompiledFilter, SequenceTables
+from oxiseq.engine.sequence.tables import CompiledFilter, CompiledFold, SequenceTables
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -174,6 +174,7 @@ class SequenceRun:
                 self._choose(positions or (_ROW_IDS, 0))
             elif need == k.NEED_DECISIONS:
                 self._decide()
+                C = self._point(self._terms.columns).address  # new terms may have moved them
             elif need == matches.OUT_FULL:
                 self._drain(parts, waves)
             elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
@@ -331,7 +332,10 @@ class SequenceRun:
         answers = [self._answer(self._compiled.filters[int(q[0])], q[1:]) for q in questions]
         self._memory = keep_answers(memory, self._compiled, np.array(answers, np.int64))
 
-    def _answer(self, asked: CompiledFilter, vector: NDArray[np.int64]) -> int:
+    def _answer(self, asked: CompiledFilter | CompiledFold, vector: NDArray[np.int64]) -> int:
+        if isinstance(asked, CompiledFold):
+            kept = None if asked.kept is None else int(vector[asked.kept])
+            return asked.fold.step(kept, {v: int(vector[place]) for v, place in asked.places}, self._terms)
         ids: dict[Variable, int] = {v: int(vector[place]) for v, place in asked.places}
         return _TRUE if holds_with(asked.check.condition, ids, self._terms, self._ask) else _FALSE
 

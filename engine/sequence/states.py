@@ -17,9 +17,10 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import graph_of
+from oxiseq.engine.sequence.asked import NOTHING_ASKED, Asked, Fold, previous_name, time_of
 from oxiseq.engine.sequence.positions import START, Automaton, Guard, LastingSpan, Letter, Position, Transition
-from oxiseq.grammar.algebra import Call, Expression, FunctionCall, Op, Prev
-from oxiseq.grammar.scope import GpmParts, exists_in, expression_variables, prev_variables
+from oxiseq.grammar.algebra import Expression, MatchFunction, Op
+from oxiseq.grammar.scope import GpmParts, exists_in, expression_variables, match_parts, prev_variables
 
 MAX_STATES = 4_000
 PARTITION = Variable("__partition")
@@ -36,14 +37,16 @@ class ValueKind(Enum):
     START = "start"
     NEGATED = "negated"
     SPAN = "span"
+    FOLD = "fold"
     FLOOR = "floor"
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """Something a run carries in a state: a variable's value in a scope (level 0 is outside all repeats), its
-    value in the previous iteration, the clock of the run's start, the last clock of a leading negation, the time
-    (µs) at which the LASTING of number `level` began, or, in a family, the first query for which it still waits."""
+    value in the previous iteration, an aggregate over iterations (its variable stands for it), the clock of the run's
+    start, the last clock of a leading negation, the time (µs) at which the LASTING of number `level` began, or, in a
+    family, the first query for which it still waits."""
 
     kind: ValueKind
     level: int = 0
@@ -97,7 +100,15 @@ class RowTime:
     """The time of the row that fires, in µs."""
 
 
-Source: TypeAlias = Column | Kept | Either | Unbound | RowClock | NegatedClock | RowTime
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What the row makes of the run's value; None: it is the first iteration."""
+
+    fold: Fold
+    value: Value | None
+
+
+Source: TypeAlias = Column | Kept | Either | Unbound | RowClock | NegatedClock | RowTime | Folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,27 +208,33 @@ class StateGraph:
 class LetterScope:
     """What a letter's rows bind: for sure, and at all; and the stateful filters of its GPMs."""
 
+    letter: Letter
     certain: frozenset[Variable]
     variables: frozenset[Variable]
     filters: tuple[Expression, ...]
 
 
-def letter_scope(letter: Letter, parts: Mapping[str, GpmParts]) -> LetterScope:
+def letter_scope(letter: Letter, parts: Mapping[str, GpmParts], asked: Asked = NOTHING_ASKED) -> LetterScope:
     """The scope of a conjunction of GPMs."""
     gpms = [parts[name] for name in letter]
-    variables = frozenset(v for g in gpms for v in g.variables)
-    pending = [f for g in gpms for f in g.stateful if not _own(f, variables)]
-    return LetterScope(frozenset(v for g in gpms for v in g.certain), variables, tuple(pending))
+    times = frozenset(time_of(name) for name in asked.timed.intersection(letter))
+    own = own_filters(letter, parts)
+    pending = tuple(f for g in gpms for f in g.stateful if f not in own)
+    variables = frozenset(v for g in gpms for v in g.variables) | times
+    return LetterScope(letter, frozenset(v for g in gpms for v in g.certain) | times, variables, pending)
 
 
 def own_filters(letter: Letter, parts: Mapping[str, GpmParts]) -> tuple[Expression, ...]:
     """Stateful filters that the letter's own GPMs can decide together (`A & B` may filter on each other)."""
     variables = frozenset(v for name in letter for v in parts[name].variables)
-    return tuple(f for name in letter for f in parts[name].stateful if _own(f, variables))
+    return tuple(f for name in letter for f in parts[name].stateful if _own(f, letter, variables))
 
 
-def _own(condition: Expression, variables: frozenset[Variable]) -> bool:
-    return not prev_variables(condition) and expression_variables(condition) <= variables
+def _own(condition: Expression, letter: Letter, variables: frozenset[Variable]) -> bool:
+    if prev_variables(condition) or not expression_variables(condition) <= variables:
+        return False
+    here = all(isinstance(e, MatchFunction) and (e.gpm or letter[0]) in letter for e in match_parts(condition))
+    return here and not any(e.name == "COUNT" for e in match_parts(condition))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,15 +245,20 @@ class _Cell:
 
 @dataclass(slots=True)
 class _Scopes:
-    """Variables by level, and per repeat the previous iteration's values (None: no iteration before)."""
+    """Variables by level, per repeat the previous iteration's values (None: no iteration before), and what aggregates
+    over iterations have come to."""
 
     levels: list[dict[Variable, _Cell]]
     previous: list[dict[Variable, _Cell] | None]
     negated: bool = False
+    folds: dict[Fold, Source] = field(default_factory=dict)
 
     def copy(self) -> _Scopes:
         return _Scopes(
-            [dict(x) for x in self.levels], [None if p is None else dict(p) for p in self.previous], self.negated
+            [dict(x) for x in self.levels],
+            [None if p is None else dict(p) for p in self.previous],
+            self.negated,
+            dict(self.folds),
         )
 
     def find(self, variable: Variable) -> _Cell | None:
@@ -260,10 +282,10 @@ class _Scopes:
             self.levels.append({})
             self.previous.append(None)
 
-    def again(self, wanted: Iterable[Variable]) -> None:
-        """Begin the innermost repeat's next iteration."""
-        found = {v: self.find(v) for v in wanted}
-        if found:
+    def again(self, wanted: Iterable[Variable] | None) -> None:
+        """Begin the innermost repeat's next iteration; `wanted` of the one before, None where nobody asks for it."""
+        if wanted is not None:
+            found = {v: self.find(v) for v in wanted}
             self.previous[-1] = {v: cell for v, cell in found.items() if cell is not None}
         self.levels[-1] = {}
 
@@ -276,6 +298,18 @@ class _Scopes:
                 self.levels[level][variable] = _Cell(sure, Column(variable))
             elif not cell.certain:
                 self.levels[-1][variable] = _Cell(False, _either(variable, cell.source))
+
+    def iterate(self, letter: Letter, folds: Iterable[Fold]) -> None:
+        """A row of the letter is one more iteration of its GPMs."""
+        for fold in folds:
+            if fold.gpm not in letter:
+                continue
+            kept = self.folds.get(fold)
+            if kept is None or fold.aggregate.name == "LAST":
+                self.folds[fold] = Folded(fold, None) if fold.column is None else Column(fold.column)
+            elif fold.goes_on:
+                assert isinstance(kept, Kept)
+                self.folds[fold] = Folded(fold, kept.value)
 
 
 def _either(variable: Variable, source: Source) -> Source:
@@ -297,6 +331,7 @@ class StateBuilder:
     parts: Mapping[str, GpmParts]
     sliding: bool
     by: tuple[Variable, ...] = ()
+    asked: Asked = NOTHING_ASKED
     told_apart: frozenset[Variable] | None = None
     """Of matches that are counted: the variables by whose values they are told apart."""
     scopes: dict[Letter, LetterScope] = field(default_factory=dict)
@@ -336,7 +371,7 @@ class StateBuilder:
         return (*innermost.values(), *([RUN_START] if self.sliding else []))
 
     def _scope(self, letter: Letter) -> LetterScope:
-        scope = letter_scope(letter, self.parts)
+        scope = letter_scope(letter, self.parts, self.asked)
         if not self.by:
             return scope
         return replace(scope, certain=scope.certain | {PARTITION}, variables=scope.variables | {PARTITION})
@@ -357,7 +392,7 @@ class StateBuilder:
             for variable in self.parts[name].variables:
                 counted[variable] = counted.get(variable, 0) + 1
             for condition in self.parts[name].stateful:
-                read |= expression_variables(condition) | prev_variables(condition)
+                read |= expression_variables(self.asked.named(condition, name)) | prev_variables(condition)
         joined = {v for v, n in counted.items() if n > 1 and v not in self.by}
         told_apart = self.told_apart or frozenset()
         self.relevant = frozenset(joined | read | told_apart | ({PARTITION} if self.by else set()))
@@ -366,9 +401,13 @@ class StateBuilder:
             held = place.letters if isinstance(place, Position) else (place.letter,)
             for letter in held:
                 for condition in self.scopes[letter].filters:
-                    if place.loops and prev_variables(condition):
+                    if place.loops and self._compares_iterations(condition, letter):
                         kept = self.wanted.setdefault(place.loops[-1], [])
                         kept += [v for v in sorted(prev_variables(condition), key=str) if v not in kept]
+
+    def _compares_iterations(self, condition: Expression, letter: Letter) -> bool:
+        """Whether a condition of the letter is about its own earlier iterations."""
+        return bool(prev_variables(condition)) or any(f.gpm in letter for f in self.asked.folds_in(condition))
 
     # --- edges ------------------------------------------------------------------------------------
 
@@ -378,7 +417,7 @@ class StateBuilder:
         after = scopes.copy()
         if way.again is not None:
             after.leave_to(target.loops.index(way.again) + 2)
-            after.again(self.wanted.get(way.again, ()))
+            after.again(self.wanted.get(way.again))
         else:
             after.leave_to(_common(loops, target.loops) + 1)
         after.enter(len(target.loops) + 1)
@@ -433,6 +472,7 @@ class StateBuilder:
         scope = self.scopes[letter]
         after = before.copy()
         after.bind(scope, self.relevant)
+        after.iterate(letter, self.asked.folds)
         target = self._enter(way.target, after)
         spans = self.automaton.positions[way.target].spans
         fill = self._fill(after, way.source == START, spans, way.inside)
@@ -443,6 +483,8 @@ class StateBuilder:
     ) -> Iterable[tuple[Value, Source]]:
         for value, cell in _cells(after):
             yield value, cell.source
+        for fold, source in after.folds.items():
+            yield self._value_of(fold), source
         if self.sliding:
             yield RUN_START, RowClock() if starts else Kept(RUN_START)
         if after.negated:
@@ -463,19 +505,19 @@ class StateBuilder:
         return Check(tuple(equal), tuple(compatible), tuple(filters))
 
     def _filter(self, condition: Expression, scope: LetterScope, before: _Scopes) -> FilterCheck | None:
-        asked = prev_variables(condition)
         earlier = before.previous[-1] if before.previous else None
-        if asked and earlier is None:
+        if earlier is None and self._compares_iterations(condition, scope.letter):
             return None  # the first iteration has no previous one
-        sources: dict[Variable, Source] = {}
-        for variable in sorted(expression_variables(condition), key=str):
-            sources[variable] = self._lookup(variable, scope, before)
-        for variable in sorted(asked, key=str):
+        named = self.asked.named(condition, scope.letter[0], frozenset(before.folds))
+        sources = {v: self._lookup(v, scope, before) for v in sorted(expression_variables(named), key=str)}
+        for variable in sorted(prev_variables(condition), key=str):
             cell = (earlier or {}).get(variable)
             sources[previous_name(variable)] = cell.source if cell else Unbound()
+        for fold in self.asked.folds_in(condition):
+            sources[self.asked.folds[fold]] = before.folds.get(fold, Unbound())
         for exists in exists_in(condition):
             sources[graph_of(exists.gpm)] = Column(graph_of(exists.gpm))
-        return FilterCheck(rename_previous(condition), tuple(sources.items()), condition)
+        return FilterCheck(named, tuple(sources.items()), condition)
 
     def _lookup(self, variable: Variable, scope: LetterScope, before: _Scopes) -> Source:
         cell = before.find(variable)
@@ -493,18 +535,34 @@ class StateBuilder:
             if len(self.known) >= MAX_STATES:
                 raise LimitError(MAX_STATES + 1, MAX_STATES, "states (optional parts times bound variables)")
             self.known[key] = len(self.entered)
-            self.entered.append((position, _settled(scopes)))
+            self.entered.append((position, self._settled(scopes)))
         return self.known[key]
 
     def _state(self, position: int, scopes: _Scopes) -> State:
         final = any(e.source == position and not e.guards for e in self.automaton.endings)
-        values = frozenset(value for value, _ in _cells(scopes))
+        values = frozenset(value for value, _ in _cells(scopes)) | {self._value_of(fold) for fold in scopes.folds}
         if self.sliding:
             values |= {RUN_START}
         if scopes.negated:
             values |= {LAST_NEGATED}
         values |= {span_value(span) for span in self.automaton.positions[position].spans}
         return State(position, values, final, scopes.negated)
+
+    def _value_of(self, fold: Fold) -> Value:
+        return Value(ValueKind.FOLD, 0, self.asked.folds[fold])
+
+    def _settled(self, scopes: _Scopes) -> _Scopes:
+        """The same scopes seen from the state itself: every value is the run's."""
+
+        def settle(kind: ValueKind, level: int, cells: Mapping[Variable, _Cell]) -> dict[Variable, _Cell]:
+            return {v: _Cell(c.certain, Kept(Value(kind, level, v))) for v, c in cells.items()}
+
+        return _Scopes(
+            [settle(ValueKind.BOUND, i, cells) for i, cells in enumerate(scopes.levels)],
+            [None if p is None else settle(ValueKind.PREVIOUS, i, p) for i, p in enumerate(scopes.previous)],
+            scopes.negated,
+            {fold: Kept(self._value_of(fold)) for fold in scopes.folds},
+        )
 
 
 def span_value(span: LastingSpan) -> Value:
@@ -525,24 +583,6 @@ def age_ranges(least: int, most: int | None, bounds: Iterable[int | None]) -> li
     return ranges if most is not None else [*ranges, (low, None)]
 
 
-def previous_name(variable: Variable) -> Variable:
-    """The name that stands for PREV(?v) in a compiled condition."""
-    return Variable(f"__previous_{variable.value}")
-
-
-def rename_previous(expression: Expression) -> Expression:
-    """`expression` with each PREV(?v) as a variable of its own."""
-    match expression:
-        case Prev(variable):
-            return previous_name(variable)
-        case Call(name, args):
-            return Call(name, tuple(rename_previous(a) for a in args))
-        case FunctionCall(function, args, distinct):
-            return FunctionCall(function, tuple(rename_previous(a) for a in args), distinct)
-        case _:
-            return expression
-
-
 def _cells(scopes: _Scopes) -> Iterable[tuple[Value, _Cell]]:
     for level, cells in enumerate(scopes.levels):
         for variable, cell in cells.items():
@@ -552,25 +592,12 @@ def _cells(scopes: _Scopes) -> Iterable[tuple[Value, _Cell]]:
             yield Value(ValueKind.PREVIOUS, level, variable), cell
 
 
-def _settled(scopes: _Scopes) -> _Scopes:
-    """The same scopes seen from the state itself: every value is the run's."""
-
-    def settle(kind: ValueKind, level: int, cells: Mapping[Variable, _Cell]) -> dict[Variable, _Cell]:
-        return {v: _Cell(c.certain, Kept(Value(kind, level, v))) for v, c in cells.items()}
-
-    return _Scopes(
-        [settle(ValueKind.BOUND, i, cells) for i, cells in enumerate(scopes.levels)],
-        [None if p is None else settle(ValueKind.PREVIOUS, i, p) for i, p in enumerate(scopes.previous)],
-        scopes.negated,
-    )
-
-
 def _signature(position: int, scopes: _Scopes) -> _Signature:
     def shape(cells: Mapping[Variable, _Cell]) -> frozenset[tuple[Variable, bool]]:
         return frozenset((v, c.certain) for v, c in cells.items())
 
     earlier = tuple(None if p is None else shape(p) for p in scopes.previous)
-    return position, tuple(shape(c) for c in scopes.levels), earlier, scopes.negated
+    return position, tuple(shape(c) for c in scopes.levels), earlier, scopes.negated, frozenset(scopes.folds)
 
 
 def _common(a: Sequence[int], b: Sequence[int]) -> int:

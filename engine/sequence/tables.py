@@ -18,7 +18,8 @@ from oxiseq.engine.expressions.program import compile_program
 from oxiseq.engine.kernels.matches.records import NO_LIMIT, PLACE_BITS
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.sequence import records as k
-from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, live_keys
+from oxiseq.engine.sequence.asked import Fold
+from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, kept_values, live_keys
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import (
     FLOOR,
@@ -31,6 +32,7 @@ from oxiseq.engine.sequence.states import (
     Edge,
     Either,
     FilterCheck,
+    Folded,
     GuardCheck,
     Kept,
     LetterScope,
@@ -48,8 +50,6 @@ from oxiseq.grammar.algebra import Call, Expression, Op, Strategy, Window
 from oxiseq.grammar.scope import expression_variables, holds_exists
 
 _EVERYBODY: Final = k.FOR_EVERYBODY, k.FOR_EVERYBODY
-_OF_ROWS: Final = (k.FROM_CLOCK, k.FROM_NEGATED, k.FROM_TIME)
-"""Specials that depend on where a run came from no more."""
 _PARTITION_VALUE: Final = Value(ValueKind.BOUND, 0, PARTITION)
 _OPS = {Op.STRICT: k.STRICT, Op.NEXT: k.NEXT, Op.ANY: k.ANY}
 _INDEX_NAMES = {
@@ -78,6 +78,15 @@ class CompiledFilter:
 
     check: FilterCheck
     places: tuple[tuple[Variable, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFold:
+    """An aggregate over iterations with the places of what a row adds, and of the run's value, if there is one."""
+
+    fold: Fold
+    places: tuple[tuple[Variable, int], ...]
+    kept: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,8 @@ class SequenceTables:
     columns: tuple[tuple[Variable, ...], ...]
     """Per letter the variables that its rows bring to the kernel."""
     measures: tuple[Measure, ...]
-    filters: tuple[CompiledFilter, ...]
+    filters: tuple[CompiledFilter | CompiledFold, ...]
+    """By their numbers among the filters of `tables`."""
     graph: StateGraph
     keys: tuple[tuple[Value, ...], ...]
     indexes: tuple[tuple[str, ...], ...]
@@ -187,7 +197,7 @@ class _TableBuilder:
     fill: list[tuple[int, ...]] = field(default_factory=list)
     code: list[int] = field(default_factory=list)
     measures: list[Measure] = field(default_factory=list)
-    compiled: list[CompiledFilter] = field(default_factory=list)
+    compiled: list[CompiledFilter | CompiledFold] = field(default_factory=list)
     lead_letters: list[int] = field(default_factory=list)
     lasting: list[tuple[int, ...]] = field(default_factory=list)
     places: dict[tuple[int, int | None], int] = field(default_factory=dict)
@@ -317,6 +327,8 @@ class _TableBuilder:
                     source = None if value == FLOOR else fill[value]
                     if isinstance(source, Column | Either):
                         yield source.variable
+                    elif isinstance(source, Folded):
+                        yield from source.fold.variables
 
     def _shared(self, a: Letter, b: Letter) -> list[Variable]:
         return sorted(self.scopes[a].variables & self.scopes[b].variables, key=str)
@@ -500,14 +512,30 @@ class _TableBuilder:
         for following in leaving.get(arm.target, ()):
             self.next.append((following, len(self.fill)))
             for value in self.keys[following]:
-                pair = _EVERYBODY if value == FLOOR else _fill_pair(fill[value], columns, slots)
-                rowonly = rowonly and (pair[1] < 0 or pair[0] in _OF_ROWS)
-                self.fill.append(pair)
+                if value == FLOOR:
+                    self.fill.append(_EVERYBODY)
+                    continue
+                self.fill.append(self._fill_pair(fill[value], columns, slots))
+                rowonly = rowonly and not any(True for _ in kept_values(fill[value]))
         probe |= {"next1": len(self.next), "rowonly": int(rowonly), "lead0": len(self.leads)}
         if edge.source == START:
             for guard in edge.guards:
                 self._lead(guard.letter, arm.letter)
         probe["lead1"] = len(self.leads)
+
+    def _fill_pair(
+        self, source: Source, columns: Mapping[Variable, int], slots: Mapping[Value, int]
+    ) -> tuple[int, int]:
+        if not isinstance(source, Folded):
+            return _fill_pair(source, columns, slots)
+        places = [(v, self._place(Column(v), slots, columns, {})) for v in source.fold.variables]
+        kept = None if source.value is None else self._place(Kept(source.value), slots, columns, {})
+        used = [place for _, place in places] + ([] if kept is None else [kept])
+        code, uses = len(self.code), len(self.uses)
+        self.filters.append({"code0": code, "code1": code, "uses0": uses, "uses1": uses + len(used)})
+        self.uses += used
+        self.compiled.append(CompiledFold(source.fold, tuple(places), kept))
+        return k.FROM_FOLD, len(self.filters) - 1
 
     def _place_of(self, position: int, again: int | None) -> int:
         place = self.places.setdefault((position, again), len(self.places))
@@ -545,8 +573,8 @@ def _fill_pair(source: Source, columns: Mapping[Variable, int], slots: Mapping[V
             return k.FROM_NEGATED, k.FROM_NEGATED
         case RowTime():
             return k.FROM_TIME, k.FROM_TIME
-        case Unbound():
-            raise AssertionError("no value of a state is unbound for sure")
+        case Unbound() | Folded():
+            raise AssertionError("no value of a state is unbound for sure, and folds have a number")
 
 
 def _waits_for(edge: Edge) -> int:

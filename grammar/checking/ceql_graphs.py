@@ -17,9 +17,9 @@ from oxiseq.grammar.finding_tools import close_name, error
 from oxiseq.grammar.scope import nested_elements, visible_variables
 
 _REFUSED: Final[tuple[tuple[type[PatternElement], str, str], ...]] = (
-    (GraphPattern, "GRAPH cannot stand inside GRAPH", "write a condition for each: y[GRAPH ... AND GRAPH ...]"),
-    (Minus, "MINUS cannot stand in a condition", "write FILTER NOT EXISTS { ... }"),
-    (SubSelect, "a sub-query cannot stand in a condition", "write its pattern"),
+    (GraphPattern, "GRAPH cannot be used inside GRAPH", "write a condition for each: y[GRAPH ... AND GRAPH ...]"),
+    (Minus, "MINUS cannot be used in a condition", "write FILTER NOT EXISTS { ... }"),
+    (SubSelect, "a sub-query cannot be used in a condition", "write its pattern"),
 )
 
 

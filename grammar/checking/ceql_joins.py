@@ -89,7 +89,7 @@ def _sets(query: CeqlQuery, has: str) -> Iterator[Finding]:
     if two := twofold(query.formula):
         first, second = two
         ways = f"here and at another {first.name} of the same complex event"
-        message = f"with {has}, an event {second.name} can stand {ways}"
+        message = f"with {has}, an event {second.name} can match {ways}"
         yield error("join", message, second.span, "name each type so that only one way is left")
     if query.columns is None:
         return

@@ -1,4 +1,4 @@
-"""Checks of ORDER BY, and of LIMIT's OFFSET, where complex events are told one by one (CEQL)."""
+"""Checks of ORDER BY, and of LIMIT's OFFSET, where single complex events are returned (CEQL)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oxiseq.grammar.scope import subexpressions
 
 
 def check_order(query: CeqlQuery, text: str) -> Iterator[Finding]:
-    """Each key is of one complex event, and of what tells it apart from others."""
+    """Each key uses one complex event, and only what distinguishes it from others."""
     if query.totals is not None:
         return
     limit = query.limit
@@ -23,7 +23,7 @@ def check_order(query: CeqlQuery, text: str) -> Iterator[Finding]:
         return
     known = variables(query.formula)
     shown = known if query.columns is None else tuple(c.name for c in query.columns)
-    hint = f"order by START, or by what a variable holds: SUM({shown[-1]}[price]), COUNT({shown[-1]})"
+    hint = f"order by START, or by an aggregate of a variable: SUM({shown[-1]}[price]), COUNT({shown[-1]})"
     for expression, _ in query.order.keys:
         if expression == START:
             continue

@@ -15,7 +15,7 @@ from oxiseq.grammar.scope import subexpressions
 
 
 def check_totals(query: CeqlQuery, text: str) -> Iterator[Finding]:
-    """Each name in SELECT and HAVING means something, and no clause chooses among complex events that are not told."""
+    """Each name in SELECT and HAVING is defined, and no clause selects complex events that are not returned."""
     totals = query.totals
     if totals is None:
         return

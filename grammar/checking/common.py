@@ -11,7 +11,7 @@ from oxiseq.grammar.finding_tools import error, lint_finding
 
 
 def check_window(query: Query | CeqlQuery, sequence: Span) -> Iterator[Finding]:
-    """Without a window partial matches are kept for ever; `sequence` is where what is matched stands."""
+    """Without a window partial matches are kept for ever; `sequence` is the span of the pattern."""
     if query.window is None:
         yield lint_finding(
             "unbounded",
@@ -22,7 +22,7 @@ def check_window(query: Query | CeqlQuery, sequence: Span) -> Iterator[Finding]:
 
 
 def check_consumption(query: Query | CeqlQuery) -> Iterator[Finding]:
-    """CONSUME BY PARTITION asks for partitions."""
+    """CONSUME BY PARTITION needs PARTITION BY."""
     consumption = query.consumption
     if consumption is not None and not consumption.whole_query and query.partition is None:
         hint = "add PARTITION BY, or write CONSUME BY ANY"
@@ -30,7 +30,7 @@ def check_consumption(query: Query | CeqlQuery) -> Iterator[Finding]:
 
 
 def check_sample(query: Query | CeqlQuery) -> Iterator[Finding]:
-    """SAMPLE draws one match at least, and stands alone."""
+    """SAMPLE draws at least one match, and excludes LIMIT."""
     sample = query.sample
     if sample is not None and sample.count == 0:
         yield error("sample", "SAMPLE 0 leaves no match", sample.span, "SAMPLE takes a number above 0")

@@ -1,4 +1,4 @@
-"""Checks of an EP-SPARQL query or rule: what can be answered as time goes on (semantics.md 5).
+"""Checks of an EP-SPARQL query or rule: what can be answered while the stream runs (semantics.md 5).
 
 unbounded    no bound of getDURATION(): what has come is kept for ever
 timeless     OPTIONAL or MINUS after what has no time: nothing of the stream has ended by then
@@ -90,7 +90,7 @@ def _of_the_stream(pattern: Group) -> Iterator[PatternElement]:
 
 
 def _timeless(pattern: Group) -> Iterator[Finding]:
-    """Expressions that have no meaning as time goes on."""
+    """Expressions that have no meaning while the stream runs."""
     for element in _of_the_stream(pattern):
         if isinstance(element, Filter):
             for condition in conjuncts(element.condition):
@@ -158,11 +158,11 @@ def _without_time(expression: Expression) -> Iterator[Finding]:
             yield error("prev", "PREV is a function of SPAseq", e.span, "write { ... } SEQ { ... }")
 
 
-# --- what is used up ---------------------------------------------------------------------------------
+# --- consumption ------------------------------------------------------------------------------------
 
 
 def check_use(query: EpQuery, text: str) -> Iterator[Finding]:
-    """What cannot tell which triples it is made of, where answers use them up."""
+    """Parts that do not show which triples they match, where answers consume triples."""
     if query.consume in (None, Consume.UNRESTRICTED):
         return
     for element in _parts_of_solutions(query.where):
@@ -273,7 +273,7 @@ def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
 
 
 def _endless(query: EpQuery, text: str) -> Iterator[Finding]:
-    """Of the rules that need others to feed themselves only a run knows (LimitError)."""
+    """Finds rules that feed themselves; a cycle through other rules shows only at run time (LimitError)."""
     if not isinstance(query.form, Construct) or not feeds_itself(query):
         return
     hint = "if each is new, the rule never ends: bound it by a FILTER, or read the past, in the first part of a SEQ"
@@ -302,7 +302,7 @@ def _comparisons(query: EpQuery, text: str) -> Iterator[Finding]:
 
 
 def _before_all(group: Group) -> Iterator[Finding]:
-    """OPTIONAL and MINUS of the stream that nothing of the stream stands before."""
+    """OPTIONAL and MINUS of the stream without a pattern of the stream before them."""
     for element in group.elements:
         reads = reads_stream(element)
         if isinstance(element, OptionalPattern | Minus) and reads:

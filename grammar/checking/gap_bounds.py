@@ -46,18 +46,18 @@ def _not_built(seen: Overview) -> Iterator[Finding]:
 
 
 def _operands(top: SequenceElement) -> Iterator[Finding]:
-    """A bound belongs to what stands between two operators of the sequence, not to a part of `&` or `|`."""
+    """A bound applies to an element between two operators of the sequence, not to an operand of `&` or `|`."""
     for element in elements(top):
         if isinstance(element, Conjunction | Disjunction):
             mark = "&" if isinstance(element, Conjunction) else "|"
             for bound in (e for item in element.items for e in elements(item) if isinstance(e, Bounded)):
-                message = f"{bound.kind.value} cannot stand in an operand of {mark}"
+                message = f"{bound.kind.value} cannot be used in an operand of {mark}"
                 hint = f"put it after the whole: A {mark} B {bound.kind.value} {time_span(bound.size)}"
                 yield error("bounds", message, bound.span, hint)
 
 
 def _first(element: SequenceElement) -> Iterator[Finding]:
-    """Nothing stands before the first element of the SEQ, so that there is no gap to bound."""
+    """No element comes before the first one of the SEQ, so there is no gap to bound."""
     match element:
         case Bounded(item, kind):
             if kind is not BoundKind.LASTING and negation(item) is None:

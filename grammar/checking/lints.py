@@ -72,7 +72,7 @@ def _unused(seen: Overview) -> Iterator[Finding]:
 def _joins(place: Place, seen: Overview) -> Iterator[Finding]:
     parts = seen.parts[place.name]
     own = frozenset(parts.variables)
-    # a leading `!` joins with the first positive GPM, which stands on its right
+    # a leading `!` joins with the first positive GPM, which is on its right
     others_bind = seen.bound if place.negated and place.first else place.seen
     shared = own & others_bind
     others = [p for p in seen.places if p is not place and not p.negated]

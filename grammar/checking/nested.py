@@ -85,7 +85,7 @@ def _out_of_scope(mention: Mention, place: Place, seen: Overview) -> Finding:
 
 
 def unbound(v: Variable, span: Span, place: Place, seen: Overview) -> Finding:
-    """Say why a FILTER cannot see a variable."""
+    """The error that says why a FILTER cannot see a variable."""
     positive = seen.binders(v)
     if positive and place.negated and place.first:
         return error(

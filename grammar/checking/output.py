@@ -108,6 +108,9 @@ def check_expression(e: Expression, span: Span, named: AbstractSet[Variable], se
                 yield error("exists", "a match has no graph for EXISTS to query", part.span, hint)
             case Aggregate():
                 yield from _aggregate(part, seen)
+            case MatchFunction("EVENTTIME"):
+                hint = "write TIMEOF(A) for the time of a GPM's event, ENDTIME() for the last one's"
+                yield error("function", "EVENTTIME() can be used in a GPM's FILTER only", part.span, hint)
             case MatchFunction(name, gpm) if gpm is not None:
                 yield from _match_function(name, gpm, part.span, seen)
 

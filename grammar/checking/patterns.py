@@ -42,7 +42,7 @@ def check_patterns(seen: Overview) -> Iterator[Finding]:
 
 
 def check_pattern(pattern: Group, text: str) -> Iterator[Finding]:
-    """What SPARQL asks of any pattern."""
+    """Check what SPARQL requires of any pattern."""
     groups = [pattern, *_groups(pattern)]
     for group in groups:
         yield from _scoped_binds(group, text)
@@ -122,7 +122,7 @@ def nested_aggregates(outer: Aggregate) -> Iterator[Finding]:
     if outer.arg is not None:
         for e in subexpressions(outer.arg):
             if isinstance(e, Aggregate):
-                yield error("aggregate", f"{e.name} cannot stand inside {outer.name}", e.span)
+                yield error("aggregate", f"{e.name} cannot be used inside {outer.name}", e.span)
 
 
 def _grouping(query: SubSelect, text: str) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from oxiseq.grammar.scope import subexpressions
 
 
 def check_ranking(seen: Overview) -> Iterator[Finding]:
-    """Which of the matches that end at one instant are told, and in what order."""
+    """Check which of the matches that end at one instant are returned, and in what order."""
     yield from check_sample(seen.query)
     yield from _sample(seen)
     if summarises(seen):

@@ -126,12 +126,12 @@ def _events(query: RspQuery, text: str) -> Iterator[Finding]:
         yield from _unbound_filters(event)
         for element in nested_elements(event.pattern):
             if isinstance(element, GraphPattern) and isinstance(element.name, Variable):
-                message = f"GRAPH ?{element.name.value} cannot stand in an event's pattern"
+                message = f"GRAPH ?{element.name.value} cannot be used in an event's pattern"
                 yield error("event", message, element.span, "name the graph: GRAPH <iri> { ... }")
             if isinstance(element, WindowPattern | MatchPattern):
                 hint = "an event's pattern is evaluated on one item: put WINDOW and MATCH into WHERE"
                 what = "WINDOW" if isinstance(element, WindowPattern) else "MATCH"
-                yield error("event", f"{what} cannot stand in an event's pattern", element.span, hint)
+                yield error("event", f"{what} cannot be used in an event's pattern", element.span, hint)
 
 
 def _unbound_filters(event: EventDefinition) -> Iterator[Finding]:
@@ -201,14 +201,14 @@ def _patterns(query: RspQuery, text: str) -> Iterator[Finding]:
             for e in subexpressions(condition):
                 if isinstance(e, Aggregate):
                     hint = "aggregates can be used in SELECT and HAVING"
-                    yield error("aggregate", f"{e.name} cannot stand in FILTER or BIND", e.span, hint)
+                    yield error("aggregate", f"{e.name} cannot be used in FILTER or BIND", e.span, hint)
     for outer in sub_select_expressions(query.body):
         for e in subexpressions(outer):
             yield from _expression(e)
 
 
 def _listed(query: RspQuery) -> SubSelect:
-    """The query as a SELECT of what it tells: CONSTRUCT the template's variables, ASK nothing."""
+    """The query as a SELECT of what it returns: for CONSTRUCT the template's variables, for ASK nothing."""
     if query.form == "SELECT":
         return query.body
     terms = (t for triple in query.template for t in (triple.subject, triple.predicate, triple.object))

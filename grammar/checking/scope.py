@@ -19,15 +19,18 @@ from oxiseq.grammar.algebra import (
     Span,
     SubSelect,
 )
+from oxiseq.grammar.checking.asked import check_asked
 from oxiseq.grammar.checking.nested import check_nested, unbound
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, listing, variable_hint
+from oxiseq.grammar.functions import OF_A_MATCH
 from oxiseq.grammar.places import Overview, Place
 from oxiseq.grammar.scope import (
     conjuncts,
     exists_in,
     expression_variables,
     inner_expressions,
+    match_parts,
     nested_elements,
     plain_variables,
     prev_variables,
@@ -47,24 +50,30 @@ def check_scope(seen: Overview) -> Iterator[Finding]:
             for element in seen.gpms[place.name].pattern.elements:
                 if isinstance(element, Filter):
                     yield from _filter(element, place, seen)
+                    yield from check_asked(element.condition, place, seen)
 
 
 def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
-    """PREV below the top level, aggregates outside a sub-query, functions of the match anywhere."""
+    """PREV, aggregates and functions of the match below the top level; functions of a whole match anywhere."""
     top = {id(e.condition) for e in gpm.pattern.elements if isinstance(e, Filter)}
     for condition in inner_expressions(gpm.pattern):
         for e in subexpressions(condition):
-            if isinstance(e, Aggregate):
-                hint = "aggregates can be used in SELECT, CONSTRUCT, or a sub-SELECT"
-                yield error("aggregate", f"{e.name} cannot stand in a GPM's FILTER or BIND", e.span, hint)
-            elif isinstance(e, Prev) and id(condition) not in top:
-                hint = "PREV can be used in a FILTER directly inside the GPM's braces"
-                yield error("prev", "PREV cannot be used here", e.span, hint)
+            if isinstance(e, Aggregate | Prev) and id(condition) not in top:
+                name, code = ("PREV", "prev") if isinstance(e, Prev) else (e.name, "aggregate")
+                hint = f"{name} can be used in a FILTER directly inside the GPM's braces"
+                yield error(code, f"{name} cannot be used here", e.span, hint)
+    inside = {id(part) for condition in _top_conditions(gpm) for part in match_parts(condition)}
     for e in all_expressions(gpm):
-        if isinstance(e, MatchFunction):
-            name = f"{e.name}({e.gpm or ''})"
-            hint = "functions of the match can be used in SELECT and CONSTRUCT"
-            yield error("function", f"{name} cannot stand in a GPM", e.span, hint)
+        if isinstance(e, MatchFunction) and e.name in OF_A_MATCH:
+            hint = "it can be used in SELECT and CONSTRUCT; a GPM's FILTER has EVENTTIME() and TIMEOF(A)"
+            yield error("function", f"{e.name}() cannot be used in a GPM", e.span, hint)
+        elif isinstance(e, MatchFunction) and id(e) not in inside:
+            hint = f"{e.name} can be used in a FILTER directly inside the GPM's braces"
+            yield error("function", f"{e.name}({e.gpm or ''}) cannot be used here", e.span, hint)
+
+
+def _top_conditions(gpm: Gpm) -> Iterator[Expression]:
+    return (e.condition for e in gpm.pattern.elements if isinstance(e, Filter))
 
 
 def all_expressions(gpm: Gpm) -> Iterator[Expression]:

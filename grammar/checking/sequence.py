@@ -141,7 +141,7 @@ def trailing_negations(top: SequenceElement) -> Iterator[SequenceElement]:
 def _gaps(
     element: SequenceElement, before: tuple[SequenceElement, ...], after: tuple[SequenceElement, ...]
 ) -> Iterator[tuple[SequenceElement, tuple[SequenceElement, ...], tuple[SequenceElement, ...]]]:
-    """Each `!`, with its bounds, and all that stands before and after it."""
+    """Each `!`, with its bounds, and all elements before and after it."""
     if negation(element) is not None:
         yield element, before, after
     elif isinstance(element, Sequence):

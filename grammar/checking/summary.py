@@ -79,7 +79,7 @@ def _keys(seen: Overview) -> Iterator[Finding]:
                     yield error("scope", f"GROUP BY: no GPM of SEQ binds ?{part.value}", place)
                 case Aggregate():
                     hint = "keys are variables, STARTTIME(), ENDTIME(), TIMEOF(A), and expressions over them"
-                    yield error("group", f"{part.name} cannot stand in GROUP BY", part.span, hint)
+                    yield error("group", f"{part.name} cannot be used in GROUP BY", part.span, hint)
                 case Prev() | Exists():
                     yield error("group", "PREV and EXISTS can be used only in a GPM's FILTER", part.span)
         if name is not None and (name in seen.bound or name in named):

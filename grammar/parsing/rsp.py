@@ -125,7 +125,7 @@ class RspBuilder(ClauseBuilder):
         made: list[TriplePattern] = []
         for element in (e for t in trees(node, "triples") for e in self.triples(t)):
             if not isinstance(element, TriplePattern):
-                raise self.error("a template holds no property paths", where(node), code="template")
+                raise self.error("a template cannot contain property paths", where(node), code="template")
             made.append(element)
         return tuple(made)
 
@@ -138,8 +138,8 @@ class RspBuilder(ClauseBuilder):
                 case WindowPattern(_, inner) | GraphPattern(_, inner):
                     yield from self.same_template(inner)
                 case _:
-                    hint = "name what is made: CONSTRUCT { ... } ... WHERE { ... }"
-                    message = "CONSTRUCT WHERE takes triple patterns alone"
+                    hint = "name the triples to make: CONSTRUCT { ... } ... WHERE { ... }"
+                    message = "CONSTRUCT WHERE takes only triple patterns"
                     raise self.error(message, element.span, hint=hint, code="template")
 
     def body(self, tree: Tree[Token]) -> SubSelect:

@@ -257,7 +257,7 @@ class SparqlBuilder(TermBuilder):
                 return self.sub_select(node)
             case _:
                 raise self.error(
-                    "SERVICE is not supported: a pattern is answered on the event or on the knowledge base",
+                    "SERVICE is not supported: patterns are matched on the event or on the knowledge base",
                     where(node.children[0]),
                     hint="load the data into the knowledge base and use GRAPH <...> { ... }",
                     code="service",
@@ -387,7 +387,7 @@ class SparqlBuilder(TermBuilder):
         separator = trees(node, "separator")
         if name not in BUILTINS and name not in AGGREGATES and name not in MATCH_FUNCTIONS and name != "PREV":
             close = get_close_matches(name, ALL_NAMES, 1)
-            hint = f"did you mean {close[0]}?" if close else "functions of your own are called by IRI"
+            hint = f"did you mean {close[0]}?" if close else "call your own functions by IRI"
             raise self.error(f"there is no function {head}", span_of(head), hint=hint, code="function")
         if gpms and not (MATCH_FUNCTIONS.get(name) or name == "COUNT"):
             raise self.error(

@@ -275,7 +275,7 @@ class SpaseqBuilder(ClauseBuilder):
         if kind(item) in ("repeat", "maybe"):
             written = self.text[where(item).start : where(item).end]
             message = f"`{written}?` is a reluctant repeat of SQL: here every length is a match"
-            hint = f"write {written} for every length, ({written})? if all of it may be missing"
+            hint = f"write {written} for every length, ({written})? if the whole may be missing"
             raise self.error(message, span, hint=hint, code="repeat")
 
     def bounded(self, node: Tree[Token], bound: BoundKind, span: Span) -> Bounded:

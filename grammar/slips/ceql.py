@@ -78,21 +78,21 @@ def _totals(s: Slip) -> Said | None:
     """In a column, or in HAVING, where aggregates stand."""
     if s.accepts == {"RPAR", "LSQB"} or s.accepts == {"NAME", "STAR"}:
         if s.last_word == "DISTINCT":
-            return Said("complex events are a set, and values are taken as often as they are there: leave DISTINCT out")
+            return Said("complex events are a set, and each value counts as often as it occurs: leave DISTINCT out")
         return Said("an aggregate is COUNT(*), COUNT(y) or SUM(y[price]), where y names events in WHERE")
     if s.accepts == {"RSQB"} and re.search(r"\(\s*\w+\s*\[[^\]]*$", s.before):
-        return Said("an attribute stands alone there; conditions stand in FILTER: ... FILTER y[price > 100]")
+        return Said("write only an attribute there; conditions belong in FILTER: ... FILTER y[price > 100]")
     if s.word == "AS" and "RPAR" in s.accepts and re.match(r"(?s).*\bSELECT\b[^\[]*\(", s.before, re.IGNORECASE):
-        return Said("columns stand without parentheses: COUNT(*) AS n")
+        return Said("write columns without parentheses: COUNT(*) AS n")
     if "_AS" in s.accepts and "_FROM" not in s.accepts and "SEMICOLON" not in s.accepts:
         if s.word == "FROM" or s.found == ",":
             return Said("name the column: COUNT(*) AS n")
         if s.kind in ("word", "variable"):
-            return Said(f"AS gives the name: AS {s.found.lstrip('?$')}")
+            return Said(f"AS is followed by the name: AS {s.found.lstrip('?$')}")
     if s.accepts == {"LSQB"} and s.found == "(" and s.last_word in ("COUNT", "SUM", "AVG", "MIN", "MAX"):
-        return Said("conditions on all that end at one event stand behind WHERE: HAVING COUNT(*) > 100")
+        return Said("conditions on all that end at one event come after WHERE: HAVING COUNT(*) > 100")
     if s.accepts == {"LSQB"} and re.search(r"\bGROUP\s+BY\b[^;]*$", s.before, re.IGNORECASE):
-        return Said("attributes stand in brackets: GROUP BY [name], [volume]")
+        return Said("write attributes in brackets: GROUP BY [name], [volume]")
     return None
 
 
@@ -109,7 +109,7 @@ def _from(s: Slip) -> Said | None:
                 return Said(f"did you mean {close[0]}?")
             return Said("streams are separated by commas, WHERE follows")
     if s.last_word == "WHERE" and s.found == "{":
-        return Said("a formula stands without braces: WHERE BUY AS b; SELL AS s")
+        return Said("write a formula without braces: WHERE BUY AS b; SELL AS s")
     return None
 
 
@@ -127,7 +127,7 @@ def _operand(s: Slip) -> Said | None:
         if s.kind == "end" or s.found == ")" or s.word in _END:
             return Said(f"drop the {last} or add an event", f"nothing follows the `{last}`", (at, at + 1))
         if s.found and s.found in ";:,":
-            return Said("one operator stands between two events")
+            return Said("write one operator between two events")
     if s.found in ("!", "~"):
         return Said("CEL has no negation")
     if s.found == "*":
@@ -151,15 +151,15 @@ def _step(s: Slip) -> Said | None:
         written = "FOLLOWED BY" if s.word == "FOLLOWED" else s.found
         return Said(f"write {_STEPS[s.word]} for {written}")
     if s.word in ("AND", "&", "&&"):
-        return Said("AND joins conditions of FILTER; events follow each other by ; or :")
+        return Said("AND joins conditions of FILTER; ; or : joins events")
     if s.found in ("*", "?", "{"):
         return Said("the only repeat is + (one or more), or :+ for events without a gap")
     if s.found == "!" or s.last_word == "NOT" or s.word == "UNLESS":
         return Said("CEL has no negation")
     if s.found == "[":
-        return Said(f"conditions stand in FILTER: ... FILTER {s.last_name}[price > 100]")
+        return Said(f"conditions belong in FILTER: ... FILTER {s.last_name}[price > 100]")
     if s.found == ">":
-        return Said("a type stands alone; FROM names the streams")
+        return Said("write only the type; FROM names the streams")
     if s.found == "(" and s.last_word == "SEQ":
         return Said("CEQL has no SEQ: write BUY AS b; SELL AS s")
     if s.found == "(":
@@ -182,14 +182,14 @@ def _condition(s: Slip) -> Said | None:
     """Where `X[` must stand, or its bracket."""
     if s.accepts == {"LSQB"}:
         if s.last_word == "BY":
-            return Said("attributes stand in brackets: PARTITION BY [name], [volume]")
+            return Said("write attributes in brackets: PARTITION BY [name], [volume]")
         if s.last_word == "NOT" or re.search(r"\bNOT\s+\w+\s*$", s.before, re.IGNORECASE):
-            return Said("NOT stands inside the brackets: x[NOT price > 100]")
+            return Said("write NOT inside the brackets: x[NOT price > 100]")
         if re.search(r"(\bBY\b[^;]*|\]\s*),\s*$", s.before, re.IGNORECASE):
-            return Said("attributes stand in brackets: [name], [volume]")
+            return Said("write attributes in brackets: [name], [volume]")
         return Said(f"a condition looks like {s.last_name}[price > 100]")
     if s.accepts == {"RSQB"} and s.found == ",":
-        return Said("one attribute stands in each bracket: [name], [volume]")
+        return Said("write one attribute in each bracket: [name], [volume]")
     return None
 
 
@@ -203,7 +203,7 @@ def _predicate(s: Slip) -> Said | None:
     if s.word in _LOGIC:
         return Said(f"write {_LOGIC[s.word]} for {s.found}")
     if s.found in (".", "["):
-        return Said("in the brackets an attribute stands alone: price")
+        return Said("write only the attribute in the brackets: price")
     if s.kind == "string" and re.search(r"'$", s.before):
         return Said("write \\' for a quote in a string")
     if s.found in ("<", ">", "<=", ">=", "=", "!=", "==", "<>") and "_AND" in s.accepts:
@@ -219,17 +219,17 @@ def _too_many(s: Slip) -> Said | None:
 
 def _within(s: Slip) -> Said | None:
     if s.word in ("SLIDING", "TUMBLING"):
-        return Said("windows of CEQL always slide: leave it out")
+        return Said("windows of CEQL always slide: leave SLIDING out")
     if s.last_word == "WITHIN" and s.accepts == {"NUMBER"}:
         return Said("write WITHIN 30 MINUTES, WITHIN 100 EVENTS or WITHIN 30000 [stock_time]")
     if "UNIT" in s.accepts:
         if s.kind == "word" and (close := get_close_matches(s.word, UNITS, 1, 0.6)):
             return Said(f"did you mean {close[0]}?")
         if s.kind == "word":
-            return Said(f"an attribute stands in brackets: [{s.found}]")
+            return Said(f"write an attribute in brackets: [{s.found}]")
         return Said("give a unit such as SECONDS, EVENTS, or an attribute in brackets: [stock_time]")
     if s.last_word == "BY" and "START" in s.accepts:
-        return Said("write ORDER BY START, or by what a variable holds: ORDER BY SUM(x[price]) DESC")
+        return Said("write ORDER BY START, or order by an aggregate of a variable: ORDER BY SUM(x[price]) DESC")
     if s.accepts == {"POLICY"}:
         return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
     if s.word in ("WHERE", "FROM", "SELECT") and "$END" in s.accepts:

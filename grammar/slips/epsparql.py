@@ -70,13 +70,13 @@ def _head(s: Slip) -> Said | None:
 def _operator(s: Slip) -> Said | None:
     """An operator of time without braces on one side, or another word for it."""
     if s.word in _OPERATORS[:4]:
-        return Said(f"both sides stand in braces: {{ ... }} {s.word} {{ ... }}")
+        return Said(f"write both sides in braces: {{ ... }} {s.word} {{ ... }}")
     if s.last_word in _OPERATORS[:4] and s.accepts <= {"OPEN", "LBRACE"}:
         return Said(f"{s.last_word} is followed by a pattern in braces: {s.last_word} {{ ... }}")
     if s.word in _FOLLOWS and "SEQ" in s.accepts:
-        return Said("write SEQ for what comes strictly later")
+        return Said("write SEQ for a pattern that comes strictly later")
     if s.last_word == "SEQ" and s.found == "(":
-        return Said("SEQ stands between two patterns: { ... } SEQ { ... }")
+        return Said("SEQ joins two patterns: { ... } SEQ { ... }")
     return None
 
 

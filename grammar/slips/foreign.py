@@ -19,7 +19,7 @@ _IN_WHERE: Final = re.compile(r"\{[^{}]*\Z", re.DOTALL)
 
 
 def foreign(s: Slip) -> Said | None:
-    """The slip stands in, or just behind, such words."""
+    """The slip is in, or just after, such words."""
     if (found := _RECOGNIZE.search(s.text)) is not None:
         return Said(
             "in SPAseq: SELECT ... WITHIN 1 HOUR FROM STREAM S <...> WHERE { SEQ(A; B+; C) DEFINE GPM A ON S { ... } } "
@@ -51,7 +51,7 @@ def _ours(s: Slip) -> bool:
 
 
 def _near(pattern: re.Pattern[str], s: Slip) -> re.Match[str] | None:
-    """The match that the slip stands in, or behind which it is the next token."""
+    """The match that contains the slip, or that comes just before it."""
     for found in pattern.finditer(s.text):
         if found.start() <= s.at and not s.text[found.end() : s.at].strip():
             return found

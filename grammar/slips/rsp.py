@@ -50,11 +50,11 @@ def _windows(s: Slip) -> Said | None:
     if re.search(r"(?i)\[\s*(LND|INTERVAL)\b[^\[\]]*$", s.before):
         return Said('write [LND time] or [INTERVAL time time]; a time is in microseconds, or "2024-05-01T10:00:00Z"')
     if s.accepts >= {"_SLIDE", "RSQB"} and s.found == ",":
-        return Said(f"nothing stands between the two: {_EXAMPLE}")
+        return Said(f"write nothing between the two: {_EXAMPLE}")
     if s.accepts >= {"_SLIDE", "RSQB"} and s.word == "ON":
-        return Said("time is that of the events: leave ON out")
+        return Said("windows use the time of the events: leave ON out")
     if "UNIT" in s.accepts and s.word in ("TRIPLES", "ROWS", "ITEMS", "ELEMENTS"):
-        return Said("windows count events, whole graphs: [RANGE 100 EVENTS SLIDE 10 EVENTS]")
+        return Said("windows count events (whole graphs): [RANGE 100 EVENTS SLIDE 10 EVENTS]")
     if "UNIT" in s.accepts and s.kind == "word":
         close = get_close_matches(s.word, UNITS, 1, 0.6)
         return Said(f"did you mean {close[0]}?" if close else f"write {_EXAMPLE}")
@@ -65,7 +65,7 @@ def _windows(s: Slip) -> Said | None:
 
 def _streams(s: Slip) -> Said | None:
     if s.last_word == "STREAM" and s.kind == "word" and "IRIREF" in s.accepts:
-        return Said(f"here a stream is named by its IRI alone: FROM STREAM <...> {_EXAMPLE}")
+        return Said(f"name a stream only by its IRI here: FROM STREAM <...> {_EXAMPLE}")
     if s.last_word == "WINDOW" and s.found == "{":
         return Said("name the window: WINDOW :w { ... }")
     if s.last_word == "WINDOW" and s.kind == "variable" and "VAR" not in s.accepts:
@@ -77,7 +77,7 @@ def _streams(s: Slip) -> Said | None:
     if s.found == "[" and re.search(r"(?i)\bFROM\s+\S+\s*$", s.before):
         return Said(f"write FROM STREAM <...> {_EXAMPLE}")
     if s.word == "STREAM" and s.accepts >= {"_WINDOW", "_FILTER"}:
-        return Said("in WHERE a window is asked: FROM NAMED WINDOW :w ON <...> [RANGE ...] and WINDOW :w { ... }")
+        return Said("WHERE queries a declared window: FROM NAMED WINDOW :w ON <...> [RANGE ...] and WINDOW :w { ... }")
     if s.last_word == "WINDOW" and s.kind == "word":
         return Said(f"a window's name is an IRI: WINDOW :{s.found}")
     return None
@@ -85,7 +85,7 @@ def _streams(s: Slip) -> Said | None:
 
 def _events(s: Slip) -> Said | None:
     if s.last_word == "MATCH" and s.accepts <= {"LBRACE"}:
-        return Said("an event pattern stands in braces: MATCH { E1 SEQ E2 }")
+        return Said("write an event pattern in braces: MATCH { E1 SEQ E2 }")
     if s.found == "^" and s.last_word == "SEQ":
         return Said("selections are SEQ^n (naive), SEQ^c (chronological) and SEQ^r (recent)")
     if "SEQ" in s.accepts and s.found in (";", ",", "->", ":"):
@@ -95,7 +95,7 @@ def _events(s: Slip) -> Said | None:
     if s.last_word == "ON" and s.kind == "word" and s.accepts == {"IRIREF", "PNAME"}:
         return Said(f"a window's name is an IRI: ON :{s.found}")
     if "_MATCH" in s.accepts and re.match(r"(?i)(\w+\s+)?SEQ\b", s.text[s.at :]):
-        return Said("an event pattern stands in MATCH: MATCH { E1 SEQ E2 }")
+        return Said("an event pattern belongs in MATCH: MATCH { E1 SEQ E2 }")
     if s.last_mark == "}" and s.accepts == {"_AS"}:
         return Said("name the event: AS E1")
     if s.last_word == "AS" and s.accepts == {"NAME"}:
@@ -104,7 +104,7 @@ def _events(s: Slip) -> Said | None:
 
 
 def _head(s: Slip) -> Said | None:
-    """What is told, and of which form the answers are."""
+    """Slips in the form of the query: REGISTER, CONSTRUCT, SELECT and the clauses after WHERE."""
     if s.word in _REPORTS and "REPORTED" not in s.accepts:
         return Said(f"write it before the query: REGISTER {s.word} AS ...")
     if s.last_word in _REPORTS and s.accepts == {"IRIREF", "PNAME", "_AS"}:
@@ -116,7 +116,7 @@ def _head(s: Slip) -> Said | None:
     if {"VAR", "LPAR", "_FROM"} <= s.accepts and re.match(r"\w+\s*\(", s.text[s.at :]):
         return Said(f"put parentheses around: ({s.found}(...) AS ?name)")
     if s.word in ("GROUP", "HAVING", "ORDER") and "_REPORT" in s.accepts:
-        return Said("after WHERE stand GROUP BY, HAVING, ORDER BY, LIMIT, VALUES, in this order")
+        return Said("after WHERE come GROUP BY, HAVING, ORDER BY, LIMIT, VALUES, in this order")
     if s.word in _AFTER and s.accepts <= {"$END", "_CONSUME", "_REPORT"} and "_REPORT" in s.accepts:
         return Said("CONSUME and REPORT end the query")
     return None

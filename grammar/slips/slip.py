@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 IRI: Final = r"""<[^<>"{}|^`\\\x00-\x20]*>"""
 STRING: Final = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 LONG_STRING: Final = r"""(?:\"\"\".*?\"\"\"|'''.*?''')"""
-"""Patterns of what stands between < and > or quotes, where no bracket counts and no comment begins."""
+"""Patterns for text between < and > or quotes, where no bracket counts and no comment begins."""
 UNITS: Final = ["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS", "EVENTS"]
 """Of WITHIN."""
 
@@ -27,12 +27,12 @@ _LAST_WORD = re.compile(r"(\w+)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A place where the parser could not go on."""
+    """A place where the parser could not continue."""
 
     text: str
     at: int
     found: str
-    """The piece of text that stands there; empty at the end."""
+    """The piece of text at this place; empty at the end."""
     kind: str
     """iri, string, variable, name (prefixed), number, word, mark, end."""
     accepts: frozenset[str]
@@ -74,7 +74,7 @@ class Slip:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What to tell. An empty message leaves `unexpected ...` with the list of what was expected."""
+    """What to report. An empty message leaves `unexpected ...` with the list of what was expected."""
 
     hint: str = ""
     message: str = ""
@@ -104,7 +104,7 @@ def unclosed_string(s: Slip) -> Said | None:
 
 def broken_iri(s: Slip) -> Said | None:
     if s.found == "<" and "IRIREF" in s.accepts and re.match(r"<[A-Za-z][\w+.\-]*:", s.text[s.at :]):
-        return Said("an IRI ends with > and holds no space or quote", "an IRI is not closed")
+        return Said("an IRI ends with > and contains no space or quote", "an IRI is not closed")
     return None
 
 
@@ -132,5 +132,5 @@ def bare_iri(s: Slip) -> Said | None:
         if match.start() <= start < match.end():
             offset = s.at - start + match.start()
             hint = f"write <{match.group()}>"
-            return Said(hint, "an IRI stands in < and >", (offset, offset + len(match.group())))
+            return Said(hint, "write an IRI in < and >", (offset, offset + len(match.group())))
     return None

@@ -55,9 +55,9 @@ def literal(s: Slip) -> Said | None:
 def triple_term(s: Slip) -> Said | None:
     """RDF 1.2 in a pattern of ours: terms are matched, but not looked into."""
     if s.found == "<" and s.text.startswith("<<", s.at) and "_TERM_BEGIN" not in s.accepts:
-        return Said("put a variable in its place, which is bound to the whole term", "a triple term in a pattern")
+        return Said("use a variable instead, which is bound to the whole term", "a triple term in a pattern")
     if s.kind == "mark" and re.match(r"\{\||~", s.text[s.at :]) and "_TILDE" not in s.accepts:
-        return Said("ask for it by rdf:reifies: ?r rdf:reifies ?t . ?r ?p ?o", "an annotation in a pattern")
+        return Said("match it with rdf:reifies: ?r rdf:reifies ?t . ?r ?p ?o", "an annotation in a pattern")
     return None
 
 
@@ -128,13 +128,13 @@ def braces(s: Slip) -> Said | None:
     if s.last_word in ("OPTIONAL", "MINUS", "UNION", "EXISTS") and s.accepts <= {"OPEN", "LBRACE"}:
         return Said(f"{s.last_word} is followed by a pattern in braces: {s.last_word} {{ ... }}")
     if s.word == "UNION":
-        return Said("both sides stand in braces: { ... } UNION { ... }")
+        return Said("write both sides in braces: { ... } UNION { ... }")
     if s.last_word == "BIND" and s.accepts == {"LPAR"}:
         return Said("write BIND(expression AS ?name)")
     if s.last_word == "GRAPH" and s.found == "{":
         return Said("name the graph: GRAPH <iri> { ... }")
     if s.last_word == "CONSTRUCT":
-        return Said("a template stands in braces: CONSTRUCT { ... }")
+        return Said("write a template in braces: CONSTRUCT { ... }")
     if s.last_word == "ON" and s.accepts == {"NAME"}:
         return Said("name the stream as FROM STREAM does: ON S1")
     if s.last_word == "GPM" and s.accepts == {"NAME"}:

@@ -68,11 +68,11 @@ def _define(s: Slip) -> Said | None:
         if s.found == ")":
             return Said("SEQ( is closed already: one ) too many")
         if s.kind in ("variable", "iri", "name") or s.word in ("FILTER", "GRAPH", "OPTIONAL"):
-            return Said("patterns stand inside DEFINE GPM name ON stream { ... }")
+            return Said("write patterns inside DEFINE GPM name ON stream { ... }")
         if s.found and s.found in ";.,":
             return Said(f"no {s.found} between definitions")
         if s.found and s.found in "+?!{" and s.last_mark == ")":
-            return Said(f"{s.found} stands inside SEQ: SEQ((A; B){s.found})" if s.found != "{" else "")
+            return Said(f"{s.found} belongs inside SEQ: SEQ((A; B){s.found})" if s.found != "{" else "")
     if "_GPM" in s.accepts:
         return Said(f"write DEFINE GPM {s.found if s.kind == 'word' else 'A'} ON ...")
     if "_ON" in s.accepts:
@@ -87,7 +87,7 @@ def _define(s: Slip) -> Said | None:
 
 def _gpm_body(s: Slip) -> Said | None:
     if s.accepts <= {"OPEN", "LBRACE"} and re.search(r"\bON\s+\w+\s*$", s.before, re.IGNORECASE):
-        return Said(f"a GPM's pattern stands in braces: ON {s.last_name} {{ ... }}")
+        return Said(f"write a GPM's pattern in braces: ON {s.last_name} {{ ... }}")
     return None
 
 
@@ -95,7 +95,7 @@ def _seq(s: Slip) -> Said | None:
     if "_SEQ" in s.accepts and (s.found == "(" or s.word.startswith("SEQ")):
         return Said("write SEQ(...)")
     if "_SEQ" in s.accepts:
-        return Said("WHERE begins with SEQ(...), the definitions follow")
+        return Said("WHERE begins with SEQ(...); the definitions follow")
     if s.last_word == "SEQ" and "LPAR" in s.accepts:
         return Said("write SEQ(...) with parentheses")
     return None
@@ -113,7 +113,7 @@ def _seq_operator(s: Slip) -> Said | None:
         written = "FOLLOWED BY" if s.word == "FOLLOWED" else s.found
         return Said(f"in SEQ write {_SEQ_WORDS[s.word]} for {written}")
     if s.word == "NOT" or s.last_word == "NOT":
-        return Said("negation stands after the name: A!")
+        return Said("write the negation after the name: A!")
     if s.found in ("^", "["):
         return Said("repeats look like A{2} or A{2,5}")
     if s.kind == "word" and s.word not in KEYWORDS:
@@ -128,7 +128,7 @@ def _behind_bound(s: Slip) -> Said | None:
     if not {"OPERATOR", "_AFTER"} <= s.accepts or "PLUS" in s.accepts or s.kind != "mark":
         return None
     if s.found in "|&":
-        return Said(f"a bound belongs to the whole: write it last, A {s.found} B WITHIN 10 MINUTES")
+        return Said(f"a bound applies to the whole: write it last, A {s.found} B WITHIN 10 MINUTES")
     if s.found in "+*?!{":
         whole = "{2}" if s.found == "{" else s.found
         return Said(f"write B{whole} WITHIN 10 MINUTES, or (B WITHIN 10 MINUTES){whole}")
@@ -147,13 +147,13 @@ def _seq_operand(s: Slip) -> Said | None:
         if s.found == operator and operator in "&|":
             return Said(f"in SEQ write {operator} for {operator}{operator}")
         if s.found and s.found in ",;:&|":
-            return Said("one operator stands between two GPMs")
+            return Said("write one operator between two GPMs")
     if s.found == "!":
-        return Said("negation stands after the name: A!")
+        return Said("write the negation after the name: A!")
     if s.found == ")":
         return Said("name the GPMs in their order: SEQ(A; B)")
     if s.kind == "variable":
-        return Said("SEQ takes names of GPMs, variables stand in their patterns")
+        return Said("SEQ takes names of GPMs; variables belong in their patterns")
     if s.kind == "iri" or s.kind == "name":
         return Said("SEQ takes names of GPMs: define one and name it here")
     return None
@@ -161,7 +161,7 @@ def _seq_operand(s: Slip) -> Said | None:
 
 def _bounds(s: Slip) -> Said | None:
     if s.accepts == {"NUMBER"} and s.last_mark == "{" and s.found == ",":
-        return Said("from no iteration on is {0,n}")
+        return Said("write {0,n} for 0 to n iterations")
     if s.accepts == {"NUMBER"} and s.last_mark == "{":
         return Said("bounds look like {2}, {2,} or {2,5}")
     return None
@@ -210,7 +210,7 @@ def _within(s: Slip) -> Said | None:
     if s.last_word == "WITHIN":
         return Said("write WITHIN 30 MINUTES, WITHIN PT30M or WITHIN 100 EVENTS")
     if s.word in ("WITHIN", "FROM") and "$END" in s.accepts:
-        return Said(f"{s.word} stands between SELECT and WHERE")
+        return Said(f"{s.word} belongs between SELECT and WHERE")
     return None
 
 
@@ -251,7 +251,7 @@ def _after_end(s: Slip) -> Said | None:
     if "$END" not in s.accepts:
         return None
     if s.word in ("GROUP", "HAVING", "ORDER", "LIMIT", "SAMPLE"):
-        return Said("behind the last } stand GROUP BY, HAVING, ORDER BY, LIMIT or SAMPLE, REPORT, in this order")
+        return Said("after the last } come GROUP BY, HAVING, ORDER BY, LIMIT or SAMPLE, REPORT, in this order")
     if s.found == "}":
         return Said("one } too many")
     return None

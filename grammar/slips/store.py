@@ -1,4 +1,4 @@
-"""The usual slips in what a store is asked and told, SPARQL queries and updates; see `slip`."""
+"""The usual slips in SPARQL queries and updates of a store; see `slip`."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ _AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 
 
 def _other_kind(s: Slip) -> Said | None:
-    """An update where a query is asked for, and the other way round."""
+    """An update where a query is expected, and the other way round."""
     if s.word in _UPDATES and "_ASK" in s.accepts:
-        return Said("this is an update: send it to /update, or call store.update(...)", "an update is no query")
+        return Said("send it to /update, or call store.update(...)", "this is an update, not a query")
     if s.word in _QUERIES and "_INSERT" in s.accepts:
-        return Said("this is a query: send it to /query, or call store.query(...)", "a query is no update")
+        return Said("send it to /query, or call store.query(...)", "this is a query, not an update")
     return None
 
 
@@ -81,7 +81,7 @@ def _missing_close(s: Slip) -> Said | None:
 
 def _order(s: Slip) -> Said | None:
     if s.word in _AFTER and s.last_mark != "{" and "VAR" not in s.accepts and "$END" in s.accepts:
-        return Said("behind WHERE stand GROUP BY, HAVING, ORDER BY, LIMIT or OFFSET, VALUES, in this order")
+        return Said("after WHERE come GROUP BY, HAVING, ORDER BY, LIMIT or OFFSET, VALUES, in this order")
     if s.last_word in ("LIMIT", "OFFSET") and s.accepts == {"NUMBER"}:
         return Said(f"write {s.last_word} 10")
     if s.last_word in ("GROUP", "ORDER") and s.accepts == {"_BY"}:
@@ -94,7 +94,7 @@ def _updates(s: Slip) -> Said | None:
         forms = f"{s.last_word} DATA {{ ... }} or {s.last_word} {{ ... }} WHERE {{ ... }}"
         return misspelt(s, _KEYWORDS) or Said(f"write {forms}")
     if s.kind == "end" and "_WHERE" in s.accepts and re.search(r"(?i)\b(INSERT|DELETE)\s*\{", s.before):
-        return Said("INSERT and DELETE of patterns need WHERE { ... }; of data write INSERT DATA or DELETE DATA")
+        return Said("INSERT and DELETE of patterns need WHERE { ... }; for data write INSERT DATA or DELETE DATA")
     if "SEMICOLON" in s.accepts and s.word in _UPDATES:
         return Said("put ; between two operations of an update")
     if s.last_word in ("CLEAR", "DROP") and "_ALL" in s.accepts:

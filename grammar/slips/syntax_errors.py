@@ -110,7 +110,7 @@ _MARKS = {
 
 
 def explain(unexpected: UnexpectedInput, text: str, rules: Sequence[Rule], comment: re.Pattern[str]) -> QueryError:
-    """lark's exception as ours; `rules` know the language's slips, `comment` its comments (group 1: what is none)."""
+    """lark's exception as ours; `rules` know the language's slips, `comment` its comments (group 1: other text)."""
     at = -1 if unexpected.pos_in_stream is None else unexpected.pos_in_stream
     ended = isinstance(unexpected, UnexpectedToken) and unexpected.token.type == "$END"
     if ended or at < 0:
@@ -160,7 +160,7 @@ def describe(accepts: frozenset[str]) -> str:
         if names <= left:
             words.append(word)
             left -= names
-    if "STRING" in accepts:  # a path may go on, but an object is what is missing
+    if "STRING" in accepts:  # a path may continue, but what is missing is an object
         left -= {"VBAR", "SLASH", "QMARK", "STAR", "PLUS"}
     if left & {"COMPARE", "AND", "OR"}:
         words.append("an operator")

@@ -1,4 +1,4 @@
-"""The places of a formula's types, each with what FILTER asks of the events that stand there.
+"""The places of a formula's types, each with the FILTER conditions on the events there.
 
 `X[P]` is about every event of X, so P goes to each place whose events X holds. OR is about all events of a variable
 at once; only where its conditions are about one place that holds at most one event is it a condition on that event.
@@ -84,8 +84,8 @@ def _ask(condition: Condition, formula: Formula, places: list[Place], text: str,
             held = {name: [p for p in places if name in p.names] for name in asked}
             (one, *others) = held.values()
             if len(one) != 1 or one[0].iterated or any(len(o) != 1 or o[0] is not one[0] for o in others):
-                hint = "SPAseq asks each event by itself: write OR inside the brackets of one variable"
-                raise refused("this OR is about several events", condition.span, text, hint)
+                hint = "SPAseq matches each event on its own: write OR inside the brackets of one variable"
+                raise refused("this OR concerns several events", condition.span, text, hint)
             one[0].asked.append(_predicate(condition))
 
 

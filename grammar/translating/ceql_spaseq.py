@@ -160,25 +160,25 @@ def _refuse(query: CeqlQuery) -> None:
         hint = "it holds one event"
         raise refused("SPAseq has no window of size 0", query.window.span, query.text, hint)
     if query.sample is not None:
-        message = "SAMPLE draws other matches in SPAseq: its draws are made of the query's text"
+        message = "SAMPLE draws other matches in SPAseq: its random draws depend on the query's text"
         raise refused(message, query.sample.span, query.text, "leave it out")
     for aggregate in compared_aggregates(query.order) if query.order is not None else ():
-        message = f"{render_predicate(aggregate)} runs over all events of a complex event, whatever their places"
+        message = f"{render_predicate(aggregate)} runs over all events of a complex event, at any position"
         hint = "SPAseq's aggregates run over one pattern's values: order by START"
         raise refused(message, aggregate.span, query.text, hint)
     for aggregate in aggregates(query.totals) if query.totals is not None else ():
         if aggregate.arg is not None:
-            message = f"{render_predicate(aggregate)} runs over all events of all complex events, whatever their places"
+            message = f"{render_predicate(aggregate)} runs over all events of all complex events, at any position"
             hint = "SPAseq's aggregates run over one pattern's values: only COUNT(*) is translated"
             raise refused(message, aggregate.span, query.text, hint)
     by = query.partition.by if query.partition is not None else ()
     for column in query.totals.columns if query.totals is not None else ():
         if Variable(column.name) in by and column.expression != Call(OF, (Variable(column.name),)):
             message = f"{column.name} is a column here and an attribute of PARTITION BY"
-            raise refused(message, column.span, query.text, "both would be one variable: call the column otherwise")
+            raise refused(message, column.span, query.text, "both would be one variable: rename the column")
     if two := twofold(query.formula):
         first, second = two
-        message = f"an event {second.name} can stand here and at column {first.span.column} for the same complex event"
+        message = f"an event {second.name} can match here and at column {first.span.column} for the same complex event"
         if first.span.line != second.span.line:
             message = message.replace("at column", f"at line {first.span.line}, column")
         hint = "CEQL returns each set of events once, SPAseq each way to match: name each type so that one way is left"

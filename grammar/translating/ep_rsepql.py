@@ -74,10 +74,10 @@ def ep_as_rsepql(query: EpQuery) -> Translation:
 def _stream(query: EpQuery) -> NamedNode:
     if not query.streams:
         hint = "write FROM STREAM <...> before WHERE"
-        raise refused("a window of RSEP-QL reads a stream with a name", query.where.span, query.text, hint)
+        raise refused("a window of RSEP-QL reads a named stream", query.where.span, query.text, hint)
     if len(query.streams) > 1:
-        hint = "EP-SPARQL's triples may come of any of its streams"
-        raise refused("an event of RSEP-QL comes of one stream", query.streams[1].span, query.text, hint)
+        hint = "EP-SPARQL's triples may come from any of its streams"
+        raise refused("an event of RSEP-QL comes from one stream", query.streams[1].span, query.text, hint)
     return query.streams[0].iri
 
 
@@ -96,10 +96,10 @@ def _columns(query: EpQuery) -> tuple[Variable | tuple[Expression, Variable], ..
             hint = "BIND cannot stand in for it either: RSEP-QL's templates hold terms and variables"
             raise refused("an expression in a template", columns[0].span, query.text, hint)
         case Select():
-            hint = "RSEP-QL's DISTINCT is about all answers of an instant, whatever their intervals"
+            hint = "RSEP-QL's DISTINCT compares all answers of an instant, whatever their intervals"
             raise refused("DISTINCT means something else in RSEP-QL", at_word("DISTINCT", query), query.text, hint)
         case _:
-            hint = "EP-SPARQL's ASK tells each interval: write SELECT *"
+            hint = "EP-SPARQL's ASK emits each interval: write SELECT *"
             raise refused("ASK means something else in RSEP-QL", at_word("ASK", query), query.text, hint)
 
 

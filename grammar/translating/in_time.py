@@ -37,8 +37,8 @@ CHOICES: Final = {
     Consume.CHRONOLOGICAL: Choice.CHRONOLOGICAL,
     Consume.RECENT: Choice.RECENT,
 }
-POINTS: Final = "means the same where no event says its start (prov:startedAtTime)"
-SINGLE: Final = "means the same where each event is one triple and none says its start (prov:startedAtTime)"
+POINTS: Final = "means the same where no event has a start (prov:startedAtTime)"
+SINGLE: Final = "means the same where each event is one triple without a start (prov:startedAtTime)"
 
 
 OXIGRAPH: Final = "RSEP-QL's FILTER beside MATCH is Oxigraph's, which compares some terms that EP-SPARQL refuses to"
@@ -59,8 +59,8 @@ def one_triple(pattern: Group, text: str) -> Group:
         raise refused("only single triples mean the same in both languages", place, text, hint)
     for term in (triples[0].subject, triples[0].object):
         if isinstance(term, BlankNode):
-            hint = "name it by a variable: RSEP-QL does not tell two of them apart, EP-SPARQL does"
-            raise refused("a blank node counts otherwise in the other language", triples[0].span, text, hint)
+            hint = "use a variable: RSEP-QL does not distinguish two of them, EP-SPARQL does"
+            raise refused("a blank node counts differently in the other language", triples[0].span, text, hint)
     for element in pattern.elements:
         if isinstance(element, Filter):
             timeless(element.condition, text)
@@ -71,19 +71,19 @@ def timeless(expression: Expression, text: str) -> None:
     """Raise QueryError for what only one of the languages can ask."""
     for e in subexpressions(expression):
         if isinstance(e, MatchFunction):
-            hint = "its answers tell their times as .start and .end"
+            hint = "its answers have their times as .start and .end"
             raise refused(f"RSEP-QL has no {e.name}()", e.span, text, hint)
         if isinstance(e, Exists):
-            hint = "EP-SPARQL asks what ended by then, RSEP-QL what a window holds"
-            raise refused("EXISTS asks for other triples in the other language", e.span, text, hint)
+            hint = "EP-SPARQL looks at triples that ended before, RSEP-QL at the content of a window"
+            raise refused("EXISTS looks at other triples in the other language", e.span, text, hint)
 
 
 def only_filters(elements: Iterable[PatternElement], text: str) -> tuple[Filter, ...]:
-    """What stands beside SEQ or MATCH, if it is conditions alone. Raises QueryError."""
+    """The conditions beside SEQ or MATCH, if there is nothing else. Raises QueryError."""
     found = []
     for element in elements:
         if not isinstance(element, Filter):
-            hint = "only FILTER may stand beside it"
+            hint = "only FILTER may be used beside it"
             raise refused("this has no counterpart beside a sequence", element.span, text, hint)
         timeless(element.condition, text)
         found.append(element)
@@ -94,13 +94,13 @@ def refuse_conditions(filters: Iterable[Filter], policy: Consume, text: str) -> 
     """Raise QueryError for conditions outside the operands where triples are used up."""
     for each in filters:
         if policy is not Consume.UNRESTRICTED:
-            hint = "put it into the operand that it is about"
-            raise refused("RSEP-QL uses up what this condition refuses too, EP-SPARQL does not", each.span, text, hint)
+            hint = "put it into the operand that it tests"
+            raise refused("RSEP-QL also consumes what this condition rejects", each.span, text, hint)
 
 
 def refuse_chain(sequences: int, policy: Consume, span: Span, text: str) -> None:
     """Raise QueryError for several SEQs where triples are used up."""
     if sequences > 1 and policy is not Consume.UNRESTRICTED:
         hint = "with CONSUME UNRESTRICTED sequences of any length mean the same"
-        message = "of several SEQs the two languages use up different triples"
+        message = "with several SEQs the two languages consume different triples"
         raise refused(message, span, text, hint)

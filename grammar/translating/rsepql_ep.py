@@ -59,7 +59,7 @@ def rsepql_as_ep(query: RspQuery) -> Translation:
     matches = [e for e in query.body.where.elements if isinstance(e, MatchPattern)]
     if len(matches) != 1:
         place = matches[1].span if matches else query.body.where.span
-        raise refused("EP-SPARQL's answers are those of one MATCH", place, query.text, "write WHERE { MATCH { ... } }")
+        raise refused("an EP-SPARQL query has one MATCH", place, query.text, "write WHERE { MATCH { ... } }")
     filters = only_filters((e for e in query.body.where.elements if e is not matches[0]), query.text)
     refuse_conditions(filters, policy, query.text)
     operands = _Operands(query, policy)
@@ -77,33 +77,33 @@ def _refuse(query: RspQuery) -> None:
     """What the clauses say that EP-SPARQL cannot."""
     body, text = query.body, query.text
     if query.report is not Report.ISTREAM:
-        hint = "EP-SPARQL tells an answer once, when its last triple comes: write REGISTER ISTREAM AS"
-        raise refused("EP-SPARQL does not tell answers again", at_word("REGISTER", query), text, hint)
+        hint = "EP-SPARQL emits an answer once, when its last triple comes: write REGISTER ISTREAM AS"
+        raise refused("EP-SPARQL does not emit answers again", at_word("REGISTER", query), text, hint)
     if not isinstance(query.when, OnChange | None):
         raise refused("EP-SPARQL answers at every event", query.when.span, text, "write REPORT ON CONTENT CHANGE")
     if query.form == "ASK" or body.distinct or body.reduced:
         what = "ASK" if query.form == "ASK" else "DISTINCT" if body.distinct else "REDUCED"
-        hint = "EP-SPARQL tells each interval"
+        hint = "EP-SPARQL emits each interval"
         raise refused(f"{what} means something else in EP-SPARQL", at_word(what, query), text, hint)
     if body.group_by or body.having or body.order_by or body.limit is not None or body.offset is not None:
         hint = "EP-SPARQL's answers do not end"
-        raise refused("EP-SPARQL cannot group, order or cut its answers", body.span, text, hint)
+        raise refused("EP-SPARQL cannot group, order or limit its answers", body.span, text, hint)
     if body.values is not None:
-        raise refused("VALUES has no place beside a sequence", body.values.span, text, "write FILTER(?x IN (...))")
+        raise refused("VALUES cannot be used beside a sequence", body.values.span, text, "write FILTER(?x IN (...))")
     if query.default_graphs or query.named_graphs:
-        raise refused("EP-SPARQL chooses no graphs by FROM", at_word("FROM", query), text, "write GRAPH <...> { ... }")
+        raise refused("EP-SPARQL selects no graphs by FROM", at_word("FROM", query), text, "write GRAPH <...> { ... }")
     for window in query.windows:
         _refuse_window(window, query)
 
 
 def _refuse_window(window: NamedWindow, query: RspQuery) -> None:
     if window.stream != query.windows[0].stream:
-        hint = "EP-SPARQL's triples may come of any of its streams"
-        raise refused("EP-SPARQL does not tell streams apart", window.span, query.text, hint)
+        hint = "EP-SPARQL's triples may come from any of its streams"
+        raise refused("EP-SPARQL does not distinguish streams", window.span, query.text, hint)
     for operator in window.operators:
         if not isinstance(operator, LandmarkWindow | IdentityWindow):
             hint = "write [LND t]; a sequence's length is bounded by FILTER(getDURATION() < ...)"
-            raise refused("EP-SPARQL has no windows but landmarks", operator.span, query.text, hint)
+            raise refused("EP-SPARQL has only landmark windows", operator.span, query.text, hint)
 
 
 def _form(query: RspQuery) -> Select | Construct:
@@ -142,10 +142,10 @@ class _Operands:
             case Following(_, _, choice):
                 wanted = _WORDS[CHOICES[self._policy]]
                 hint = f"Table 1 of RSEP-QL: with CONSUME {self._policy.value} stands {wanted}"
-                raise refused(f"{_WORDS[choice]} uses up other triples in EP-SPARQL", events.span, text, hint)
+                raise refused(f"{_WORDS[choice]} consumes other triples in EP-SPARQL", events.span, text, hint)
             case FirstOf() | LastOf():
                 word = "FIRST" if isinstance(events, FirstOf) else "LAST"
-                raise refused(f"EP-SPARQL has no {word}", events.span, text, "it answers with every event")
+                raise refused(f"EP-SPARQL has no {word}", events.span, text, "it answers at every event")
 
     def _event(self, event: EventDefinition) -> Group:
         if event.choice:

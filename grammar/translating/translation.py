@@ -24,7 +24,7 @@ class Translation:
 
 
 def at_word(word: str, query: EpQuery | RspQuery) -> Span:
-    """Where a keyword stands for the first time; the whole query where it does not."""
+    """The first span of a keyword; the span of the whole query if it does not occur."""
     return at_pattern(rf"(?i)\b{word}\b", query.span, query.text)
 
 
@@ -36,5 +36,5 @@ def window_name(query: EpQuery | RspQuery) -> NamedNode:
 
 
 def refused(message: str, span: Span, text: str, hint: str = "") -> QueryError:
-    """The other language cannot say what stands at `span` of `text`."""
+    """The error for text at `span` that the other language cannot express."""
     return QueryError(message, span, text, hint=hint, code="translate")

@@ -45,7 +45,7 @@ def _refuse_moving(query: RspQuery, other: str) -> None:
             raise refused("windows of RSEP-QL count time, not events", each.span, query.text, hint)
         if not _only_at_multiples(query, each.slide, slides):
             hint = (
-                "leave out SLIDE, or answer at its multiples only: REPORT ON WINDOW CLOSE; "
+                "leave out SLIDE, or answer only at its multiples: REPORT ON WINDOW CLOSE; "
                 "RSEP-QL's window does not move in between"
             )
             raise refused(f"between two slides this window holds other events in {other}", each.span, query.text, hint)

@@ -47,7 +47,7 @@ class CallbackHandle:
         self._end = end
 
     def close(self) -> None:
-        """It is called no more. May be called twice."""
+        """End the subscription. May be called twice."""
         self._end()
 
     def __enter__(self) -> CallbackHandle:
@@ -60,12 +60,12 @@ class CallbackHandle:
 @public
 class ContinuousQuery:
     """A query registered by `store.register(text)`. `for match in query` waits for its matches, as does `async for`;
-    `query.wait("1s")` no longer than that, `query.matches()` not at all; `query.subscribe(callback)` is told of each.
+    `query.wait("1s")` waits no longer than that, `query.matches()` not at all; `query.subscribe(callback)` calls back.
 
-    The newest `keep` matches are kept, as columns. Late events are kept until `late_events()` hands them out.
+    It keeps the newest `keep` matches, as columns, and late events until `late_events()` returns them.
 
-    Events with which it cannot find anything it may take in later, at the latest when it is asked for counts, state or
-    late events; a warning of events left out comes then.
+    It may defer events that cannot complete a match, at the latest until you ask for counts, state or late events; a
+    warning about skipped events comes then.
 
     >>> import oxiseq
     >>> text = '''PREFIX : <http://example.org/>
@@ -117,20 +117,20 @@ class ContinuousQuery:
     # --- the consumer's side ------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Match]:
-        """`wait()`: the matches behind `cursor`, without end."""
+        """`wait()`: the matches after `cursor`, without end."""
         return self.wait()
 
     def wait(self, timeout: Duration | None = None, *, idle: Duration | None = IDLE) -> Iterator[Match]:
-        """The matches behind `cursor`, as they complete; blocks for the next one, at most `timeout` in all (None: for
+        """The matches after `cursor`, as they complete; blocks for the next one, at most `timeout` in all (None: for
         ever).
 
-        The newest instant stays open for more graphs until something later comes. When nothing has been
-        pushed for `idle` while this waits, or the timeout is over, the instant is taken as complete, so
-        that what comes for it afterwards is late (None: never; also the default with lateness allowed). While nothing
-        is pushed, time goes on with the clock, behind the newest event: a match that waits for its window to close, or
-        for a bound such as `N! WITHIN 10 MINUTES` to pass, comes then.
-        Ends when the timeout is over or the query has been closed and all matches are handed out. Raises CursorError
-        where matches behind `cursor` are no longer kept.
+        The newest instant stays open for more graphs until a later event comes. When nothing has been pushed for
+        `idle` while this waits, or when the timeout is over, the instant counts as complete, so that later graphs of it
+        are late (None: never; also the default with lateness allowed). While nothing is pushed, time advances with the
+        clock from the newest event: a match that waits for its window to close, or for a bound such as
+        `N! WITHIN 10 MINUTES` to pass, is emitted then.
+        Ends when the timeout is over or the query has been closed and all matches are returned. Raises CursorError if
+        matches after `cursor` are no longer kept.
         """
         seconds = None if timeout is None else duration(timeout, "timeout") / 1e6
         rest = None if idle is None or (idle == IDLE and self._run.lateness) else duration(idle, "idle") / 1e6
@@ -151,10 +151,9 @@ class ContinuousQuery:
                 return
 
     def matches(self, since: int = 0, limit: int | None = None) -> Matches:
-        """Those found so far whose ids are greater than `since`, at most `limit`, at once: `to_pandas()`, `to_arrow()`,
-        and a table in a notebook. Nothing is waited for; what has come for the newest instant stays open. Since 0
-        means: all that are kept. Raises CursorError where those behind another `since` are no longer kept,
-        ArgumentValueError for a negative limit."""
+        """The matches found so far with ids greater than `since`, at most `limit`: `to_pandas()`, `to_arrow()`, and a
+        table in a notebook. It does not wait, and the newest instant stays open. `since` 0 means all that are kept.
+        Raises CursorError if matches after `since` are no longer kept, ArgumentValueError for a negative limit."""
         if limit is not None:
             whole_number(limit, "limit")
         with self._arrived:
@@ -168,8 +167,8 @@ class ContinuousQuery:
         return self._found.last
 
     def subscribe(self, callback: Callable[[Match], object]) -> CallbackHandle:
-        """Call `callback` with each match that completes from now on, in the pushing thread, until what this returns
-        is closed."""
+        """Call `callback` with each match that completes from now on, in the pushing thread, until you close the
+        returned handle."""
 
         def told(match: Match) -> object:  # another object each time: one may subscribe twice
             return callback(match)
@@ -198,7 +197,7 @@ class ContinuousQuery:
         kept = {iri: events for iri in self.reads if (events := self._feed.kept(iri)) is not None}
         if not kept:
             streams = " nor ".join(f"<{iri}>" for iri in self.reads)
-            raise OxiseqError(f"no events are kept of {streams}: call store.stream(...).keep(10_000) before they come")
+            raise OxiseqError(f"no events are kept for {streams}: call store.stream(...).keep(10_000) before they come")
         asked = said(self.query.language, {"since": since, "until": until, "limit": limit}, (HISTORY,))
         options = replace(self._options, origin=self._first)
         request = WhyRequest(reading_of(options, Span(asked.since, asked.until)), asked.limit)

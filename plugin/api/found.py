@@ -43,7 +43,7 @@ class FoundMatches:
             self.first = self._parts[0][0]
 
     def one(self, number: int) -> Match | None:
-        """The match of this number, None before it is found. Raises CursorError if it is no longer kept."""
+        """The match with this number, None before it is found. Raises CursorError if it is no longer kept."""
         if number > self.last:
             return None
         begin, block = self._block_with(number)

@@ -1,4 +1,4 @@
-"""A running query as a notebook shows it: its counts and newest matches, drawn anew while events come.
+"""A running query as a notebook shows it: its counts and newest matches, redrawn while events come.
 
     query ─(looked at every so often, on a thread)─▶ HTML ─▶ IPython.display's DisplayHandle.update
 
@@ -53,10 +53,9 @@ class Shown:
 
 
 class LiveView:
-    """Get it by `query.live()`. A notebook that shows it goes on drawing it until `stop()`, or the query's end.
+    """Get it by `query.live()`. A notebook that shows it redraws it until `stop()`, or the query's end.
 
-    Where there is no notebook, `html()` is how it stands now. Matches that it shows are not taken from
-    `query.wait()`.
+    Outside a notebook, `html()` gives its current state. It does not take matches away from `query.wait()`.
     """
 
     def __init__(self, query: ContinuousQuery, every: float, most: int) -> None:
@@ -83,7 +82,7 @@ class LiveView:
     # --- the notebook's side ------------------------------------------------------------------------
 
     def html(self) -> str:
-        """How it stands."""
+        """Its current state as HTML."""
         query = self._query()
         if query is None:
             return "<p>the query is gone</p>"
@@ -96,11 +95,11 @@ class LiveView:
         return f"<div><p><b>{state}</b> at {at}: {facts}</p>{drawn}{_table([cells for _, cells in recent])}</div>"
 
     def show(self, handle: Handle) -> None:
-        """Keep a place up to date, on a thread of its own; if the place fails, no longer."""
+        """Keep a place up to date from a separate thread, until the place fails."""
         threading.Thread(target=self._keep_up, args=(handle,), name="oxiseq-live-view", daemon=True).start()
 
     def stop(self) -> None:
-        """Draw once more, and no more; the query goes on."""
+        """Draw a last time and stop; the query continues."""
         self._ending.set()
         query = self._query()
         if query is not None:

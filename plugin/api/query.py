@@ -26,8 +26,8 @@ from oxiseq.sources.knowledge import Kb
 class Query(QueryText):
     """A query: its text in one of the languages, and what can be done with it.
 
-    It does not change, can be pickled, and equals each query of the same text and language. The text is parsed when
-    that is first needed: `check` tells what is wrong with it, all else raises QueryError.
+    It is immutable, can be pickled, and equals any query with the same text and language. The text is parsed on first
+    use: `check` returns what is wrong with it, everything else raises QueryError.
 
     >>> from oxiseq import Query
     >>> query = Query("VOCAB <http://e/> SELECT x, y FROM S WHERE Low AS x; High AS y WITHIN 1 HOUR", "ceql")
@@ -39,8 +39,8 @@ class Query(QueryText):
 
     @property
     def streams(self) -> Mapping[str, str]:
-        """The streams that it reads: its name for it → IRI. An EP-SPARQL query that names none reads any, and has none
-        here. Raises QueryError."""
+        """The streams that it reads: name in the query → IRI. Empty for an EP-SPARQL query that names none and reads
+        any stream. Raises QueryError."""
         return MappingProxyType(dict(shape_of(self)[1]))
 
     @property
@@ -50,7 +50,7 @@ class Query(QueryText):
 
     def explain(self, kb: Kb = None, *, rules: Sequence[QueryLike] = ()) -> Explanation:
         """What it is compiled to: `str`, `json()`, `dot()`, `svg()`; notebooks show the picture. With `kb` the GRAPH
-        patterns of a SPAseq query are asked, so that their rows can be told; `rules` as in `run`.
+        patterns of a SPAseq query are evaluated, so that it shows their numbers of rows; `rules` as in `run`.
 
         Raises QueryError, KbError.
         """
@@ -61,8 +61,8 @@ class Query(QueryText):
     def translate(self, language: str) -> Query:
         """The query in another language; comments above its text say on which events it means the same.
 
-        Raises QueryError, with the place, where the other language cannot say it; OxiseqError for a language that is
-        not known.
+        Raises QueryError, with the span, where the other language cannot express it; OxiseqError for an unknown
+        language.
 
         >>> from oxiseq import Query
         >>> print(Query("VOCAB <http://e/> SELECT * FROM S WHERE A", "ceql").translate("spaseq"))
@@ -90,9 +90,9 @@ class Query(QueryText):
     def why(self, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[WhyKeywords]) -> Why:
         """Why it matches or does not, over whole streams as `run` takes them.
 
-        Only events from `since` to before `until` are looked at, as if there were no others. Of a query over windows it
-        is told of one instant, that at which it comes furthest; `at` says which to look at. It runs the query's
-        beginnings and variants of them: allow for some ten times the query's own time, more for a long formula of CEQL.
+        It uses only events from `since` to before `until`, as if there were no others. For a query over windows it
+        explains one instant: `at`, or the one at which the query gets furthest. It runs prefixes of the query and
+        variants of them: allow some ten times the query's own time, more for a long formula of CEQL.
         Raises QueryError, EventError, KbError, LimitError.
         """
         language = language_named(self.language)
@@ -105,11 +105,12 @@ class Query(QueryText):
     def compare(
         self, other: QueryLike, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[RunKeywords]
     ) -> WhatIf:
-        """What `other`, a draft for instance, gains and loses against this query over the same whole streams (no
-        iterators: they are read twice). A text is in this query's language, if no file's ending says another.
+        """The matches that `other`, for instance a draft, gains and loses against this query over the same whole
+        streams (no iterators: they are read twice). A text is in this query's language, unless its file's ending names
+        another.
 
-        A stream that neither reads is left out, with a warning. Raises QueryError, EventError, KbError; OxiseqError
-        where the answers have nothing in common.
+        A stream that neither query reads is ignored, with a warning. Raises QueryError, EventError, KbError;
+        OxiseqError where the answers have no variable in common.
         """
         draft = query_text(other)
         if not isinstance(other, QueryText) and not draft.name:

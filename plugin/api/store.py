@@ -60,7 +60,7 @@ _STANDING: Final[Mapping[str, Any]] = {
     "most_rows": _LIMITS.most_rows,
     "most_asking": "5m",
 }
-"""What is said of a query over the store, and its defaults."""
+"""The options of a query over the store, and their defaults."""
 
 
 class ChangeRefusedError(OxiseqError):
@@ -115,14 +115,14 @@ class Store:
 
     @property
     def inner(self) -> RdfStore:
-        """The pyoxigraph store behind; after changing it directly, call `touch`. Better change it by this store's own
-        methods, which remember what it held for the instants up to now. Another one after a write that has failed: to
-        keep it hinders that."""
+        """The pyoxigraph store behind; after changing it directly, call `touch`. Prefer this store's own methods,
+        which remember its content for the instants up to now. After a failed write this is another object: a reference
+        that you keep prevents the store from opening again."""
         return self._held.store
 
     def touch(self) -> None:
-        """Say that the content has changed: it is asked anew for instants behind the newest one so far. For those up to
-        it what has been asked before holds; what has not been is asked now."""
+        """Report that the content has changed: queries read it again for instants after the newest one so far. Up to
+        that instant, earlier answers stay valid; those that are missing are read now."""
         with self._lock:
             self._keep_answers()
             self._kb.changed(None)
@@ -173,10 +173,10 @@ class Store:
         self._guards.append(guard)
 
     def listen(self, listener: Listener) -> Listening:
-        """Tell each change of the content from now on, with `lock` held, in the order of changes; until it is closed.
+        """Pass each change of the content from now on to `listener`, in order and with `lock` held, until it is closed.
 
-        What was there before is asked with `lock` held around both. The listener is called by the thread that makes the
-        change, after it has been made; see `oxiseq.changes` for what it is told.
+        To read the earlier content, hold `lock` around both. The thread that makes the change calls the listener after
+        the change; see `oxiseq.changes` for what it receives.
         """
         return self._listeners.add(listener)
 
@@ -304,13 +304,13 @@ class Store:
         **options: Any,
     ) -> ContinuousQuery | StandingQuery:
         """Register a continuous query, a text, a path or a `Query`; it sees the events that are pushed from now on. An
-        EP-SPARQL query that names no stream reads those that the store has by now. `name`: what it is called, for
-        `find`; `keep`: how many of the newest matches are kept (a million). Raises QueryError, ConflictError,
+        EP-SPARQL query that names no stream reads those that the store has now. `name`: its name for `find`; `keep`:
+        how many of the newest matches are kept (a million). Raises QueryError, ConflictError,
         OxiseqError.
 
-        Or (`language="sparql"`) a query that stands over the content of this store and reads no stream: see
-        `oxiseq.api.standing`; it takes `name`, `keep`, `most_triples`, `most_rows` and `most_asking` (how long the
-        store may be asked at a change).
+        Or (`language="sparql"`) a standing query over the content of this store, which reads no stream: see
+        `oxiseq.api.standing`; it takes `name`, `keep`, `most_triples`, `most_rows` and `most_asking` (how long one
+        evaluation by the store may take).
         """
         if language == STANDING:
             told = {key: value for key, value in (("name", name), ("keep", keep)) if value is not None}
@@ -349,7 +349,7 @@ class Store:
             return next(each for each in (f"q{number}" for number in count(1)) if each not in known)
         if not isinstance(name, str) or not name:
             wrong = ArgumentValueError if isinstance(name, str) else ArgumentTypeError
-            raise wrong(f"name={name!r}: a query's name is a text that is not empty")
+            raise wrong(f"name={name!r}: a query's name is a string that is not empty")
         if name in known:
             raise ConflictError(f"there is a query {name!r} already")
         return name
@@ -402,7 +402,7 @@ class Store:
         raise UnknownError(f"there is no query {name!r}")
 
     def close(self) -> None:
-        """End its queries, and let go of the store behind: a folder can be opened elsewhere then. May be called
+        """End its queries and release the pyoxigraph store: its folder can then be opened elsewhere. May be called
         twice."""
         for query in self._feed.queries:
             query.close()
@@ -429,8 +429,7 @@ class Store:
 
 
 def _of_standing(given: Mapping[str, Any]) -> tuple[str | None, int, Limits]:
-    """Name, changes that are kept, limits. Raises OxiseqError for what is said about streams, and for values that are
-    none."""
+    """Name, number of kept changes, limits. Raises OxiseqError for options of streams, and for invalid values."""
     if set(given) - set(_STANDING):
         raise ArgumentTypeError(f"a query over the store reads no stream: it takes {', '.join(_STANDING)}")
     name, keep, most_triples, most_rows, most_asking = {**_STANDING, **given}.values()
@@ -440,7 +439,7 @@ def _of_standing(given: Mapping[str, Any]) -> tuple[str | None, int, Limits]:
 
 
 def _sensible(name: object, **numbers: object) -> None:
-    """Raises OxiseqError for a name that is none, and for what are no natural numbers."""
+    """Raises OxiseqError for an invalid name, and for values that are not natural numbers."""
     if name is not None and not (isinstance(name, str) and name):
         raise ArgumentValueError(f"name: a text that is not empty, not {name!r}")
     for what, number in numbers.items():

@@ -43,16 +43,16 @@ class Stream:
         self.events = 0
         """How many events were pushed."""
         self.rejected = 0
-        """How many rows were left out (`extend` with `on_error="skip"`)."""
+        """How many rows were skipped (`extend` with `on_error="skip"`)."""
         self.mapping: StreamMapping | None = None
-        """What rows that are pushed mean; None: they are not taken."""
+        """What pushed rows mean; None: rows are refused."""
         self._terms = terms
         self._feed = feed
 
     def push(self, graph: EventLike, time: Time | None = None, start: Time | None = None) -> None:
         """Push one event: an rdflib.Graph, pyoxigraph triples, or RDF text; `time` as datetime, ISO 8601 text or
-        int µs. `start`: since when it lasted, for EP-SPARQL queries. Or a row (a dict), if the stream has a mapping,
-        which says where its time stands.
+        int µs. `start`: when it began, for EP-SPARQL queries. Or a row (a dict), if the stream has a mapping, which
+        names the column of its time.
 
         An instant is complete when a later event, `advance` or `close` has passed it; until then a second
         graph of the same time is merged. An event older than the watermark is late: counted by each query
@@ -65,15 +65,15 @@ class Stream:
                 self.push_batch(row_event(graph, self.mapping, time, self._terms))
                 return
             if time is None:
-                raise ArgumentTypeError("time: when the event happened is to be said")
+                raise ArgumentTypeError("time: say when the event happened")
             pair = time, graph if start is None else with_start(graph, start)
             self.push_batch(encode_events((pair,), self._terms))
 
     def extend(self, events: Events, on_error: OnError = "stop") -> int:
         """Push the events of a file (N-Quads, TriG, RDF Messages, Jelly, an event table), or (graph, time) pairs of a
-        list or a generator, in their order; how many. (time, graph) is understood, too: nothing is both. Some thousand
-        at a time: those of a part all or, if one cannot be read, none. With a mapping also rows: dicts, a DataFrame,
-        Arrow, a file of CSV, JSON Lines or Parquet. `on_error="skip"` leaves out malformed events of files, and bad
+        list or a generator, in their order; how many. (time, graph) works, too. They are pushed some thousand at a
+        time: all of a part or, if one cannot be read, none. With a mapping also rows: dicts, a DataFrame,
+        Arrow, a file of CSV, JSON Lines or Parquet. `on_error="skip"` skips malformed events of files and bad
         rows, which `rejected` counts. Raises EventError."""
         check_events(events)
         count = 0
@@ -100,12 +100,12 @@ class Stream:
             self._terms.collect_if_due()
 
     def keep(self, events: int) -> None:
-        """Keep the newest so many events in memory from now on, so that `query.why()` can be asked of them; 0: none, as
-        at first. Raises ArgumentValueError for less."""
+        """Keep the newest `events` events in memory from now on, for `query.why()`; 0, the default: none. Raises
+        ArgumentValueError for less."""
         self._feed.keep(self.iri, whole_number(events, "events"))
 
     def advance(self, time: Time) -> None:
-        """Punctuation: no event before `time` will come any more (if one does, it is late)."""
+        """Punctuation: no event before `time` will come (if one does, it is late)."""
         self._feed.punctuate(self.iri, to_microseconds(time))
 
     def _repr_html_(self) -> str:

@@ -109,7 +109,7 @@ class Bridge:
 
     def _well(self) -> None:
         if self.counts.failing is not None:
-            LOG.info("bridge %s goes on", self.name)
+            LOG.info("bridge %s works again", self.name)
         self._pause, self.counts.failing, self.counts.error = 0.0, None, ""
 
     def _fail(self, error: Exception) -> None:
@@ -119,7 +119,7 @@ class Bridge:
         if self.counts.failing is None:
             self.counts.failing = microseconds()
             LOG.warning(
-                "bridge %s fails and is tried again: %s",
+                "bridge %s failed and tries again: %s",
                 self.name,
                 told,
                 exc_info=None if isinstance(error, OxiseqError | OSError) else error,

@@ -34,7 +34,7 @@ class DeadLetters:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("ab") as file:
             if file.tell() + len(data) > self._largest:
-                raise BridgeError(f"{self._path} has {file.tell()} bytes, which is the most: look at it, move it away")
+                raise BridgeError(f"{self._path} has {file.tell()} bytes, which is the limit: check it, move it away")
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

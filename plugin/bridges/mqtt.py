@@ -118,7 +118,7 @@ class MqttSource:
                 found.append(self._came.get_nowait())
         except queue.Empty:
             if not found and self._gone:
-                raise BridgeError(f"the broker {self._where} has gone: {self._gone}") from None
+                raise BridgeError(f"the broker {self._where} is disconnected: {self._gone}") from None
         return found
 
     def confirm(self, messages: Sequence[Message]) -> None:

@@ -32,13 +32,13 @@ class Listening:
         if self._closed:
             return
         if self._missed:
-            changed = Anew("an earlier change was not taken in")
+            changed = Anew("an earlier change was not applied")
         try:
             self._listener(changed)
             self._missed = False
         except Exception:
             self._missed = True
-            LOG.exception("a listener failed at a change of the store; at the next one it is told to ask anew")
+            LOG.exception("a listener failed at a change of the store; the next change makes it read the store again")
 
 
 class Listeners:

@@ -1,4 +1,4 @@
-"""Answers of a knowledge base elsewhere, as they were given: what a restart goes on with, whatever it would say now."""
+"""Answers of an upstream knowledge base as they were received: a restart continues with them, not with newer ones."""
 
 from __future__ import annotations
 

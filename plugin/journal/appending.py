@@ -166,7 +166,7 @@ class _Group:
         last = time + count - 1
         if last > LAST_TIME:
             return ConflictError(
-                f"the stream <{given.stream}> has come to the end of the year 9999: nothing can be later"
+                f"the stream <{given.stream}> has reached the end of the year 9999: no event can be later"
             )
         self._add(given.stream, end, count, time, last, stamped(given.blob, time))
         self._add(given.stream, end, 0, last + 1, last + 1, b"")
@@ -228,7 +228,7 @@ def receipt(connection: sqlite3.Connection, given: Appends) -> Appended | None:
 
 def _repeated(given: Appends, first: int, count: int, digest: bytes) -> Outcome:
     if digest != given.digest:
-        return ConflictError(f"the batch id {given.batch_id!r} is known with another body: give a new batch a new id")
+        return ConflictError(f"the batch id {given.batch_id!r} was used with another body: give a new batch a new id")
     return Appended(first, count, repeated=True)
 
 
@@ -258,7 +258,7 @@ def _receipts(
 
 
 def _sessions(connection: sqlite3.Connection, appends: Sequence[Appends]) -> dict[tuple[str, str], int]:
-    """(stream, session) → where it stands; of those that are known."""
+    """(stream, session) → its last number, for the known sessions."""
     asked = {(each.stream, each.session.name) for each in appends if each.session is not None}
     return {(iri, name): last for iri, name in asked if (last := session_last(connection, iri, name)) is not None}
 

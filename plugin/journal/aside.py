@@ -1,4 +1,4 @@
-"""Entries of the log that a query could not work through: noted, so that the rest goes on, after a restart as well.
+"""Entries of the log that a query could not process: recorded, so that the rest continues, also after a restart.
 
 What is set aside is part of what a query has found: a restart must pass over the same entries.
 """
@@ -42,7 +42,7 @@ class AsideCount:
 
 
 class SetAside:
-    """Note and tell. Safe for many threads."""
+    """Record and report it. Thread-safe."""
 
     def __init__(self, writer: Writer, reader: Reader, clock: Callable[[], int]) -> None:
         self._writer, self._reader, self._clock = writer, reader, clock

@@ -1,4 +1,4 @@
-"""Checkpoints: a running state, where it stands in the log, and the matches up to it, in one transaction.
+"""Checkpoints: a running state, its position in the log, and the matches up to it, in one transaction.
 
 The contract. Whoever runs queries keeps it, and then no match is lost and none is given twice, whatever dies:
 

@@ -37,7 +37,7 @@ _LARGEST: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What stands in the head: the number of events or matches, smallest and largest time (µs)."""
+    """The fields of the head: the number of events or matches, smallest and largest time (µs)."""
 
     count: int
     min_time: int

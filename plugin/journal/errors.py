@@ -57,7 +57,7 @@ class FullError(JournalError):
 
 
 class UnknownError(JournalError):
-    """There is no stream or query of this name."""
+    """No stream or query has this name."""
 
 
 class ConflictError(JournalError):
@@ -83,7 +83,7 @@ def journal_error(error: sqlite3.Error, path: Path) -> JournalError:
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
     if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and _is_full(path)):
-        return FullError(f"{path}: no room left for what was to be written")
+        return FullError(f"{path}: no room left for the write")
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LockedError(f"{path}: is locked by another process")
     if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
@@ -95,7 +95,7 @@ def journal_error(error: sqlite3.Error, path: Path) -> JournalError:
 
 
 def _is_full(path: Path) -> bool:
-    """Whether there is hardly any room: SQLite tells of some writes only that they have failed."""
+    """Whether the disk is almost full: for some writes SQLite reports only that they failed."""
     try:
         return disk_usage(path.parent).free < _NOTHING
     except OSError:

@@ -129,7 +129,7 @@ def check_events(blob: bytes) -> Summary:
     times = _parts([blob]).time
     head = summary(KIND, blob)
     if len(times) and (head.min_time, head.max_time) != (int(times.min()), int(times.max())):
-        raise DamagedError("a damaged blob: its head tells other times")
+        raise DamagedError("a damaged blob: its header has other times")
     return head
 
 

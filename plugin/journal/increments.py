@@ -104,13 +104,13 @@ def apply_increment(connection: sqlite3.Connection, path: Path) -> None:
                 raise DamagedError(f"{path}: is damaged: it holds other rows than were written")
             if mark_from(since) != _mark(connection):
                 raise ConflictError(
-                    f"{path}: is not what comes next: a backup between is missing, or it is of another journal"
+                    f"{path}: is not the next backup: one in between is missing, or it is of another journal"
                 )
             connection.execute("BEGIN")
             try:
                 _apply(connection)
                 if _mark(connection) != mark_from(until):
-                    raise DamagedError(f"{path}: does not lead where it should")
+                    raise DamagedError(f"{path}: does not lead to the state that it names")
                 connection.execute("COMMIT")
             except BaseException:
                 connection.execute("ROLLBACK")
@@ -120,7 +120,7 @@ def apply_increment(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def is_increment(path: Path) -> bool:
-    """Whether a file is one. Raises JournalError for what is no backup at all."""
+    """Whether a file is an increment. Raises JournalError if it is not a backup at all."""
     return _application(path) == INCREMENT
 
 
@@ -157,7 +157,7 @@ def _check_follows(connection: sqlite3.Connection, path: Path, since: Mark, unti
     )
     head = since.head and _digest(connection, "WHERE id = ?", int(since.head.split()[0]))
     if behind or head not in ("", since.head):
-        raise ConflictError(f"{path}: is not the journal that the last backup was made of")
+        raise ConflictError(f"{path}: is not the journal that the last backup was made from")
 
 
 def _copy(connection: sqlite3.Connection, since: Mark, until: Mark) -> None:

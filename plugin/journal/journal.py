@@ -150,7 +150,7 @@ class Journal:
         flush(target.absolute().parent)
 
     def verify(self) -> list[str]:
-        """What is wrong with the file, looked through in whole: empty when nothing is."""
+        """What is wrong with the whole file: empty if nothing is."""
         try:
             with self._reader.snapshot() as connection:
                 return list(faults(connection))

@@ -105,7 +105,7 @@ class EventLog:
         return self.append(stream, pack_events(batch, terms), batch_id)
 
     def advance(self, stream: str, time: int) -> int:
-        """Store a punctuation: no event before `time` (µs) will come any more; the offset before which it stands."""
+        """Store a punctuation: no event before `time` (µs) will come; returns the offset that it precedes."""
         return self.store(Appends(stream, advance=time)).first
 
     def store(self, append: Appends) -> Appended:
@@ -312,7 +312,7 @@ class EventLog:
 
 
 def _unless_stored(result: Callable[[], Appended], append: Appends, reader: Reader) -> Appended:
-    """What is stored already is answered even where there is no room."""
+    """Data that is already stored is answered even if the disk is full."""
     try:
         return result()
     except FullError:

@@ -70,7 +70,7 @@ class MatchLog:
         return [_between(part, since + 1, stop) for part in _readable(query, rows)]
 
     def begin_anew(self, query: str, state: bytes) -> int:
-        """Delete all that is kept and leave an id out: every cursor of before is too old. `state` is the query's
+        """Delete all kept matches and skip an id: every earlier cursor is too old. `state` is the query's
         checkpoint there. The id of the last one now.
 
         Raises UnknownError, FullError.

@@ -20,7 +20,7 @@ def stream_id(connection: sqlite3.Connection, iri: str) -> tuple[int, int, int]:
 
 
 def unknown_stream(iri: str) -> UnknownError:
-    """There is no such stream."""
+    """The error for an unknown stream."""
     return UnknownError(f"there is no stream <{iri}>")
 
 

@@ -1,4 +1,4 @@
-"""The rows of a checkpoint: where it stands in the log and in the matches."""
+"""The rows of a checkpoint: its position in the log and in the matches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oxiseq.journal.names import last_position, query_id, stream_id
 
 
 def begin(connection: sqlite3.Connection, owner: str, offsets: Mapping[str, int], now: int) -> None:
-    """The first checkpoint of a query: no state, it stands at these offsets and after its last match."""
+    """The first checkpoint of a query: no state, these offsets, and the position after its last match."""
     _, _, following = query_id(connection, owner)
     put(connection, owner, b"", offsets, {owner: following - 1}, last_position(connection), now)
 

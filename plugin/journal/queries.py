@@ -43,7 +43,7 @@ class QueryRecord:
     begun: int | None = None
     """The log's entry after which it was registered; None: by an earlier version, which did not note it."""
     rebuilt: str = ""
-    """How its state was made anew from the log, empty where that was not needed."""
+    """How its state was rebuilt from the log, empty where that was not needed."""
 
 
 class Queries:
@@ -130,7 +130,7 @@ class Queries:
         return self._writer.run(work, Need.DELETING)
 
     def set_rebuilt(self, name: str, how: str) -> None:
-        """Its state had to be made anew from the log: how. Raises UnknownError."""
+        """Record how its state was rebuilt from the log. Raises UnknownError."""
 
         def work(connection: sqlite3.Connection) -> None:
             query_id(connection, name)

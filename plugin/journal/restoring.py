@@ -38,7 +38,7 @@ def restore(backups: Sequence[Path], folder: Path) -> list[str]:
     if target.exists():
         raise JournalError(f"{target}: there is a journal already")
     if is_increment(backups[0]):
-        raise JournalError(f"{backups[0]}: holds only what is new since another backup, which comes first")
+        raise JournalError(f"{backups[0]}: holds only the changes since another backup: name that one first")
     folder.mkdir(parents=True, exist_ok=True)
     open_reader(backups[0]).close()
     with replacing(target) as part:
@@ -66,7 +66,7 @@ def restore(backups: Sequence[Path], folder: Path) -> list[str]:
 
 
 def resumed(journal: Path) -> Mapping[str, Resumed]:
-    """Of a journal that was restored: stream → where it stood. Raises JournalError for a note that is none."""
+    """Of a restored journal: stream → its end in the backup. Raises JournalError for an invalid note."""
     note = journal.with_name(journal.name + _NOTE)
     try:
         told = json.loads(note.read_text("utf-8"))

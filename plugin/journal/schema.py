@@ -116,7 +116,7 @@ CREATE TABLE kb_answer (         -- of a knowledge base elsewhere
 """,
     f"""
 ALTER TABLE query ADD COLUMN begun INTEGER; -- the log's entry after which it was registered, NULL: not known
-ALTER TABLE query ADD COLUMN rebuilt TEXT NOT NULL DEFAULT ''; -- how its state was made anew from the log
+ALTER TABLE query ADD COLUMN rebuilt TEXT NOT NULL DEFAULT ''; -- how its state was rebuilt from the log
 CREATE TABLE set_aside (         -- entries of the log that a query could not work through
     query INTEGER NOT NULL,
     position INTEGER NOT NULL,   -- id of the entry
@@ -231,7 +231,7 @@ def _check_size(path: Path) -> None:
 
 
 def open_writer(path: Path, durability: Durability, wait: float = WAIT_SECONDS) -> Writing:
-    """The connection that writes; the file is made if there is none.
+    """The connection that writes; it creates the file if there is none.
 
     Raises LockedError, DamagedError, VersionError, JournalError.
     """

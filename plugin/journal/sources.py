@@ -27,6 +27,6 @@ class LogSource:
         for logged in self.journal.log.read(self.stream, terms, start=self.begin, stop=self.end):
             batch, wrong = logged.batch, outside(logged.batch.time)
             if len(wrong):  # an earlier version took any time: queries at work set such an entry aside, too
-                LOG.warning("%d events of <%s> are passed over: %s", len(wrong), self.stream, OUTSIDE)
+                LOG.warning("%d events of <%s> are skipped: %s", len(wrong), self.stream, OUTSIDE)
                 batch = batch.take(np.setdiff1d(np.arange(len(batch)), wrong))
             yield batch

@@ -38,8 +38,8 @@ class Streams:
         self._clock = clock
 
     def create(self, iri: str, keep: Retention | None = None, mapping: str | None = None) -> StreamRecord:
-        """The stream of this name, made if there is none; `keep` (default: of a new one everything) and `mapping`
-        replace what was set before."""
+        """The stream of this name, created if it does not exist; `keep` (default for a new one: everything) and
+        `mapping` replace the old settings."""
 
         def work(connection: sqlite3.Connection) -> StreamRecord:
             chosen = keep or Retention()

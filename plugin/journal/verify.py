@@ -28,7 +28,7 @@ def _log(connection: sqlite3.Connection) -> Iterator[str]:
         for begin, count, low, high, data in connection.execute(sql, (number,)):
             place = f"stream <{iri}>, offset {begin}"
             if begin != at:
-                yield f"{place}: offset {at} was to be expected"
+                yield f"{place}: offset {at} was expected"
             if count:
                 yield from _events(place, data, Summary(count, low, high))
             at = begin + count
@@ -43,7 +43,7 @@ def _matches(connection: sqlite3.Connection) -> Iterator[str]:
         for begin, count, data in connection.execute(sql, (number,)):
             place = f"query {name!r}, match {begin}"
             if begin != at:
-                yield f"{place}: match {at} was to be expected"
+                yield f"{place}: match {at} was expected"
             at = begin + count
             try:
                 if len(unpack_matches(data, 0)) < count:

@@ -1,4 +1,4 @@
-"""What SQLite does not tell: that it has dropped the end of a damaged write-ahead log.
+"""Detect what SQLite does not report: that it dropped the end of a damaged write-ahead log.
 
 Each frame of the WAL has a checksum over all frames before it. Where one is wrong, SQLite ends the log there when it is
 opened, without a word: for it, that is a write that was under way when the machine died. But frames of the same log

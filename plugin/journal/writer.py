@@ -192,7 +192,7 @@ class Writer:
             int(self._connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "freelist_count")
         )
         left = self._most_pages - used + spare
-        return "the file has the size that it may have" if left * _RESERVE * 2 < self._most_pages * need else ""
+        return "the file has reached its maximum size" if left * _RESERVE * 2 < self._most_pages * need else ""
 
     def close(self) -> None:
         """Wait for the running commit; later writes are refused."""
@@ -268,13 +268,13 @@ class Writer:
             else:  # one of them may be too large, or at fault otherwise: the others shall not suffer
                 for ticket in group:
                     self._commit([ticket])
-        except OSError as error:  # of a disk that tells nothing of itself
+        except OSError as error:  # of a disk that does not report its free space
             for ticket in group:
                 ticket.fail(JournalError(f"{self._path}: {error}"))
         finally:
             for ticket in group:
                 if not ticket.done:
-                    ticket.fail(JournalError(f"{self._path}: writing was interrupted: it may be stored or not"))
+                    ticket.fail(JournalError(f"{self._path}: the write was interrupted: its data may be stored or not"))
 
     def _with_room(self, group: list[Written[Any]]) -> list[Written[Any]]:
         """Those for which there is room; the others are refused. Raises sqlite3.Error, OSError."""

@@ -76,7 +76,7 @@ def _graphs(kb: KnowledgeBase) -> list[str]:
 
 def _hint(name: NamedNode, there: list[str]) -> str:
     if not there:
-        return "it has no named graphs: load the facts into this one, or ask without GRAPH where the language can"
+        return "it has no named graphs: load the facts into one, or leave out GRAPH if the language allows that"
     nearest = get_close_matches(name.value, there, _SHOWN, 0.0)
     more = f" and {len(there) - len(nearest)} more" if len(there) > len(nearest) else ""
     return f"it has {', '.join(f'<{each}>' for each in nearest)}{more}"

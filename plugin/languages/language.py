@@ -81,7 +81,7 @@ class Language(ABC, Generic[Q]):
     ) -> tuple[Point, ...]:
         """How many partial matches waited at each edge of its automaton, at `points` instants at most. Raises
         OxiseqError where there is no such automaton; EventError, KbError, LimitError."""
-        raise OxiseqError(f"{self.syntax.title} has no automaton whose partial matches are counted: SPAseq has")
+        raise OxiseqError(f"{self.syntax.title} has no automaton with partial matches to count: SPAseq has")
 
     # --- what most languages have as it stands ------------------------------------------------------
 

@@ -40,7 +40,7 @@ def register(language: Language[Any], *, replace: bool = False) -> None:
 def _checked(language: object) -> Language[Any]:
     if isinstance(language, Language):
         return language
-    raise OxiseqError(f"{language!r:.100} is no oxiseq.languages.Language: its texts can be checked, not run")
+    raise OxiseqError(f"{language!r:.100} is not an oxiseq.languages.Language: its queries can be checked, but not run")
 
 
 def check_kb(language: Language[Any], kb: Kb) -> None:

@@ -26,7 +26,7 @@ from oxiseq.journal.rows import pack_rows
 Row: TypeAlias = tuple[str | None, ...]
 Rows: TypeAlias = Mapping[Row, int]
 """How often each is there; of a change below 0 how often it goes."""
-OF_ANSWER: Final = "{!r} stands over the store: it has an answer and changes of it, no matches"
+OF_ANSWER: Final = "{!r} is a query over the store: it has an answer and its changes, but no matches"
 PART: Final = 1000
 """Rows of a batch: a reader of live changes gets one at a time."""
 TRIPLE: Final = ("subject", "predicate", "object")

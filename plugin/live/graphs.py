@@ -94,7 +94,7 @@ class EventGraphs:
             if size > self._most:
                 self._held.pop(wanted.iri, None)
                 raise BoundError(
-                    f"the events of <{wanted.iri}> have more than {self._most} triples, which is the most that SPARQL "
+                    f"the events of <{wanted.iri}> have more than {self._most} triples, the most that SPARQL "
                     "is answered on: let the stream keep fewer of them"
                 )
 

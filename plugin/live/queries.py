@@ -175,7 +175,7 @@ class Queries:
             if chosen in known and not replace:
                 raise ConflictError(f"there is a query {chosen!r} already")
             if chosen not in known and len(known) >= self._settings.queries:
-                raise BoundError(f"there are {self._settings.queries} queries, which is the most")
+                raise BoundError(f"there are {self._settings.queries} queries, the limit")
             with self._engine_lock:
                 query = self._engine.compile(chosen, text, language, given)
             _demand(rights, query)
@@ -306,7 +306,7 @@ class Queries:
             try:
                 self._restore(record, decided=head)  # matches of entries up to the last may have been told
             except (JournalError, OSError, MemoryError) as error:
-                LOG.warning("query %s is tried again: %s", record.name, error, extra={"query": record.name})
+                LOG.warning("query %s tries again: %s", record.name, error, extra={"query": record.name})
                 self._worker.lose(record.name)
         return min((q.position for q in self._worker.joining), default=self._journal.log.position())
 
@@ -328,7 +328,7 @@ class Queries:
         """A query that was at work begins again from its checkpoint. Raises JournalError: to be tried again."""
         record = next((each for each in self._journal.queries.all() if each.name == name), None)
         if record is not None and record.state == "running" and self._worker.find(name) is None:
-            LOG.warning("query %s is brought back from its checkpoint", name, extra={"query": name})
+            LOG.warning("query %s is restored from its checkpoint", name, extra={"query": name})
             self._restore(record, decided=self._journal.log.position())
 
     def _begin_mended(self, query: LiveQuery, record: QueryRecord, decided: int | None) -> None:
@@ -354,11 +354,11 @@ class Queries:
         blamed = mender.blamed(error.entry, checkpoint.state, checkpoint.position)
         self._worker.flush()
         if blamed is not None:
-            LOG.error("%s: without entry %d it goes on", error, blamed.position, extra={"query": record.name})
+            LOG.error("%s: it continues without entry %d", error, blamed.position, extra={"query": record.name})
             self._journal.set_aside.add([aside(record.name, blamed, error.reason)])
             self._metrics.set_aside.labels(record.name).inc()
             return
-        LOG.error("%s: it begins anew there", error, extra={"query": record.name})
+        LOG.error("%s: it restarts there with empty state", error, extra={"query": record.name})
         last = self._journal.queries.get(record.name).next - 1
         self._journal.checkpoints.commit(
             Checkpoint(record.name, b"", checkpoint.offsets, {record.name: last}, position=error.entry.position - 1)

@@ -39,7 +39,7 @@ class UnworkableError(OxiseqError):
         self.query, self.entry, self.reason = query, entry, reason
 
     def __str__(self) -> str:
-        return f"query {self.query} cannot work through entry {self.entry.position} of the log: {self.reason}"
+        return f"query {self.query} cannot process entry {self.entry.position} of the log: {self.reason}"
 
 
 def read_entries(entries: Sequence[Entry], unpack: Unpack) -> ReadEntries:

@@ -47,9 +47,9 @@ class Rebuilder:
             state = self.engine.saved(query)
         made = replace(damaged, state=state, matches={record.name: last})
         self.journal.checkpoints.commit(made)
-        how = f"its checkpoint could not be used ({reason}): its state was made anew from the log"
+        how = f"its checkpoint could not be used ({reason}): its state was rebuilt from the log"
         if not whole:
-            how += ", which does not tell all that it had seen: a match may be missing or come twice"
+            how += ", which lacks some of the events that it had seen: a match may be missing or come twice"
         LOG.warning("query %s: %s", record.name, how, extra=extra)
         self.journal.queries.set_rebuilt(record.name, how)
         return query, made

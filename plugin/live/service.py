@@ -124,11 +124,11 @@ class LiveService:
         if self.journal.lost:
             told["lost"] = self.journal.lost
         if self.worker.error is not None:
-            told["reason"] = f"the live worker was stopped by an error and begins again: {self.worker.error}"
+            told["reason"] = f"an error stopped the live worker, which restarts: {self.worker.error}"
         elif self.journal.full or self.worker.full or self.standing.full:
             told["reason"] = "there is no room left for the journal"
         elif not self.ready:
-            told["reason"] = "the log is not worked through yet"
+            told["reason"] = "the log is not processed yet"
         return told
 
     def end_subscriptions(self) -> None:
@@ -176,7 +176,7 @@ class LiveService:
             try:
                 self.refresh()
             except OxiseqError as error:
-                LOG.warning("the knowledge base is not asked again, its answers stay: %s", error)
+                LOG.warning("the knowledge base could not be queried again, its old answers stay: %s", error)
 
     def _keep_up(self) -> None:
         while not self._ending.wait(self.settings.upkeep):
@@ -185,14 +185,14 @@ class LiveService:
                 self.standing.let_go_unread()
                 self.journal.retain()
             except OxiseqError as error:
-                LOG.warning("what is old cannot be deleted: %s", error)
+                LOG.warning("old data cannot be deleted: %s", error)
 
     def _gauges(self) -> Iterable[Metric]:
         if self.bridges is not None:
             yield from self.bridges.metrics()
         yield gauge("waiting_events", "Events that no query has seen yet.", self.worker.waiting)
         yield gauge("subscribers", "Live subscribers now.", self.subscriptions.count)
-        yield gauge("position", "The log's entry that was worked through last.", self.worker.position)
+        yield gauge("position", "The log's entry that was processed last.", self.worker.position)
         yield gauge("graph_triples", "Triples of events that are held in memory for SPARQL.", self.graphs.size)
         if isinstance(self.store, RemoteKnowledge) and (asked := self.store.told.asked):
             yield gauge("kb_asked_seconds", "When the knowledge base was last asked, since 1970.", asked / 1_000_000)

@@ -161,7 +161,7 @@ class Sinks:
         with self._lock:
             others = [row for row in self._journal.sinks.all() if (row.query, row.name) != (query, name)]
             if len(others) >= self._settings.sinks:
-                raise BoundError(f"there are {len(others)} sinks, which is the most")
+                raise BoundError(f"there are {len(others)} sinks, the limit")
             self._check_file(settings, others, (query, name))
             old = self._at_work.pop((query, name), None)
             if old is not None:
@@ -403,7 +403,7 @@ class _AtWork:
         if self._failing is None:
             self._failing = now
             LOG.warning(
-                "sink %s of %s fails and is tried again: %s",
+                "sink %s of %s failed and tries again: %s",
                 self._row.name,
                 self._row.query,
                 told,

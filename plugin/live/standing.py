@@ -153,7 +153,7 @@ class StandingQueries:
         except BaseException:
             query.close()
             raise
-        LOG.info("query %s stands over the store", name, extra={"query": name})
+        LOG.info("query %s over the store registered", name, extra={"query": name})
 
     def _stands(self, name: str, text: str, options: Mapping[str, Any], replace: bool) -> bool:
         """Whether there is such a query already. Raises ConflictError, BoundError."""
@@ -165,7 +165,7 @@ class StandingQueries:
         if same and name in self._at_work:
             return True
         if before is None and len(known) >= self._settings.queries and not self._let_go_unread(0.0):
-            raise BoundError(f"there are {self._settings.queries} queries, which is the most")
+            raise BoundError(f"there are {self._settings.queries} queries, the limit")
         return False
 
     def _begin(self, name: str, text: str, options: Mapping[str, Any], query: StandingQuery, replace: bool) -> None:
@@ -355,7 +355,7 @@ class StandingQueries:
     def _last_answer(self, name: str) -> Answer:
         record = self._journal.queries.get(name)
         if record.language != STANDING:
-            raise UnknownError(f"{name!r} reads streams: it has matches, no answer")
+            raise UnknownError(f"{name!r} reads streams: it has matches, but no answer")
         columns = tuple(record.options["columns"])
         rows = told_rows(self._journal, name)
         return Answer(record.options["form"], columns, record.next - 1, record.changed, rows)
@@ -378,7 +378,7 @@ class StandingQueries:
         """How a query is answered. Raises OxiseqError for one that is not at work."""
         query = self.query(name)
         if query is None:
-            raise ConflictError(f"{name!r} is not at work: resume it first")
+            raise ConflictError(f"{name!r} is not running: resume it first")
         return query.explain()
 
     def open(self, name: str) -> Topic:
@@ -386,7 +386,7 @@ class StandingQueries:
         with self._lock:
             record = self._journal.queries.get(name)
             if record.language != STANDING:
-                raise UnknownError(f"{name!r} reads streams: it has matches, no changes")
+                raise UnknownError(f"{name!r} reads streams: it has matches, but no changes")
             self._readers[name] = self._readers.get(name, 0) + 1
             self._unread.pop(name, None)
             topic = self._open(name, record.next - 1, record.options["form"])
@@ -452,7 +452,7 @@ class StandingQueries:
                 self.full = True
                 time.sleep(_RETRY)
             except Exception:
-                LOG.exception("changes of answers could not be stored; it is tried again")
+                LOG.exception("changes of answers could not be stored; the server tries again")
                 time.sleep(_RETRY)
         try:
             self._turn()
@@ -517,7 +517,7 @@ class StandingQueries:
         try:
             before = told_rows(self._journal, at_work.name)
         except (DamagedError, DamagedBatchError, CursorError) as error:
-            LOG.warning("query %s begins anew: %s", at_work.name, error, extra={"query": at_work.name})
+            LOG.warning("query %s restarts: %s", at_work.name, error, extra={"query": at_work.name})
             self._begin_anew(at_work, now)
             return _Step(at_work, at_work.number, [], at_work.count, at_work.size, at_work.at)
         size = sum(before.values())

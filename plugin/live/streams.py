@@ -87,7 +87,7 @@ class Streams:
             known = self._journal.streams.get(iri)
         except UnknownError:
             if len(self._journal.streams.all()) >= self._settings.streams:
-                raise BoundError(f"there are {self._settings.streams} streams, which is the most") from None
+                raise BoundError(f"there are {self._settings.streams} streams, the limit") from None
             return self._journal.streams.create(iri, keep or Retention(self._settings.keep), mapping)
         return known if keep is None and mapping is None else self._journal.streams.create(iri, keep, mapping)
 
@@ -111,7 +111,7 @@ class Streams:
         """Raises BusyError when too many events wait: to be asked before a body is read."""
         if self._worker.waiting >= self._settings.waiting:
             self._metrics.refused.inc()
-            raise BusyError(f"{self._worker.waiting} events wait to be worked through: try again later")
+            raise BusyError(f"{self._worker.waiting} events wait to be processed: try again later")
 
     def push(
         self,
@@ -212,7 +212,7 @@ class Streams:
                 unfit = run.unfit(iri, batch, terms)
                 if unfit is not None:
                     faulty |= unfit.wrong
-                    told += [Reason(f"left out by the query {name}: {each}") for each in unfit.named()]
+                    told += [Reason(f"skipped by the query {name}: {each}") for each in unfit.named()]
         return int(np.count_nonzero(faulty)), tuple(told[:_REASONS])
 
     def _late(self, iri: str, appended: Appended, reading: Reading) -> int:

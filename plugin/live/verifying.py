@@ -92,7 +92,7 @@ def _store(folder: Path, *, in_use: bool, check: Callable[[], object]) -> Iterat
             yield "store: none here", None
         return
     if in_use:
-        yield "store: in use by a server, not looked at", None
+        yield "store: in use by a server, not checked", None
         return
     count = 0
     try:
@@ -119,7 +119,7 @@ def _journal(path: Path, kb: Kb, *, in_use: bool) -> Iterator[str | Fault]:
         with closing(open_reader(path)) as connection:
             said = "" if in_use else lost(before, connection)
         if said:
-            yield Fault("journal", said, "what clients pushed last is pushed again, or is gone")
+            yield Fault("journal", said, "events that clients pushed last must be pushed again, or they are lost")
         with Journal(path, read_only=True) as journal:
             yield from _whole(journal, anew)
             yield from _checkpoints(journal, kb)
@@ -146,11 +146,11 @@ def _whole(journal: Journal, anew: str) -> Iterator[str | Fault]:
 def _then(fault: str) -> str:
     """What a server does about a fault, as verify.py words it; empty: nothing."""
     if fault.startswith("stream <"):
-        return "these events are lost: queries pass over them and say so; push them again under another key"
+        return "these events are lost: queries skip them and report it; push them again under another key"
     if fault.startswith("query "):
-        return "these matches are lost: readers are told, and go on behind them"
+        return "these matches are lost: readers are notified and continue after them"
     if fault.startswith("checkpoint "):
-        return "its query is made anew from the log"
+        return "its query is rebuilt from the log"
     return ""
 
 
@@ -165,7 +165,7 @@ def _checkpoints(journal: Journal, kb: Kb) -> Iterator[str | Fault]:
             try:
                 told_rows(journal, record.name)
             except JournalError as error:
-                yield _damaged(record, str(error), "its answer is asked of the store again, its readers begin anew")
+                yield _damaged(record, str(error), "its query is evaluated again, readers start from the new answer")
         else:
             checkpoint = journal.checkpoints.latest(record.name)
             yield from _checkpoint(journal, engine, record, checkpoint)
@@ -190,9 +190,9 @@ def _checkpoint(
         yield _damaged(
             record,
             reason_of(error),
-            "its state is made anew from the log, which has all that it has seen"
+            "its state is rebuilt from the log, which has all events that it has seen"
             if whole
-            else "its state is made anew from what the log still has: a match may be missing or come twice",
+            else "its state is rebuilt from the events that the log still has: a match may be missing or come twice",
         )
 
 

@@ -144,8 +144,8 @@ class Worker:
     def stalled(self, name: str) -> str:
         """Why a query that should be at work is not; empty if it is."""
         if self.error is not None:
-            return f"the live worker was stopped by an error and begins again: {reason_of(self.error)}"
-        return "it is being brought back from its checkpoint" if name in self._lost else ""
+            return f"an error stopped the live worker, which restarts: {reason_of(self.error)}"
+        return "it is being restored from its checkpoint" if name in self._lost else ""
 
     @property
     def whole(self) -> bool:
@@ -181,7 +181,7 @@ class Worker:
                 self.full = True
                 self._wake.wait(_RETRY)
             except Exception as error:
-                LOG.exception("the live worker was stopped by an error; it begins again")
+                LOG.exception("an error stopped the live worker; it restarts")
                 self._stopped(error)
                 self._wake.wait(rest)
                 rest = min(2 * rest, _LONGEST_REST)
@@ -410,7 +410,7 @@ class Worker:
             fails = query.watch.budget.policy == "fail"
             self._engine.forget(query)
             if still := query.watch.passed(query.run):
-                passed, fails = f"{still}, though it has forgotten all partial matches", True
+                passed, fails = f"{still}, although it discarded all partial matches", True
         self._decisions.append(_Decision(query, passed if fails else "", position, dict(offsets)))
 
     def _save_decisions(self) -> None:

@@ -202,7 +202,7 @@ def _name(plan: _Plan, start: int) -> str:
 
 
 def _end_of(folder: Path, step: int) -> int | None:
-    """Behind the last range that is written there; None: there is none. Raises EventError."""
+    """The position after the last range that is written there; None: there is none. Raises EventError."""
     inside = folder.iterdir() if folder.is_dir() else ()
     tables = sorted(p for p in inside if p.suffix in (".arrow", ".parquet") and not is_hidden(p, folder))
     if not tables:

@@ -52,7 +52,7 @@ class Meaning:
 def read_source(
     source: Source, meaning: Meaning, terms: TermDictionary, tell: Callable[[Fault], None]
 ) -> Iterator[EventBatch]:
-    """The events, as they come; what is bad goes to `tell`."""
+    """The events, as they come; bad ones are passed to `tell`."""
     if _is_events(source):
         try:
             contexts = meaning.mapping.contexts if isinstance(meaning.mapping, StreamMapping) else NO_CONTEXTS
@@ -90,7 +90,7 @@ def _table(
 
 
 def _compiled(meaning: Meaning) -> StreamMapping | None:
-    """The mapping of columns; None for a query that is no stream's, which Oxigraph answers row by row."""
+    """The mapping of columns; None for a query that no stream can have, which Oxigraph evaluates row by row."""
     if isinstance(meaning.mapping, StreamMapping):
         return meaning.mapping
     return None if meaning.mapping is None else _of_query(meaning.mapping.text, meaning.time, meaning.unit)

@@ -58,7 +58,7 @@ def _text(lexical: str, form: Form) -> str:
 
 
 def escaped(text: str) -> str:
-    """As it stands between the quotes of a literal."""
+    """The text between the quotes of a literal."""
     return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], text)
 
 

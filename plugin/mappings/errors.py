@@ -6,4 +6,4 @@ from oxiseq.engine.errors import ArgumentValueError
 
 
 class MappingError(ArgumentValueError):
-    """A mapping that is none, or that cannot be taken."""
+    """A mapping that is invalid or not supported."""

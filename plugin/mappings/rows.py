@@ -83,7 +83,7 @@ ROWS: Final = {
 
 def read_table(body: bytes, media_type: str, key: Key, now: float | None = None) -> Table:
     """The rows of a body of one of ROWS. `now`: seconds since 1970, for SenML's relative times (default: the clock's).
-    Raises EventError for a body of which no row can be told."""
+    Raises EventError for a body without any readable row."""
     kind = ROWS[media_type]
     if not body.removeprefix(b"\xef\xbb\xbf").strip():
         return Table({}, [])
@@ -97,7 +97,7 @@ def read_table(body: bytes, media_type: str, key: Key, now: float | None = None)
 
 
 def json_table(body: bytes, key: Key) -> Table:
-    """Of an object or an array of them. Raises EventError for what is no JSON."""
+    """The rows of a JSON object or array. Raises EventError if the text is not JSON."""
     return object_table(_array(_text(body)), key)
 
 
@@ -159,7 +159,7 @@ def lines_table(body: bytes, key: Key) -> Table:
 
 
 def object_table(rows: Sequence[Any], key: Key, places: Sequence[int] | None = None) -> Table:
-    """Of objects, as JSON has them; what is none is a bad row."""
+    """The rows of JSON objects; anything else is a bad row."""
     numbers = range(1, len(rows) + 1) if places is None else places
     good, kept, bad = list[Mapping[str, Any]](), list[int](), list[BadRow]()
     for row, number in zip(rows, numbers, strict=True):

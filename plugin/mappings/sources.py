@@ -117,7 +117,7 @@ def _arrow_tables(reader: pa.RecordBatchReader, key: Key) -> Iterator[Table]:
 
 
 def _values(column: Any) -> list[Any]:
-    """NaN is how pandas says that there is none."""
+    """pandas uses NaN for a missing value."""
     values: list[Any] = column.to_pylist()
     if pa.types.is_floating(column.type):
         return [None if v is None or v != v else v for v in values]

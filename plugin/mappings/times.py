@@ -1,4 +1,4 @@
-"""The columns that tell the time of rows → microseconds since 1970 UTC.
+"""The time columns of rows → microseconds since 1970 UTC.
 
 A cell is a number in the mapping's unit, an xsd:dateTime (or with a blank for the T, or a date alone), a datetime, or a
 number as text. A clock without a zone is that of the mapping's zone; where clocks are set back it is the earlier one,

@@ -173,7 +173,7 @@ class Matches(_Sequence):
     def write(self, output: str | Path | BinaryIO | None = None, *, format: str | None = None) -> bytes | None:
         """Write them: `"json"`, `"csv"`, `"tsv"` (SPARQL 1.1 results), `"table"` (for people), `"arrow"`, `"parquet"`
         or, for CONSTRUCT, `"nquads"` and RDF messages (`"messages-nquads"`, `"messages-trig"`, `"messages-ntriples"`,
-        `"messages-turtle"`, `"messages-ndjsonld"`). `output`: a path, whose ending tells the format where `format` does
+        `"messages-turtle"`, `"messages-ndjsonld"`). `output`: a path, whose ending names the format where `format` does
         not (`.gz` behind it: compressed), or a binary file; without it the bytes are returned.
 
         Raises OxiseqError for a format that is not known or cannot hold them; OSError.
@@ -194,7 +194,7 @@ class Matches(_Sequence):
 
     def _write(self, out: BinaryIO, format: str | None) -> None:
         if format is None:
-            raise ArgumentTypeError("say format=: no file's name tells it")
+            raise ArgumentTypeError("give format=: there is no file name to derive it from")
         write_blocks(self._block.shape, [self._block], check_format(self._block.shape, format), out)
 
     # --- for people ---------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def columns_of(shape: Shape) -> dict[str, Kind]:
 
 
 def cell_key(cell: Cell) -> str:
-    """Equal for cells that are the same; blank nodes are not told apart, since their labels mean nothing."""
+    """Equal for equal cells; all blank nodes are equal, since their labels mean nothing."""
     if isinstance(cell, BlankNode):
         return "_:"
     return cell_text(cell)

@@ -241,7 +241,7 @@ class Block:
 
 
 def _rows_together(shape: Shape, batches: Sequence[MatchBatch]) -> Block:
-    """Of batches that are rows of terms already, whose terms are held."""
+    """Of batches that are already rows of terms, whose terms are retained."""
     rows = MatchBatch.concat(list(batches), len(shape.variables))
     if len(batches) > 1:
         shape.terms.hold(rows.values)

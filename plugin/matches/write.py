@@ -52,18 +52,18 @@ _WHOLE: Final = BINARY | {"table"}
 
 
 def result_format(path: str | Path) -> ResultFormat:
-    """The format that a file's name tells; a `.gz` at its end is passed over. Raises OxiseqError."""
+    """The format that a file's ending names; a final `.gz` is ignored. Raises OxiseqError."""
     name = Path(path)
     ending = (name.with_suffix("") if name.suffix.lower() == ".gz" else name).suffix.lower()
     if ending not in ENDINGS:
         raise ArgumentValueError(
-            f"{path}: the ending {ending or '(none)'} tells no format; known: {', '.join(ENDINGS)}"
+            f"{path}: the ending {ending or '(none)'} does not name a format; known: {', '.join(ENDINGS)}"
         )
     return ENDINGS[ending]
 
 
 def check_format(shape: Shape, format: str) -> ResultFormat:
-    """The format. Raises OxiseqError if the query's matches cannot be written so, or there is no such format."""
+    """The format. Raises OxiseqError if the query's matches cannot be written in it, or if it does not exist."""
     if format not in FORMATS:
         raise ArgumentValueError(f"format={format!r} is not known; known: {', '.join(FORMATS)}")
     if (format == "nquads" or format in RDF_FORMATS) and shape.form != "CONSTRUCT":

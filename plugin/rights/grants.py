@@ -20,7 +20,7 @@ KINDS: Final[Mapping[Right, tuple[Kind, ...]]] = {
     "register": ("stream", "query"),
     "update": ("kb", "server"),
 }
-"""On what there is which right. The knowledge base and the server are one each; streams and queries have names."""
+"""The kinds of object of each right. There is one knowledge base and one server; streams and queries have names."""
 _NAMED: Final[tuple[Kind, ...]] = ("stream", "query")
 
 
@@ -39,14 +39,14 @@ class Grant:
 
 
 class DeniedError(OxiseqError):
-    """Who asks lacks a right; `token` is the name of the token that came with the request, None if there was none."""
+    """The client lacks a right; `token` is the name of the token of the request, None if there was none."""
 
     def __init__(self, token: str | None, needed: Grant) -> None:
         super().__init__(token, needed)
         self.token, self.needed = token, needed
 
     def __str__(self) -> str:
-        who = "without a token nobody has" if self.token is None else f"the token {self.token!r} has not"
+        who = "without a token nobody has" if self.token is None else f"the token {self.token!r} does not have"
         return f"{who} the right {self.needed}"
 
 
@@ -92,7 +92,7 @@ def grant_of(text: str) -> Grant:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What who asks may do; `token`: the token's name, None for who brings none."""
+    """The rights of a client; `token`: the token's name, None for a client without one."""
 
     grants: tuple[Grant, ...]
     token: str | None = None

@@ -19,7 +19,7 @@ from oxiseq.grammar.errors import OxiseqError
 from oxiseq.rights.grants import Grant, grant_of
 
 ANONYMOUS: Final = "anonymous"
-"""The name under which stands what may be done without a token."""
+"""The name of the rights of requests without a token."""
 _PREFIX: Final = "oxiseq_"
 """Before every token, so that programs that look for secrets in texts find it."""
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -28,7 +28,7 @@ _NONE: Final = "-"
 
 
 class TokenError(OxiseqError):
-    """A line of tokens that is none; says which."""
+    """An invalid line of the tokens file; says which one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def tokens_of(text: str, source: str) -> tuple[Token, ...]:
 
 
 def checked_name(name: str) -> str:
-    """Raises OxiseqError for what is no name of a token."""
+    """Raises OxiseqError for an invalid name of a token."""
     if not _NAME.fullmatch(name):
         raise OxiseqError(f"{name[:100]!r} is no name for a token: letters, digits and . _ -, at most 100")
     return name
@@ -85,9 +85,9 @@ def _token(words: list[str]) -> Token:
     digest = words[1] if len(words) > 1 else ""
     hashed = _HASH.fullmatch(digest)
     if hashed is None and digest != _NONE:
-        raise OxiseqError("behind the name comes sha256: and 64 digits; `oxiseq token new` writes such a line")
+        raise OxiseqError("the name is followed by sha256: and 64 digits; `oxiseq token new` writes such a line")
     if (hashed is None) != (name == ANONYMOUS):
-        raise OxiseqError(f"{_NONE} stands in place of the hash for {ANONYMOUS!r}, and for no other")
+        raise OxiseqError(f"{_NONE} replaces the hash for {ANONYMOUS!r}, and for no other")
     if not words[2:]:
         raise OxiseqError(f"{name!r} has no rights: leave the line out")
     return Token(name, bytes.fromhex(hashed[1]) if hashed is not None else b"", tuple(map(grant_of, words[2:])))

@@ -17,12 +17,12 @@ from oxiseq.rights.named import ANONYMOUS, Token, TokenError, digest_of, tokens_
 
 LOG: Final = logging.getLogger("oxiseq.rights")
 _LOOKED_EVERY: Final = 1.0
-"""Seconds after which the file is looked at again."""
+"""Seconds after which the file is checked again."""
 
 
 class TokenTable:
-    """Tokens by their hashes. A look-up takes no time that tells of them: they are found under hashes with a key that
-    nobody knows, and compared in constant time."""
+    """Tokens by their hashes. The time of a look-up reveals nothing about them: they are found under hashes with a
+    secret key, and compared in constant time."""
 
     def __init__(self, tokens: Iterable[Token], anonymous: Rights = NOTHING) -> None:
         self._key = os.urandom(32)
@@ -51,8 +51,8 @@ class TokenTable:
 class TokenFile:
     """The tokens of a file as it is now: a change holds within a second. Safe for many threads.
 
-    Where it cannot be read, or a line is wrong, those of before hold, and the log says so. Raises TokenError where that
-    is so at first.
+    If it cannot be read, or a line is wrong, the old tokens stay valid, and the log says so. Raises TokenError if
+    that happens at the start.
     """
 
     def __init__(self, path: Path) -> None:
@@ -63,7 +63,7 @@ class TokenFile:
         self._looked = time.monotonic()
 
     def changed(self) -> bool:
-        """Whether `tokens` are others than before; the file is looked at once in a second at most."""
+        """Whether `tokens` have changed; the file is checked at most once per second."""
         now = time.monotonic()
         if now - self._looked < _LOOKED_EVERY or not self._lock.acquire(blocking=False):
             return False
@@ -75,7 +75,7 @@ class TokenFile:
             self._state = state
             self.tokens = self._read()
         except TokenError as error:
-            LOG.error("%s; the tokens of before hold", error)
+            LOG.error("%s; the old tokens stay valid", error)
             return False
         finally:
             self._lock.release()

@@ -33,6 +33,10 @@ _ABSENT: Final = {
 }
 
 
+class AbsentError(OxiseqError, AttributeError):
+    """A method of pyoxigraph's stores that a store elsewhere does not have; so `hasattr` says no."""
+
+
 class ServedKnowledge:
     """Blank nodes have the labels that the server shows: they cannot be named in a pattern or an update."""
 
@@ -109,7 +113,7 @@ class ServedKnowledge:
             format = format or RdfFormat.from_extension(Path(path).suffix.removeprefix("."))
             input = Path(path).read_bytes()
         if format is None or input is None:
-            raise ArgumentTypeError("say what is loaded: input and format, or a path whose ending tells the format")
+            raise ArgumentTypeError("say what to load: input and format, or a path whose ending names the format")
         data = input.encode() if isinstance(input, str) else input if isinstance(input, bytes) else input.read()
         if base_iri is not None:
             text = serialize(parse(data, format, base_iri=base_iri), format=RdfFormat.N_QUADS)
@@ -179,7 +183,7 @@ class ServedKnowledge:
 
     def __getattr__(self, name: str) -> Any:
         if name in _ABSENT:
-            raise OxiseqError(f"{name} is not for a store elsewhere: {_ABSENT[name]}")
+            raise AbsentError(f"{name} is not for a store elsewhere: {_ABSENT[name]}")
         raise AttributeError(name)
 
 

@@ -60,7 +60,7 @@ class ServedStream:
             self._push_row(graph, time, key)
             return
         if time is None:
-            raise ArgumentTypeError("time: when the event happened is to be said")
+            raise ArgumentTypeError("time: say when the event happened")
         terms = TermDictionary()
         pair = time, graph if start is None else with_start(graph, start)
         self._send(encode_events((pair,), terms), terms, key)

@@ -102,7 +102,7 @@ def check_origin(headers: Named, allowed: tuple[str, ...]) -> None:
         return
     raise Problem(
         403,
-        "a page from elsewhere may not write",
+        "a page of another origin may not write",
         f"the request comes from {origin}; the server was "
         f"started without --cors {origin if '://' in origin else 'ORIGIN'}",
     )
@@ -144,7 +144,7 @@ class WrongTokens:
             raise Problem(
                 429,
                 "too many wrong tokens",
-                f"of this client none is looked at for {ceil(left)} s",
+                f"the server checks no token of this client for {ceil(left)} s",
                 headers=(("Retry-After", str(ceil(left))),),
             )
 

@@ -113,7 +113,7 @@ class Connections:
         now = time.monotonic()
         if now - self._told >= _LOG_EVERY:
             self._told = now
-            LOG.warning("%d connections are open, which is the most: those that wait longest go", len(self._open))
+            LOG.warning("%d connections are open, the limit: those that wait longest are closed", len(self._open))
         for connection in waiting[:_AT_ONCE]:
             connection.abort()
             self.lost(connection)

@@ -78,7 +78,7 @@ def unpacked(raw: bytes, coding: str, limit: int) -> bytes:
                 raise _too_large(limit)
             parts.append(part)
     except EOFError:
-        raise Problem(400, "malformed gzip", "it ends before its end") from None
+        raise Problem(400, "malformed gzip", "it is cut off") from None
     except (BadGzipFile, zlib.error) as error:
         raise Problem(400, "malformed gzip", str(error)) from None
     return b"".join(parts)

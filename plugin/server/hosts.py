@@ -43,7 +43,7 @@ class KnownHosts:
     def check(self, host: str | None) -> None:
         """Raises Problem 421 for the Host of another server; None: HTTP 1.0, which no browser speaks."""
         if host is not None and ("," in host or not self.knows(host)):  # of several none is believed
-            detail = f"{host} is none of this server's names; start it with --allowed-host {host_name(host)}"
+            detail = f"{host} is not a name of this server; start it with --allowed-host {host_name(host)}"
             raise Problem(421, "not this host", detail)
 
     def knows(self, host: str) -> bool:

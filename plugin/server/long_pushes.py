@@ -100,7 +100,7 @@ class LongPushes:
         self._doors.hosts.check(headers.get("host"))
         rights = admitted()
         if headers.get("content-encoding", "identity") != "identity":
-            raise Problem(415, "unknown Content-Encoding", "a long push is not unpacked")
+            raise Problem(415, "unknown Content-Encoding", "a long push cannot be compressed")
         request = asked(rights=rights)
         opened = await self._pushers.run(False, lambda: self._live.routes.begin_long_push(request, socket=socket))
         if isinstance(opened, Response):

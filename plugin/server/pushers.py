@@ -80,7 +80,7 @@ class Pushers:
             raise Problem(
                 503,
                 "too busy",
-                f"there are {most} long pushes, which is the most: try again later",
+                f"there are {most} long pushes, the limit: try again later",
                 headers=(("Retry-After", "5"),),
             )
         self._count += 1
@@ -94,7 +94,7 @@ class Pushers:
         Another connection that goes on with the same session ends it, too."""
         key = opened.stream, opened.session
         while (before := self._open.get(key)) is not None:
-            before.end(Problem(409, "gone on elsewhere", "another connection goes on with this session"))
+            before.end(Problem(409, "continued elsewhere", "another connection continues this session"))
             await before.over.wait()
         pusher = self._open[key] = _Pusher(self, talk, may)
         try:
@@ -107,7 +107,7 @@ class Pushers:
 
     def end(self) -> None:
         """The server ends: what has been read is stored and acknowledged, nothing more is taken."""
-        self._ending = Problem(503, "the server is stopping", "go on with the session when it is there again")
+        self._ending = Problem(503, "the server is stopping", "continue the session when the server is back")
         for pusher in self._open.values():
             pusher.end(self._ending)
 
@@ -221,7 +221,7 @@ class _Pusher:
         if not self._may():
             self.end(Problem(403, "not allowed any more", "the token is revoked, or has other rights now"))
         elif begun is not None and self._owner.loop.time() - begun > self._owner.slow + held / _LEAST_RATE:
-            self.end(Problem(408, "too slow", "an item has begun and does not come whole"))
+            self.end(Problem(408, "too slow", "an item began and was not completed"))
 
     async def _collect(self, push: LongPush) -> None:
         """What has become durable, in its order."""

@@ -70,7 +70,7 @@ class Sockets:
             return
         response = await self._ask(live, asked(rights=rights))
         if not isinstance(response.body, Subscription):
-            nothing_live = Problem(400, "nothing comes here", "a WebSocket is for matches, changes and long pushes")
+            nothing_live = Problem(400, "nothing is sent here", "a WebSocket is for matches, changes and long pushes")
             await refuse(problem_response(nothing_live, asked()) if response.status < 400 else response, send)
             return
         try:
@@ -125,7 +125,7 @@ class EventSocket:
             content_of(await self._receive())
         except GoneError:
             return None
-        return Problem(400, "nothing is expected here")
+        return Problem(400, "this address takes no messages")
 
 
 def _messages(events: bytes) -> Iterator[str]:

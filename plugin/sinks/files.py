@@ -40,7 +40,9 @@ class File(SinkSettings):
 
     kind: ClassVar[str] = "file"
 
-    path: str = setting(text, "Of the file, below the folder that the operator allows; with parquet of a folder.")
+    path: str = setting(
+        text, ("The path of the file, below the folder that the operator allows; with parquet the path of a folder.")
+    )
     format: str = setting(
         word(_LINES, _PARQUET),
         "jsonl: a file with an object on each line; parquet: a folder of files.",
@@ -49,8 +51,8 @@ class File(SinkSettings):
     )
     template: Json = setting(
         any_json,
-        "Of jsonl: a JSON value with places for the match, see webhook. Default: what live readers are sent, "
-        "and the query's name.",
+        "Of jsonl: a JSON value with places for the match, see webhook. Default: the JSON that live readers get, and "
+        "the query's name.",
         None,
         schema={},
     )

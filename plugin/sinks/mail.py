@@ -54,23 +54,23 @@ class Mail(SinkSettings):
     together: ClassVar[bool] = True
     templates: ClassVar[tuple[str, ...]] = ("subject", "body")
 
-    host: str = setting(text, "The server that takes mail.")
+    host: str = setting(text, "The mail server.")
     port: int | None = setting(
         port_number, "Default: 587, with tls 465, with none 25.", None, schema={"type": "integer"}
     )
     tls: str = setting(
         word(*_PORTS),
-        "starttls: encrypted after the greeting; tls: from the beginning; none: not.",
+        "starttls: encrypted after the greeting; tls: from the beginning; none: not encrypted.",
         "starttls",
         schema={"enum": list(_PORTS)},
     )
-    user: str | None = setting(text, "Whom the server knows.", None)
+    user: str | None = setting(text, "The user name at the mail server.", None)
     password: Secret | None = setting(
         secret(secret_text), "Its password; only over tls or starttls.", None, secret=True
     )
-    sender: str = setting(_address, "Whom the mail is from.")
+    sender: str = setting(_address, "The sender's address.")
     to: tuple[str, ...] = setting(
-        _addresses, "Whom it goes to.", schema={"type": "array", "items": {"type": "string"}}, write=list
+        _addresses, "The receivers' addresses.", schema={"type": "array", "items": {"type": "string"}}, write=list
     )
     subject: str = setting(text, "With places for the first match, see webhook.", "{query}: match {id}")
     body: str = setting(_body, "With places for the match; of several matches one below the other.", "{at}  {bindings}")

@@ -44,7 +44,12 @@ class Mqtt(SinkSettings):
     template: Json = setting(
         any_json, "The payload: a JSON value with places for the match, see webhook.", None, schema={}
     )
-    qos: int = setting(whole(1, 2), "1 or 2: without a confirmation nothing is delivered.", 1, schema={"enum": [1, 2]})
+    qos: int = setting(
+        whole(1, 2),
+        ("1 or 2: a match counts as delivered only when the broker confirms it."),
+        1,
+        schema={"enum": [1, 2]},
+    )
     retain: bool = setting(truth, "Whether the broker keeps the last message.", False, schema={"type": "boolean"})
     tls: bool = setting(truth, "Whether the connection is encrypted.", False, schema={"type": "boolean"})
     user: str | None = setting(text, "Of the broker.", None)

@@ -143,15 +143,15 @@ class SinkSettings(ABC):
     batch: int = setting(whole(1, MOST), "How many matches are delivered together at most.", 1, schema=BATCH)
     every: int = setting(
         time(),
-        "For how long matches are gathered before fewer than that are delivered.",
+        "How long matches are collected before a smaller group is delivered.",
         0,
         schema=_DURATION,
         write=_shown_time,
     )
     give_up: int | None = setting(
         time(1),
-        "After failing for so long at the same matches they are given up and counted as lost; without it they "
-        "are tried for ever.",
+        "After failing for so long at the same matches, the sink gives them up and counts them as lost; without it "
+        "the sink tries for ever.",
         None,
         schema=_DURATION,
         write=_shown_time,

@@ -81,7 +81,7 @@ def batches_of(
 def check_events(events: object) -> None:
     """Raise ArgumentTypeError for what is no source of events."""
     if not isinstance(events, str | Path | Iterable | ArrowStream):
-        raise ArgumentTypeError(f"events: a file, (graph, time) pairs or rows are expected, not {events!r}"[:200])
+        raise ArgumentTypeError(f"events must be a file, (graph, time) pairs or rows, not {events!r}"[:200])
 
 
 def row_event(row: Row, mapping: StreamMapping | None, time: Time | None, terms: TermDictionary) -> EventBatch:

@@ -232,7 +232,7 @@ class ServedStream:
             body, following = self._get(f"/events?{urlencode(asked)}", "application/n-quads")
             yield packed_text(body)
             if following is None or int(following) <= at:
-                raise SourceError(f"{self.iri}: the server does not go on behind offset {at}")
+                raise SourceError(f"{self.iri}: the server does not continue after offset {at}")
             at = int(following)
 
     def _record(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def _check_keyword(text: str, found: Sequence[Loading], looked_at: Loading, base
     them, is so with another word there, too."""
     kept = [text[each.start : each.end] if each is looked_at else NOTHING for each in found]
     if _failure(_without(replaced(text, found, kept), "load"), base, update=True) is None:
-        raise Problem(400, "it cannot be told where LOAD stands", _APART)
+        raise Problem(400, "the place of LOAD cannot be determined", _APART)
 
 
 def _check_depth(text: str, settings: SparqlSettings) -> None:
@@ -102,7 +102,7 @@ def _refuse(
     if allowed:
         used = [word for word in used if word != "load"]
     if not used:
-        raise Problem(400, "it cannot be told where LOAD stands", _APART)
+        raise Problem(400, "the place of LOAD cannot be determined", _APART)
     called = " or ".join(word.upper() for word in used)
     options = " or ".join(f"--allow-{word}" for word in used)
     elsewhere = " of what is no stream here" if "service" in used else ""

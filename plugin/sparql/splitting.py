@@ -50,7 +50,7 @@ def obstacle(text: str, found: Sequence[Block]) -> Obstacle | None:
     try:
         query = parse(with_values(text, found, marks), "rspql")
     except QueryError as error:
-        return Obstacle(f"it cannot be looked into: {error.message}", Place(error.line, error.column))
+        return Obstacle(f"it cannot be analysed: {error.message}", Place(error.line, error.column))
     if query.form == "CONSTRUCT":
         return _at("CONSTRUCT makes one graph of all", query.span)
     for call in parts(query, Call):
@@ -58,7 +58,7 @@ def obstacle(text: str, found: Sequence[Block]) -> Obstacle | None:
             return _at("NOW() would have another value in each part", call.span)
     body = query.body
     if body.projection is None and query.form == "SELECT":
-        return _at("SELECT * has columns in no order that is sure: name them", query.span)
+        return _at("SELECT * has no fixed order of columns: name them", query.span)
     return next(_in_select(body), None)
 
 

@@ -370,7 +370,7 @@ def _whole(response: Response, deadline: float | None) -> bytes:
             parts.append(part)
             size += len(part)
             if size > _MOST:
-                raise UpstreamError(f"the knowledge base's answer has more than {_MOST >> 20} MB, which is the most")
+                raise UpstreamError(f"the knowledge base's answer has more than {_MOST >> 20} MB, the limit")
             if deadline is not None and monotonic() > deadline:
                 raise UpstreamError("the knowledge base takes too long to answer", 504)
     finally:

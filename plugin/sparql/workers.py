@@ -250,7 +250,7 @@ class Workers:
         if -status in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS):  # what is left of an allocation that failed
             return Problem(
                 507,
-                "the query takes too much memory",
+                "the query needs too much memory",
                 f"at most {self.memory} bytes are given to one (--query-memory): ask for less at a time",
             )
         return Problem(

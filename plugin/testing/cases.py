@@ -62,7 +62,7 @@ class Expected:
 @dataclass(frozen=True, slots=True)
 class Stand:
     """The clock stands behind `time` (µs): what must have been found by then, what of it since the stand before, how
-    many events were late; None where nothing is said."""
+    many events were late; None if not given."""
 
     time: int
     expect: Expected | None

@@ -22,5 +22,5 @@ def reasons(result: Result) -> list[str]:
         asked = WhyRequest(reading_of(case.options, span), 0)
         why = language_for(case.query).why(case.query, streams, case.kb, case.options, asked)
     except OxiseqError as error:
-        return [f"why not: cannot be told: {error}"]
+        return [f"why not: unknown: {error}"]
     return ["why not: " + line if number == 0 else line for number, line in enumerate(lines(why, case.written))]

@@ -17,7 +17,7 @@ _MOST = 20
 
 
 def failure_text(result: Result, *, why: bool = True) -> str:
-    """All failures of a case; with `why`, why matches are missing, where that can be told."""
+    """All failures of a case; with `why`, also why matches are missing, if that can be determined."""
     lines = [line for failure in result.failures for line in _failure(result.case, failure)]
     if why and any(f.difference is not None and _lacks(f.difference) for f in result.failures):
         from oxiseq.testing.reasons import reasons  # noqa: PLC0415  only failures need it

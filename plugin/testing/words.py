@@ -35,7 +35,7 @@ class Words:
             raise TestFileError(f"not Turtle: {reason}\n  {body}") from None
 
     def term(self, text: str) -> Term | None:
-        """One term of Turtle in the store's normal form; None if it is none."""
+        """One term of Turtle in the store's normal form; None if the text is not a term."""
         try:
             (triple,) = self.triples(f"<urn:s> <urn:p> {text}")
         except (TestFileError, ValueError):

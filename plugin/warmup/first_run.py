@@ -24,10 +24,10 @@ from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.sequence import advance
 
 NOTE: Final = (
-    "first run, the kernels are compiled now and kept on disk "
+    "first run, the kernels are compiled now and cached on disk "
     f"({'a minute' if PLAIN else '15 to 30 seconds'} on two free cores; `oxiseq warmup` does it ahead)"
 )
-MORE: Final = "kernels that this query needs are compiled now and kept on disk (`oxiseq warmup` compiles all of them)"
+MORE: Final = "kernels that this query needs are compiled now and cached on disk (`oxiseq warmup` compiles all of them)"
 """The same where some have been compiled."""
 _LOG: Final = logging.getLogger("oxiseq")
 _PATIENCE: Final = 120.0
@@ -64,7 +64,7 @@ def is_compiled() -> bool:
 def compile_ahead() -> None:
     """Let a second process compile those of `ahead.KERNELS` that are not on disk.
 
-    Whoever calls one of them first waits for it. If that process fails or takes too long, or there is no second
+    The first caller of each one waits for it. If that process fails or takes too long, or there is no second
     processor, they are compiled here, when they are called. It never outlives this one.
     """
     missing = [kernel for kernel in ahead.KERNELS if not _on_disk(kernel)]
@@ -86,7 +86,7 @@ def _on_disk(kernel: Any) -> bool:
 
 
 def _note(kernels: Iterable[Any]) -> str:
-    """What is said when some of these are not on disk: that it is a first run if no great kernel is."""
+    """The note for kernels that are not on disk: it is a first run if no large kernel is."""
     great = [*kernels, advance.advance, match.match_events]
     return MORE if any(_on_disk(kernel) for kernel in great) else NOTE
 

@@ -140,7 +140,7 @@ def test_the_store_never_fetches_itself(text: str, web: Web, monkeypatch: pytest
 )
 def test_a_string_that_tokens_take_for_a_load_is_not_written_into(text: str, web: Web) -> None:
     refused = problem(update(allowing(), text.replace("U", web.address + "a.ttl")))
-    assert (refused["title"], web.asked) == ("it cannot be told where LOAD stands", [])
+    assert (refused["title"], web.asked) == ("the place of LOAD cannot be determined", [])
     assert refused["detail"].startswith("send each LOAD as an update of its own")
 
 

@@ -109,8 +109,8 @@ def test_the_server_tells_in_the_answer_the_state_and_the_metrics(tmp_path: Path
         pushed = push(service, Batch(STREAM, "1", quads().encode()))
         assert (pushed.accepted, pushed.rejected, pushed.left_out) == (20, 0, 2)
         assert [each.reason for each in pushed.reasons] == [
-            f"left out by the query pairs: {FIRST}",
-            f"left out by the query pairs: {SECOND_ONE}",
+            f"skipped by the query pairs: {FIRST}",
+            f"skipped by the query pairs: {SECOND_ONE}",
         ]
         assert push(service, Batch(STREAM, "1", quads().encode())).left_out is None
         rest(service)

@@ -117,7 +117,7 @@ def test_question_asked_live(name: str) -> None:
 def test_published_shape(name: str) -> None:
     for report in ("I", "R"):
         text = f"{PREFIXES}REGISTER {report}STREAM city:{name} AS\n{PUBLISHED[name]}"
-        assert "nothing is asked again\n" in str(oxiseq.Query(text, "rspql").explain())
+        assert "no query is repeated\n" in str(oxiseq.Query(text, "rspql").explain())
         streams = read_by(text, SECONDS)
         expected = answers(text, streams, KB)
         assert expected and replayed(text, streams, KB) == expected
@@ -127,4 +127,4 @@ def test_published_shape(name: str) -> None:
 def test_question_is_explained(name: str) -> None:
     explained = str(oxiseq.Query(QUERIES[name], "rspql").explain())
     assert all(f"<{window.stream}>" in explained for window in taken_apart(QUERIES[name]).windows)
-    assert "evaluation: incremental: each change of a window changes the answer" in explained
+    assert "evaluation: incremental: each change of a window updates the answer" in explained

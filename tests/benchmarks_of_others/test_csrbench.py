@@ -96,7 +96,7 @@ def test_told_when_windows_close(name: str) -> None:
 @pytest.mark.parametrize("name", CLOSED)
 def test_nothing_is_asked_again(name: str) -> None:
     for more in ((), ("ISTREAM", "")):
-        assert "nothing is asked again\n" in str(oxiseq.Query(query(name, *more), "rspql").explain())
+        assert "no query is repeated\n" in str(oxiseq.Query(query(name, *more), "rspql").explain())
 
 
 @pytest.mark.parametrize("name", CHANGED)

@@ -291,9 +291,9 @@ ONE = f"SELECT * FROM S WHERE A AS x; B AS y FILTER y[GRAPH <{KB}> (k) {{ ?n :ri
         (ONE.replace("(k)", "(k, x.k)"), "two values are given as ?k"),
         (ONE.replace("(k)", "()"), "expected"),
         (ONE.replace("(k)", "(k, x.k j)"), "expected"),
-        (ONE.replace("?n :rival ?k", "?n :rival ?k MINUS { ?n :name ?k }"), "MINUS cannot stand in a condition"),
-        (ONE.replace("?n :rival ?k", "{ SELECT ?k { ?n :rival ?k } }"), "a sub-query cannot stand"),
-        (ONE.replace("?n :rival ?k", f"GRAPH <{KB}> {{ ?n :rival ?k }}"), "GRAPH cannot stand inside GRAPH"),
+        (ONE.replace("?n :rival ?k", "?n :rival ?k MINUS { ?n :name ?k }"), "MINUS cannot be used in a condition"),
+        (ONE.replace("?n :rival ?k", "{ SELECT ?k { ?n :rival ?k } }"), "a sub-query cannot be used"),
+        (ONE.replace("?n :rival ?k", f"GRAPH <{KB}> {{ ?n :rival ?k }}"), "GRAPH cannot be used inside GRAPH"),
         (ONE.replace("?n :rival ?k", "SERVICE <http://e/> { ?n :rival ?k }"), "SERVICE is not supported"),
         (ONE.replace("(k)", "(k, z.k AS j)").replace("?n :", "?n :name ?j ; :"), "has no variable z"),
         (ONE + " WITHIN 3 [t]", "a query with GRAPH has no window over an attribute"),
@@ -302,7 +302,7 @@ ONE = f"SELECT * FROM S WHERE A AS x; B AS y FILTER y[GRAPH <{KB}> (k) {{ ?n :ri
         (ONE + " SAMPLE 1", "a query with GRAPH returns all complex events"),
         (ONE.replace("*", "COUNT(*) AS n", 1), "a query with GRAPH returns single complex events"),
         (ONE.replace("*", "x", 1), "with GRAPH, SELECT has to show every event"),
-        (ONE.replace("A AS x", "A AS x; B+; B+"), "with GRAPH, an event B can stand here and at another B"),
+        (ONE.replace("A AS x", "A AS x; B+; B+"), "with GRAPH, an event B can match here and at another B"),
     ],
 )
 def test_what_is_refused(text: str, reason: str) -> None:

@@ -251,7 +251,7 @@ PAIR = "SELECT * FROM S WHERE A AS x; B AS y FILTER y[v > x.v]"
         (PAIR + " SAMPLE 1", "returns all complex events"),
         (PAIR.replace("*", "COUNT(*) AS n"), "returns single complex events"),
         (PAIR.replace("*", "x"), "SELECT has to show every event, and does not show this B"),
-        (PAIR.replace("A AS x", "A AS x; B+; B+"), "an event B can stand here and at another B"),
+        (PAIR.replace("A AS x", "A AS x; B+; B+"), "an event B can match here and at another B"),
     ],
 )
 def test_what_is_refused(text: str, reason: str) -> None:

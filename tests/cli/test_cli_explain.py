@@ -53,7 +53,7 @@ def test_the_text_tells_automaton_keys_and_patterns(folder: Path) -> None:
     assert "A on S: columnar, 1 triple pattern" in text
     assert "A → state 0: begins a run" in text
     assert "B at the next one (;) → state 1: ordered index, same ?who, ?second >= 10 * ?first" in text
-    assert "runs are told apart by ?first, ?who" in text
+    assert "runs are distinguished by ?first, ?who" in text
     assert "state 1, after B, a match" in text
 
 

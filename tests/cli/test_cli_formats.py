@@ -150,7 +150,7 @@ def test_the_format_is_told_by_the_output_name(folder: Path) -> None:
     assert gzip.decompress((folder / "out.csv.gz").read_bytes()).startswith(b"who,first,second\r\n")
     unknown = oxiseq("run", folder / "jumps.spaseq", "-s", folder / "payments.nq", "-o", folder / "out.xlsx")
     assert unknown.exit_code == 1
-    assert "the ending .xlsx tells no format" in unknown.stderr
+    assert "the ending .xlsx does not name a format" in unknown.stderr
 
 
 def test_an_output_is_left_alone_when_the_run_fails(folder: Path) -> None:

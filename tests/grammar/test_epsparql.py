@@ -33,7 +33,7 @@ TEXTS = [
 ]
 WORDS = sorted({p for text in TEXTS for p in pieces(text)})
 WRONG = [
-    ("SELECT * { ?x <urn:p> ?y SEQ { ?x <urn:q> ?z } }", "both sides stand in braces"),
+    ("SELECT * { ?x <urn:p> ?y SEQ { ?x <urn:q> ?z } }", "write both sides in braces"),
     ("SELECT * { { ?x <urn:p> ?y } SEQ ?z }", "SEQ is followed by a pattern in braces"),
     ("SELECT * { { ?x <urn:p> ?y } SEQQ { } }", "did you mean SEQ?"),
     ("SELECT * { { ?x <urn:p> ?y } THEN { } }", "write SEQ"),

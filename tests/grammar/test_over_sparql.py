@@ -152,9 +152,9 @@ def test_changed_texts(seed: int) -> None:
         ("SELECT * { ?s foaf:name ?o }", (1, 15), "the prefix foaf: is not declared", "http://xmlns.com/foaf/0.1/"),
         ("SELECT (foor(?x) AS ?y) {}", (1, 9), "there is no function foor", "did you mean FLOOR?"),
         ("SELECT ?s (COUNT(?o) AS ?n) { ?s ?p ?o }", (1, 41), "The SELECT contains a variable that is unbound", ""),
-        ("SELECT * { BIND(1 AS ?x) BIND(2 AS ?x) }", (1, 41), "the store does not take this: expected [_]", ""),
-        ("INSERT DATA { <urn:a> <urn:b> 1 }", (1, 1), "an update is no query", "send it to /update"),
-        ("SELECT * {} LIMIT 1 ORDER BY ?s", (1, 21), "unexpected `ORDER`", "behind WHERE stand GROUP BY"),
+        ("SELECT * { BIND(1 AS ?x) BIND(2 AS ?x) }", (1, 41), "the store rejects this: expected [_]", ""),
+        ("INSERT DATA { <urn:a> <urn:b> 1 }", (1, 1), "this is an update, not a query", "send it to /update"),
+        ("SELECT * {} LIMIT 1 ORDER BY ?s", (1, 21), "unexpected `ORDER`", "after WHERE come GROUP BY"),
         ("", (1, 1), "unexpected end of the query", "a query looks like SELECT"),
         (
             "REGISTER QUERY q COMPUTED EVERY 10m AS SELECT * {}",
@@ -184,7 +184,7 @@ def test_queries(text: str, place: tuple[int, int], message: str, hint: str) -> 
         ("INSERT { ?s ?p 1 }", (1, 19), "unexpected end of the query", "need WHERE { ... }"),
         ("CLEAR", (1, 6), "unexpected end of the query", "CLEAR ALL"),
         ("CLEAR ALL DROP ALL", (1, 11), "unexpected `DROP`", "put ; between two operations"),
-        ("SELECT * {}", (1, 1), "a query is no update", "send it to /query"),
+        ("SELECT * {}", (1, 1), "this is a query, not an update", "send it to /query"),
         ("INSERT DATA { ?s ?p ?o }", (1, 25), "Variables are not allowed in INSERT DATA", ""),
         ("PREFIX a: <urn:> ; INSERT DATA { b:a a:b 1 }", (1, 18), "unexpected `;`", ""),
         ("INSERT DATA { b:a <urn:b> 1 }", (1, 15), "the prefix b: is not declared", "put PREFIX b:"),
@@ -218,4 +218,4 @@ def test_texts_of_any_depth_and_length() -> None:
     assert refusal(deep, error, "query").message
     assert told("SELECT * {" + "?s ?p ?o . " * 1_000 + "}}").hint == "one } too many"
     long = told("SELECT * {" + "?s ?p ?o . " * 5_000 + "}}")  # not worth the time
-    assert long.message.startswith("the store does not take this: expected")
+    assert long.message.startswith("the store rejects this: expected")

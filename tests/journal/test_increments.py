@@ -180,10 +180,10 @@ def test_a_chain_with_a_gap_or_of_another_journal_is_refused(journal: Journal, t
         other.streams.create(STREAM)
         for i in range(9):
             other.log.append(STREAM, blob([7 + i]))
-        with pytest.raises(ConflictError, match="is not the journal that the last backup was made of"):
+        with pytest.raises(ConflictError, match="is not the journal that the last backup was made from"):
             write_increment(other.path, mark_of(first), tmp_path / "x")
     ahead = replace(mark_of(fourth), entry=5)
-    with pytest.raises(ConflictError, match="is not the journal that the last backup was made of"):
+    with pytest.raises(ConflictError, match="is not the journal that the last backup was made from"):
         write_increment(journal.path, ahead, tmp_path / "y")
     with pytest.raises(ConflictError, match="the backup is of version 3"):
         write_increment(journal.path, replace(ahead, version=3), tmp_path / "z")

@@ -152,10 +152,10 @@ def test_a_blob_changed_in_the_file_is_found(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("DELETE FROM entry WHERE first = 2", "offset 2 was to be expected"),
+        ("DELETE FROM entry WHERE first = 2", "offset 2 was expected"),
         ("UPDATE stream SET next = 9", "instead of 9"),
         ("UPDATE entry SET count = 3 WHERE first = 4", "not those of the blob"),
-        ("DELETE FROM match_batch WHERE first = 1", "match 1 was to be expected"),
+        ("DELETE FROM match_batch WHERE first = 1", "match 1 was expected"),
         ("UPDATE checkpoint_offset SET next = 99", "not in the log"),
         ("UPDATE checkpoint_match SET last = 99", "not stored"),
     ],

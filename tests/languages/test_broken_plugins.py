@@ -55,7 +55,7 @@ def test_one_that_cannot_be_loaded_is_told_and_all_else_works(kind: str, plugged
         warnings.simplefilter("error")  # nobody asks for it
         assert "broken" in language_names()
         assert oxiseq.Query(CEQL, "ceql").run({"S": []}).variables == ("A",)
-    with pytest.warns(LanguageWarning, match=f"broken_{kind}:Some of broken.* for the language 'broken' is left out"):
+    with pytest.warns(LanguageWarning, match=f"broken_{kind}:Some of broken.* for the language 'broken' is ignored"):
         media_types()
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # once
@@ -66,14 +66,14 @@ def test_one_that_cannot_be_loaded_is_told_and_all_else_works(kind: str, plugged
 
 def test_of_two_with_one_name_the_first_is_used(plugged: Path, toy: Path) -> None:
     bring(plugged, "then", "second_then:Some", "raise RuntimeError")
-    with pytest.warns(LanguageWarning, match="the plug-in .* for the language 'then' is left out: .* has brought one"):
+    with pytest.warns(LanguageWarning, match="the plug-in .* for the language 'then' is ignored: .* provides one"):
         assert language_names().count("then") == 1
     assert oxiseq.Query("on <http://e/s> of <http://e/>: A", "then").run({"S": []}).variables == ("e0",)
 
 
 def test_none_takes_the_place_of_ours(plugged: Path) -> None:
     bring(plugged, "ceql", "own_ceql:Some", "raise RuntimeError")
-    with pytest.warns(LanguageWarning, match="oxiseq has a language of this name itself"):
+    with pytest.warns(LanguageWarning, match="oxiseq itself has a language of this name"):
         assert language_names().count("ceql") == 1
     assert oxiseq.Query(CEQL, "ceql").run({"S": []}).variables == ("A",)
 
@@ -115,7 +115,7 @@ def test_a_notebook_registers_one_and_again() -> None:
     register(then())
     try:
         assert oxiseq.Query("on <http://e/s> of <http://e/>: A", "own").run({"S": []}).variables == ("e0",)
-        with pytest.raises(oxiseq.OxiseqError, match="there is a language 'own' already"):
+        with pytest.raises(oxiseq.OxiseqError, match="a language 'own' is already registered"):
             register(then())
         register(then(title="Again"), replace=True)
         assert language_of("x.own") == "own"
@@ -131,7 +131,7 @@ def test_queries_of_another_name_are_refused() -> None:
     from_elsewhere = then()
     register(then(parse=lambda text: replace(from_elsewhere.syntax.parse(text), language="other")))
     try:
-        with pytest.raises(oxiseq.OxiseqError, match="the language 'own' has read a query of 'other'"):
+        with pytest.raises(oxiseq.OxiseqError, match="the language 'own' parsed a query of 'other'"):
             oxiseq.Query("on <http://e/s> of <http://e/>: A", "own").run({"S": []})
     finally:
         unregister("own")
@@ -139,10 +139,10 @@ def test_queries_of_another_name_are_refused() -> None:
 
 def test_what_is_no_language_is_refused() -> None:
     for wrong in (5, None, Language, then().syntax):
-        with pytest.raises(oxiseq.OxiseqError, match=r"is no oxiseq\.languages\.Language"):
+        with pytest.raises(oxiseq.OxiseqError, match=r"is not an oxiseq\.languages\.Language"):
             register(wrong)  # type: ignore[arg-type]
     with pytest.raises(oxiseq.OxiseqError, match="is that of 'ceql'"):
         register(then(media_type="application/ceql-query"))
     for name in ("", "Own", "o wn", "sparql", "1own"):
-        with pytest.raises(oxiseq.OxiseqError, match="is no name for a language"):
+        with pytest.raises(oxiseq.OxiseqError, match="is not a name for a language"):
             Syntax(name, "Own", lambda text: None, lambda query, text: (), str)  # type: ignore[arg-type,return-value]

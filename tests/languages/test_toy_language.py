@@ -135,7 +135,7 @@ def test_it_is_translated_and_others_are_not_translated_to_it(query: Path) -> No
     assert told(oxiseq.Query(query).translate("spaseq").run({S: events()})) == wanted()
     with pytest.raises(oxiseq.QueryError, match=r"then is not translated to ceql: .*, not a query of Then"):
         oxiseq.Query(query).translate("ceql")
-    with pytest.raises(oxiseq.QueryError, match="spaseq is not translated to then: Then asks otherwise"):
+    with pytest.raises(oxiseq.QueryError, match="spaseq is not translated to then: Then queries differently"):
         oxiseq.Query(SPASEQ).translate("then")
 
 

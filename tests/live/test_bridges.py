@@ -490,7 +490,7 @@ def test_a_full_file_of_dead_letters_stops_the_source(tmp_path: Path) -> None:
     bridge = Bridge("b", lambda: Listed(left), Refusing(), letters, (0.001, 0.002))
     thread = threading.Thread(target=bridge.run)
     thread.start()
-    eventually(lambda: "which is the most" in bridge.counts.error)
+    eventually(lambda: "which is the limit" in bridge.counts.error)
     bridge.stop()
     thread.join(10)
     assert (tmp_path / "dead").stat().st_size <= 600

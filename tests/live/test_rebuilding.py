@@ -64,7 +64,7 @@ def test_the_matches_are_those_of_before(
         for name in QUERIES:
             status = service.queries.get(name)
             assert status.doing == "running"
-            assert "its state was made anew from the log" in status.record.rebuilt
+            assert "its state was rebuilt from the log" in status.record.rebuilt
             if name != "fell":  # EP-SPARQL may ask the knowledge base, which may have changed
                 assert "missing" not in status.record.rebuilt
             assert f"query {name}: its checkpoint cannot be used" in caplog.text

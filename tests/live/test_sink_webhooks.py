@@ -256,7 +256,7 @@ def test_a_query_over_the_store_has_no_sinks(tmp_path: Path, receiver: Webhooks)
     with hot(tmp_path) as doors:
         doors.service.queries.register("all", "SELECT * { ?s ?p ?o }", "sparql")
         status, problem = doors.ask("PUT", "/queries/all/sinks/s", hook(receiver))
-        assert status == 400 and "stands over the store" in problem["detail"]
+        assert status == 400 and "is a query over the store" in problem["detail"]
         assert doors.ask("PUT", "/queries/nobody/sinks/s", hook(receiver))[0] == 404
 
 

@@ -80,7 +80,7 @@ def test_a_server_at_work_is_left_alone(folder: Path) -> None:
     store = Store(str(folder))
     with LiveService(store, folder, LiveSettings(idle=None), "normal"):
         found = verify(folder)
-        assert "store: in use by a server, not looked at" in found.holds
+        assert "store: in use by a server, not checked" in found.holds
         assert found.faults == ()
     store.close()
 
@@ -120,7 +120,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
         lambda folder: _flip_blob(folder, "checkpoint", "state", "owner = 'rises'"),
         "checkpoint",
         "of 'rises'",
-        "which has all that it has seen",
+        "which has all events that it has seen",
     ),
     "a checkpoint without its log": (
         lambda folder: (
@@ -135,7 +135,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str, str, str]] = {
     "an entry that is gone": (
         lambda folder: sql(folder, "DELETE FROM entry WHERE first = 20"),
         "journal",
-        "offset 20 was to be expected",
+        "offset 20 was expected",
         "push them again",
     ),
     "a query that no longer parses": (

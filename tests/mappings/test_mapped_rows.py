@@ -145,7 +145,7 @@ def test_csv_rows() -> None:
     assert sorted((each.place or 0, each.column, each.reason) for each in bad) == [
         (3, "temp", "'warm' is no xsd:double"),
         (4, None, "3 columns, 4 expected"),
-        (8, None, "the mapping makes no statement of it"),
+        (8, None, "the mapping makes no triple from it"),
     ]
 
 

@@ -152,7 +152,7 @@ def test_who_goes_on_with_a_session_ends_the_one_before(store: Any) -> None:
     assert stream.extend(events(MANY), session="s") == MANY
     go_on.set()
     thread.join(60)
-    assert "another connection goes on" in str(refused[0])
+    assert "another connection continues" in str(refused[0])
     assert stream.extend(events(3), session="s") == 3
     assert stored(store, MANY) == list(range(1, MANY + 1))
 

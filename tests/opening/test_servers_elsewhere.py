@@ -113,7 +113,7 @@ def test_named_tokens(tmp_path: Path) -> None:
             lambda: mine.register(TEXT, name="yours"),
             lambda: pushes.update("CLEAR ALL"),
         ):
-            with pytest.raises(RefusedError, match="has not the right"):
+            with pytest.raises(RefusedError, match="does not have the right"):
                 refused()
 
 
@@ -329,6 +329,13 @@ def test_places_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(oxiseq.OxiseqError, match="a store elsewhere is at http:// or https://"):
         oxiseq.open("ftp://127.0.0.1/x")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_only_a_store_here_has() -> None:
+    knowledge = ServedKnowledge(wire_to("http://127.0.0.1:1", None, 0))
+    assert not hasattr(knowledge, "backup") and not hasattr(knowledge, "nothing")
+    with pytest.raises(oxiseq.OxiseqError, match="`oxiseq backup` makes one"):
+        knowledge.backup  # noqa: B018
 
 
 def test_a_server_that_falls_silent_while_one_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

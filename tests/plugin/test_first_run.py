@@ -78,7 +78,7 @@ def test_the_kernel_is_waited_for_and_no_longer(kernel: Kernel, monkeypatch: pyt
     processes = started(monkeypatch, code)
     begun = monotonic()
     first_run.compile_ahead()
-    kernel.compile("kept on disk")
+    kernel.compile("cached on disk")
     assert 0.5 <= monotonic() - begun < 60
     processes[0].kill()
     processes[0].communicate()

@@ -139,7 +139,7 @@ def test_why_of_a_running_query_is_why_of_the_events_that_are_kept() -> None:
     assert query.why().gpms[0].saw == 1
     assert len(query.why().matches) == 0
     store.stream(S).keep(0)
-    with pytest.raises(oxiseq.OxiseqError, match=r"no events are kept of <http://example.org/payments>"):
+    with pytest.raises(oxiseq.OxiseqError, match=r"no events are kept for <http://example.org/payments>"):
         query.why()
     with pytest.raises(oxiseq.OxiseqError, match="0 or more"):
         store.stream(S).keep(-1)

@@ -187,9 +187,9 @@ def test_a_format_that_is_not_there() -> None:
     found = run("SPAseq")
     with pytest.raises(oxiseq.OxiseqError, match="format='xlsx' is not known; known: table, json, csv"):
         found.write(format="xlsx")
-    with pytest.raises(oxiseq.OxiseqError, match=r"the ending \.xlsx tells no format"):
+    with pytest.raises(oxiseq.OxiseqError, match=r"the ending \.xlsx does not name a format"):
         found.write("found.xlsx")
-    with pytest.raises(oxiseq.OxiseqError, match="say format=: no file's name tells it"):
+    with pytest.raises(oxiseq.OxiseqError, match="give format=: there is no file name to derive it from"):
         found.write(io.BytesIO())
 
 

@@ -164,7 +164,7 @@ def test_windows_of_an_attribute_and_of_events() -> None:
     text = f"VOCAB <{V}> SELECT * FROM S WHERE A ; B WITHIN {{}}"
     events = seen((0, "A", 1, 0), (1, "D", 0, 0), (2, "B", 7, 0))
     assert [*words(explained(events, text.format("5 [v]")), "window")] == [
-        "v goes from 1 to 7, at most 5 apart are asked for"
+        "v goes from 1 to 7, at most 5 apart are allowed"
     ]
     assert [*words(explained(events, text.format("1 EVENTS")), "window")] == ["it ends 2 events after it begins, of 1"]
 

@@ -15,9 +15,9 @@ from pyoxigraph import Literal
 
 from oxiseq.grammar.algebra import Aggregate, Call, Expression, Term
 from oxiseq.grammar.ceql_algebra import CeqlQuery
+from reference.aggregates import aggregate_of
 from reference.ceql import ComplexEvent
 from reference.ceql_totals import values_of
-from reference.output import aggregate_of
 from reference.ranking import compared
 from reference.tuples import TupleEvent
 from reference.values import ExpressionError, Number, evaluate, number_literal, value_of

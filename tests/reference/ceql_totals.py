@@ -10,8 +10,8 @@ from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Aggregate, Call, Expression, Term
 from oxiseq.grammar.ceql_algebra import CeqlQuery
+from reference.aggregates import aggregate_of
 from reference.ceql import ComplexEvent, evaluate_ceql
-from reference.output import aggregate_of
 from reference.tuples import TupleEvent
 from reference.values import ExpressionError, evaluate, holds
 

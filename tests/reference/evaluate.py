@@ -15,7 +15,7 @@ from pyoxigraph import Store, Triple
 
 from oxiseq.grammar.algebra import Query
 from reference.choose import Candidate, answered
-from reference.expand import names_in, seen_names
+from reference.expand import names_in, repeated_names, seen_names
 from reference.output import Row, passes, rows_of
 from reference.partition import EVERYTHING, Group, Rows, groups_of
 from reference.patterns import Mu, answer_kb, match_event, take_apart
@@ -58,11 +58,14 @@ def evaluate(
         gpm.name: take_apart(gpm, frozenset().union(*(binds[n] for n in seen_by.get(gpm.name, ()))))
         for gpm in query.gpms
     }
+    repeated = repeated_names(query.sequence)
     rows: Rows = {}
     for name, part in parts.items():
         known = answer_kb(part, kb)
         mine = [e for e in seen.events if e.stream == iris[part.gpm.stream]]
         rows[name] = tuple((e, match_event(part, list(e.graph), known, kb)) for e in mine)
+    single = {v for name in names_in(query.sequence) if name not in repeated for v in parts[name].variables}
+    iterated = {name: frozenset(set(parts[name].variables) - single) for name in repeated}
     begin = start if start is not None else min(instants(seen.events), default=0)
     stateful = {name: part.stateful for name, part in parts.items()}
     groups = [Group(EVERYTHING, seen.events, rows)]
@@ -73,7 +76,7 @@ def evaluate(
     for group in groups:
         found = [
             replace(match, partition=group.value)
-            for frame in frames(instants(group.events), group.rows, stateful, query.window, begin, kb)
+            for frame in frames(instants(group.events), group.rows, stateful, query.window, begin, iterated, kb)
             for match in matches_in(frame, query.sequence)
         ]
         readings: dict[frozenset[Binding], set[Mu]] = {}

@@ -84,7 +84,7 @@ def expand(element: SequenceElement) -> list[Element | None]:
         case Sequence():
             return _expand_sequence(element)
         case _:
-            raise AssertionError(f"{type(element).__name__} cannot stand here")
+            raise AssertionError(f"{type(element).__name__} cannot be used here")
 
 
 def _limited(way: Element, kind: BoundKind, size: int) -> Element:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from functools import cmp_to_key
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 
@@ -22,22 +20,19 @@ from oxiseq.grammar.algebra import (
     Term,
     TermOrVariable,
 )
+from reference.aggregates import aggregate_of, date_time, integer, value_or_none
 from reference.expand import names_in, repeated_names
 from reference.patterns import Mu, Parts
-from reference.ranking import compared
 from reference.scopes import mentioned
 from reference.sequences import Match
 from reference.values import (
     XSD,
     ExpressionError,
     Number,
-    arithmetic,
-    ask_store,
     evaluate,
     holds,
     normal,
     number_literal,
-    value_of,
 )
 
 
@@ -151,17 +146,6 @@ def _match_function(asked: MatchFunction, match: Match) -> Literal:
             raise ExpressionError("a GPM that is absent has no time")
 
 
-def date_time(time: int) -> Literal:
-    """Microseconds since 1970 as xsd:dateTime in UTC."""
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time)
-    text = moment.isoformat().replace("+00:00", "Z")
-    return normal(Literal(text, datatype=NamedNode(XSD + "dateTime")))
-
-
-def integer(value: int) -> Literal:
-    return Literal(str(value), datatype=NamedNode(XSD + "integer"))
-
-
 def _iterations(query: Query, parts: Mapping[str, Parts], match: Match, asked: Aggregate) -> list[dict[Variable, Term]]:
     """The mappings over which an aggregate runs: the iterations of the one repeated GPM that it mentions, each
     with the match's values for the variables of others."""
@@ -179,52 +163,4 @@ def _iterations(query: Query, parts: Mapping[str, Parts], match: Match, asked: A
 
 def _aggregate(asked: Aggregate, iterations: list[dict[Variable, Term]]) -> Term:
     assert asked.arg is not None
-    return aggregate_of(asked, [_value_or_none(asked.arg, bound) for bound in iterations])
-
-
-def aggregate_of(asked: Aggregate, values: Sequence[Term | None]) -> Term:
-    """An aggregate over these values, None where there is an error."""
-    if asked.name in ("FIRST", "LAST"):
-        value = values[0 if asked.name == "FIRST" else -1] if values else None
-        if value is None:
-            raise ExpressionError("no iteration, or no value")
-        return value
-    if asked.distinct:
-        values = list(dict.fromkeys(values))
-    present = [v for v in values if v is not None]
-    if asked.name == "COUNT":
-        return integer(len(present))
-    if len(present) < len(values):
-        raise ExpressionError("a value is an error")
-    match asked.name:
-        case "SUM":
-            return _sum(present)
-        case "AVG":
-            return arithmetic("/", _sum(present), integer(len(present))) if present else integer(0)
-        case "MIN" | "MAX" | "SAMPLE" if not present:
-            raise ExpressionError("no iteration")
-        case "MIN":
-            return min(present, key=cmp_to_key(compared))
-        case "MAX":
-            return max(present, key=cmp_to_key(compared))
-        case "SAMPLE":
-            return present[0]
-        case _:
-            texts = [ask_store("STR", (v,)) for v in present]
-            return Literal((" " if asked.separator is None else asked.separator).join(t.value for t in texts))
-
-
-def _value_or_none(expression: Expression, bound: Mapping[Variable, Term]) -> Term | None:
-    try:
-        return evaluate(expression, bound)
-    except ExpressionError:
-        return None
-
-
-def _sum(values: list[Term]) -> Literal:
-    total = integer(0)
-    for value in values:
-        if not isinstance(value_of(value), Number):
-            raise ExpressionError("a sum of something that is no number")
-        total = arithmetic("+", total, value)
-    return total
+    return aggregate_of(asked, [value_or_none(asked.arg, bound) for bound in iterations])

@@ -26,10 +26,10 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
 )
 from reference.scopes import (
+    asks_the_run,
     conditions_below,
     conjuncts,
     has_exists,
-    has_prev,
     holds_graph,
     inside,
     mentioned,
@@ -78,13 +78,13 @@ class Parts:
 
 def take_apart(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> Parts:
     """GRAPH and FILTER at the top level are set apart; a filter with EXISTS stays in the pattern, unless it reads
-    `others`, which GPMs bind that this one sees, or PREV."""
+    `others`, which GPMs bind that this one sees, or asks for more of the partial match."""
     own, graphs, conditions, joined = [], [], [], []
     foreign = others - set(shown(gpm.pattern))
     for element in gpm.pattern.elements:
         if isinstance(element, Filter):
             parts = conjuncts(element.condition)
-            joined += [c for c in parts if has_exists(c) and (has_prev(c) or _all_mentioned(c) & foreign)]
+            joined += [c for c in parts if has_exists(c) and (asks_the_run(c) or _all_mentioned(c) & foreign)]
             conditions += [c for c in parts if not has_exists(c)]
             own += [Filter(c) for c in parts if has_exists(c) and c not in joined]
         elif isinstance(element, GraphPattern):
@@ -99,7 +99,7 @@ def take_apart(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> Parts:
         own = [*whole, *(e for e in own if isinstance(e, Filter) and e not in whole)]
         graphs = []
     visible = set(shown(gpm.pattern))
-    stateful = (*(c for c in conditions if has_prev(c) or not mentioned(c) <= visible), *joined)
+    stateful = (*(c for c in conditions if asks_the_run(c) or not mentioned(c) <= visible), *joined)
     return Parts(
         gpm,
         Group(tuple(own)),

@@ -16,6 +16,7 @@ from oxiseq.grammar.algebra import (
     FunctionCall,
     GraphPattern,
     Group,
+    MatchFunction,
     MatchPattern,
     Minus,
     OptionalPattern,
@@ -104,6 +105,11 @@ def mentioned_in(pattern: Group) -> set[Variable]:
 
 def has_prev(expression: Expression) -> bool:
     return any(isinstance(e, Prev) for e in inside(expression))
+
+
+def asks_the_run(expression: Expression) -> bool:
+    """Whether it asks for more of the partial match than variables, PREV included."""
+    return any(isinstance(e, Prev | MatchFunction | Aggregate) for e in inside(expression))
 
 
 def has_exists(expression: Expression) -> bool:

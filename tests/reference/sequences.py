@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from pyoxigraph import Store
+from pyoxigraph import Store, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
@@ -26,11 +26,12 @@ from oxiseq.grammar.algebra import (
     Term,
     Window,
 )
+from reference.aggregates import aggregate_of, date_time, integer, value_or_none
 from reference.expand import Absent, Chain, Element, Letter, Limited, Loop, expand, unwrap
 from reference.patterns import Mu, Omega, join, with_exists_answered
-from reference.scopes import has_exists, has_prev
+from reference.scopes import has_exists, has_prev, inside, mentioned
 from reference.streams import Event
-from reference.values import ExpressionError, Special, holds
+from reference.values import ExpressionError, holds
 
 Binding: TypeAlias = tuple[str, Event, Mu]
 """A GPM's name, an event and one of the GPM's mappings on it."""
@@ -54,6 +55,7 @@ class Guard:
     mu: Mu
     prev: Mu | None
     first: bool
+    bindings: frozenset[Binding] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ class Frame:
     rows: Mapping[str, tuple[tuple[Event, Omega], ...]]
     stateful: Mapping[str, tuple[Expression, ...]]
     window: Window | None
+    iterated: Mapping[str, frozenset[Variable]]
+    """Of each repeated GPM the variables over whose values its iterations are asked for."""
     kb: Store | None = None
     known: dict[Letter, list[Occurrence]] = field(default_factory=dict)
 
@@ -135,7 +139,7 @@ class Frame:
     def _occurrences(self, letter: Letter) -> list[Occurrence]:
         if isinstance(letter, Atom):
             return [
-                Occurrence(event.time, frozenset([(letter.name, event, mu)]), mu)
+                Occurrence(event.time, frozenset([(letter.name, event, mu)]), mu | _timed(letter.name, event.time))
                 for event, omega in self.rows[letter.name]
                 for mu in omega
             ]
@@ -152,18 +156,19 @@ class Frame:
             ]
         return joined
 
-    def joins(self, mu: Mu, prev: Mu | None, occurrence: Occurrence) -> Mu | None:
+    def joins(self, sigma: Sigma, prev: Mu | None, occurrence: Occurrence) -> Mu | None:
         """σ ⋈_F Ψ: the joined mapping, if the stateful filters of the letter's GPMs pass on it."""
-        joined = join(mu, occurrence.mu)
+        joined = join(sigma.mu, occurrence.mu)
         if joined is None:
             return None
         for name, event, _ in occurrence.bindings:
+            values = _Values(self, sigma.bindings, dict(joined), prev, occurrence.time)
             for condition in self.stateful[name]:
-                if has_prev(condition) and prev is None:
+                if prev is None and (has_prev(condition) or name in values.iterated(condition)):
                     continue  # it applies from the second iteration on
                 if has_exists(condition):
                     condition = with_exists_answered(condition, list(event.graph), self.kb, joined)
-                if not holds(condition, dict(joined), _previous(prev)):
+                if not holds(condition, dict(joined), values.answer):
                     return None
         return joined
 
@@ -177,21 +182,60 @@ class Frame:
             and (before is None or found.end < before)
             and (last is None or found.end <= last)
             for way in guard.absent.ways
-            for found in extend(self, Sigma(mu=mu), Step(None), way, guard.first, guard.prev)
+            for found in extend(self, Sigma(mu=mu, bindings=guard.bindings), Step(None), way, guard.first, guard.prev)
             if found.first is not None and found.end is not None
         )
 
 
-def _previous(prev: Mu | None) -> Special:
-    bound = dict(prev or ())
+def time_of(name: str) -> Variable:
+    """Stands for when the event of a GPM was, so that it is visible where the GPM's variables are."""
+    return Variable(f"__at_{name}")
 
-    def answer(asked: Prev | Aggregate | MatchFunction) -> Term:
-        assert isinstance(asked, Prev)
-        if asked.variable not in bound:
-            raise ExpressionError("unbound in the previous iteration")
-        return bound[asked.variable]
 
-    return answer
+def _timed(name: str, time: int) -> Mu:
+    return frozenset([(time_of(name), date_time(time))])
+
+
+@dataclass(frozen=True)
+class _Values:
+    """What a stateful filter asks of the partial match, where an event of this time would go on with it."""
+
+    frame: Frame
+    bindings: frozenset[Binding]
+    bound: Mapping[Variable, Term]
+    prev: Mu | None
+    time: int
+
+    def answer(self, asked: Prev | Aggregate | MatchFunction) -> Term:
+        if isinstance(asked, Prev):
+            return _known(dict(self.prev or ()), asked.variable)
+        if isinstance(asked, Aggregate):
+            assert asked.arg is not None
+            (name,) = self.iterated(asked)
+            return aggregate_of(asked, [value_or_none(asked.arg, dict(mu)) for mu in self._iterations(name)])
+        if asked.name == "EVENTTIME":
+            return date_time(self.time)
+        assert asked.gpm is not None
+        if asked.name == "COUNT":
+            return integer(len(self._iterations(asked.gpm)))
+        return _known(self.bound, time_of(asked.gpm))
+
+    def _iterations(self, name: str) -> list[Mu]:
+        mine = [(event.time, mu) for n, event, mu in self.bindings if n == name]
+        return [mu for _, mu in sorted(mine, key=lambda pair: pair[0])]
+
+    def iterated(self, condition: Expression) -> set[str]:
+        """The repeated GPMs over whose iterations so far it goes."""
+        found = {e.gpm for e in inside(condition) if isinstance(e, MatchFunction) and e.name == "COUNT"}
+        used = {v for e in inside(condition) if isinstance(e, Aggregate) for v in mentioned(e)}
+        of = {name for name, variables in self.frame.iterated.items() if used & variables}
+        return {name for name in (*found, *of) if name is not None}
+
+
+def _known(bound: Mapping[Variable, Term], variable: Variable) -> Term:
+    if variable not in bound:
+        raise ExpressionError("unbound")
+    return bound[variable]
 
 
 def _letter(element: SequenceElement) -> Letter:
@@ -208,7 +252,8 @@ def extend(frame: Frame, sigma: Sigma, step: Step, element: Element, first: bool
     mapping at the end of the previous iteration of the innermost repeat around it, if there is one."""
     match element:
         case Absent():
-            yield replace(sigma, pending=(*sigma.pending, Guard(element, sigma.mu, prev, first)))
+            guard = Guard(element, sigma.mu, prev, first, sigma.bindings)
+            yield replace(sigma, pending=(*sigma.pending, guard))
         case Limited(item, BoundKind.LASTING, size):
             inside = replace(sigma, opened=(*sigma.opened, None))
             for found in extend(frame, inside, step, item, first, prev):
@@ -265,13 +310,14 @@ def _extend_loop(frame: Frame, sigma: Sigma, step: Step, loop: Loop, first: bool
 def _extend_letter(frame: Frame, sigma: Sigma, step: Step, letter: Letter, prev: Mu | None) -> Iterator[Sigma]:
     occurrences = frame.occurrences(letter)
     for o in occurrences:
-        joined = frame.joins(sigma.mu, prev, o)
+        joined = frame.joins(sigma, prev, o)
         if joined is None:
             continue
         opened = tuple(o.time if start is None else start for start in sigma.opened)
         if sigma.end is None:  # no gap, so no bound on it
             start = (o.time, o.mu)
-            yield Sigma(o.time, joined, o.bindings, leading=sigma.pending, first=start, opened=opened)
+            bindings = sigma.bindings | o.bindings  # of a negated group those before it, too
+            yield Sigma(o.time, joined, bindings, leading=sigma.pending, first=start, opened=opened)
             continue
         assert sigma.first is not None
         if o.time <= sigma.end:
@@ -286,7 +332,7 @@ def _extend_letter(frame: Frame, sigma: Sigma, step: Step, letter: Letter, prev:
         if step.op is Op.NEXT and any(
             sigma.end + step.least <= other.time
             and sigma.end < other.time < o.time
-            and frame.joins(sigma.mu, prev, other) is not None
+            and frame.joins(sigma, prev, other) is not None
             for other in occurrences
         ):
             continue
@@ -305,7 +351,8 @@ def matches_in(frame: Frame, sequence: SequenceElement) -> Iterator[Match]:
             continue
         for sigma in extend(frame, Sigma(), Step(None), way, True, None):
             if sigma.end is not None and _opens_and_closes(frame, sigma):
-                yield Match(sigma.end, sigma.mu, sigma.bindings)
+                shown = frozenset((v, t) for v, t in sigma.mu if not v.value.startswith("__at_"))
+                yield Match(sigma.end, shown, sigma.bindings)
 
 
 def _opens_and_closes(frame: Frame, sigma: Sigma) -> bool:
@@ -333,11 +380,12 @@ def frames(
     stateful: Mapping[str, tuple[Expression, ...]],
     window: Window | None,
     start: int,
+    iterated: Mapping[str, frozenset[Variable]],
     kb: Store | None = None,
 ) -> Iterator[Frame]:
     """One frame per tumbling window (Def. 16); one for everything otherwise."""
     if window is None or window.sliding:
-        yield Frame(tuple(times), rows, stateful, window, kb)
+        yield Frame(tuple(times), rows, stateful, window, iterated, kb)
         return
     numbers = {t: (i if window.events else t - start) // window.size for i, t in enumerate(times)}
     for number in sorted(set(numbers.values())):
@@ -345,4 +393,4 @@ def frames(
         kept = {
             name: tuple((e, omega) for e, omega in found if numbers[e.time] == number) for name, found in rows.items()
         }
-        yield Frame(inside, kept, stateful, window, kb)
+        yield Frame(inside, kept, stateful, window, iterated, kb)

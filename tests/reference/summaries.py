@@ -22,8 +22,9 @@ from oxiseq.grammar.algebra import (
     Select,
     Term,
 )
+from reference.aggregates import aggregate_of
 from reference.expand import names_in, repeated_names
-from reference.output import Row, aggregate_of, instantiate, match_values
+from reference.output import Row, instantiate, match_values
 from reference.patterns import Parts
 from reference.scopes import shown
 from reference.sequences import Match

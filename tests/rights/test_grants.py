@@ -73,7 +73,7 @@ def test_what_is_no_grant_is_told(text: str, said: str) -> None:
 def test_who_lacks_a_right_is_told_which() -> None:
     plant = Rights((grant_of("push:stream:http://e/1/*"),), "plant1")
     plant.demand("push", "stream", "http://e/1/a")
-    with pytest.raises(DeniedError, match="token 'plant1' has not the right push:stream:http://e/2"):
+    with pytest.raises(DeniedError, match="token 'plant1' does not have the right push:stream:http://e/2"):
         plant.demand("push", "stream", "http://e/2")
     with pytest.raises(DeniedError, match="without a token nobody has the right read:kb"):
         NOTHING.demand_reading([], kb=True)

@@ -39,14 +39,14 @@ def test_a_line_is_read_as_it_was_written_and_tells_nothing_of_the_token() -> No
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("a", "behind the name comes sha256:"),
-        ("a secret read", "behind the name comes sha256:"),
-        (f"a {HASH[:-1]} read", "behind the name comes sha256:"),
+        ("a", "the name is followed by sha256:"),
+        ("a secret read", "the name is followed by sha256:"),
+        (f"a {HASH[:-1]} read", "the name is followed by sha256:"),
         (f"a {HASH}", "'a' has no rights"),
         (f"a {HASH} reed", "'reed' is no right"),
         (f"a/b {HASH} read", "'a/b' is no name"),
-        ("a - read", "stands in place of the hash for 'anonymous', and for no other"),
-        (f"anonymous {HASH} read", "stands in place of the hash for 'anonymous'"),
+        ("a - read", "replaces the hash for 'anonymous', and for no other"),
+        (f"anonymous {HASH} read", "replaces the hash for 'anonymous'"),
         (f"b {HASH} read", "there is a token 'b' already"),
     ],
 )

@@ -135,7 +135,7 @@ def test_every_route_of_the_document_needs_a_right(served: Served, route: Route)
     else:
         assert lacking.status_code == 403
         assert 'error="insufficient_scope"' in lacking.headers["WWW-Authenticate"]
-        assert "has not the right" in lacking.json["detail"]
+        assert "does not have the right" in lacking.json["detail"]
 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if r.needs.right is not None], ids=lambda route: route.name)

@@ -134,6 +134,13 @@ KB_QUERIES = {
         A="KEYED OPTIONAL { GRAPH :tags { ?k :tag ?tag } } FILTER(sameTerm(?tag, PREV(?tag)))",
         B="KEYED",
     ),
+    "iterations": query(
+        "A;{1,2}: B",
+        SLIDING,
+        "SELECT ?tag",
+        A=f"KEYED {JOINED}",
+        B="KEYED FILTER(isLiteral(MAX(?av)) && COUNT(A) > 1 && TIMEOF(A) < EVENTTIME() && !isNumeric(MIN(?tag)))",
+    ),
     "distinct": query("A: B: N!", SLIDING, "SELECT DISTINCT ?tag", A=f"KEYED {JOINED}", B="KEYED", N="KEYED"),
 }
 

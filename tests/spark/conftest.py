@@ -41,8 +41,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     (conf / "spark-defaults.conf").write_text(DAEMON)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_TOOL_OPTIONS", QUICK_START)
-        patch.setenv("SPARK_CONF_DIR", str(conf))
-        session = spark_session("local[2]", "1g")
+        with pytest.MonkeyPatch.context() as starting:  # not for programs that tests start, and kill
+            starting.setenv("SPARK_CONF_DIR", str(conf))
+            session = spark_session("local[2]", "1g")
         session.conf.set("spark.sql.shuffle.partitions", 2)
         yield session
         stop_session(session)

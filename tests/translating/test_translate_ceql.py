@@ -111,11 +111,19 @@ def test_these_can_be_said(where: str) -> None:
     [
         (query("A; B", rest="WITHIN 3 [t]"), "a window over an attribute", "WITHIN 3 [t]"),
         (query("A; B", rest="WITHIN 0 EVENTS"), "SPAseq has no window of size 0", "WITHIN 0 EVENTS"),
-        (query("A+; A+"), "an event A can stand here and at column 41", "A+ "),
-        (query("A OR A"), "an event A can stand here and at column 41", "A "),
+        (query("A+; A+"), "an event A can match here and at column 41", "A+ "),
+        (query("A OR A"), "an event A can match here and at column 41", "A "),
         (query("A; B", "B"), "SELECT does not show this A", "A; B"),
-        (query("A+ FILTER A[v > 1] OR A[w > 1]"), "this OR is about several events", "A[v > 1] OR A[w > 1]"),
-        (query("A; B FILTER A[v > 1] OR B[v > 1]"), "this OR is about several events", "A[v > 1] OR B[v > 1]"),
+        (
+            query("A+ FILTER A[v > 1] OR A[w > 1]"),
+            "this OR concerns several events",
+            "A[v > 1] OR A[w > 1]",
+        ),
+        (
+            query("A; B FILTER A[v > 1] OR B[v > 1]"),
+            "this OR concerns several events",
+            "A[v > 1] OR B[v > 1]",
+        ),
     ],
 )
 def test_what_spaseq_cannot_say_has_its_place(text: str, message: str, place: str) -> None:

@@ -27,6 +27,8 @@ from oxiseq.engine.kernels.sequence.records import (
 from oxiseq.engine.kernels.terms import columns
 
 NO, YES, ASK = 0, 1, 2
+UNKNOWN = -1
+"""Python has not answered yet."""
 
 _TRUE, _UNDECIDED = 1, 3
 _INTEGER, _DECIMAL, _DOUBLE, _DATETIME = 6, 7, 9, 10
@@ -88,7 +90,7 @@ def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: An
         answer = truth(v.code(T), filter_.code0, filter_.code1, v.vector(S), *worth)
         if answer == _UNDECIDED:
             answer = _decided(T, S, f)
-            if answer == _UNDECIDED:
+            if answer == UNKNOWN:
                 outcome = ASK
                 continue
         if answer != _TRUE:
@@ -97,8 +99,18 @@ def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: An
 
 
 @inner
+def folded(T: Any, S: Any, values: Any, r: int, keys: Any, at: int, f: int) -> int:
+    """The id that row `r` makes of the key `keys[at]` by fold `f`; at a start (`at` -1) and for a first iteration only
+    the row counts. UNKNOWN when Python must make it first."""
+    read_row(T, S, values, r)
+    if at >= 0:
+        read_key(T, S, keys, at)
+    return _decided(T, S, f)
+
+
+@inner
 def _decided(T: Any, S: Any, f: int) -> int:
-    """The decision for filter `f` on the value vector, or undecided after having asked for it."""
+    """Python's answer for filter `f` on the value vector, or UNKNOWN after having asked for it."""
     i = _memo_place(T, S, f)
     if v.memo(S)[i, 0] != 0:
         return v.memo(S)[i, 1]
@@ -108,7 +120,7 @@ def _decided(T: Any, S: Any, f: int) -> int:
         for i in range(v.vector(S).shape[0]):  # a slice would compile its error's text: three seconds
             v.asked(S)[n, 1 + i] = v.vector(S)[i]
         v.scalars(S)[ASKED] = n + 1
-    return _UNDECIDED
+    return UNKNOWN
 
 
 @inner

@@ -19,7 +19,7 @@ from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket
 from oxiseq.engine.kernels.sequence.groups import find_group, killed, mark
 from oxiseq.engine.kernels.sequence.hashing import hash_key
-from oxiseq.engine.kernels.sequence.joining import ASK, NO, YES, joins
+from oxiseq.engine.kernels.sequence.joining import ASK, NO, UNKNOWN, YES, folded, joins
 from oxiseq.engine.kernels.sequence.leads import NEVER_SEEN, last_lead
 from oxiseq.engine.kernels.sequence.queues import content
 from oxiseq.engine.kernels.sequence.records import (
@@ -32,6 +32,7 @@ from oxiseq.engine.kernels.sequence.records import (
     FIRED,
     FOR_EVERYBODY,
     FROM_CLOCK,
+    FROM_FOLD,
     FROM_NEGATED,
     FROM_TIME,
     HEAP,
@@ -151,6 +152,7 @@ def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int,
     if probe.negated >= 0:
         seen = keys[at, probe.negated]
     clear = probe.negated == NO_SLOT or seen < v.tau(R)[k]
+    asking = False
     if probe.final == 1 and clear:
         v.finals(S)[scalars[FINALS], 0] = node
         v.finals(S)[scalars[FINALS], 1] = scalars[TAU]
@@ -178,11 +180,14 @@ def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int,
                 held = v.time(R)[k]
             elif column == FOR_EVERYBODY:
                 held = np.int64(0)
+            elif column == FROM_FOLD:
+                held = folded(T, S, v.values(R), r, keys, at, slot)
+                asking = asking or held == UNKNOWN
             else:
                 held = keys[at, slot]
             v.pending_keys(S)[i, s] = held
         scalars[PENDING] = i + 1
-    return DONE
+    return NEED_DECISIONS if asking else DONE
 
 
 @inner
@@ -410,7 +415,9 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
                     node = extend(S, entry.node, _pos(R, r, probe), entry.maxs)
                     span(S, node, low, high)
                     need = _deliver(T, S, R, k, r, p, node, at, v.entry_keys(S), NEVER_SEEN)
-                    if need != DONE:
+                    if need == NEED_DECISIONS:
+                        asking = True
+                    elif need != DONE:
                         return need
         at = following
     if asking:

@@ -276,7 +276,8 @@ NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
 """No clock is so small."""
 # specials in Tables.fill
-FROM_CLOCK, FROM_NEGATED, FROM_TIME, FOR_EVERYBODY = -2, -3, -4, -5
+FROM_CLOCK, FROM_NEGATED, FROM_TIME, FOR_EVERYBODY, FROM_FOLD = -2, -3, -4, -5, -6
+"""FROM_FOLD: what Python makes of the row and the run; the slot is the number of its filter."""
 
 
 class Memory(NamedTuple):

@@ -83,7 +83,7 @@ class Questions:
             try:
                 source.answered(asking, _outcome(partial(self.asker, question)))
             except Exception:
-                LOG.exception("an answer could not be taken in")
+                LOG.exception("an answer could not be read")
             if (found := source.next_question()) is None:
                 return
             asking, question = found

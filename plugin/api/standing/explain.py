@@ -11,7 +11,7 @@ from oxiseq.engine.standing import ELSEWHERE, Upheld
 from oxiseq.languages.explanation import Explanation, operator_lines
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
-_FOLLOWED: Final = "incremental: each quad that comes or goes changes the answer, nothing is asked again"
+_FOLLOWED: Final = "incremental: each added or removed quad updates the answer, no query is repeated"
 _UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less"))
 """Operators that a picture does without."""
 
@@ -36,7 +36,7 @@ class StandingExplanation(Explanation):
 
     @property
     def drawing(self) -> Drawing:
-        title = f"{self.form}: what is kept of the store"
+        title = f"{self.form}: state kept for the store"
         return Drawing(title, [*self._nodes()], [*self._arrows()], network=True)
 
     @property
@@ -75,7 +75,7 @@ def explain_standing(upheld: Upheld) -> StandingExplanation:
     if upheld.elsewhere and upheld.state != "failed":
         evaluation = upheld.reason or ELSEWHERE
     elif upheld.state == "asked":
-        evaluation = f"asked of the store, again when a quad of one of its patterns has changed: {upheld.reason}"
+        evaluation = f"asked of the store again whenever a quad of one of its patterns changes: {upheld.reason}"
     elif upheld.state == "failed":
         evaluation = f"failed: {upheld.reason}"
     run = upheld.run

@@ -1,4 +1,4 @@
-"""A query that stands over the store, as users have it."""
+"""A standing query over the store: the face that users see."""
 
 from __future__ import annotations
 
@@ -205,8 +205,8 @@ class StandingQuery:
         return [change for change in self._changes if change.number > since]
 
     def on_change(self, callback: Callback, since: int | None = None) -> Subscription:
-        """Call back with each change above `since` (None: from now on), in their order, in another thread; each before
-        the next is told to anybody. Raises CursorError as `changes`."""
+        """Call back with each change above `since` (None: from now on), in order, in another thread; all callbacks get
+        a change before any gets the next. Raises CursorError like `changes`."""
         subscription = Subscription(self, callback)
         self._standings.catch_up()
         with self._standings.lock:
@@ -221,27 +221,27 @@ class StandingQuery:
 
     @internal
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Tell it no more."""
+        """Stop calling it back."""
         with self._standings.lock:
             self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
 
     def catch_up(self) -> None:
-        """All updates made before are taken in: snapshots and changes have them; callbacks may still be on their way.
-        Where the store is being asked it waits for the answer. Raises nothing: look at `state`."""
+        """Wait until all earlier updates are applied: snapshots and changes include them; callbacks may still follow.
+        While the store evaluates the query it waits for the answer. Raises nothing: check `state`."""
         self._catch_up()
 
     def _catch_up(self, wait: bool = True) -> None:
         self._standings.catch_up(self._upheld if wait else None)
 
     def restart(self) -> None:
-        """Begin anew, with what the store holds now; the difference is a change. For a query that has failed, or is
-        asked and need not be any more."""
+        """Evaluate it again on the current content of the store; the difference is a change. For a query that has
+        failed, or that is asked although it could be followed again."""
         if self._closed:
             raise OxiseqError(f"the query {self.name!r} is closed")
         self._standings.restart(self._upheld)
 
     def close(self) -> None:
-        """It is told nothing more; who waits for changes does so no longer."""
+        """End it: it receives no more changes, and callers that wait for changes return."""
         self._standings.remove(self)
 
     # --- the standings' side --------------------------------------------------------------------------

@@ -112,7 +112,7 @@ class Standings:
                 self._unnamed += 1
                 name = f"standing-{self._unnamed}"
             if name in self._queries:
-                raise ArgumentValueError(f"a query {name!r} stands over the store already")
+                raise ArgumentValueError(f"a query {name!r} over the store exists already")
             self._queries[name] = None
             if self._listening is None:
                 self._listening = self._listeners.add(self._heard)
@@ -181,7 +181,7 @@ class Standings:
             try:
                 self.catch_up()
             except Exception:
-                LOG.exception("changes of the store could not be taken in; queries will begin anew at the next one")
+                LOG.exception("changes of the store could not be applied; queries restart at the next change")
             with self._starting:
                 if not self._waiting:
                     self._worker = None
@@ -216,8 +216,8 @@ class Standings:
             try:
                 outcomes = self._engine.change(changed.removed, changed.added, changed.dropped, changed.created)
             except Exception:
-                LOG.exception("a change could not be taken in; all queries begin anew")
-                self._waiting.appendleft((Anew("a change could not be taken in"), at))
+                LOG.exception("a change could not be applied; all queries restart")
+                self._waiting.appendleft((Anew("a change could not be applied"), at))
                 return False
             self._tell(outcomes, at)
         return True
@@ -257,7 +257,7 @@ class Standings:
             try:
                 query.receive(outcome.told, at)
             except Exception as error:
-                LOG.exception("query %s: a change could not be told", query.name)
+                LOG.exception("query %s: a change could not be delivered", query.name)
                 self._engine.fail(outcome.upheld, error)
                 query.lose()
         self.arrived.notify_all()

@@ -34,7 +34,7 @@ class Span:
 @dataclass(frozen=True, slots=True)
 class History:
     """What the query would see: per stream IRI one batch, in order of time; `start` is the t of tumbling windows,
-    `late` how many events came too late to be seen."""
+    `late` how many events came too late and were not seen."""
 
     terms: TermDictionary
     batches: Mapping[str, EventBatch]

@@ -26,7 +26,7 @@ _WORDS = {
     "pattern": "a part",
 }
 
-NO_REASON = "no single condition left out would change that: see how far the patterns' events came"
+NO_REASON = "leaving out a single condition would not change that: see how many events the patterns matched"
 
 
 def as_text(why: Why, time: Callable[[int], str] = to_text) -> str:
@@ -36,7 +36,7 @@ def as_text(why: Why, time: Callable[[int], str] = to_text) -> str:
 
 def lines(why: Why, time: Callable[[int], str] = to_text) -> Iterator[str]:
     """The same by lines."""
-    late = f", {why.late} events came too late to be seen" if why.late else ""
+    late = f", {why.late} events came too late and were not seen" if why.late else ""
     yield f"{'at least ' * why.more}{count(why.found, 'match', 'matches')}{late}"
     yield from why.notes
     words = why.wording
@@ -47,7 +47,7 @@ def lines(why: Why, time: Callable[[int], str] = to_text) -> Iterator[str]:
     for stage in why.stages:
         yield f"  {stage.text}:{words.verb} {'at least ' * stage.more}{count(stage.matches, words.one, words.many)}"
     if why.stopped is not None:
-        yield f"  it comes no further than before `{why.stopped}` is complete"
+        yield f"  no partial match completes `{why.stopped}`"
     yield from _reasons(why, time)
 
 

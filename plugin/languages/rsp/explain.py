@@ -80,7 +80,7 @@ class RspExplanation(Explanation):
         return (f"{self.form}, {self.report} {self.when}", f"evaluation: {self.evaluation}")
 
 
-_INCREMENTAL = "incremental: each change of a window changes the answer, nothing is asked again"
+_INCREMENTAL = "incremental: each change of a window updates the answer, no query is repeated"
 _ASKS = (
     "; what is about the knowledge base alone and is more than triple patterns is asked of it (`asked` below), again "
     "when a quad of it comes or goes"

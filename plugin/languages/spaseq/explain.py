@@ -24,6 +24,7 @@ from oxiseq.engine.plan.thresholds import thresholds
 from oxiseq.engine.run.alike import why_alone, why_no_family
 from oxiseq.engine.run.dozing import ending
 from oxiseq.engine.run.narrowed import why_not_narrowed
+from oxiseq.engine.sequence.asked import gpm_of_time
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Value, ValueKind, own_filters
 from oxiseq.grammar.algebra import (
@@ -86,15 +87,15 @@ _REPORTS: Mapping[type, str] = {
 
 def _sharing(plan: QueryPlan) -> str:
     why = why_alone(plan)
-    looks = "the look at each event, with queries that read its streams"
+    looks = "the matching of single events, with queries that read the same streams"
     if why is not None:
-        return f"{looks}; it finds matches by itself: {why}"
+        return f"{looks}; it finds matches on its own: {why}"
     if ends := ending(plan):
-        looks += f"; beside others it may put off events until one of {', '.join(sorted(ends))} comes"
+        looks += f"; beside other queries it may delay events until one of {', '.join(sorted(ends))} comes"
     longer = why_not_narrowed(plan)
     windows = f", of the same window since {longer}" if longer is not None else " or in the length of their windows"
     return (
-        f"{looks}; what it finds, with those that differ only in what they tell of it{windows}{_thresholds(plan)}, "
+        f"{looks}; its matches, with queries that differ only in what they return of them{windows}{_thresholds(plan)}, "
         "and began at the same event"
     )
 
@@ -313,7 +314,8 @@ def value_text(value: Value) -> str:
     """Something that a run carries, in words."""
     if value.variable == PARTITION:
         return "the partition"
-    name = "" if value.variable is None else f"?{value.variable.value}"
+    timed = None if value.variable is None else gpm_of_time(value.variable)
+    name = "" if value.variable is None else f"?{value.variable.value}" if timed is None else f"TIMEOF({timed})"
     match value.kind:
         case ValueKind.BOUND:
             return name if value.level == 0 else f"{name} of the iteration"
@@ -321,6 +323,8 @@ def value_text(value: Value) -> str:
             return "for which queries of a family it waits"
         case ValueKind.PREVIOUS:
             return f"PREV({name})"
+        case ValueKind.FOLD:
+            return "an aggregate over iterations"
         case ValueKind.START:
             return "start of the match"
         case ValueKind.NEGATED:

@@ -20,7 +20,7 @@ def _lines(explanation: SpaseqFacts) -> Iterator[str]:
     yield explanation.sequence
     yield f"window: {explanation.window}"
     yield from explanation.clauses
-    yield f"dealt out to several runs, as on Spark: {explanation.correlation}"
+    yield f"distributed to several runs, as on Spark: {explanation.correlation}"
     yield f"shares: {explanation.sharing}"
     yield ""
     yield "streams"
@@ -101,7 +101,7 @@ def _edge(edge: EdgeFacts) -> Iterator[str]:
     for span in edge.lasting:
         yield f"      the part that it lies in {span}"
     if edge.source >= 0:
-        yield f"      runs are told apart by {', '.join(edge.live) or 'nothing: all are one group'}"
+        yield f"      runs are distinguished by {', '.join(edge.live) or 'nothing: all are one group'}"
 
 
 def _wait(wait: WaitFacts) -> str:

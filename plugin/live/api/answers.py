@@ -60,7 +60,7 @@ def query(call: Call) -> Response:
     call.request.rights.demand("read", "kb")  # also by POST, whose own right is that of streams
     asked = query_of(call.request)
     if asked.default_graphs or asked.named_graphs or asked.union:
-        raise Problem(501, "not supported", "a query that is followed names its graphs by FROM and FROM NAMED")
+        raise Problem(501, "not supported", "a standing query names its graphs by FROM and FROM NAMED")
     since = _since(call)
     try:
         name = call.service.standing.unnamed(asked.text)
@@ -82,7 +82,7 @@ def _since(call: Call) -> int | None:
 def _page(call: Call, name: str, since: int | None) -> Response:
     record = call.service.queries.get(name).record
     if record.language != STANDING:
-        raise UnknownError(f"{name!r} reads streams: it has matches, no changes")
+        raise UnknownError(f"{name!r} reads streams: it has matches, but no changes")
     given, most = call.number("limit"), call.service.settings.page
     limit = most if given is None else min(given, most)
     call.service.standing.catch_up(name)
@@ -109,7 +109,7 @@ _SINCE: Final = (
     Parameter("since", "Changes with greater ids only.", {"type": "integer", "minimum": 0}),
     Parameter(
         "Last-Event-ID",
-        "Stands over ?since=; clients of Server-Sent Events send it on return.",
+        "Takes precedence over ?since=; clients of Server-Sent Events send it when they reconnect.",
         {"type": "integer", "minimum": 0},
         "header",
     ),
@@ -118,10 +118,10 @@ _FORMATS: Final = tuple(dict.fromkeys((*cast("dict[str, object]", RESULTS), *cas
 _TOLD: Final = (
     "As Server-Sent Events: without a cursor first the answer, as `snapshot` events (`rows`, of ASK `answer`; `part` "
     "counts from 0, `more`: another part follows; the last one has the id); then, after each update that changes it, "
-    "`change` events with the rows `removed` and `added`, each as often as it went or came, of CONSTRUCT triples, of "
-    "ASK `answer`. Ids rise, by one per row, and are never given twice. `more`: the same change goes on in the next "
-    "event. `cursor-too-old`: what follows the cursor is not kept, or the query has been replaced; a snapshot comes "
-    "next. `end`, with a `reason`; and comments when nothing comes."
+    "`change` events with the rows `removed` and `added`, each as often as it was removed or added (for CONSTRUCT "
+    "triples, for ASK `answer`). Ids rise by one per row and are never reused. `more`: the same change continues in "
+    "the next event. `cursor-too-old`: the changes after the cursor are not kept, or the query has been replaced; a "
+    "snapshot comes next. `end`, with a `reason`; and comments while nothing happens."
 )
 
 ROUTES: Final = (
@@ -130,7 +130,7 @@ ROUTES: Final = (
         "/queries/{query}/answer",
         answer,
         "answer",
-        "The answer of a query over the store, with all updates made so far: SPARQL results, of CONSTRUCT a graph.",
+        "The answer of a query over the store after all updates so far: SPARQL results, or for CONSTRUCT a graph.",
         Need("read", "query"),
         (NAME,),
         answers={
@@ -143,13 +143,13 @@ ROUTES: Final = (
         "/queries/{query}/changes",
         changes,
         "changes",
-        f"What has changed of the answer of a query over the store, in the order of updates. {_TOLD}",
+        f"The changes of the answer of a query over the store, in the order of updates. {_TOLD}",
         Need("read", "query"),
         (NAME, *_SINCE, Parameter("limit", "JSON: about how many rows at most.", {"type": "integer", "minimum": 0})),
         answers={
-            200: Answer("Changes; of JSON the header Oxiseq-Last-Id tells where to go on.", (JSON, EVENT_STREAM)),
+            200: Answer("Changes; for JSON the header Oxiseq-Last-Id says where to continue.", (JSON, EVENT_STREAM)),
             404: Answer("No such query, or it reads streams.", ()),
-            410: Answer("JSON: the cursor is too old. Begin anew with the answer.", ()),
+            410: Answer("JSON: the cursor is too old. Start again with the answer.", ()),
             503: Answer("Too many live readers; see Retry-After.", ()),
         },
     ),
@@ -158,9 +158,9 @@ ROUTES: Final = (
         "/query",
         query,
         "followQuery",
-        "SPARQL, where the client accepts text/event-stream: the answer of a SELECT, ASK or CONSTRUCT, and then what "
-        "changes of it; the same by POST. Who comes back within a minute goes on where it was. (Else /query is that of "
-        f"the SPARQL protocol.) {_TOLD}",
+        "SPARQL, where the client accepts text/event-stream: the answer of a SELECT, ASK or CONSTRUCT, and then its "
+        "changes; the same by POST. A client that reconnects within a minute continues where it stopped. (Else /query "
+        f"is that of the SPARQL protocol.) {_TOLD}",
         Need("read", "kb"),
         (Parameter("query", "The text."), *_SINCE),
         answers={

@@ -21,8 +21,8 @@ ROUTES: Final = (
         "/bridges",
         all_bridges,
         "listBridges",
-        "The bridges of the server's settings into streams that may be read: what they have brought, since when they "
-        "fail, and why.",
+        "The bridges in the server's settings into streams that may be read: how much they have pushed, since when "
+        "they fail, and why.",
         Need("read", "stream", "list"),
         answers={200: Answer("Them.", schema="Bridges")},
     ),

@@ -60,8 +60,8 @@ ROUTES: Final = (
         "/check",
         check,
         "check",
-        "What is wrong with a query or an update, or worth a look: as `oxiseq check --json` says it, columns and lines "
-        "counted from 1. Nothing is run; of SPARQL the first error is told.",
+        "Errors and lints of a query or an update, as `oxiseq check --json` prints them, columns and lines counted "
+        "from 1. Nothing is run; for SPARQL only the first error is reported.",
         Need(None),
         bodies=(*media_types(), _QUERY, _UPDATE),
         answers={200: Answer("It.", schema="Findings")},

@@ -30,7 +30,7 @@ def in_address(call: Call, doors: Collection[Door], also: Collection[str] = ()) 
             key, _, iri = text.partition("=")
             values.setdefault(name, {})[key] = iri
         elif name in values:
-            raise Problem(400, f"more than one {name}", "it is given once")
+            raise Problem(400, f"more than one {name}", "give it only once")
         else:
             values[name] = text
     return values

@@ -47,7 +47,8 @@ ROUTES: Final = (
         "/kb",
         get,
         "getKb",
-        "With --upstream: of how many patterns answers are kept, when they were asked for, and whether that went well.",
+        "With --upstream: for how many patterns answers are kept, when they were requested, and whether that "
+        "succeeded.",
         Need("read", "kb"),
         answers={200: Answer("That.", schema="Kb"), 404: Answer("The knowledge base is a store here.", ())},
     ),
@@ -61,8 +62,8 @@ ROUTES: Final = (
         answers={
             200: Answer("Done.", schema="Kb"),
             404: Answer("The knowledge base is a store here.", ()),
-            502: Answer("The endpoint fails; all answers are those of before.", ()),
-            504: Answer("The endpoint takes too long; all answers are those of before.", ()),
+            502: Answer("The endpoint fails; all old answers stay.", ()),
+            504: Answer("The endpoint takes too long; all old answers stay.", ()),
         },
     ),
 )

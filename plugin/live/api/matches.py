@@ -87,10 +87,10 @@ ROUTES: Final = (
         "matches",
         "The matches of a query, in the order in which they were found, under ids that increase by one. As SPARQL "
         "results; as lines of JSON, one object each, as the data of live ones are; or as Server-Sent Events, live: "
-        "`match` events whose ids are the matches' own, `cursor-too-old` when what follows the cursor is deleted "
-        "(it goes on with what is kept), `damaged` where some cannot be read (it goes on behind them), `end`, and "
-        "comments when nothing comes. A slow reader is served from the journal; only "
-        "one that takes nothing for long is cut off.",
+        "`match` events whose ids are the matches' own, `cursor-too-old` when the matches after the cursor are "
+        "deleted (it continues with those that are kept), `damaged` where some cannot be read (it continues after "
+        "them), `end`, and comments while nothing happens. A slow reader is served from the journal; only one that "
+        "reads nothing for long is disconnected.",
         Need("read", "query"),
         (
             NAME,
@@ -102,14 +102,14 @@ ROUTES: Final = (
             Parameter("limit", "How many at most.", {"type": "integer", "minimum": 0}),
             Parameter(
                 "Last-Event-ID",
-                "Stands over ?since=; clients of Server-Sent Events send it on return.",
+                "Takes precedence over ?since=; clients of Server-Sent Events send it when they reconnect.",
                 {"type": "integer", "minimum": 0},
                 "header",
             ),
         ),
         answers={
             200: Answer(
-                "Matches. The header Oxiseq-Last-Id tells where to go on.",
+                "Matches. The header Oxiseq-Last-Id says where to continue.",
                 (
                     "application/sparql-results+json",
                     "application/sparql-results+xml",
@@ -119,8 +119,8 @@ ROUTES: Final = (
                     EVENT_STREAM,
                 ),
             ),
-            410: Answer("The cursor is too old: what follows it is deleted.", ()),
-            500: Answer("What follows the cursor is damaged: members first and next tell of which ids.", ()),
+            410: Answer("The cursor is too old: the matches after it are deleted.", ()),
+            500: Answer("Matches after the cursor are damaged: members first and next give their ids.", ()),
             503: Answer("Too many live readers; see Retry-After.", ()),
         },
     ),

@@ -91,7 +91,7 @@ _ASIDE: Final = _object(
         },
         "description": "first: the offset of its first event; entry: its place in the log; at: when it was noted.",
     },
-) | {"description": "Entries of the log that it could not work through and passes over."}
+) | {"description": "Entries of the log that it could not process and skips."}
 
 SCHEMAS: Final[dict[str, Any]] = {
     "Language": {"type": "string"},
@@ -104,8 +104,8 @@ SCHEMAS: Final[dict[str, Any]] = {
         mapping=_MAPPING,
         restored=_object(("next", "last"), next=_COUNT, last={"type": ["string", "null"]})
         | {
-            "description": "Of a journal that was restored from a backup: push again from offset next on, that is what "
-            "came after the last event of the backup."
+            "description": "Of a journal that was restored from a backup: push again the events from offset next on, "
+            "which came after the last event of the backup."
         },
     ),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
@@ -130,7 +130,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         "required": ["kind"],
         "properties": {
             "since": _COUNT
-            | {"description": "Begin behind the match of this id. Default: from now on; 0: all that are kept."}
+            | {"description": "Begin after the match with this id. Default: from now on; 0: all that are kept."}
         },
         "oneOf": [kind.schema() for kind in KINDS.values()],
     },
@@ -184,7 +184,10 @@ SCHEMAS: Final[dict[str, Any]] = {
     "Query": _object(
         ("name", "state", "language", "text"),
         name=_TEXT,
-        state={"type": "string", "description": "running, paused, failed; stalled: it will run again by itself."},
+        state={
+            "type": "string",
+            "description": "running, paused, failed; stalled: it will run again without your help.",
+        },
         language=_LANGUAGE,
         text=_TEXT,
         **{name: _or_null(schema) for name, schema in _OPTIONS.items()},
@@ -194,19 +197,22 @@ SCHEMAS: Final[dict[str, Any]] = {
         events=_COUNT,
         late=_COUNT,
         left_out=_object(count=_COUNT, first=_TEXTS),
-        lag={"type": ["integer", "null"], "description": "Events that it has not seen yet; null: it is not at work."},
+        lag={"type": ["integer", "null"], "description": "Events that it has not seen yet; null: it does not run."},
         resets=_RESETS,
         matches=_object(first=_COUNT, next=_COUNT),
         records={"type": "object", "additionalProperties": _COUNT},
         set_aside=_ASIDE,
         lints=_FOUND,
-        rebuilt={"type": ["string", "null"], "description": "Where its state had to be made anew, and from what."},
+        rebuilt={"type": ["string", "null"], "description": "Whether its state had to be rebuilt, and from what."},
         error={"type": ["string", "null"]},
         created=_TEXT,
         changed=_TEXT,
         form={"type": "string", "description": "With the next four: of a query over the store."},
         rows=_COUNT,
-        evaluation={"type": ["string", "null"], "description": "followed: quad by quad; asked: of the store again."},
+        evaluation={
+            "type": ["string", "null"],
+            "description": "followed: updated quad by quad; asked: evaluated on the store again.",
+        },
         reason={"type": ["string", "null"], "description": "Why it is not followed."},
         unnamed={"type": "boolean"},
     ),
@@ -303,7 +309,10 @@ SCHEMAS: Final[dict[str, Any]] = {
             "type": "array",
             "items": _object(("gpm", "stream", "time", "triples"), gpm=_TEXT, stream=_TEXT, time=_TEXT, triples=_ARRAY),
         },
-        facts={"type": ["array", "null"], "description": "Triples or quads; null: this language does not tell them."},
+        facts={
+            "type": ["array", "null"],
+            "description": "Triples or quads; null: this language does not report them.",
+        },
     ),
     "Findings": _object(("findings",), findings=_FOUND),
     "Problem": _object(

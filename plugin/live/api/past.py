@@ -134,9 +134,9 @@ ROUTES: Final = (
         "/queries/{query}/why",
         why,
         "why",
-        "Why a query matched or did not, over the events that its streams keep, with the knowledge base of now: "
-        "as `oxiseq why --json` says it, times in microseconds, terms as N-Triples; `looked` is what was looked at. As "
-        "PROV-O in TriG: what the matches were made of.",
+        "Why a query matched or did not, over the events that its streams keep, with the current knowledge base: as "
+        "`oxiseq why --json` prints it, times in microseconds, terms as N-Triples; `looked` is the range that was "
+        "examined. As PROV-O in TriG: what the matches were derived from.",
         Need("read", "query"),
         (
             NAME,
@@ -171,8 +171,8 @@ ROUTES: Final = (
         states,
         "pastStates",
         "How many groups of partial matches waited at each edge of a SPAseq query's automaton, at up to `points` "
-        "instants of the events that its streams keep, with the knowledge base of now: `at` in microseconds, `waiting` "
-        "in the order of the explanation's edges, `matches` found until then.",
+        "instants of the events that its streams keep, with the current knowledge base: `at` in microseconds, "
+        "`waiting` in the order of the explanation's edges, `matches` found until then.",
         Need("read", "query"),
         (
             NAME,
@@ -194,8 +194,8 @@ ROUTES: Final = (
         "/queries/{query}/matches/{match}/provenance",
         provenance,
         "provenance",
-        "What a match was made of: its events' triples, as far as the streams keep them, and for SPAseq the facts of "
-        "the knowledge base that it used; also as PROV-O in TriG.",
+        "What a match was derived from: its events' triples, as far as the streams keep them, and for SPAseq the "
+        "facts of the knowledge base that it used; also as PROV-O in TriG.",
         Need("read", "query"),
         (NAME, Parameter("match", "The match's id.", {"type": "integer", "minimum": 1}, "path", 1)),
         answers={

@@ -103,19 +103,17 @@ ROUTES: Final = (
         "pushEvents",
         "Push events over one long request, which is answered while it is sent: lines of JSON, or N-Quads. The first "
         "line of the answer says which of the session's items are stored (`last`); each further one that all up to "
-        "`seq` are, and under which offsets; a last one with `error`, why nothing more is taken. The same over a "
+        "`seq` are, and under which offsets; a last one with `error` says why no more is accepted. The same over a "
         "WebSocket: `GET` with `Upgrade: websocket` and `?format=ndjson` or `nquads`, a message of whole items each.",
         Need("push", "stream"),
         (
             STREAM,
             Parameter(
                 "session",
-                "The client's name for what it numbers, to go on under after a broken connection; "
-                "without one the server gives one.",
+                "The client's name for what it numbers, to continue after a broken connection; without one the server "
+                "assigns one.",
             ),
-            Parameter(
-                "first", "The number of the first item, where items tell none.", {"type": "integer", "minimum": 1}
-            ),
+            Parameter("first", "The number of the first item, if items have none.", {"type": "integer", "minimum": 1}),
             Parameter("time", "`arrival`: lines without a time are stamped by the server.", {"enum": [ON_ARRIVAL]}),
         ),
         tuple(_FORMATS),

@@ -264,9 +264,9 @@ ROUTES: Final = (
         "/queries",
         register,
         "registerQuery",
-        "Register a continuous query: it sees the events that are pushed from now on. Streams that it reads are made "
-        "where they are missing. Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its "
-        "answer is followed from now on, see /queries/{query}/changes.",
+        "Register a continuous query: it sees the events that are pushed from now on. Missing streams are created. "
+        "Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its answer is updated from now "
+        "on, see /queries/{query}/changes.",
         Need("register", "query", "body"),
         (Parameter("name", "With a text as body: its name. Default: a random one."), *parameters_of(*DOORS)),
         (*_taken(), JSON),
@@ -282,7 +282,7 @@ ROUTES: Final = (
         "/queries/{query}",
         get,
         "getQuery",
-        "One query, and how it is doing.",
+        "One query and its state.",
         Need("read", "query"),
         (NAME,),
         answers={200: Answer("It.", schema="Query")},
@@ -292,8 +292,8 @@ ROUTES: Final = (
         "/queries/{query}",
         replace,
         "replaceQuery",
-        "Register a query under this name, in place of what was there; ids of matches go on. The same text over the "
-        "store again changes nothing; with another one readers of its changes begin anew.",
+        "Register a query under this name; it replaces the old one, and ids of matches continue. The same text over "
+        "the store changes nothing; with another text readers of its changes start again.",
         Need("register", "query"),
         (NAME, *parameters_of(*DOORS)),
         (*_taken(), JSON),
@@ -305,7 +305,7 @@ ROUTES: Final = (
         "/queries/{query}",
         change,
         "changeQuery",
-        "Pause or resume: a query that is resumed sees what has come meanwhile.",
+        "Pause or resume: a resumed query sees the events that came in the meantime.",
         Need("register", "query"),
         (NAME,),
         (JSON,),
@@ -317,9 +317,10 @@ ROUTES: Final = (
         "/queries/{query}/explanation",
         explanation,
         "explainQuery",
-        "What the query is compiled to, as `oxiseq explain` says it. `waiting`: of each edge of a SPAseq query's "
+        "What the query is compiled to, as `oxiseq explain` prints it. `waiting`: of each edge of a SPAseq query's "
         "automaton, how many groups of partial matches wait there now (some may be dead); null where it does not run. "
-        "`picture`: an SVG. `sends`: with --upstream, the texts that the endpoint is asked at each refresh; else null.",
+        "`picture`: an SVG. `sends`: with --upstream, the texts that the endpoint is asked at each refresh; else "
+        "null.",
         Need("read", "query"),
         (NAME,),
         answers={200: Answer("It.", schema="Explained")},
@@ -329,7 +330,7 @@ ROUTES: Final = (
         "/queries/{query}",
         delete,
         "deleteQuery",
-        "Forget a query and its matches.",
+        "Delete a query and its matches.",
         Need("register", "query"),
         (NAME,),
         answers={204: Answer("Done.", ())},

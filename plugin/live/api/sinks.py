@@ -93,10 +93,10 @@ ROUTES: Final = (
         "/queries/{query}/sinks/{sink}",
         put,
         "putSink",
-        "Deliver matches of the query from now on, or behind the match `since`: each at least once, under an "
-        "idempotency key, and tried again until the receiver confirms. One of this id goes on where it stands, with "
-        "these settings. Hosts and files are what the server's operator allows. Needs the right to read the query as "
-        "well.",
+        "Deliver matches of the query from now on, or after the match `since`: each at least once, under an "
+        "idempotency key, and tried again until the receiver confirms. An existing sink with this id continues at its "
+        "position with these settings. The server's operator decides which hosts and files are allowed. Needs the "
+        "right to read the query as well.",
         Need("register", "query"),
         (NAME, SINK),
         (JSON,),
@@ -112,7 +112,7 @@ ROUTES: Final = (
         "/queries/{query}/sinks/{sink}",
         delete,
         "deleteSink",
-        "Deliver no more: a delivery that is under way may still arrive.",
+        "Stop delivering: a delivery that has begun may still arrive.",
         Need("register", "query"),
         (NAME, SINK),
         answers={204: Answer("Done.", ()), 409: Answer("The sink stands in the server's settings.", ())},

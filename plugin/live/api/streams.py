@@ -300,7 +300,7 @@ ROUTES: Final = (
         "/streams",
         create,
         "createStream",
-        "Create a stream, or say how long one keeps its events and what rows mean.",
+        "Create a stream, or set how long it keeps its events and what rows mean.",
         Need("register", "stream", "body"),
         bodies=(JSON,),
         body_schema="NewStream",
@@ -321,7 +321,7 @@ ROUTES: Final = (
         "/streams/{stream}",
         put,
         "putStream",
-        "Create a stream, or say how long one keeps its events and what rows mean.",
+        "Create a stream, or set how long it keeps its events and what rows mean.",
         Need("register", "stream", instead="push"),
         (STREAM,),
         bodies=(JSON,),
@@ -333,7 +333,7 @@ ROUTES: Final = (
         "/streams/{stream}",
         patch,
         "patchStream",
-        "Say how long a stream keeps its events, and what rows mean.",
+        "Set how long a stream keeps its events, and what rows mean.",
         Need("register", "stream"),
         (STREAM,),
         bodies=(JSON,),
@@ -345,7 +345,7 @@ ROUTES: Final = (
         "/streams/{stream}",
         delete,
         "deleteStream",
-        "Forget a stream that no query reads, and its events.",
+        "Delete a stream that no query reads, and its events.",
         Need("register", "stream"),
         (STREAM,),
         answers={204: Answer("Done.", ()), 409: Answer("A query reads it.", ())},
@@ -358,28 +358,29 @@ ROUTES: Final = (
         "Push events, in order of arrival: a batch in which each event is a named graph with its time "
         "(prov:generatedAtTime) in the default graph, an event table, a log of RDF messages (version=1.2-messages in "
         "the Content-Type, or announced in the text), or one graph with ?time=. Rows (JSON, JSON Lines, CSV, SenML) "
-        "become events by the stream's mapping; bad ones are left out, one by one. Answered when it is durable.",
+        "become events by the stream's mapping; bad rows are skipped one by one. The server answers when the events "
+        "are durable.",
         Need("push", "stream"),
         (
             STREAM,
             Parameter(
                 "time",
-                "The time of the one event, or of messages that tell none, xsd:dateTime or integer "
-                "microseconds; `arrival`: the server stamps it when it is stored, later than all before, and its "
-                "instant is complete at once.",
+                "The time of the one event, or of messages that tell none, xsd:dateTime or integer microseconds; "
+                "`arrival`: the server stamps it when it stores it, later than all earlier events, and its instant is "
+                "complete at once.",
                 example="2024-05-01T10:00:00Z",
             ),
-            Parameter("advance", "Also, or without a body only: no event before this time will come any more."),
+            Parameter("advance", "Also, or without a body only: no event before this time will come."),
             Parameter(
                 "Idempotency-Key",
-                "The batch's id: the same again stores nothing and answers the same offsets.",
+                "The batch's id: pushing the same batch again stores nothing and returns the same offsets.",
                 where="header",
             ),
         ),
         _BODIES,
         answers={
-            200: Answer("What became of it.", schema="Pushed"),
-            409: Answer("The batch id is known with another body.", ()),
+            200: Answer("The result.", schema="Pushed"),
+            409: Answer("The batch id was used with another body.", ()),
             429: Answer("Too many events wait; see Retry-After.", ()),
             507: Answer("No room on the disk.", ()),
         },
@@ -397,9 +398,9 @@ ROUTES: Final = (
             Parameter("limit", "How many offsets at most.", {"type": "integer", "minimum": 0}),
         ),
         answers={
-            200: Answer("Events; the header Oxiseq-Next-Offset tells where to go on.", tuple(_RDF)),
+            200: Answer("Events; the header Oxiseq-Next-Offset says where to continue.", tuple(_RDF)),
             410: Answer("The offset is deleted.", ()),
-            500: Answer("The batch at the offset is damaged: members first and next tell of which offsets.", ()),
+            500: Answer("The batch at the offset is damaged: members first and next give its offsets.", ()),
         },
     ),
 )

@@ -146,7 +146,7 @@ def _window_words(query: CeqlQuery, match: Positions, events: Events) -> str:
     if isinstance(window, AttributeWindow):
         first, last = (events.named((window.attribute,), p)[window.attribute.value] for p in (match.first, match.last))
         name = window.attribute.value
-        return f"{name} goes from {_text(first)} to {_text(last)}, at most {window.size.value} apart are asked for"
+        return f"{name} goes from {_text(first)} to {_text(last)}, at most {window.size.value} apart are allowed"
     if window.events:
         mine = events.partition(match.last)
         number = int(((mine >= match.first) & (mine <= match.last)).sum())

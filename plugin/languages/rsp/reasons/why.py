@@ -115,7 +115,7 @@ def _stopped(ladder: Sequence[Part], stages: Sequence[Stage], stopped: int | Non
 
 def _notes(known: int, looked: Sequence[int], whole: Mapping[int, Rows]) -> tuple[str, ...]:
     if not known:
-        return ("there is no instant at which it is answered: no events",)
+        return ("it is never evaluated: there are no events",)
     which = f"{known:,} instant{'s' * (known > 1)}"
     if known > len(looked):
         which = f"{len(looked)} of {which}, evenly spread"
