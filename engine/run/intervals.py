@@ -65,8 +65,8 @@ class IntervalRun(KbRun):
     one: OneQuery
     """What the query has by itself."""
     before: tuple[int, int, int]
-    """Events, late ones and matches that its state does not count, as it had them elsewhere, or (below 0) counts, though
-    it has not had them."""
+    """Events, late ones and matches that its state does not count, or (below 0) counts, though this query has not had
+    them."""
     leaves_out: ClassVar[bool] = True
 
     def __init__(
@@ -131,8 +131,13 @@ class IntervalRun(KbRun):
         other._family.take_in(self.one)
         self._move_to(other)
 
+    def move_to(self, other: Self) -> None:
+        matches = self.matches
+        self.share(other)
+        self.matches = matches
+
     def _move_to(self, other: Self) -> None:
-        """Have the state of another; counters go on."""
+        """Have the state of another; counters of events go on, and what it has had elsewhere of matches."""
         events, late, matches = self.events, self.late, self.before[2]
         super().share(other)
         self.before = 0, 0, matches
