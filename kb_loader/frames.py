@@ -25,6 +25,8 @@ else:
 
 _TABLE: Final = "table:"
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+", re.DOTALL)
+_WEB: Final = ("http://", "https://", "ftp://")
+"""For Hadoop each address there is a file, also a lake's log."""
 _STREAM: Final = "__arrow_c_stream__"
 
 
@@ -85,6 +87,15 @@ def asked_of_spark(given: object) -> Asked | None:
     return None
 
 
+def _checked(asked: Asked) -> Asked:
+    """Raise KbError for what Spark surely does not read."""
+    if asked.kind == "table" and not asked.text:
+        raise KbError(f"{_TABLE}NAME: the name of a table is missing")
+    if asked.kind == "address" and asked.text.lower().startswith(_WEB):
+        raise KbError(f"{asked.text}: Spark does not list what is on the web: download the file, and load that")
+    return asked
+
+
 def check_frame(given: Any) -> Frame:
     """Raise KbError for a DataFrame that cannot be loaded."""
     if getattr(given, "isStreaming", False) is True:
@@ -94,11 +105,13 @@ def check_frame(given: Any) -> Frame:
 
 def frames_among(sources: Iterable[object]) -> tuple[list[str | Path], list[Frame], list[Asked]]:
     """Sources by kind: of files, DataFrames, what Spark is asked for. Raises KbError for what is none of these."""
+    if isinstance(sources, bytes) or not isinstance(sources, Iterable):
+        raise KbError(f"a source is a path or a DataFrame, not {type(sources).__name__}")
     files: list[str | Path] = []
     frames, asked = [], []
     for given in sources:
         if (of_spark := asked_of_spark(given)) is not None:
-            asked.append(of_spark)
+            asked.append(_checked(of_spark))
         elif isinstance(given, str | Path):
             files.append(given)
         elif is_frame(given):

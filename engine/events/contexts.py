@@ -14,8 +14,9 @@ from pyoxigraph import Quad, RdfFormat
 
 from oxiseq.engine.rdf import parse
 
-MOST: Final = 4 << 20
-"""Characters that the contexts a document names may take together: each is put in wherever it is named."""
+MOST: Final = 1 << 20
+"""Characters that the contexts a document names may take together: each is put in wherever it is named. Also of all
+contexts that are known, each with those that it names."""
 _MARK: Final = b'"@context"'
 
 
@@ -26,6 +27,7 @@ class Contexts:
     def __init__(self, given: Mapping[str, object] | None = None) -> None:
         self._given = {iri: _unwrapped(value) for iri, value in (given or {}).items()}
         self._known: dict[str, _Known] = {}
+        self._length = 0
         for iri in self._given:
             self._looked_up(iri, ())
 
@@ -53,8 +55,11 @@ class Contexts:
                 f"the context {iri[:200]} stands elsewhere, and nothing is fetched: write it out, or store it with the "
                 'stream\'s mapping: {"contexts": {IRI: context}}'
             )
-        value = _Writing(self, (*naming, iri)).context(self._given[iri])
-        known = self._known[iri] = _Known(value, len(json.dumps(value)))
+        writing = _Writing(self, (*naming, iri))
+        value = writing.context(self._given[iri])
+        known = self._known[iri] = _Known(value, len(json.dumps(self._given[iri])) + writing.length)
+        self._length += known.length
+        _check_length(self._length)
         return known
 
 
@@ -67,10 +72,10 @@ class _Known:
 
 
 class _Writing:
-    """One document, or one context, that is written out; the contexts that are put in are counted."""
+    """One document, or one context, that is written out. `length`: of the contexts that are put in."""
 
     def __init__(self, contexts: Contexts, naming: tuple[str, ...] = ()) -> None:
-        self._contexts, self._naming, self._length = contexts, naming, 0
+        self._contexts, self._naming, self.length = contexts, naming, 0
 
     def document(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -81,19 +86,26 @@ class _Writing:
 
     def context(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [self.context(each) for each in value]
+            return [part for each in value for part in self._listed(each)]
         if isinstance(value, str):
             return self._named(value)
         if not isinstance(value, dict):
             return value
         terms = {name: self._term(each) for name, each in value.items()}
-        imported = terms.pop("@import", None)
-        if not isinstance(imported, str):
+        if "@import" not in terms:
             return terms
+        imported = terms.pop("@import")
+        if not isinstance(imported, str):
+            raise SyntaxError(f"@import is the IRI of a context, not {str(imported)[:200]}")
         found = self._named(imported)
         if not isinstance(found, dict):
             raise SyntaxError(f"@import: {imported[:200]} is not one context")
         return {**found, **terms}
+
+    def _listed(self, value: Any) -> list[Any]:
+        """What stands in a list for one of its contexts: in a list there are no lists."""
+        found = self.context(value)
+        return found if isinstance(value, str) and isinstance(found, list) else [found]
 
     def _term(self, definition: Any) -> Any:
         """A term's definition, which may have a context of its own."""
@@ -103,10 +115,14 @@ class _Writing:
 
     def _named(self, iri: str) -> Any:
         known = self._contexts._looked_up(iri, self._naming)
-        self._length += known.length
-        if self._length > MOST:
-            raise SyntaxError(f"the contexts have more than {MOST:,} characters together")
+        self.length += known.length
+        _check_length(self.length)
         return known.value
+
+
+def _check_length(length: int) -> None:
+    if length > MOST:
+        raise SyntaxError(f"the contexts have more than {MOST:,} characters together")
 
 
 def _unwrapped(value: object) -> object:

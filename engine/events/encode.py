@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -71,10 +70,10 @@ def _pairs(events: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def is_time(value: object) -> bool:
-    """Whether it stands for a time, and not for a graph: no RDF text begins with a digit or a sign."""
+    """Whether it stands for a time, right or wrong, and not for a graph: no RDF text begins with a digit or a sign."""
     if isinstance(value, str):
         return value[:1].isdigit() or value.startswith(("-", "+"))
-    return isinstance(value, int | np.integer | datetime | Literal)
+    return not isinstance(value, Iterable)
 
 
 def _columns(flat: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:

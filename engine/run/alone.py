@@ -61,6 +61,10 @@ class AloneRun(Run):
         state: groups, of which the first now has what all have. The others are to `share` it."""
         return ()
 
+    def move_to(self, other: Self) -> None:
+        """Be in the state of another that has become one with its own (`unite`); its counters go on."""
+        self.share(other)
+
     def part(self, terms: TermDictionary) -> None:
         """Go on by itself from the state that it has shared. terms: its dictionary."""
         alone = self.another()

@@ -64,8 +64,9 @@ class IntervalRun(KbRun):
     __slots__ = ("before", "one")  # all else is in __dict__, which runs in one state have in common
     one: OneQuery
     """What the query has by itself."""
-    before: tuple[int, int]
-    """Events, and late ones, that those with whom it shares have not had, or (below 0) had alone."""
+    before: tuple[int, int, int]
+    """Events, late ones and matches that its state does not count, or (below 0) counts, though this query has not had
+    them."""
     leaves_out: ClassVar[bool] = True
 
     def __init__(
@@ -77,7 +78,7 @@ class IntervalRun(KbRun):
         lateness: int = 0,
         family: Family | None = None,
     ) -> None:
-        self.one, self.before = plan if isinstance(plan, OneQuery) else OneQuery(plan), (0, 0)
+        self.one, self.before = plan if isinstance(plan, OneQuery) else OneQuery(plan), (0, 0, 0)
         plan = self.one.plan
         self._family = Family(self.one, terms) if family is None else family
         self._told: dict[int, int] = {}
@@ -130,12 +131,17 @@ class IntervalRun(KbRun):
         other._family.take_in(self.one)
         self._move_to(other)
 
+    def move_to(self, other: Self) -> None:
+        matches = self.matches
+        self.share(other)
+        self.matches = matches
+
     def _move_to(self, other: Self) -> None:
-        """Have the state of another; counters go on."""
-        events, late = self.events, self.late
+        """Have the state of another; counters of events go on, and what it has had elsewhere of matches."""
+        events, late, matches = self.events, self.late, self.before[2]
         super().share(other)
-        self.before = 0, 0
-        self.before = events - self.events, late - self.late
+        self.before = 0, 0, matches
+        self.before = events - self.events, late - self.late, matches
 
     @property
     def unites(self) -> bool:
@@ -179,13 +185,13 @@ class IntervalRun(KbRun):
         """Have the state of others, too; which of them it has. What the knowledge base holds is handed out anew."""
         taken: list[Self] = []
         own: list[tuple[Kept, Mapping[int, int]]] = []
-        known = {constants: self._own(kept, number) for constants, number in self._family.members}
+        known = {constants: (kept, number) for constants, number in self._family.members}
         for other, theirs in others:
-            new = {constants: other._own(theirs, number) for constants, number in other._family.members}
-            if any(known.setdefault(constants, digest) != digest for constants, digest in new.items()):
+            new = {constants: (theirs, number) for constants, number in other._family.members}
+            if any(self._own(*known[equal]) != self._own(*new[equal]) for equal in known.keys() & new.keys()):
                 continue  # an equal query, which has seen something else
+            known |= new
             numbers = self._family.absorb(other._family)
-            self._told |= {number: other._told.get(old, 0) for old, number in numbers.items()}
             self._completed = max(self._completed, other._completed)
             taken.append(other)
             if theirs is not None:
@@ -238,11 +244,11 @@ class IntervalRun(KbRun):
 
     @property
     def matches(self) -> int:
-        return self._told.get(self.number, 0)
+        return self._told.get(self.number, 0) + self.before[2]
 
     @matches.setter
     def matches(self, count: int) -> None:
-        self._told[self.number] = count
+        self.before = *self.before[:2], count - self._told.get(self.number, 0)
 
     def advance_all(self) -> list[MatchBatch]:
         return super().advance()
@@ -442,9 +448,8 @@ class IntervalRun(KbRun):
         """Go on from a saved state; for a run that has not seen any event."""
         if state["slots"] is not None:
             self._family.restore(self.one, int(state["number"]), state["slots"])
-        self.matches = int(state["matches"])
         self._restore(state, terms)
-        self.before = 0, 0
+        self.before = 0, 0, int(state["matches"])
 
     def _restore(self, state: State, terms: KnownTerms) -> None:
         self._completed = int(state["completed"])

@@ -85,7 +85,7 @@ class Member:
     def take_over(self, other: Member) -> None:
         """Those of another, which have come to be in the same state; that has none then."""
         for run in other.runs:
-            run.share(self.run)
+            run.move_to(self.run)
         self.runs += other.runs
         self.owing |= other.owing
         self.until, self.last = max(self.until, other.until), self.last and other.last

@@ -58,6 +58,8 @@ _GROWTH: Final = 1000
 """How many times as long as the columns a text may become."""
 _ROWS: Final = 1000
 """Rows that VALUES and UNION may make of one."""
+_FILTERS: Final = ""
+"""In place of a variable's name."""
 
 
 class NotCompiled(Exception):
@@ -160,7 +162,7 @@ def _rows(group: Group, growth: dict[str, float]) -> float:
             case Bind(expression, variable):
                 growth[variable.value] = _bounded(expression, growth)
             case Filter(condition):
-                _bounded(condition, growth)
+                growth[_FILTERS] = max(growth.get(_FILTERS, 1.0), _bounded(condition, growth))
             case Values(_, rows):
                 made *= max(1, len(rows))
             case Group() | OptionalPattern():
@@ -175,6 +177,13 @@ def _rows(group: Group, growth: dict[str, float]) -> float:
         if made > _ROWS:
             return made
     return made
+
+
+def text_growth(query: RspQuery) -> float:
+    """How many times as long as the longest column the text may be that a query makes of a row."""
+    growth: dict[str, float] = {}
+    rows = _rows(query.body.where, growth)
+    return rows * max(1, len(query.template)) * max([1.0, *growth.values()])
 
 
 def _bounded(expression: Expression, growth: Mapping[str, float]) -> float:

@@ -20,7 +20,7 @@ from oxiseq.grammar.algebra import Bind
 from oxiseq.grammar.arguments import public
 from oxiseq.kb_loader.tables import Mapping as Query
 from oxiseq.kb_loader.tables import variable_name
-from oxiseq.mappings.construct import NotCompiled, checked_query, compiled, variables
+from oxiseq.mappings.construct import NotCompiled, checked_query, compiled, text_growth, variables
 from oxiseq.mappings.errors import MappingError
 from oxiseq.mappings.flat import MEMBERS as FLAT
 from oxiseq.mappings.flat import PREFIXES, Flat
@@ -36,6 +36,8 @@ _LONGEST: Final = 256 << 10
 """Characters of a mapping as JSON."""
 _UTC: Final = "UTC"
 _MOST_TIMES: Final = 4
+_ENCODED: Final = 3.0
+"""How many times as long a text may be in an IRI."""
 
 
 @public
@@ -64,6 +66,8 @@ class StreamMapping:
         """The columns with the time, joined if there are several, or the variables of its expression; none: the caller
         gives the time."""
         self.clock = Clock(_unit(value.get("unit")), zone_of(value.get("zone", _UTC)))
+        self.growth = 1.0
+        """How many times as long as its longest cell the text may be that Oxigraph makes of a row."""
         self.why_slow: str | None = None
         """Why Oxigraph answers, row by row; None: the mapping is compiled to columns."""
         self.contexts = _contexts(value.get("contexts"))
@@ -79,10 +83,12 @@ class StreamMapping:
         elif self._flat:
             flat = Flat(value)
             self.plan, self.text = flat.plan, flat.construct()
+            self.growth = _ENCODED * self.text.count("?")
             needs = tuple(flat.columns)
         else:
             self.text = _text(value["construct"])
             query = checked_query(self.text)
+            self.growth = text_growth(query)
             try:
                 self.plan = None if query.base is not None else compiled(query)
                 self.why_slow = None if query.base is None else "BASE"
@@ -130,7 +136,7 @@ class StreamMapping:
 
     def time_cells(self, table: Table) -> list[Sequence[Any]]:
         """The cells that tell the times of a table's rows, a list for each column; none: it is told beside the rows.
-        Raises EventError."""
+        Raises EventError, LimitError."""
         if self._moment is not None:
             return [self._moment.cells(table)]
         return [table.column(key) for key in self._time_keys()]

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Triple
+from pyoxigraph import Literal, Triple
 
 from oxiseq.engine.errors import EventError, KbError, LimitError
 from oxiseq.engine.events.batch import EventBatch, offsets
@@ -23,7 +23,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.kb_loader.rows import Rows
 from oxiseq.mappings.cells import IRI, Cells
 from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.plan import Blank, Constant, Part, Plan, Work
+from oxiseq.mappings.plan import Blank, Constant, Part, Plan, Work, check_text, longest
 from oxiseq.mappings.rows import BadRow, Table
 from oxiseq.mappings.times import whole_numbers
 
@@ -176,7 +176,10 @@ class _Made:
             if (value := column[row]) is not None:
                 names.append(name)
                 values.append(value)
-        return list(self._mapping.query.triples(Rows(tuple(names), [tuple(values)], [None])))
+        check_text(self._mapping.growth * longest(values))
+        triples = list(self._mapping.query.triples(Rows(tuple(names), [tuple(values)], [None])))
+        self._work.count_text(sum(len(each.object.value) for each in triples if isinstance(each.object, Literal)))
+        return triples
 
 
 def _of(part: Part, work: Work) -> Cells | int:

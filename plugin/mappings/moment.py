@@ -10,7 +10,7 @@ nothing but the columns, and makes no text that is much longer than they are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from pyoxigraph import Literal, NamedNode
@@ -22,9 +22,9 @@ from oxiseq.grammar.errors import QueryError, span_at
 from oxiseq.kb_loader.rows import Rows
 from oxiseq.kb_loader.tables import Mapping as Query
 from oxiseq.kb_loader.tables import variable_name
-from oxiseq.mappings.construct import checked_query, variables
+from oxiseq.mappings.construct import checked_query, text_growth, variables
 from oxiseq.mappings.errors import MappingError
-from oxiseq.mappings.plan import is_iri
+from oxiseq.mappings.plan import check_text, is_iri, longest
 from oxiseq.mappings.rows import Table
 
 _TOGETHER: Final = 4096
@@ -62,15 +62,16 @@ class Moment:
             raise MappingError(_in_expression(error, text, len(head))) from error
         if [type(each) for each in query.body.where.elements] != [Bind, Bind] or len(query.template) != 1:
             raise MappingError("time: one expression is expected, as ?started + ?offset")
-        self._number = number
+        self._number, self._growth = number, text_growth(query)
         self.columns = tuple(name for name in variables(query) if name != number)
         if not self.columns:
             raise MappingError("time: the expression reads no column")
 
     def cells(self, table: Table) -> list[Any]:
-        """Its value for each row of a table; None where it has none. Raises EventError."""
+        """Its value for each row of a table; None where it has none. Raises EventError, LimitError."""
         columns = [_column(table, name) for name in self.columns]
         found: list[Any] = [None] * len(table)
+        check_text(self._growth * sum(longest(row) for row in zip(*columns, strict=True)))
         for start in range(0, len(table), _TOGETHER):
             numbers = range(start, min(start + _TOGETHER, len(table)))
             parts = [column[start : start + _TOGETHER] for column in columns]
@@ -117,8 +118,11 @@ def _column(table: Table, variable: str) -> Sequence[Any]:
 
 
 def _value(term: object) -> Any:
-    """As times.py takes it: a number, or the text of anything else."""
+    """As times.py takes it: a number, or the text of anything else, also of what STRDT calls a number."""
     if not isinstance(term, Literal):
         return str(term)
-    kind = _PYTHON.get(term.datatype.value)
-    return term.value if kind is None else kind(term.value)
+    kind = _PYTHON.get(term.datatype.value, str)
+    try:
+        return kind(term.value)
+    except (ValueError, InvalidOperation):
+        return term.value

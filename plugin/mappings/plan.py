@@ -8,7 +8,7 @@ SPARQL's expression has an error: the statements with it are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import quote
@@ -55,9 +55,24 @@ class Work:
 
     def spend(self, *columns: Sequence[str | None]) -> None:
         """Count text that is about to be made. Raises LimitError."""
-        self._spent += sum(len(v) for column in columns for v in column if v is not None)
-        if self._spent > MOST_TEXT:
-            raise LimitError(self._spent, MOST_TEXT, "characters of the terms that the mapping makes of one batch")
+        self.count_text(sum(len(v) for column in columns for v in column if v is not None))
+
+    def count_text(self, length: int) -> None:
+        """Raises LimitError."""
+        self._spent += length
+        check_text(self._spent)
+
+
+def longest(cells: Iterable[Any]) -> int:
+    """Characters of the longest of these values; numbers and times are short."""
+    texts = (cell if isinstance(cell, str) else str(cell) for cell in cells if isinstance(cell, str | list | dict))
+    return max(map(len, texts), default=0)
+
+
+def check_text(length: float) -> None:
+    """Raise LimitError for more than the terms of some rows may have."""
+    if length > MOST_TEXT:
+        raise LimitError(int(length), MOST_TEXT, "characters of the terms that the mapping makes of one batch")
 
 
 class Expr(Protocol):

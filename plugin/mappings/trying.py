@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
+from typing import Final
 
 from pyoxigraph import Triple
 
@@ -14,6 +15,9 @@ from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.events import mapped
 from oxiseq.mappings.rows import BadRow, Table
 
+_GUESSES: Final = 20
+"""Missing columns for which one of a like name is sought, among the first `_NAMES`: each is compared with each."""
+_NAMES: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Missing:
@@ -44,5 +48,9 @@ def tried(table: Table, names: tuple[str, ...], mapping: StreamMapping, first: i
         bad += part.bad
         if len(events) >= first:
             break
-    missing = tuple(Missing(c, next(iter(get_close_matches(c, names, 1)), None)) for c in mapping.missing(names))
+    missing = tuple(Missing(c, _near(c, names) if n < _GUESSES else None) for n, c in enumerate(mapping.missing(names)))
     return Tried(tuple(events), tuple(bad), missing, tuple(name for name in names if mapping.key(name) is None))
+
+
+def _near(column: str, names: tuple[str, ...]) -> str | None:
+    return next(iter(get_close_matches(column, names[:_NAMES], 1)), None)

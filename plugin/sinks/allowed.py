@@ -112,14 +112,17 @@ class Allowed:
             raise SinkError("secrets are read only below a folder that the server's operator names: --sink-secrets")
         target = _below(self.secrets, path)
         try:
-            with open(os.open(target, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise SinkError(f"the secret {path!r} is no file")
-                return file.read(_SECRET).decode().removesuffix("\n").removesuffix("\r")
+            opened = os.open(target, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            try:
+                if not stat.S_ISREG(os.fstat(opened).st_mode):
+                    raise SinkError(f"the secret {path[:200]!r} is no file")
+                return os.read(opened, _SECRET).decode().removesuffix("\n").removesuffix("\r")
+            finally:
+                os.close(opened)
         except OSError as error:
-            raise SinkError(f"there is no secret {path!r}: {error.strerror}") from error
+            raise SinkError(f"there is no secret {path[:200]!r}: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise SinkError(f"the secret {path!r} is no text in UTF-8") from error
+            raise SinkError(f"the secret {path[:200]!r} is no text in UTF-8") from error
 
     def _check_address(self, host: str, address: Address) -> None:
         real = _behind(address)
@@ -137,7 +140,11 @@ def _below(folder: Path, path: str) -> Path:
     if "\0" in path or not path.strip() or len(path) > 1000:
         raise SinkError(f"{path[:60]!r} is no path of a file")
     target = folder / path
-    if ".." in target.parts or not target.resolve().is_relative_to(folder) or target == folder:
+    try:
+        inside = ".." not in target.parts and target != folder and target.resolve().is_relative_to(folder)
+    except (RuntimeError, UnicodeEncodeError):  # links in a circle, half a character
+        raise SinkError(f"{path[:60]!r} is no path of a file") from None
+    if not inside:
         raise SinkError(f"{path[:200]!r} is not below the folder that the server's operator allows")
     return target
 

@@ -67,8 +67,8 @@ def _url(given: Any, name: str) -> str:
     try:
         parts = urlsplit(found)
         port = parts.port
-    except ValueError as error:
-        raise SinkError(f"{name} is no address: {error}") from None
+    except ValueError:  # which quotes a part of it
+        raise SinkError(f"{name} is no address of a host and a port") from None
     if parts.scheme not in _PORTS or not parts.hostname or port == 0:
         raise SinkError(f"{name} is http://HOST/... or https://HOST/...")
     if parts.username is not None or parts.password is not None:
@@ -97,6 +97,8 @@ def _headers(given: Any, name: str) -> dict[str, Secret]:
 def _header(given: Any, name: str) -> str:
     if not isinstance(given, str) or not given.isascii() or not given.isprintable():
         raise SinkError(f"{name} is a text of printable ASCII characters")
+    if given != given.strip():
+        raise SinkError(f"{name} begins or ends with a space")
     return secret_text(given, name)
 
 
@@ -229,7 +231,8 @@ class _Poster:
     def deliver(self, delivery: Delivery) -> str:
         settings = self._settings
         values = [item.value(settings.template) for item in delivery.items()]
-        body = json.dumps(values if settings.batch > 1 else values[0], ensure_ascii=False).encode()
+        several = settings.batch > 1 or len(values) > 1  # one that is tried again is as it was with a larger batch
+        body = json.dumps(values if several else values[0], ensure_ascii=False).encode()
         status, retry, told = self._send(body, delivery.key)
         if not 200 <= status < 300:
             where = "; redirects are not followed" if 300 <= status < 400 else ""
@@ -257,7 +260,7 @@ class _Poster:
                 retry = next(asked, None)
                 return answer.status, retry, self._told(read)
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as error:
-            reason = str(error) or type(error).__name__
+            reason = self._sent.hidden(str(error)) or type(error).__name__  # h11 quotes a header that it refuses
             raise DeliveryError(f"{self._sent.parts.netloc}: {reason}") from error
 
     def _told(self, read: bytes) -> str:

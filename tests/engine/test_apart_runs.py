@@ -382,7 +382,7 @@ class Drill:
 
     def same(self, pair: Pair) -> None:
         assert sorted(pair.late[0]) == sorted(pair.late[1]), pair.text
-        for name in ("events", "late"):
+        for name in ("events", "late", "matches"):
             assert getattr(pair.together, name) == getattr(pair.alone, name), (name, pair.text)
         assert pair.together.order.passed == pair.alone.order.passed, pair.text
         assert pair.together.faults.count == pair.alone.faults.count, pair.text

@@ -81,12 +81,19 @@ def test_what_is_not_known_is_not_fetched(context: Any) -> None:
         ({A: A}, "names itself"),
         ({A: B, B: [A]}, "names itself"),
         ({A: {"@import": B}, B: []}, "is not one context"),
+        ({A: {"@import": 5}}, "is the IRI of a context"),
+        ({A: {"p": "x" * 100_000}, **{f"{A}{n}": [A, A] for n in range(10)}}, "characters together"),
         ({f"{A}{n}": [f"{A}{n + 1}"] * 10 if n < 9 else {"p": "x" * 99} for n in range(10)}, "characters together"),
     ],
 )
 def test_contexts_that_cannot_be_are_refused(given: Any, reason: str) -> None:
     with pytest.raises(SyntaxError, match=reason):
         Contexts(given)
+
+
+def test_a_list_of_contexts_may_stand_in_a_list() -> None:
+    contexts = Contexts({A: [{"p": E + "p"}, {"q": E + "q"}], B: [A, {"r": E + "r"}]})
+    assert len(quads({"@context": [B, {"s": E + "s"}], "p": 1, "q": 2, "r": 3, "s": 4}, contexts)) == 4
 
 
 def test_a_document_cannot_multiply_them() -> None:

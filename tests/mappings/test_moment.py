@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mapped_rows import events_of, rows_of
 
 import oxiseq
-from oxiseq.engine.errors import EventError
+from oxiseq.engine.errors import EventError, LimitError
 from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.errors import MappingError
 from oxiseq.mappings.rows import csv_table
@@ -117,6 +117,19 @@ def test_two_columns_of_one_variable_are_refused() -> None:
 def test_numbers_that_seem_to_be_of_another_unit_are_refused() -> None:
     with pytest.raises(EventError, match="seconds"):
         rows_of([{"id": 1, "temp": 1, "t": SECONDS}], flat("?t + 0"))
+
+
+@pytest.mark.parametrize("datatype", ["integer", "decimal", "double", "float"])
+def test_a_text_that_is_called_a_number_spoils_its_own_row_alone(datatype: str) -> None:
+    rows = [{"id": n, "temp": 1, "t": t} for n, t in enumerate(["abc", "17", "1" * 5_000])]
+    events, bad = rows_of(rows, flat(f"STRDT(?t, xsd:{datatype})", unit="us"))
+    assert [time for time, _ in events] == [17] and len(bad) == 2
+
+
+def test_the_text_of_times_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oxiseq.mappings.plan.MOST_TEXT", 1000)
+    with pytest.raises(LimitError, match="characters"):
+        rows_of([{"id": 1, "temp": 1, "t": "x" * 400}], flat("CONCAT(?t, ?t, ?t)"))
 
 
 def test_an_expression_goes_with_its_stream() -> None:

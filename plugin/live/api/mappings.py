@@ -21,6 +21,8 @@ _EVENTS: Final = 20
 _BAD: Final = 20
 _LONGEST: Final = 1 << 20
 """Characters of the rows."""
+_ANSWER: Final = 4 << 20
+"""Characters of the events' terms."""
 
 
 def try_mapping(call: Call) -> Response:
@@ -52,7 +54,11 @@ def _found(rows: str, media_type: str, mapping: StreamMapping) -> dict[str, Any]
         table = read_table(rows.encode("utf-8", "surrogatepass"), media_type, key)
         first = table.slice(0, _ROWS)
         first.bad = table.bad
-        return _value(tried(first, tuple(seen), mapping, _EVENTS), timed=bool(mapping.time))
+        found = tried(first, tuple(seen), mapping, _EVENTS)
+        length = sum(len(str(triple)) for _, graph in found.events for triple in graph)
+        if length > _ANSWER:
+            raise LimitError(length, _ANSWER, "characters of the events that come of these rows")
+        return _value(found, timed=bool(mapping.time))
     except (EventError, LimitError) as error:
         raise Problem(400, "malformed rows", str(error)) from None
 
