@@ -45,6 +45,8 @@ class PushedFile:
         self, path: Path, time_predicate: str, on_error: OnError, mapping: Callable[[], StreamMapping | None]
     ) -> None:
         """`mapping` is called for a table, and for JSON-LD, which may name its contexts. Raises EventError."""
+        if not path.is_file() and not path.is_dir():
+            raise EventError(None, None, f"{path} is neither a file nor a folder: `oxiseq bridge -` pushes stdin")
         self.path = path
         self._terms = TermDictionary()
         table = is_table(path)

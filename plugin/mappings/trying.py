@@ -19,6 +19,7 @@ _GUESSES: Final = 20
 """Missing columns for which one of a like name is sought, among the first `_NAMES`: each is compared with each."""
 _NAMES: Final = 1_000
 
+
 @dataclass(frozen=True, slots=True)
 class Missing:
     """A column that the mapping reads and the table does not have; `near`: the column of it that has such a name."""
