@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 from hypothesis import event, given
 from profiles import thorough
+from pyoxigraph import Variable
 from reference.rsp import evaluate_rsp
 from rsp_lives import Row, pushed_one_by_one, row_of, without_label
 from rsp_strategies import Setting, continuous, event_queries, kb_store, selections, triples
 
 import oxiseq
 from oxiseq.grammar import load
-
 from oxiseq.grammar.rsp_algebra import Consume, Report, RspQuery
 
 
