@@ -35,7 +35,7 @@ TimedGraph: TypeAlias = "tuple[GraphLike, Time | Literal] | tuple[Time | Literal
 
 
 def encode_events(events: Iterable[TimedGraph], terms: TermDictionary) -> EventBatch:
-    """A batch of (graph, time) or (graph, time) pairs; for times see `to_microseconds`.
+    """A batch of (graph, time) or (time, graph) pairs; for times see `to_microseconds`.
 
     A blank node gets a fresh id per label and graph: labels mean nothing outside. Graph names of quads are ignored.
     Of an rdflib.Dataset only what its `triples` gives is taken. Duplicate triples are kept. Raises EventError for

@@ -167,7 +167,12 @@ def _whole(spark: SparkSession, sources: list[Source], numbers: dict[str, int], 
 
 def _paths(sources: Iterable[Source]) -> list[str]:
     """As Spark's readers take them, which look for patterns in them."""
-    return [re.sub(r"([\\{}\[\]*?])", r"\\\1", source.name) for source in sources]
+    return [_literal(source.name) for source in sources]
+
+
+def _literal(path: str) -> str:
+    """Hadoop's pattern that matches this path alone."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
 
 
 def _placed() -> list[Column]:
@@ -283,7 +288,7 @@ def _check_folders(spark: SparkSession, address: str, files: Iterable[str]) -> N
     """Raise KbError if a file is a lake's: not all of its files count."""
     folders = {folder for file in files for folder in _above(file)}
     for folder in sorted(folders):
-        if (kind := _lake(spark, re.sub(r"([\\{}\[\]*?])", r"\\\1", folder))) is not None:
+        if (kind := _lake(spark, _literal(folder))) is not None:
             raise KbError(f"{folder}: {lake_reason(kind)}; or give the table's own folder instead of {address}")
 
 

@@ -28,7 +28,7 @@ from oxiseq.api.standing import StandingQuery, Standings
 from oxiseq.api.standing.standings import KEEP
 from oxiseq.api.stream import Stream
 from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
-from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.engine.events.time import Time
 from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Asker, Limits
@@ -44,7 +44,7 @@ from oxiseq.matches.match import result_event
 from oxiseq.options import QUERY, said
 from oxiseq.options.durations import Duration, duration
 from oxiseq.options.keywords import QueryKeywords, documented
-from oxiseq.options.kinds import whole_number
+from oxiseq.options.kinds import TEXT, whole_number
 from oxiseq.options.query_text import QueryLike, query_text
 from oxiseq.pictures.tables import html_table
 
@@ -347,9 +347,7 @@ class Store:
         known = {query.name for query in self._feed.queries}
         if name is None:
             return next(each for each in (f"q{number}" for number in count(1)) if each not in known)
-        if not isinstance(name, str) or not name:
-            wrong = ArgumentValueError if isinstance(name, str) else ArgumentTypeError
-            raise wrong(f"name={name!r}: a query's name is a string that is not empty")
+        TEXT.read(name, "name")
         if name in known:
             raise ConflictError(f"there is a query {name!r} already")
         return name
@@ -440,7 +438,7 @@ def _of_standing(given: Mapping[str, Any]) -> tuple[str | None, int, Limits]:
 
 def _sensible(name: object, **numbers: object) -> None:
     """Raises OxiseqError for an invalid name, and for values that are not natural numbers."""
-    if name is not None and not (isinstance(name, str) and name):
-        raise ArgumentValueError(f"name: a text that is not empty, not {name!r}")
+    if name is not None:
+        TEXT.read(name, "name")
     for what, number in numbers.items():
         whole_number(number, what)

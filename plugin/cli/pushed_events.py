@@ -63,8 +63,8 @@ class PushedFile:
             self.report, self._batches = reader.report, iter(reader)
 
     def session(self) -> str:
-        """A name for these events: the same for the same content of a file of this name, read the same way. What is
-        neither a file nor a folder, a pipe for instance, has another one each time."""
+        """A name for these events: the same for the same content of a file of this name, read the same way. A
+        folder in which there is a pipe has another one each time."""
         found = hashlib.blake2b(f"{self.path.name}\0{self._read_as}".encode(), digest_size=16)
         parts = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
         for part in parts:

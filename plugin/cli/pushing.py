@@ -19,8 +19,8 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.journal import UnknownError
 from oxiseq.mappings.sources import is_table
-from oxiseq.served.long_push import LongPush, NoSocketError, check_session
-from oxiseq.served.wire import Wire
+from oxiseq.served.long_push import LongPush, NoSocketError
+from oxiseq.served.wire import Wire, check_name
 
 _LARGEST: Final = 8 << 20
 """Bytes from which on a request is sent: far below what a server takes, and large enough to be worth its way."""
@@ -44,7 +44,7 @@ def push_files(
     if session is not None and len(files) > 1:
         raise OxiseqError("a session is of one source: push files under --session one by one")
     if session is not None:
-        check_session(session)
+        check_name(session, "session")
     named = None if mapping is None else mapping_named(mapping)
     mapped = mapping_of_stream(server, stream) if named is None else lambda: named
     begun, reports = perf_counter(), list[ReadReport]()

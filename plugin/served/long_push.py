@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.extras import needed
 from oxiseq.live.errors import BusyError
-from oxiseq.served.wire import PAUSES, UnreachableError, Wire, in_header
+from oxiseq.served.wire import PAUSES, UnreachableError, Wire
 
 if TYPE_CHECKING:
     from websockets import exceptions
@@ -44,18 +44,11 @@ _SILENCE: Final = 60.0
 """Seconds after which a server that says nothing is taken for gone; it says something every 12."""
 _STUCK: Final = 120
 """Seconds for which the server may read nothing."""
-_NAME: Final = 200
 _COUNTS: Final = ("accepted", "late", "left_out")
 _REASONS: Final = 10
 _REFUSING: Final = (401, 403, 409, 421, 429, 502, 503, 504, 507)
 """Statuses of a server that says no, also to other requests; before the first message any other one says that
 WebSockets are not taken here."""
-
-
-def check_session(name: str) -> None:
-    """Raises OxiseqError for what is no name of a session."""
-    if not (0 < len(name) <= _NAME and in_header(name)):
-        raise OxiseqError(f"session={name!r}: it has 1 to {_NAME} visible ASCII characters"[:200])
 
 
 class NoSocketError(OxiseqError):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Final
 
-from oxiseq.engine.errors import ArgumentTypeError, ArgumentValueError, OxiseqError
+from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.report import OnError
@@ -22,12 +22,11 @@ from oxiseq.mappings.declared import StreamMapping
 from oxiseq.mappings.rows import BadRow
 from oxiseq.options.kinds import whole_number
 from oxiseq.pictures.tables import html_table
-from oxiseq.served.long_push import LongPush, NoSocketError, check_session
-from oxiseq.served.wire import Wire, in_header
+from oxiseq.served.long_push import LongPush, NoSocketError
+from oxiseq.served.wire import Wire, check_name
 from oxiseq.sources.sources import EventLike, Events, Row, batches_of, check_events, row_event
 
 _N_QUADS: Final = "application/n-quads"
-_KEY: Final = 200
 
 
 @faced
@@ -52,8 +51,8 @@ class ServedStream:
         """Push one event, as `Stream.push`. `key`: the event's own name, at most 200 ASCII characters: another push
         under it changes nothing, so that a program that was killed may push again what it had no answer for. Raises
         EventError, ConflictError for another event under the same key, BusyError, FullError, UnreachableError."""
-        if key is not None and not (isinstance(key, str) and 0 < len(key) <= _KEY and in_header(key)):
-            raise ArgumentValueError(f"key={key!r}: a key has 1 to {_KEY} visible ASCII characters"[:200])
+        if key is not None:
+            check_name(key, "key")
         if isinstance(graph, Mapping):
             if start is not None:
                 raise ArgumentTypeError("a row has no start: push its graph")
@@ -94,7 +93,7 @@ class ServedStream:
         Raises as `push` does; OxiseqError for a `session` where there is no WebSocket."""
         check_events(events)
         if session is not None:
-            check_session(session)
+            check_name(session, "session")
         terms = TermDictionary()
         batches = batches_of(events, terms, on_error, mapping=self.mapping, bad=self._left_out)
         first = next(batches, None)

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentValueError, OxiseqError
 from oxiseq.engine.extras import installed
 from oxiseq.journal import ConflictError, CursorError, DamagedBatchError, FullError, UnknownError
 from oxiseq.live.errors import BoundError, BusyError
@@ -22,6 +22,7 @@ _AGAIN: Final = (429, 502, 503, 504)
 """Statuses after which the same may be tried again."""
 PAUSES: Final = (0.05, 2.0)
 """Seconds between two tries: of the first, and at most."""
+_NAME: Final = 200
 _LONGEST: Final = 8000
 """Characters of a name in an address: servers take no more."""
 _TELLING: Final = 0.5
@@ -213,6 +214,13 @@ def _path(parts: tuple[str, ...]) -> str:
 def in_header(text: str) -> bool:
     """Whether it can be sent in a header as it is."""
     return text.isascii() and text.isprintable() and text == text.strip()
+
+
+def check_name(text: object, argument: str) -> None:
+    """Raise ArgumentValueError for what cannot name an event or a session of the client's: it goes into a header or an
+    address."""
+    if not (isinstance(text, str) and 0 < len(text) <= _NAME and in_header(text)):
+        raise ArgumentValueError(f"{argument}={text!r}: it has 1 to {_NAME} visible ASCII characters"[:200])
 
 
 def wire_to(address: str, token: str | None, patience: float, tell: Callable[[str], object] = lambda _: None) -> Wire:
