@@ -165,9 +165,7 @@ def act(driver: WebDriver, script: str, done: str) -> float:
 
 def measure(driver: WebDriver, seconds: float) -> None:
     """All actions, then the page left alone."""
-    print(
-        "| what a user does | done after, ms | longest task, ms | gaps of frames: median / p99 / most | over 50 ms |"
-    )
+    print("| what a user does | done after, ms | longest task, ms | gaps of frames: median / p99 / most | over 50 ms |")
     print("|---|---:|---:|---:|---:|")
     driver.execute_script(WATCH)
     for name, (script, done) in ACTIONS.items():
