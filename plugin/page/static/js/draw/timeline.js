@@ -1,6 +1,6 @@
 // The timeline of matches: a lane per GPM with a bar per match from its first event there to its last, and below them the
 // matches themselves, packed into rows. Bars are options of a list box: arrows move, Enter chooses. Where there are too
-// many to tell apart it shows how many there are at each time instead; dragging over a stretch looks at that stretch.
+// many to draw apart it shows how many there are at each time instead; dragging over a stretch zooms into it.
 
 import { s } from "../dom.js";
 import { shortTime } from "../rdf.js";
@@ -152,7 +152,7 @@ function path({ of }, lanes, x) {
   return s("polyline", { points: places.sort((a, b) => a[0] - b[0]).map((each) => each.join(",")).join(" "), class: "path" });
 }
 
-let began = null; // where a drag began, in pixels of the window; a drawing that is made meanwhile goes on with it
+let began = null; // where a drag began, in pixels of the window; a drawing that replaces this one continues the drag
 window.addEventListener("pointerup", () => { began = null; });
 window.addEventListener("pointercancel", () => { began = null; });
 

@@ -51,7 +51,7 @@ async function follow() {
   }
 }
 
-/** What there is already, in large parts; the id behind which live reading goes on. */
+/** Read the matches found so far, in large parts; returns the id after which live reading continues. */
 async function begin(name, signal) {
   const first = selectedQuery()?.matches.first ?? 1, next = selectedQuery()?.matches.next ?? 1;
   let last = Math.max(first - 1, next - 1 - KEPT);

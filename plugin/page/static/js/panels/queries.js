@@ -1,4 +1,4 @@
-// Registered queries: state, rate, lag, late events, matches; choose one, pause it, edit it, delete it.
+// The list of registered queries: state, rate, lag, late events, matches; choose, pause, edit or delete one.
 
 import { queryPath, send, sendJson } from "../api.js";
 import { byId, fill, h } from "../dom.js";
@@ -51,7 +51,7 @@ function entry(query) {
 const figure = (name, value, { title = null, warn = false } = {}) =>
   h("span", { class: warn ? "figure warn" : "figure", title }, h("b", {}, value), " ", name);
 
-/** The head of the part below, about the query that is chosen. */
+/** The heading of the part about the chosen query. */
 function head() {
   const query = state.queries.find((each) => each.name === state.selected);
   byId("query").hidden = !query;
