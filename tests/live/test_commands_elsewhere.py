@@ -190,9 +190,10 @@ def test_a_file_that_has_a_fault_or_has_grown_is_gone_on_with_under_its_session(
     grown = oxiseq("push", STREAM, file, "--session", session, url=url)
     assert "3 events accepted" in grown.stderr and "9,010 were there already" in grown.stderr
     for shorter, count in ((events(0, 5), 5), ("", 0)):  # a log that has begun again: its events are not those
-        refused = oxiseq("push", STREAM, write(tmp_path, "log.nq", shorter), "--session", session, url=url)
+        log = write(tmp_path, "log.nq", shorter)
+        refused = oxiseq("push", STREAM, log, "--session", session, url=url)
         assert refused.exit_code == 1, refused.stderr
-        assert f"has 9,013 events of the session '{session}', and {tmp_path / 'log.nq'} has {count}: no" in refused.stderr
+        assert f"has 9,013 events of the session '{session}', and {log} has {count}: nothing" in refused.stderr
     for wrong, said in ((("--session", "ä"), "session='ä': it has 1 to 200"), (("--session", "s", file), "one by one")):
         refused = oxiseq("push", STREAM, file, *wrong, url=url)
         assert refused.exit_code == 1 and said in refused.stderr
