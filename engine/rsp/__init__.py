@@ -8,5 +8,5 @@ joint.py      several queries over the same windows as one: their operators, and
 joint_general.py  the same with REPORT or MATCH; common_events.py: event patterns of several queries as one
 steady.py     all instants of a batch at once, where each is an instant of the streams
 general.py    one instant after the other, whatever the windows are and whenever it is answered
-full_rows.py  by what answers are compared; ordering.py: in which order they are told; columns.py: what they show
+full_rows.py  by what answers are compared; columns.py: what they show
 """

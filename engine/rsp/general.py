@@ -7,6 +7,7 @@ and what goes, of events and of event mappings → operators (engine/flow) → *
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -54,8 +55,8 @@ class GeneralAnswers:
         windows = [TOLD for _ in plan.contents]
         flow = plan.flow
         parts = cut(flow.plan) if flow.used else None
-        rest = flow.plan if parts is None else parts.rest
-        self._standing = Standing(rest, plan.report, flow.compared, windows, kb, blanks, terms, known)
+        rest = flow if parts is None else replace(flow, plan=parts.rest)
+        self._standing = Standing(rest, plan.report, windows, kb, blanks, terms, known)
         named = {form.name for form in flow.plan.forms if isinstance(form, Given)}
         self._events = {e.name: e for e in plan.events if e.name in named}
         """By name; those that no MATCH names are left out."""
