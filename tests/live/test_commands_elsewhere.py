@@ -42,26 +42,35 @@ def oxiseq(*arguments: object, url: str | None = None, token: str | None = TOKEN
     return CliRunner().invoke(main, [str(each) for each in arguments], env=environment, catch_exceptions=False)
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ServeProcess]:
+@pytest.fixture(scope="module")
+def sink_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where sinks write."""
+    return tmp_path_factory.mktemp("elsewhere")
+
+
+@pytest.fixture(scope="module")
+def running(sink_folder: Path) -> Iterator[ServeProcess]:
     """At a port that stays, for who comes back."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    tokens = ("--write-token", TOKEN, "--read-token", TOKEN)
     process = ServeProcess(
-        tmp_path / "data",
-        "--bind",
-        f"127.0.0.1:{port}",
-        "--write-token",
-        TOKEN,
-        "--read-token",
-        TOKEN,
-        "--sink-folder",
-        str(tmp_path),
+        sink_folder / "data", "--bind", f"127.0.0.1:{port}", *tokens, "--sink-folder", str(sink_folder)
     )
     process.start()
     yield process
     process.close()
+
+
+@pytest.fixture
+def server(running: ServeProcess) -> Iterator[ServeProcess]:
+    """Without queries and streams; a name that had matches goes on with their numbers."""
+    yield running
+    with httpx.Client(base_url=running.address, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60) as client:
+        for kind, key in (("queries", "name"), ("streams", "iri")):
+            for each in client.get(f"/{kind}").raise_for_status().json()[kind]:
+                client.delete(f"/{kind}/{quote(each[key], safe='')}").raise_for_status()
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -208,27 +217,27 @@ def test_tables_are_pushed_by_a_mapping_of_their_own_or_the_streams(server: Serv
     assert [json.loads(row)["bindings"]["paid"]["value"] for row in watched] == ["1", "4", "5"]
 
 
-def test_sinks_are_put_listed_shown_and_deleted(server: ServeProcess, tmp_path: Path) -> None:
+def test_sinks_are_put_listed_shown_and_deleted(server: ServeProcess, sink_folder: Path, tmp_path: Path) -> None:
     url = server.address
-    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
+    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "sunk", url=url)
     oxiseq("push", STREAM, write(tmp_path, "events.nq", events(0, 3)), url=url)
     settings = write(tmp_path, "file.toml", 'kind = "file"\npath = "paid.jsonl"\ntemplate = "{?paid}"\n')
-    assert oxiseq("queries", "sink", "list", "paid", url=url).stdout == ""
-    put = oxiseq("queries", "sink", "put", "paid", "log", settings, "--since", "0", url=url)
+    assert oxiseq("queries", "sink", "list", "sunk", url=url).stdout == ""
+    put = oxiseq("queries", "sink", "put", "sunk", "log", settings, "--since", "0", url=url)
     assert put.exit_code == 0, put.stderr
     end = time.monotonic() + 60
     while True:
-        heading, row = oxiseq("queries", "sink", "list", "paid", url=url).stdout.splitlines()
+        heading, row = oxiseq("queries", "sink", "list", "sunk", url=url).stdout.splitlines()
         assert heading.split() == ["id", "kind", "state", "delivered", "waiting", "lost"]
         if row.split() == ["log", "file", "delivering", "3", "0", "0"]:
             break
         assert time.monotonic() < end, row
         time.sleep(0.05)
-    assert (tmp_path / "paid.jsonl").read_text().split() == ['"0"', '"1"', '"2"']
-    shown = json.loads(oxiseq("queries", "sink", "show", "paid", "log", url=url).stdout)
+    assert (sink_folder / "paid.jsonl").read_text().split() == ['"0"', '"1"', '"2"']
+    shown = json.loads(oxiseq("queries", "sink", "show", "sunk", "log", url=url).stdout)
     assert (shown["kind"], shown["position"], shown["error"]) == ("file", 3, None)
-    assert oxiseq("queries", "sink", "delete", "paid", "log", url=url).exit_code == 0
-    assert oxiseq("queries", "sink", "list", "paid", url=url).stdout == ""
+    assert oxiseq("queries", "sink", "delete", "sunk", "log", url=url).exit_code == 0
+    assert oxiseq("queries", "sink", "list", "sunk", url=url).stdout == ""
 
 
 def test_sinks_that_are_refused(server: ServeProcess, tmp_path: Path) -> None:
@@ -247,8 +256,8 @@ def test_sinks_that_are_refused(server: ServeProcess, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_watching_goes_on_behind_the_last_match_after_a_kill(server: ServeProcess, tmp_path: Path) -> None:
     url, headers = server.address, {"authorization": f"Bearer {TOKEN}"}
-    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
-    command = [sys.executable, "-m", "oxiseq", "watch", "paid", "--limit", "39", "--url", url]
+    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "watched", url=url)
+    command = [sys.executable, "-m", "oxiseq", "watch", "watched", "--limit", "39", "--url", url]
     environment = {**os.environ, "OXISEQ_TOKEN": TOKEN}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as watch:
         assert watch.stdout is not None and watch.stderr is not None
