@@ -100,8 +100,8 @@ def test_a_key_that_is_no_sum_is_worked_out_for_each() -> None:
 
 @pytest.mark.slow
 def test_every_set_of_a_sample_is_as_likely() -> None:
-    """Chi-square on samples (10^5 every night) of 2 of the 7 complex events of 3 B's: 21 sets. It does not depend on luck:
-    what is drawn is fixed by the text and the times."""
+    """Chi-square on samples (10^5 every night) of 2 of the 7 complex events of 3 B's: 21 sets. It does not depend on
+    luck: what is drawn is fixed by the text and the times."""
     rounds = 100_000 if NIGHTLY else 20_000
     kinds = ["A", "B", "B", "B", "C"] * rounds
     rows = pa.table({"type": kinds, "time": list(range(len(kinds)))})
