@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import cosmic_ray.plugins
 from cosmic_ray.commands import execute, init
 from cosmic_ray.config import ConfigDict
 from cosmic_ray.work_db import WorkDB
@@ -77,9 +76,8 @@ def run(area: Area, size: int, seed: int, timeout: float) -> int:
         print("the tests fail without a mutation", file=sys.stderr)
         return 2
     paths = [path for source in area.sources for path in sorted(Path(source).rglob("*.py"))]
-    operators = {name: [{}] for name in cosmic_ray.plugins.operator_names() if not name.startswith(LEFT_OUT)}
     work = WorkDB("mutation.sqlite", WorkDB.Mode.create)
-    init(paths, work, operators)
+    init(paths, work, {})
     choose(work, size, random.Random(seed))
     execute(work, ConfigDict({"test-command": " ".join(command), "timeout": timeout, "distributor": {"name": "local"}}))
     return report(work)
@@ -93,7 +91,8 @@ def choose(work: WorkDB, size: int, drawing: random.Random) -> None:
         item.job_id
         for item in items
         for place in item.mutations
-        if not any(
+        if not place.operator_name.startswith(LEFT_OUT)
+        and not any(
             begin <= place.start_pos < end
             for begin, end in known.setdefault(place.module_path, list(_annotations(place.module_path)))
         )
