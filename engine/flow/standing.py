@@ -14,7 +14,9 @@ from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
 from oxiseq.engine.flow.leaves import Leaves, Moves
+from oxiseq.engine.flow.ordering import in_order
 from oxiseq.engine.flow.plan import Asked, FlowPlan, Given, is_one_to_one
+from oxiseq.engine.flow.sparql.around import Lowered
 from oxiseq.engine.flow.told import Told
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.terms.blanks import KbBlanks
@@ -35,23 +37,22 @@ def wanted_of(plan: FlowPlan, report: Report, compared: int) -> Wanted:
 
 
 class Standing:
-    """All that changes for a plan. compared: how many columns of its root, from the first, tell rows apart; windows: of
-    its contents, by number, for `move` they are not asked; knowledge: what it knows of the KB, if it has been at work
-    before."""
+    """All that changes for a query. windows: of its contents, by number, for `move` they are not asked; knowledge: what
+    it knows of the KB, if it has been at work before."""
 
     def __init__(
         self,
-        plan: FlowPlan,
+        lowered: Lowered,
         report: Report,
-        compared: int,
         windows: Sequence[Window],
         kb: KbInTime,
         blanks: KbBlanks,
         terms: TermDictionary,
         knowledge: Knowledge | None = None,
     ) -> None:
+        plan = lowered.plan
         self._flow = Flow(plan, terms)
-        self._leaves = Leaves(plan, windows, wanted_of(plan, report, compared), terms)
+        self._leaves = Leaves(plan, windows, wanted_of(plan, report, lowered.compared), terms)
         for place, out in zip(self._leaves.nodes, self._leaves.outs, strict=True):
             self._flow.connect(place, out)
         self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
@@ -59,7 +60,13 @@ class Standing:
         self.knowledge = knowledge or Knowledge(self._leaves.graphs, asked, kb, blanks, terms)
         self.knowledge.anew()
         self._given = {form.name: place for place, form in enumerate(plan.forms) if isinstance(form, Given)}
-        self._told = Told(report, plan.widths[plan.root], compared, plan.raw[plan.root])
+        self._told = Told(
+            report,
+            plan.widths[plan.root],
+            lowered.compared,
+            plan.raw[plan.root],
+            lambda group, rows: in_order(group, rows, lowered.order, blanks.ids, terms),
+        )
         self._tick = 0
         """The next one."""
 

@@ -6,10 +6,11 @@ multiplicity says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, MOST_ROWS, Delta, Ids
@@ -18,8 +19,8 @@ from oxiseq.engine.kernels.flow.telling import tell, told_rows
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
-_FEW: Final = 16
-"""Rows that are added up one by one."""
+Order: TypeAlias = Callable[[I64, Ids], NDArray[np.int64]]
+"""The numbers of rows, as they are told. Given: i64[n], ascending, equal for rows that are told together; the rows."""
 _PER_ROW: Final = 150
 """Bytes of a row in a dictionary, without its columns."""
 
@@ -28,8 +29,9 @@ class Told:
     """Remembers the answer, if all of it is told. compared: how many columns, from the first, tell rows apart; those
     behind are for the order in which rows are told. raw: columns that hold numbers."""
 
-    def __init__(self, report: Report, width: int, compared: int, raw: Sequence[int] = ()) -> None:
+    def __init__(self, report: Report, width: int, compared: int, raw: Sequence[int], order: Order) -> None:
         self._report, self._width, self._compared, self._raw = report, width, compared, raw
+        self._order = order
         self._answer: dict[bytes, int] = {}
         self._nothing = np.zeros(0, np.int64), np.zeros((0, width), np.uint32)
 
@@ -56,30 +58,30 @@ class Told:
             self._add(delta, 0, len(delta))
 
     def _net(self, delta: Delta) -> Delta:
-        """What changes of the columns that are compared, each row with one of those that stand for it."""
-        if len(delta) <= _FEW:
-            return self._net_of_few(delta)
-        keyed = np.column_stack([delta.at, delta.rows[:, : self._compared]])
-        groups, inverse = np.unique(keyed, axis=0, return_inverse=True)
-        inverse = inverse.reshape(-1)
-        weight = np.bincount(inverse, delta.weight, len(groups)).astype(np.int64)[inverse]
-        like = np.flatnonzero(np.sign(weight) == np.sign(delta.weight))  # a row that goes stands for none that come
-        kept = np.sort(like[np.unique(inverse[like], return_index=True)[1]])
+        """Of rows that are equal where they are compared, as many as come more than go, or go more than come: the first
+        of them in the order in which they are told. So they are a function of the answers before and now."""
+        groups = self._groups(delta)
+        net = np.bincount(groups, delta.weight).astype(np.int64)[groups]
+        unlike = np.sign(net) != np.sign(delta.weight)
+        if not unlike.any():
+            return delta
+        weight = np.where(unlike, 0, delta.weight)
+        some = np.flatnonzero(~unlike & np.isin(groups, groups[unlike]))
+        some = some[np.argsort(groups[some], kind="stable")]
+        some = some[self._order(groups[some], delta.rows[some])]
+        size = np.abs(weight[some])
+        before = np.cumsum(size) - size
+        before -= before[np.searchsorted(groups[some], groups[some])]
+        weight[some] = np.sign(net[some]) * np.clip(np.abs(net[some]) - before, 0, size)
+        kept = np.flatnonzero(weight)
         return Delta(delta.at[kept], weight[kept], delta.rows[kept])
 
-    def _net_of_few(self, delta: Delta) -> Delta:
-        """The same in a tenth of the time."""
-        keys = [(at, *row[: self._compared]) for at, row in zip(delta.at.tolist(), delta.rows.tolist(), strict=True)]
-        weights = delta.weight.tolist()
-        whole: dict[tuple[int, ...], int] = {}
-        for key, weight in zip(keys, weights, strict=True):
-            whole[key] = whole.get(key, 0) + weight
-        kept, net = list[int](), list[int]()
-        for number, (key, weight) in enumerate(zip(keys, weights, strict=True)):
-            if whole.get(key, 0) * weight > 0:  # a row that goes stands for none that come
-                kept.append(number)
-                net.append(whole.pop(key))
-        return Delta(delta.at[kept], np.array(net, np.int64), delta.rows[kept])
+    def _groups(self, delta: Delta) -> NDArray[np.int64]:
+        """A number for each row, equal for those of one instant that are equal where they are compared."""
+        numbers: dict[tuple[int, ...], int] = {}
+        columns = delta.rows[:, : self._compared].T.tolist()
+        keys = zip(delta.at.tolist(), *columns, strict=True)
+        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
     def _all(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
         ends = np.searchsorted(delta.at, np.arange(first, first + instants), "right").tolist()

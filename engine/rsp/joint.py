@@ -17,6 +17,7 @@ from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.leaves import Leaves
+from oxiseq.engine.flow.ordering import in_order
 from oxiseq.engine.flow.plan import Asked, FlowPlan, Join, Patterns, draws, inputs
 from oxiseq.engine.flow.sharing.joining import Output, joined
 from oxiseq.engine.flow.standing import wanted_of
@@ -203,7 +204,7 @@ class _Sink:
         self._queries = queries
         self._by_row = int(output.table is not None)
         compared = one.flow.compared + self._by_row
-        self._told = Told(one.report, plan.widths[output.root], compared, plan.raw[output.root])
+        self._told = Told(one.report, plan.widths[output.root], compared, plan.raw[output.root], self._in_order)
         numbers = _numbers(len(output.queries), terms) if self._by_row else _NO_BLANKS
         self._order = np.argsort(numbers)
         self._numbers = numbers[self._order]
@@ -231,6 +232,9 @@ class _Sink:
         lows = bounds.tolist()
         each = zip(number[bounds].tolist(), lows, [*lows[1:], len(number)], strict=True)
         yield Numbered(at, rows, [(self._queries[row], low, high) for row, low, high in each])
+
+    def _in_order(self, group: I64, rows: Ids) -> I64:
+        return in_order(group, rows[:, self._by_row :], self._one.flow.order, _NO_BLANKS, self._terms)
 
     def pass_over(self, delta: Delta) -> None:
         """What has changed at instants at which nothing is told."""

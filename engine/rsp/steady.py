@@ -13,12 +13,12 @@ import numpy as np
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Ids
 from oxiseq.engine.flow.knowledge import Knowledge
+from oxiseq.engine.flow.ordering import in_order
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.rsp.full_rows import FullRows
-from oxiseq.engine.rsp.ordering import in_order
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -44,8 +44,7 @@ class SteadyAnswers:
     ) -> None:
         self._plan, self._terms, self._blanks = plan, terms, blanks
         windows = [window_of(content.window.operators[0]) for content in plan.contents]
-        compared = plan.flow.compared
-        self._standing = Standing(plan.flow.plan, plan.report, compared, windows, kb, blanks, terms, known)
+        self._standing = Standing(plan.flow, plan.report, windows, kb, blanks, terms, known)
 
     @property
     def knowledge(self) -> Knowledge:
@@ -114,5 +113,5 @@ def full_rows(plan: RspPlan, at: I64, values: Ids, of_kb: Ids, terms: TermDictio
         return at, FullRows(values, span)
     tied = np.flatnonzero(np.append(alike, False) | np.append(False, alike))  # the others stand where they are
     index = np.arange(len(at))
-    index[tied] = tied[in_order(at[tied], values[tied], span[tied], flow.order, of_kb, terms)]
+    index[tied] = tied[in_order(at[tied], values[tied], flow.order, of_kb, terms, span[tied])]
     return at, FullRows(values[index], span[index] if span.shape[1] else span)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
+from copy import copy
+from itertools import count
 from typing import TypeAlias
 
 import numpy as np
@@ -70,6 +72,8 @@ class Family:
         self._terms = terms
         self._first = first
         self._rows: dict[Constants, int] = {}
+        self._next = 0
+        """The number of the next one."""
         self._open: frozenset[int] = frozenset()
         """Slots whose constants will stand in the table, whatever the queries."""
         self._of_id: dict[int, int] = {}
@@ -84,8 +88,8 @@ class Family:
 
     def copy(self) -> Family:
         """Another, of the same queries."""
-        made = Family(self._first, self._terms)
-        made._rows, made.plans, made.keys, made.slots = dict(self._rows), [*self.plans], self.keys, self.slots
+        made = copy(self)
+        made._rows, made._of_id, made.plans = dict(self._rows), {}, [*self.plans]
         return made
 
     def __len__(self) -> int:
@@ -99,7 +103,8 @@ class Family:
         """One more."""
         if one.constants in self._rows:
             return
-        self._rows[one.constants] = len(self._rows)
+        self._rows[one.constants] = self._next
+        self._next += 1
         mine = one.plan.plans if not self.plans else (one.plan.answered.plan,)
         self.plans += mine
         keys = self._keys(mine)
@@ -111,7 +116,7 @@ class Family:
 
     def restore(self, one: OneQuery, number: int, slots: Sequence[int]) -> None:
         """Be what a plan has been made of, with one of its queries."""
-        self._rows, self.slots, self._of_id = {one.constants: number}, tuple(slots), {}
+        self._rows, self._next, self.slots, self._of_id = {one.constants: number}, number + 1, tuple(slots), {}
 
     def narrow(self, kept: Collection[OneQuery]) -> None:
         """Forget all queries but some."""
@@ -165,8 +170,8 @@ class Family:
         """Its queries, too: by their numbers there those that they have here."""
         plans = dict(zip(other._rows, other.plans[-len(other._rows) :], strict=True))
         new = [constants for constants in other._rows if constants not in self._rows]
-        first = 1 + max(self._rows.values())
-        self._rows |= {constants: first + i for i, constants in enumerate(new)}
+        self._rows |= zip(new, count(self._next), strict=False)
+        self._next += len(new)
         self._of_id = {}
         self.plans += [plans[constants] for constants in new]
         self.keys = None if self.keys is None or other.keys is None else self.keys | other.keys

@@ -61,12 +61,11 @@ class IntervalRun(KbRun):
     that are no intervals, since they start after they end, are left out.
     """
 
-    __slots__ = ("before", "one")  # all else is in __dict__, which runs in one state have in common
+    __slots__ = ("_before", "one")  # as there
     one: OneQuery
     """What the query has by itself."""
-    before: tuple[int, int, int]
-    """Events, late ones and matches that its state does not count, or (below 0) counts, though this query has not had
-    them."""
+    _before: int
+    """Matches that its state does not count, or (below 0) counts, though this query has not had them."""
     leaves_out: ClassVar[bool] = True
 
     def __init__(
@@ -78,7 +77,7 @@ class IntervalRun(KbRun):
         lateness: int = 0,
         family: Family | None = None,
     ) -> None:
-        self.one, self.before = plan if isinstance(plan, OneQuery) else OneQuery(plan), (0, 0, 0)
+        self.one, self._before = plan if isinstance(plan, OneQuery) else OneQuery(plan), 0
         plan = self.one.plan
         self._family = Family(self.one, terms) if family is None else family
         self._told: dict[int, int] = {}
@@ -119,29 +118,14 @@ class IntervalRun(KbRun):
         begun = other._begun is not None or other._knowledge.made
         return other._family.has(self.one) or not begun
 
-    @property
-    def events(self) -> int:
-        return super().events + self.before[0]
-
-    @property
-    def late(self) -> int:
-        return super().late + self.before[1]
-
     def share(self, other: Self) -> None:
         other._family.take_in(self.one)
-        self._move_to(other)
+        super().share(other)
 
     def move_to(self, other: Self) -> None:
         matches = self.matches
         self.share(other)
         self.matches = matches
-
-    def _move_to(self, other: Self) -> None:
-        """Have the state of another; counters of events go on, and what it has had elsewhere of matches."""
-        events, late, matches = self.events, self.late, self.before[2]
-        super().share(other)
-        self.before = 0, 0, matches
-        self.before = events - self.events, late - self.late, matches
 
     @property
     def unites(self) -> bool:
@@ -220,7 +204,7 @@ class IntervalRun(KbRun):
         alone = self._another(self._family.copy())
         alone._restore(deepcopy(self._saved(SavedTerms(terms), None)), SameTerms(terms))
         alone._told = dict(self._told)
-        self._move_to(alone)
+        self.share(alone)
 
     def narrow(self, others: Sequence[Self]) -> None:
         kept = {run.number: run.one for run in others}
@@ -244,11 +228,11 @@ class IntervalRun(KbRun):
 
     @property
     def matches(self) -> int:
-        return self._told.get(self.number, 0) + self.before[2]
+        return self._told.get(self.number, 0) + self._before
 
     @matches.setter
     def matches(self, count: int) -> None:
-        self.before = *self.before[:2], count - self._told.get(self.number, 0)
+        self._before = count - self._told.get(self.number, 0)
 
     def advance_all(self) -> list[MatchBatch]:
         return super().advance()
@@ -438,7 +422,7 @@ class IntervalRun(KbRun):
             "tick": None if self._begun is None else self._begun.arriving.tick,
             "faults": self.faults.save(),
             "completed": self._completed,
-            "arrivals": {**self._arrivals.save(terms), "events": self.order.events + self.before[0], "late": self.late},
+            "arrivals": self._saved_arrivals(terms),
             "parts": [part.save(terms, numbers if part is query else None) for part in self._parts],
             "blanks": self._blanks.save(terms),
             "kept": self._kb.save(terms),
@@ -449,7 +433,7 @@ class IntervalRun(KbRun):
         if state["slots"] is not None:
             self._family.restore(self.one, int(state["number"]), state["slots"])
         self._restore(state, terms)
-        self.before = 0, 0, int(state["matches"])
+        self._before = int(state["matches"])
 
     def _restore(self, state: State, terms: KnownTerms) -> None:
         self._completed = int(state["completed"])

@@ -1,7 +1,8 @@
 """When the states of runs that are alike are compared, which may come to be the same (apart.py).
 
 To compare them costs as much as they hold. So they are compared when one has come, and again after as many events as
-they hold records, after twice as many as the last time at the least.
+they hold records, after twice as many as the last time at the least; a few at each push, so that none has to wait for
+hundreds of them.
 """
 
 from __future__ import annotations
@@ -9,18 +10,40 @@ from __future__ import annotations
 import heapq
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
+from typing import Final
 
 from oxiseq.engine.run.member import Member
+
+AT_ONCE: Final = 32
+"""So many are compared at one push."""
 
 
 @dataclass(slots=True)
 class _Alike:
-    """Runs that are. pause: events from one time to the next; due: the number of the event of the next time."""
+    """Runs that are, those that are compared next first. pause: events from one round to the next; due: the number of
+    the event of the next time; left: how many are to be compared in this round still; records: what the others hold."""
 
     members: dict[Member, None] = field(default_factory=dict)
     pause: int = 0
     due: int = 0
+    left: int = 0
+    records: int = 0
+
+    def next(self) -> tuple[Member, ...]:
+        """Some that have not been compared in this round."""
+        if self.left <= 0:
+            self.left, self.records = len(self.members), 0
+        some = tuple(islice(self.members, AT_ONCE))
+        for member in some:
+            self.members[member] = self.members.pop(member)
+        self.left -= len(some)
+        return some
+
+    def compared(self, some: tuple[Member, ...]) -> None:
+        """Wait for the next time."""
+        self.records += sum(member.run.records for member in some if member in self.members)
+        self.pause = self.pause if self.left > 0 else max(2 * self.pause, self.records, 1)
 
 
 class Reunions:
@@ -59,11 +82,12 @@ class Reunions:
             alike = self._alike.get(equal)
             if alike is None or alike.due != due or len(alike.members) < 2:
                 continue
-            yield tuple(alike.members)
+            some = alike.next()
+            yield some
             if len(alike.members) > 1:
-                alike.pause = max(2 * alike.pause, sum(member.run.records for member in alike.members), 1)
+                alike.compared(some)
                 self._put(equal, alike)
 
     def _put(self, equal: Hashable, alike: _Alike) -> None:
-        alike.due = self._events + alike.pause
+        alike.due = self._events + (1 if alike.left > 0 else alike.pause)
         heapq.heappush(self._due, (alike.due, next(self._order), equal))

@@ -92,8 +92,6 @@ class RspRun(KbRun):
         self.recent: Recent | Held | None = None
         """What its windows hold, where others may come to share its state."""
         self._shared: Share | None = None
-        self._before = 0, 0
-        """Events, and late ones, that those with whom it shares have not had, or (below 0) had alone."""
         self._begin()
         terms.register(self)
 
@@ -123,14 +121,6 @@ class RspRun(KbRun):
     @property
     def concern(self) -> Concern | None:
         return concern_of(self._plan, self._terms)
-
-    @property
-    def events(self) -> int:
-        return super().events + self._before[0]
-
-    @property
-    def late(self) -> int:
-        return super().late + self._before[1]
 
     def another(self) -> Self:
         return type(self)(self._plan, self._terms, self._kb.present, self.order.start, self.lateness)
@@ -166,16 +156,15 @@ class RspRun(KbRun):
 
     def join(self, share: Share) -> None:
         """Share a state that is the same as its own."""
-        self._before = self.events - share.order.events, self.late - share.order.late
+        events, late = self.events, self.late
         self._arrivals, self._shared, self._own, self.recent = share.order, share, None, None
+        self._go_on(events, late)
 
     def leave(self) -> None:
         """Go on by itself from the state that it has shared. Raises LimitError."""
         assert self._shared is not None
-        events, late, recent = self.events, self.late, self._shared.recent.copy()
-        self._arrivals = self._arrivals.copy()
-        self._arrivals.events, self._arrivals.late, self._before = events, late, (0, 0)
-        self._shared = None
+        recent = self._shared.recent.copy()
+        self._arrivals, self._shared = self._arrivals.copy(), None
         self._be_as(recent)
 
     def _be_as(self, recent: Recent | Held) -> None:
@@ -316,7 +305,7 @@ class RspRun(KbRun):
         shared = self._shared
         recent = None if shared is None else shared.recent
         return {
-            "arrivals": {**self._arrivals.save(terms), "events": self.events, "late": self.late},
+            "arrivals": self._saved_arrivals(terms),
             "schedule": (recent if isinstance(recent, Held) else self).schedule.save(),
             "newest": recent.newest if isinstance(recent, Held) else self._newest,
             "matches": self.matches,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Self
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import KnowledgeBase
@@ -14,14 +15,20 @@ from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.saved import SavedTerms, State
 
 
 class KbRun(AloneRun):
     """Its events wait in `Arrivals`. Counter: `matches` handed out."""
 
+    __slots__ = ("_elsewhere",)  # all else is in __dict__, which runs in one state have in common
+    _elsewhere: tuple[int, int]
+    """Events and late ones that its order does not count, or (below 0) counts, though this query has not had them."""
+
     def __init__(
         self, terms: TermDictionary, kb: KnowledgeBase, streams: Sequence[str], start: int | None, lateness: int
     ) -> None:
+        self._elsewhere = 0, 0
         self.matches = 0
         self._terms = terms
         self._arrivals = Arrivals(len(streams), lateness, start)
@@ -38,6 +45,33 @@ class KbRun(AloneRun):
     def kb_in_time(self) -> KbInTime:
         """The KB as it sees it."""
         return self._kb
+
+    # --- counters, which go on wherever it has its state -----------------------------------------------
+
+    @property
+    def events(self) -> int:
+        return super().events + self._elsewhere[0]
+
+    @property
+    def late(self) -> int:
+        return super().late + self._elsewhere[1]
+
+    def share(self, other: Self) -> None:
+        events, late = self.events, self.late
+        super().share(other)
+        self._go_on(events, late)
+
+    def _go_on(self, events: int, late: int) -> None:
+        """With counters of a state of before, in another one."""
+        self._elsewhere = 0, 0
+        self._elsewhere = events - self.events, late - self.late
+
+    def _saved_arrivals(self, terms: SavedTerms) -> State:
+        """What waits, with the query's own counters."""
+        events = self.order.events + self._elsewhere[0]
+        return {**self._arrivals.save(terms), "events": events, "late": self.late}
+
+    # --- matches --------------------------------------------------------------------------------------
 
     def advance(self) -> list[MatchBatch]:
         """Work through all that is complete by now: what is found, in order. Raises LimitError, KbError. An error of

@@ -108,4 +108,6 @@ def _of_this_version(made: Callable[[], T]) -> T:
     try:
         return made()
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
-        raise SnapshotError(f"another version of oxiseq has made the snapshot: {error!r}") from error
+        raise SnapshotError(
+            "the snapshot was saved by another version of oxiseq: restore it there, or replay the events"
+        ) from error

@@ -34,6 +34,7 @@ from oxiseq.grammar.checking.ceql_totals import check_totals
 from oxiseq.grammar.checking.common import check_consumption, check_limit, check_sample, check_window
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding
+from oxiseq.grammar.functions import AGGREGATES
 from oxiseq.grammar.scope import expression_variables
 
 
@@ -71,6 +72,9 @@ def _test(test: Holds, known: tuple[str, ...]) -> Iterator[Finding]:
     if test.name not in known:
         hint = close_name(test.name, known, f"FILTER can use {', '.join(known)}")
         yield error("filter", f"the formula before FILTER has no variable {test.name}", test.span, hint)
+    for name in (v.value for v in expression_variables(test.predicate) if v.value.upper() in AGGREGATES):
+        hint = "aggregates are over the complex events of one end, after WHERE: HAVING COUNT(*) > 100"
+        yield lint_finding("constant", f"{name} here is an attribute of that name, not an aggregate", test.span, hint)
     if not expression_variables(test.predicate):
         hint = "compare an attribute: x[price > 100]; a name in quotes is a text"
         yield lint_finding("constant", "this condition uses no attribute", test.span, hint)

@@ -1,6 +1,7 @@
 """Checks of CEQL's conditions on the knowledge base (grammar/ceql_graphs.py).
 
-graph        a pattern that does not use a value given to it, or holds what EXISTS cannot be asked with values
+graph        a pattern that does not use a value given to it, or holds what EXISTS cannot be asked with values, or
+             asks the match or its iterations, which the knowledge base does not know
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from oxiseq.grammar.algebra import GraphPattern, Minus, PatternElement, SubSelect
+from oxiseq.grammar.algebra import Aggregate, GraphPattern, MatchFunction, Minus, PatternElement, Prev, SubSelect
 from oxiseq.grammar.ceql_algebra import CeqlQuery, holds_of
 from oxiseq.grammar.ceql_graphs import GraphCondition, conditions_in
-from oxiseq.grammar.checking.patterns import check_pattern
+from oxiseq.grammar.checking.patterns import check_pattern, check_size
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import close_name, error
+from oxiseq.grammar.parts import parts
 from oxiseq.grammar.scope import nested_elements, visible_variables
 
 _REFUSED: Final[tuple[tuple[type[PatternElement], str, str], ...]] = (
@@ -29,10 +31,23 @@ def check_graphs(query: CeqlQuery, text: str) -> Iterator[Finding]:
         for condition in conditions_in(test.predicate):
             yield from _given(condition)
             yield from check_pattern(condition.pattern, text)
+            yield from check_size(condition.pattern, condition.span)
             for element in nested_elements(condition.pattern):
                 for kind, message, hint in _REFUSED:
                     if isinstance(element, kind):
                         yield error("graph", message, condition.span, hint)
+            yield from _of_the_match(condition)
+
+
+def _of_the_match(condition: GraphCondition) -> Iterator[Finding]:
+    if any(isinstance(element, SubSelect) for element in nested_elements(condition.pattern)):
+        return  # refused itself
+    asked: list[Aggregate | MatchFunction] = [*parts(condition.pattern, Aggregate)]
+    asked += parts(condition.pattern, MatchFunction)
+    named = [*((call.name, call.span) for call in asked), *(("PREV", p.span) for p in parts(condition.pattern, Prev))]
+    for name, span in named:
+        hint = "conditions on the events come beside it: y[price > 100 AND GRAPH ...]"
+        yield error("graph", f"{name} cannot be used inside GRAPH", span, hint)
 
 
 def _given(condition: GraphCondition) -> Iterator[Finding]:

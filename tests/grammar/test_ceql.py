@@ -205,6 +205,7 @@ LIMIT 2
 LINTS = {
     "no window": ("A", [("unbounded", "A")]),
     "no attribute": ("A FILTER A['x' = 'y'] WITHIN 1 DAY", [("constant", "A['x' = 'y']")]),
+    "an attribute called as an aggregate": ("A FILTER A[count > 1] WITHIN 1 DAY", [("constant", "A[count > 1]")]),
     "a name that is a type": ("A AS B; B WITHIN 1 DAY", [("name", "B")]),
     "consume by partition without partitions": (
         "A CONSUME BY PARTITION WITHIN 1 DAY",

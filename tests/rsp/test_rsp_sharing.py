@@ -328,13 +328,13 @@ class Drill:
         else:
             self.terms.collect()
 
-    def play(self, queries: int, most: int, *, ends: bool = True) -> None:
+    def play(self, queries: int, most: int) -> None:
         """Register so many, take some steps, and end the streams for all."""
         for _ in range(queries):
             self.register()
         for _ in range(self.dice.randint(5, most)):
             self.step()
-        for pair in self.runs if ends else ():
+        for pair in self.runs:
             self.told(lambda side, number, pair=pair: side.close(pair[number]))
 
     def move(self) -> None:
@@ -410,4 +410,4 @@ def test_constants_of_two_stars(seed: int) -> None:
     drill = Drill(random.Random(seed))
     drill.patterns, drill.heads = [drill.dice.choice(TWO_STARS)], [drill.dice.choice(HEADS)]
     drill.of_kb = (drill.dice.choice(OF_KB[:3]),)
-    drill.play(drill.dice.randint(4, 9), 20, ends=False)
+    drill.play(drill.dice.randint(4, 9), 20)

@@ -17,11 +17,11 @@ from oxiseq.engine.terms.order import Key, order_key
 
 
 def in_order(
-    at: I64, values: Ids, span: I64, order: Sequence[Rank], of_kb: Ids, terms: TermDictionary
+    at: I64, values: Ids, order: Sequence[Rank], of_kb: Ids, terms: TermDictionary, span: I64 | None = None
 ) -> NDArray[np.int64]:
-    """The rows' numbers. at: i64[n], ascending, numbers of instants; span: i64[n, 2], or i64[n, 0]; of_kb: blank nodes
-    of the KB in the order in which they were met."""
-    if span.shape[1]:
+    """The rows' numbers. at: i64[n], ascending, numbers of instants; of_kb: blank nodes of the KB in the order in which
+    they were met; span: i64[n, 2], the rows' times, or i64[n, 0]."""
+    if span is not None and span.shape[1]:
         every = np.lexsort((span[:, 0], span[:, 1], at))
         every = every[content_order(at[every], values[every], terms, of_kb)]
     else:
