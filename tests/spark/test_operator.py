@@ -197,8 +197,12 @@ def checkpoint_is_looked_at(spark: SparkSession, streams: dict[str, DataFrame], 
         match(spark, TWO, streams, buckets=2, checkpoint=checkpoint)
     with pytest.raises(CheckpointError, match=r"cannot go on with this query: .*give a new checkpointLocation"):
         match(spark, TWO.replace("?b > ?a", "?b < ?a"), streams, buckets=3, checkpoint=checkpoint)
-    shutil.rmtree(checkpoint / "state")
+    for partition in (checkpoint / "state" / "0").glob("[0-9]*"):
+        shutil.rmtree(partition)
     with pytest.raises(CheckpointError, match="Spark cannot read the states of this checkpoint"):
+        match(spark, TWO, streams, buckets=3, checkpoint=checkpoint)
+    shutil.rmtree(checkpoint / "state")
+    with pytest.raises(CheckpointError, match="is the checkpoint of a streaming query without `match`"):
         match(spark, TWO, streams, buckets=3, checkpoint=checkpoint)
 
 
