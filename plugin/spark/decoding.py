@@ -52,9 +52,7 @@ class _Refused(Exception):
 class Decoder:
     """Reads the rows of one stream."""
 
-    def __init__(
-        self, terms: TermDictionary, on_error: OnError = "stop", mapping: StreamMapping | None = None
-    ) -> None:
+    def __init__(self, terms: TermDictionary, on_error: OnError = "stop", mapping: StreamMapping | None = None) -> None:
         self._terms = terms
         self._on_error = on_error
         self._mapping = mapping

@@ -94,8 +94,11 @@ def given_of(mapping: Any, **columns: DataType) -> Given:
     return Given(frame, oxiseq.StreamMapping(mapping))
 
 
-CONSTRUCT = PREFIX + """CONSTRUCT { ?s :v ?n ; :v 1 ; :text ?t ; :n ?b ; :both ?n, ?b ; :mixed ?n, ?t }
+CONSTRUCT = (
+    PREFIX
+    + """CONSTRUCT { ?s :v ?n ; :v 1 ; :text ?t ; :n ?b ; :both ?n, ?b ; :mixed ?n, ?t }
   WHERE { BIND(IRI(?id) AS ?s) BIND(xsd:decimal(?v) AS ?n) }"""
+)
 
 
 def test_what_mappings_make_certain() -> None:
@@ -124,7 +127,7 @@ def test_what_mappings_make_certain() -> None:
 def test_what_patterns_make_certain(sequence: str, types: dict[str, str]) -> None:
     kb = Store()
     kb.load(
-        b'''@prefix : <http://e/> . :g { :a :w 1, 2.5 ; :s 1, "1" . } :h { :a :w "no number" ; :x true . }''',
+        b"""@prefix : <http://e/> . :g { :a :w 1, 2.5 ; :s 1, "1" . } :h { :a :w "no number" ; :x true . }""",
         format=RdfFormat.TRIG,
     )
     text = f"""{PREFIX} SELECT ?v ?w ?s ?x ?o FROM STREAM S <http://e/s> FROM STREAM T <http://e/t> WHERE {{ {sequence}
