@@ -89,7 +89,7 @@ class Membership:
     columns: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class QueryPlan:
     """A compiled query."""
 
