@@ -137,7 +137,7 @@ def _address(spark: SparkSession, address: str, known: set[str]) -> list[Asking]
     tables = [s for s in new if s.ending == ".parquet" and not s.packing]
     whole = [s for s in new if s not in lines and s not in tables]
     if (big := next((s for s in whole if sizes[s.name] > _MOST), None)) is not None:
-        raise KbError(f"{big.name}: has {sizes[big.name]:,} bytes; Spark hands over at most {_MOST:,} of such a file")
+        raise KbError(f"{big.name}: has {sizes[big.name]:,} bytes; Spark reads at most {_MOST:,} of such a file")
     kinds: tuple[tuple[list[Source], Callable[..., DataFrame]], ...] = (
         (lines, _lines),
         (tables, _tables),
