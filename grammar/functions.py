@@ -33,7 +33,7 @@ _BY_ARITY: dict[tuple[int, int], str] = {
 }
 
 BUILTINS: dict[str, tuple[int, int]] = {name: arity for arity, names in _BY_ARITY.items() for name in names.split()}
-"""SPARQL 1.1's built-in calls, and those of SPARQL 1.2 for triple terms → the least and the most number of arguments."""
+"""Built-in calls of SPARQL 1.1, and of 1.2 for triple terms → the least and the most number of arguments."""
 
 ALL_NAMES = tuple(sorted(AGGREGATES | MATCH_FUNCTIONS.keys() | BUILTINS.keys() | {"PREV"}))
 
