@@ -47,11 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option("--field", metavar="NAME", help="Redis: the field that holds the message.")
 @click.option(
-    "--option",
-    "options",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="An option of librdkafka, or of LDES. May be repeated.",
+    "--option", "options", metavar="KEY=VALUE", multiple=True, help="For librdkafka, or LDES. May be repeated."
 )
 @click.option(
     "--position",
