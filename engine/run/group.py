@@ -207,7 +207,7 @@ class Group:
             return general
         known = [run.knowledge for run in self.runs if run.reads_kb]
         steady = JointAnswers(plans, terms, known)
-        steady.take_up(self.recent.parts())
+        steady.take_up(self.recent.parts(), self.recent.before)
         return steady
 
     def _deal(self, part: Part, found: dict[RspRun, list[MatchBatch]], terms: TermDictionary) -> None:

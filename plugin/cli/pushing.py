@@ -103,7 +103,7 @@ class _Pushing:
             if not done and push.last:
                 click.echo(
                     f"note: {counted(push.last, 'event', 'events')} of {file.path.name} are stored. The same command "
-                    f"goes on behind them; with a mended file add --session {shlex.quote(name)}",
+                    f"continues after them; with a corrected file add --session {shlex.quote(name)}",
                     err=True,
                 )
         if count < push.stored:

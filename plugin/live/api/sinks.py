@@ -103,7 +103,7 @@ ROUTES: Final = (
         {
             200: Answer("The sink.", schema="Sink"),
             403: Answer("There are too many.", ()),
-            409: Answer("Another sink writes to this file, or the sink stands in the server's settings.", ()),
+            409: Answer("Another sink writes to this file, or the sink is declared in the server's settings.", ()),
         },
     ),
     Route(
@@ -114,6 +114,6 @@ ROUTES: Final = (
         "Stop delivering: a delivery that has begun may still arrive.",
         Need("register", "query"),
         (NAME, SINK),
-        answers={204: Answer("Done.", ()), 409: Answer("The sink stands in the server's settings.", ())},
+        answers={204: Answer("Done.", ()), 409: Answer("The sink is declared in the server's settings.", ())},
     ),
 )
