@@ -3,7 +3,7 @@
     a text that the store has refused ─▶ our grammar (parsing/store.lark) ─▶ QueryError
 
 The store is asked first: nothing is refused here. Our grammar takes all that the store does, so that the first token it
-cannot go on with is one that the store cannot either. Where it takes the text, and all prefixes are declared and all
+cannot continue with is one that the store cannot either. Where it takes the text, and all prefixes are declared and all
 functions known, the store's own text is told, with its place.
 """
 
