@@ -1,6 +1,6 @@
 """The events that windows may still hold, and what each window holds at an instant (Def. 3; semantics.md 4 and 6).
 
-Where it stands: complete events of one stream, in order → **places**, which grow for ever → what enters and leaves a
+In the flow: complete events of one stream, in order → **places**, which grow for ever → what enters and leaves a
 window. Every window is a range of places, and neither end of it ever falls.
 """
 
@@ -310,7 +310,7 @@ class Items:
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self.first, self._instants, self._count = int(state["first"]), int(state["instants"]), 0
         self._newest = None if state["newest"] is None else int(state["newest"])
         self._append(state["time"], state["number"])
