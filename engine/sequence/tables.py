@@ -240,6 +240,7 @@ class _TableBuilder:
             int(self.clauses.partitioned and self.window is not None and self.window.events),
             len(aged),
             len(aged) + len(deciding),
+            int(self.window is not None and self.window.events),
         ]
         tables = k.Tables(
             _record(k.EDGE, self.edges),
