@@ -136,6 +136,7 @@ PROBE = np.dtype(
         ("final", "i4"),
         ("negated", "i4"),  # slot of the leading negation's clock, NO_SLOT, or AT_START
         ("rowonly", "i4"),
+        ("moves", "i4"),  # 1: a step of a negated group, which takes runs to another edge of their gap
         ("next0", "i4"),
         ("next1", "i4"),
         ("lead0", "i4"),
@@ -306,7 +307,7 @@ class Memory(NamedTuple):
     entries: Array
     entry_keys: Array
     chains: Array
-    pending: Array  # i32[n, 2]: edge, node
+    pending: Array  # i32[n, 3]: edge (-1: none any more), node, the group that a step of a negated group moves, or -1
     pending_keys: Array
     fired: Array
     closings: Array
