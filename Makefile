@@ -1,4 +1,4 @@
-.PHONY: page check lint quick test coverage nightly docs bench soak release
+.PHONY: page check lint quick test coverage nightly mutation docs bench soak release
 
 check: lint docs test
 
@@ -22,6 +22,12 @@ coverage:
 
 nightly:
 	OXISEQ_PROFILE=nightly python -m pytest -n auto
+
+# what tests do not see: a sample of changed operators and numbers (pip install --group mutation)
+AREA = operators
+SAMPLE = 60
+mutation:
+	nice -n 19 python .ci/mutation.py $(AREA) --sample $(SAMPLE)
 
 docs:
 	DISABLE_MKDOCS_2_WARNING=true NO_MKDOCS_2_WARNING=1 mkdocs build --strict

@@ -27,7 +27,7 @@ _ENTITY: Final = re.compile(rb"<!ENTITY")
 _OVERLAP: Final = len(b"<!DOCTYPE") - 1
 ENTITIES: Final = (
     "RDF/XML that declares entities (<!ENTITY ...>) is not read, because a few lines of them can grow to gigabytes: "
-    "write the values where &name; stands, or save the document as Turtle"
+    "write the values in place of &name;, or save the document as Turtle"
 )
 HALF: Final = "half a character (a lone surrogate) cannot be written as UTF-8"
 TOO_LONG: Final = "a word, a literal or a line is longer than the 16 MiB that can be read: write shorter ones"

@@ -83,7 +83,7 @@ def _refusal(test: Holds, joins: list[tuple[str, Variable, Call]], formula: Form
             return JoinError(call, reason, "compare with a variable that holds one event in each match")
     call = joins[0][2]
     if counts[test.name][1] >= _MANY:
-        reason = f"{test.name} may hold several events and stands before {joins[0][0]}"
+        reason = f"{test.name} may hold several events and comes before {joins[0][0]}"
         return JoinError(
             call, reason, "a join is evaluated at the last of its events: swap its sides, or name one event"
         )

@@ -40,14 +40,14 @@ def choose(engine: Engine, sources: Sequence[Source], asked: str | None = None) 
     if engine == "plain":
         if asked is not None:
             raise KbError(f"{asked} is Spark's: leave it, or take engine spark")
-        return Choice("plain", "one process, as asked")
+        return Choice("plain", "one process, as requested")
     size, memory = unpacked(sources), machine_memory()
     big = f"about {_told(size)} of text"
     room = f"{_told(int(memory * _SHARE))}, half of the memory"
     if engine == "spark" or asked is not None:
         if (missing := spark_missing()) is not None:
             raise SparkMissing(missing)
-        return Choice("spark", "Spark, as asked" if engine == "spark" else f"Spark, which {asked} is for")
+        return Choice("spark", "Spark, as requested" if engine == "spark" else f"Spark, which {asked} is for")
     if size <= memory * _SHARE:
         return Choice("plain", f"one process: {big}, and Spark from {room}")
     if (missing := spark_missing()) is not None:

@@ -20,7 +20,7 @@ def check_staging(folder: Path) -> None:
     inside = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {folder.name}
     other = sorted(name for name in inside if name not in _OURS and not name.startswith("inferred-"))
     if other or (inside and PARTS not in inside):
-        raise KbError(f"{folder}: holds {(other or sorted(inside))[0]}, which is no load's: give another folder")
+        raise KbError(f"{folder}: holds {(other or sorted(inside))[0]}, which no load wrote: give another folder")
 
 
 def new_staging(folder: Path, *, keep: bool = False) -> Path:

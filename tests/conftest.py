@@ -18,8 +18,18 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before a test is imported: each takes its settings from the profile then."""
     load_profile(exploring=config.getoption("--hypothesis-seed") is not None)
     if config.getoption("numprocesses", 0) and not hasattr(config, "workerinput"):
-        # once: else each process would, and tests that wait for an answer would wait for that
-        subprocess.run([sys.executable, "-c", "from oxiseq.warmup.warmup import warm_up; warm_up()"], check=True)
+        _compile_once(config.args)
+
+
+def _compile_once(tests: list[str]) -> None:
+    """Kernels, and beside them the modules of the tests: else each worker would, and tests that wait for an answer
+    would wait for that."""
+    with subprocess.Popen([sys.executable, "-c", "from oxiseq.warmup.warmup import warm_up; warm_up()"]) as warming:
+        if not sys.dont_write_bytecode:
+            collecting = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-qq", *tests]
+            subprocess.run(collecting, stdout=subprocess.DEVNULL, check=False)  # the workers say what fails
+    if warming.returncode:
+        raise pytest.UsageError("the kernels could not be compiled")
 
 
 def pytest_xdist_auto_num_workers() -> int:

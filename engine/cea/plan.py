@@ -25,7 +25,7 @@ class Atom:
     """All must hold; attribute names are variables."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class CeaPlan:
     """A query ready to run.
 

@@ -52,7 +52,7 @@ class Contexts:
             raise SyntaxError(f"the context {iri} names itself")
         if iri not in self._given:
             raise SyntaxError(
-                f"the context {iri[:200]} stands elsewhere, and nothing is fetched: write it out, or store it with the "
+                f"the context {iri[:200]} is elsewhere, and nothing is fetched: write it out, or store it with the "
                 'stream\'s mapping: {"contexts": {IRI: context}}'
             )
         writing = _Writing(self, (*naming, iri))

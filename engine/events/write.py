@@ -24,6 +24,11 @@ from oxiseq.engine.terms.dictionary import CACHE_SIZE, TermDictionary
 EVENT_NAME: Final = "urn:oxiseq:event:"
 
 
+def event_name(number: int) -> str:
+    """The IRI of an event of a file."""
+    return f"{EVENT_NAME}{number}"
+
+
 def write_quads(
     batches: Iterable[EventBatch],
     terms: TermDictionary,
@@ -48,9 +53,10 @@ def quads_text(
     *,
     format: QuadFormat = "nquads",
     time_predicate: NamedNode = GENERATED_AT,
+    named: Callable[[int], str] = event_name,
 ) -> Iterator[str]:
-    """The text of one event after the other."""
-    return _texts(batches, terms, time_predicate, _nquads if format == "nquads" else _trig)
+    """The text of one event after the other; `named`: an event's number, from 0 on → its IRI."""
+    return _texts(batches, terms, time_predicate, _nquads if format == "nquads" else _trig, named)
 
 
 def triples_text(
@@ -65,6 +71,7 @@ def _texts(
     terms: TermDictionary,
     time_predicate: NamedNode,
     render: Callable[[str, str, list[str]], str],
+    named: Callable[[int], str] = event_name,
 ) -> Iterator[str]:
     texts = _Texts(terms)
     number = 0
@@ -74,7 +81,7 @@ def _texts(
         texts.refresh()
         for event, time in enumerate(times):
             low, high = offset[event], offset[event + 1]
-            name = f"<{EVENT_NAME}{number}>"
+            name = f"<{named(number)}>"
             stamp = f"{name} {time_predicate} {to_literal(time)}"
             rows = zip(*(column[low:high] for column in columns), strict=True)
             yield render(name, stamp, [texts.triple(*row) for row in rows])

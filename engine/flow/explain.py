@@ -13,7 +13,7 @@ from oxiseq.engine.flow.rewriting import placed
 from oxiseq.grammar.algebra import Expression, TriplePattern
 from oxiseq.grammar.render_sparql import SparqlWriter
 
-_ASKED: Final = "asked of the knowledge base, again when a quad of its patterns comes or goes there"
+_ASKED: Final = "queried from the knowledge base, again when a quad of its patterns is added or removed there"
 _PLAIN: Final = "row by row"
 _FOLLOWED: Final = "nothing: the store tells what changes"
 

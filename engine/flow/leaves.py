@@ -89,6 +89,16 @@ class Leaves:
         self._run.move_on([*moves.batches, *graphs], instants, clocks, low, self._sinks.take)
 
     @property
+    def instants(self) -> list[int]:
+        """By window how many instants it has had, if it counts them."""
+        return [0] * self._windows if self._run is None else self._run.instants[: self._windows]
+
+    def start(self, instants: Sequence[int]) -> None:
+        """Windows have had so many, and hold nothing."""
+        if self._run is not None:
+            self._run.start(instants)
+
+    @property
     def nodes(self) -> list[int]:
         """The places of the plan whose changes are told, in their order."""
         return self._nodes

@@ -52,12 +52,12 @@ class Standing:
     ) -> None:
         plan = lowered.plan
         self._flow = Flow(plan, terms)
-        self._leaves = Leaves(plan, windows, wanted_of(plan, report, lowered.compared), terms)
-        for place, out in zip(self._leaves.nodes, self._leaves.outs, strict=True):
+        self.leaves = Leaves(plan, windows, wanted_of(plan, report, lowered.compared), terms)
+        for place, out in zip(self.leaves.nodes, self.leaves.outs, strict=True):
             self._flow.connect(place, out)
         self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
         asked = [form for form in plan.forms if isinstance(form, Asked)]
-        self.knowledge = knowledge or Knowledge(self._leaves.graphs, asked, kb, blanks, terms)
+        self.knowledge = knowledge or Knowledge(self.leaves.graphs, asked, kb, blanks, terms)
         self.knowledge.anew()
         self._given = {form.name: place for place, form in enumerate(plan.forms) if isinstance(form, Given)}
         self._told = Told(
@@ -74,13 +74,13 @@ class Standing:
         """Events by window, each in order of time: the times of their instants, numbers of instants, ascending, and the
         rows to tell at them. Raises KbError, LimitError."""
         graphs = self._know(self.knowledge.changed())
-        times = self._leaves.push(batches, graphs, self._tick)
+        times = self.leaves.push(batches, graphs, self._tick)
         return times, *self._step(len(times))
 
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
         """As `push`, where nothing is told and the KB is what it was. Raises LimitError."""
         graphs, first = self._know(self.knowledge.unchanged()), self._tick
-        self._tick += len(self._leaves.push(batches, graphs, first))
+        self._tick += len(self.leaves.push(batches, graphs, first))
         self._told.pass_over(self._flow.step(first))
 
     def move(self, moves: Moves, given: Mapping[str, Delta]) -> tuple[I64, Ids]:
@@ -96,7 +96,7 @@ class Standing:
         self._told.pass_over(self._flow.step(first))
 
     def _feed(self, moves: Moves, graphs: Sequence[EventBatch], given: Mapping[str, Delta]) -> None:
-        self._leaves.move(moves, graphs, self._tick)
+        self.leaves.move(moves, graphs, self._tick)
         for name, delta in given.items():
             if len(delta):
                 self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
@@ -129,19 +129,19 @@ class Standing:
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
-        return {"triples": self._leaves.triples, "rows": self._flow.records + len(self._told)}
+        return {"triples": self.leaves.triples, "rows": self._flow.records + len(self._told)}
 
     @property
     def bytes(self) -> int:
         """How large it is."""
-        return self._leaves.bytes + self._flow.bytes + self._told.bytes
+        return self.leaves.bytes + self._flow.bytes + self._told.bytes
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between instants."""
         return {
             "tick": self._tick,
             "flow": self._flow.save(terms),
-            "leaves": self._leaves.save(terms),
+            "leaves": self.leaves.save(terms),
             "kb": self.knowledge.save(terms),
             "told": self._told.save(terms),
         }
@@ -150,6 +150,6 @@ class Standing:
         """Go on from a saved state."""
         self._tick = int(state["tick"])
         self._flow.restore(state["flow"], terms)
-        self._leaves.restore(state["leaves"], terms)
+        self.leaves.restore(state["leaves"], terms)
         self.knowledge.restore(state["kb"], terms)
         self._told.restore(state["told"], terms)

@@ -67,7 +67,7 @@ class Correlation:
         if self.everywhere:
             said += f"; events of {', '.join(self.everywhere)} go to every partition"
         if self.instants:
-            said += "; every partition is told the times of all events"
+            said += "; every partition reads the times of all events"
         return said
 
 
@@ -87,7 +87,7 @@ def correlation(plan: QueryPlan) -> Correlation:
     positive = {name for letter in plan.letters if letter.positive for name in letter.letter}
     keys = [v for v in _candidates(parts, names, positive) if _joins(plan, parts, v)]
     if not keys:
-        return Correlation((), reason="no variable joins all that a match begins and goes on with")
+        return Correlation((), reason="no variable joins the first event of a match with all later ones")
     kept = [v for v in keys if not _forgets_key(plan, v)]
     if not kept:
         return Correlation((), reason=f"DISTINCT compares rows that do not show ?{keys[0].value}")

@@ -26,7 +26,7 @@ from oxiseq.grammar.parts import parts
 from oxiseq.grammar.translating.ceql_spaseq import as_sequence
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class JoinedPlan:
     """A query ready to run. `streams`: IRIs in the order of FROM; `variables`: those that SELECT keeps; `attributes`:
     those that it looks at; `translated`: it in SPAseq's algebra; `sequence`: that compiled, without columns; `held`:

@@ -89,7 +89,7 @@ class Membership:
     columns: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class QueryPlan:
     """A compiled query."""
 
@@ -227,7 +227,7 @@ def _compile(
     answer = replace(answer, wanted=answer.wanted | also)
     ranking = ranking_of(seen, answer.iterations)
     if ranking is not None and not picking:
-        ranking = replace(ranking, keys=(), listed="it was asked for")
+        ranking = replace(ranking, keys=(), listed="the caller asks for a list")
     chosen = query.selection is not None or query.limit is not None or summarised or ranking is not None
     deferred = chosen and any(edge.waits for edge in graph.edges)
     clauses = _clauses(query, automaton, summarised, ranking)
@@ -284,7 +284,7 @@ def _compile(
         summary,
         answer if summary is None else written_answer(summary, answer),
         ranking,
-        None if told_apart is not None or summary is None else "it was asked for",
+        None if told_apart is not None or summary is None else "the caller asks for a list",
         family=family,
     )
 

@@ -9,7 +9,7 @@ differ in constants only can be lifted to one (flow/sharing).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from pyoxigraph import Literal, NamedNode, Variable
@@ -17,6 +17,7 @@ from pyoxigraph import Literal, NamedNode, Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.sharing.opening import opened_patterns
 from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
+from oxiseq.engine.rsp.event_mappings import Source
 from oxiseq.engine.rsp.plan import EventPlan, RspPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Gpm, Group, TriplePattern
@@ -25,25 +26,15 @@ from oxiseq.grammar.scope import GpmParts
 Constant: TypeAlias = NamedNode | Literal
 
 
-@dataclass(frozen=True, slots=True)
-class CommonEvent:
-    """A common source: of what a window holds, of a request among those of its stream. form: the source."""
-
-    content: int
-    stream: int
-    request: int
-    form: p.Given
-
-
 class CommonEvents:
     """The sources of some plans, whose windows are the same."""
 
     def __init__(self, streams: int) -> None:
         self._requests: list[list[GpmRequest]] = [[] for _ in range(streams)]
-        self._known: dict[tuple[int, GpmParts, tuple[Variable, ...]], CommonEvent] = {}
+        self._known: dict[tuple[int, GpmParts, tuple[Variable, ...]], Source] = {}
 
     @property
-    def events(self) -> Sequence[CommonEvent]:
+    def sources(self) -> Sequence[Source]:
         """All of them."""
         return tuple(self._known.values())
 
@@ -77,12 +68,12 @@ class CommonEvents:
         times = known.form.raw
         return sheet.pick(sheet.filtered(node, tuple(wanted)), tuple((i,) for i in (*range(width), *times)))
 
-    def _common(self, content: int, stream: int, parts: GpmParts, keep: tuple[Variable, ...]) -> CommonEvent:
+    def _common(self, content: int, stream: int, parts: GpmParts, keep: tuple[Variable, ...]) -> Source:
         key = content, parts, keep
         if key not in self._known:
             width, mine = len(keep), self._requests[stream]
             form = p.Given(f"event {len(self._known)}", width + 2, (width, width + 1))
-            self._known[key] = CommonEvent(content, stream, len(mine), form)
+            self._known[key] = Source(content, stream, len(mine), form)
             mine.append(GpmRequest(form.name, parts, keep))
         return self._known[key]
 

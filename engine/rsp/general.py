@@ -18,12 +18,12 @@ from oxiseq.engine.flow.cutting import cut
 from oxiseq.engine.flow.delta import I64
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.leaves import Moves
-from oxiseq.engine.flow.occurring import Occurring
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.flow.stepping import Stepping
 from oxiseq.engine.kb_in_time import KbInTime
-from oxiseq.engine.patterns.matcher import Occurrences, StreamMatcher
+from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.rsp.event_mappings import EventMappings, Source
 from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.plan import ContentPlan, EventPlan, RspPlan
@@ -49,7 +49,7 @@ class GeneralAnswers:
     ) -> None:
         self._plan, self._terms, self._blanks = plan, terms, blanks
         self.held = held
-        self._matchers = [
+        matchers = [
             None if request is None else StreamMatcher(request, terms, kb, blanks=blanks) for request in plan.requests
         ]
         windows = [TOLD for _ in plan.contents]
@@ -58,13 +58,12 @@ class GeneralAnswers:
         rest = flow if parts is None else replace(flow, plan=parts.rest)
         self._standing = Standing(rest, plan.report, windows, kb, blanks, terms, known)
         named = {form.name for form in flow.plan.forms if isinstance(form, Given)}
-        self._events = {e.name: e for e in plan.events if e.name in named}
-        """By name; those that no MATCH names are left out."""
-        self._occurring = {n: Occurring(e.rows.given(items=plan.consumes)) for n, e in self._events.items()}
-        streams = {name: self._stream(event) for name, event in self._events.items()}
-        self._brings = [[e for e in self._events.values() if streams[e.name] == n] for n in range(len(plan.streams))]
-        """By stream the events that its items bring."""
-        self._stepping = None if parts is None else Stepping(parts, flow.used, self._occurring, streams, terms)
+        self._sources = [_source(plan, event) for event in plan.events if event.name in named]
+        """Those that a MATCH names."""
+        self._mappings = EventMappings(self._sources, matchers, held)
+        streams = {source.form.name: source.stream for source in self._sources}
+        occurring = self._mappings.by_name
+        self._stepping = None if parts is None else Stepping(parts, flow.used, occurring, streams, terms)
         """What MATCH finds, if it uses its items up."""
 
     @property
@@ -74,34 +73,17 @@ class GeneralAnswers:
 
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Complete events by stream, in order of time. Raises LimitError, KbError."""
-        for stream, batch in enumerate(batches):
-            if len(batch):
-                self._match(stream, *self.held.add(stream, batch))
-
-    def _match(self, stream: int, place: int, batch: EventBatch) -> None:
-        """What events bring, which stand from a place on."""
-        matcher = self._matchers[stream]
-        if matcher is None or not len(batch):
-            return
-        found = matcher.match(batch)
-        for event in self._brings[stream]:
-            rows, end = found[event.request], self._plan.contents[event.content].window.end
-            bring(self._occurring[event.name], rows, place, batch.time, end)
-
-    def _stream(self, event: EventPlan) -> int:
-        return self._plan.contents[event.content].stream
+        self._mappings.add(batches)
 
     def take_up(self) -> None:
         """Be as if all that is held had come, and the last instant had been answered; the KB is what it was. Raises
         LimitError."""
-        for stream, items in enumerate(self.held.items):
-            for place, batch in items.kept:
-                self._match(stream, place, batch)
+        self._mappings.take_up()
         if not self.held.begun:
             return
         now = [content.places for content in self.held.contents]
         bounds = [(np.array([start]), np.array([stop])) for start, stop, _ in now]
-        given = {name: self._occurring[name].move(*bounds[e.content], 0) for name, e in self._events.items()}
+        given = self._mappings.move(bounds, 0)
         moves = moves_of(self._plan.contents, self.held, [start for start, _, _ in now], bounds, 1)
         self._standing.pass_over_moves(moves, given)
 
@@ -111,10 +93,10 @@ class GeneralAnswers:
         held = self.held
         before = [content.stop for content in held.contents]
         bounds = held.through(stretches.at)
-        of_events = {name: bounds[event.content] for name, event in self._events.items()}
         if self._stepping is None:
-            given = {name: self._occurring[name].move(*of_events[name], 0) for name in self._events}
+            given = self._mappings.move(bounds, 0)
         else:
+            of_events = {source.form.name: bounds[source.content] for source in self._sources}
             ticks, given = self._stepping.through(of_events, held.schedule.further_of(stretches))
             if (ticks > 1).any():
                 bounds = [(np.repeat(starts, ticks), np.repeat(stops, ticks)) for starts, stops in bounds]
@@ -130,8 +112,7 @@ class GeneralAnswers:
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of all that it may still look at."""
         yield from self.held.held_ids()
-        for rows in self._occurring.values():
-            yield rows.held_ids()
+        yield from self._mappings.held_ids()
         yield from self._standing.held_ids()
         if self._stepping is not None:
             yield from self._stepping.held_ids()
@@ -143,7 +124,7 @@ class GeneralAnswers:
         rows = standing["rows"] + (0 if stepping is None else stepping.records)
         return {
             "items": len(self.held),
-            "mappings": sum(map(len, self._occurring.values())),
+            "mappings": len(self._mappings),
             **standing,
             "rows": rows,
         }
@@ -151,14 +132,14 @@ class GeneralAnswers:
     @property
     def bytes(self) -> int:
         """About how large it is."""
-        arrays = self.held.bytes + sum(rows.bytes for rows in self._occurring.values())
+        arrays = self.held.bytes + self._mappings.bytes
         return arrays + self._standing.bytes + (0 if self._stepping is None else self._stepping.bytes)
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between instants."""
         return {
             **self.held.save(terms),
-            "events": [rows.save(terms) for rows in self._occurring.values()],
+            "events": [rows.save(terms) for rows in self._mappings.by_name.values()],
             "standing": self._standing.save(terms),
             "stepping": None if self._stepping is None else self._stepping.save(terms),
         }
@@ -166,7 +147,7 @@ class GeneralAnswers:
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
         self.held.restore(state, terms)
-        for occurring, saved in zip(self._occurring.values(), state["events"], strict=True):
+        for occurring, saved in zip(self._mappings.by_name.values(), state["events"], strict=True):
             occurring.restore(saved, terms)
         self._standing.restore(state["standing"], terms)
         self.held.begun = self._standing.begun
@@ -174,13 +155,9 @@ class GeneralAnswers:
             self._stepping.restore(state["stepping"], terms)
 
 
-def bring(occurring: Occurring, rows: Occurrences, place: int, times: I64, end: int | None) -> None:
-    """The mappings of events at these times, which stand from a place on, have been found; none counts after `end`."""
-    if not len(rows.event):
-        return
-    high = len(rows.event) if end is None else int(times[rows.event].searchsorted(end, "right"))
-    at = rows.event[:high]
-    occurring.add(place + at, times[at], rows.values[:high])
+def _source(plan: RspPlan, event: EventPlan) -> Source:
+    form = event.rows.given(items=plan.consumes)
+    return Source(event.content, plan.contents[event.content].stream, event.request, form)
 
 
 def moves_of(

@@ -29,7 +29,7 @@ from oxiseq.engine.rsp.steady import full_rows, is_steady, window_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.windows import Report as Wanted
 from oxiseq.engine.windows import Window
-from oxiseq.grammar.rsp_algebra import RangeWindow, Report
+from oxiseq.grammar.rsp_algebra import Report
 
 _NO_BLANKS = np.zeros(0, np.uint32)
 
@@ -41,12 +41,7 @@ def why_alone(plan: RspPlan) -> str | None:
         return "items that have justified an answer of it are not used again"
     if draws(plan.flow.plan):
         return "it draws values by chance"
-    if not is_steady(plan):
-        return _why_not_general(plan)
-    operators = [operator for content in plan.contents for operator in content.window.operators]
-    if any(isinstance(o, RangeWindow) and o.events for o in operators):
-        return "its windows count events"
-    return None
+    return None if is_steady(plan) else _why_not_general(plan)
 
 
 def _why_not_general(plan: RspPlan) -> str | None:
@@ -158,8 +153,10 @@ class JointAnswers:
         for at, rows, pieces in self._joint.told(first, len(times)):
             yield Part(times[at], rows, pieces)
 
-    def take_up(self, parts: Iterable[Sequence[EventBatch]]) -> None:
-        """Be as if these events, by stream, had come part by part; the KB is what it was. Raises LimitError."""
+    def take_up(self, parts: Iterable[Sequence[EventBatch]], before: Sequence[int]) -> None:
+        """Be as if these events, by stream, had come part by part, after so many instants; the KB is what it was.
+        Raises LimitError."""
+        self._joint.leaves.start([before[content.stream] for content in self._contents])
         for batches in parts:
             _, times = self._step(batches, self.knowledge.unchanged)
             if len(times):

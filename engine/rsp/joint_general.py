@@ -15,11 +15,11 @@ import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Ids
-from oxiseq.engine.flow.occurring import Occurring
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.rsp.common_events import CommonEvents
-from oxiseq.engine.rsp.general import TOLD, bring, moves_of, repeated
+from oxiseq.engine.rsp.event_mappings import EventMappings
+from oxiseq.engine.rsp.general import TOLD, moves_of, repeated
 from oxiseq.engine.rsp.held import Held
 from oxiseq.engine.rsp.joint import Joint, Numbered, Part
 from oxiseq.engine.rsp.joint_kb import JointKnowledge
@@ -45,11 +45,9 @@ class JointGeneral:
         flows = [common.flow(plan) for plan in plans]
         self._joint = Joint(plans, flows, [TOLD for _ in self._contents], terms)
         self._places = {form.name: n for n, form in enumerate(self._joint.plan.forms) if isinstance(form, Given)}
-        self._events = [event for event in common.events if event.form.name in self._places]
-        self._occurring = {event.form.name: Occurring(event.form) for event in self._events}
-        self._matchers = [
-            None if request is None else StreamMatcher(request, terms) for request in common.requests(terms)
-        ]
+        matchers = [None if request is None else StreamMatcher(request, terms) for request in common.requests(terms)]
+        sources = [source for source in common.sources if source.form.name in self._places]
+        self._mappings = EventMappings(sources, matchers, held)
         self._most = max(_MOST_INSTANTS // len({*flows}), _LEAST_INSTANTS)
         self._tick = 0
         """The next one."""
@@ -64,9 +62,7 @@ class JointGeneral:
         LimitError; what is held is as before then, all else of no use."""
         held, before = self._held, self._held.mark()
         try:
-            for stream, batch in enumerate(batches):
-                if len(batch):
-                    self._match(stream, *held.add(stream, batch))
+            self._mappings.add(batches)
             due = held.due(batches, passed, ended=False)
             if self._volatile:
                 held.schedule.check(due)
@@ -77,16 +73,6 @@ class JointGeneral:
             held.back_to(before)
             raise
         held.forget()
-
-    def _match(self, stream: int, place: int, batch: EventBatch) -> None:
-        matcher = self._matchers[stream]
-        if matcher is None or not len(batch):
-            return
-        found = matcher.match(batch)
-        for event in self._events:
-            if event.stream == stream:
-                end = self._contents[event.content].window.end
-                bring(self._occurring[event.form.name], found[event.request], place, batch.time, end)
 
     def _told(self, stretches: Stretches) -> Iterator[Part]:
         held, first = self._held, self._tick
@@ -111,9 +97,7 @@ class JointGeneral:
         first, self._tick = self._tick, self._tick + instants
         moves = moves_of(self._contents, self._held, before, bounds, instants)
         self._joint.leaves.move(moves, (), first)
-        for event in self._events:
-            name = event.form.name
-            delta = self._occurring[name].move(*bounds[event.content], first)
+        for name, delta in self._mappings.move(bounds, first).items():
             if len(delta):
                 self._joint.flow.feed(self._places[name], delta)
         self._joint.flow.step(first)
@@ -121,9 +105,7 @@ class JointGeneral:
     def take_up(self) -> None:
         """Be as if all that is held had come, and the last instant had been answered. Raises LimitError."""
         held = self._held
-        for stream, items in enumerate(held.items):
-            for place, batch in items.kept:
-                self._match(stream, place, batch)
+        self._mappings.take_up()
         if held.begun:
             now = [content.places for content in held.contents]
             self._step([each[0] for each in now], [(np.array([low]), np.array([high])) for low, high, _ in now], 1)
@@ -134,20 +116,18 @@ class JointGeneral:
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at, but for what is held of streams."""
         yield from self._joint.held_ids()
-        for rows in self._occurring.values():
-            yield rows.held_ids()
+        yield from self._mappings.held_ids()
 
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
         found = self._joint.state
-        return {"items": len(self._held), "mappings": sum(map(len, self._occurring.values())), **found}
+        return {"items": len(self._held), "mappings": len(self._mappings), **found}
 
     @property
     def bytes(self) -> int:
         """How large it is."""
-        arrays = self._held.bytes + sum(rows.bytes for rows in self._occurring.values())
-        return arrays + self._joint.bytes
+        return self._held.bytes + self._mappings.bytes + self._joint.bytes
 
 
 def _any_of(contents: Sequence[ContentPlan]) -> ContentPlan:

@@ -102,7 +102,7 @@ class MatchPlan:
     """Whether the answers carry the times of its mappings."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class RspPlan:
     """A compiled query. Answers are compared between instants by full rows; `told` are the columns that are told."""
 

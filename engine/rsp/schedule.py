@@ -181,7 +181,7 @@ class Schedule:
         """All of them: so many rows are told again at each. Raises LimitError."""
         count = self._ticks_of(int(stretch.at[0]), int(stretch.until[0]))
         if count * rows > MOST_REPEATED:
-            what = "rows of RSTREAM that are told again while the windows hold the same"
+            what = "rows that RSTREAM repeats while the windows do not change"
             raise LimitError(count * rows, MOST_REPEATED, f"{what} ({_WRITE}, or take ISTREAM)")
         return self.further(stretch, count)
 

@@ -61,6 +61,18 @@ class SteadyAnswers:
         at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
         return ((times[at], rows),)
 
+    @property
+    def instants(self) -> list[int]:
+        """By stream how many it has had, if windows count them."""
+        found = [0] * len(self._plan.streams)
+        for content, count in zip(self._plan.contents, self._standing.leaves.instants, strict=True):
+            found[content.stream] = max(found[content.stream], count)
+        return found
+
+    def start(self, instants: Sequence[int]) -> None:
+        """Streams have had so many, and windows hold nothing."""
+        self._standing.leaves.start([instants[content.stream] for content in self._plan.contents])
+
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
         """The same, where nothing is told and the KB is what it was. Raises LimitError."""
         if any(map(len, batches)):

@@ -26,9 +26,9 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.backlog import Backlog
 from oxiseq.engine.run.concern import Key, keys_in, predicate_of
+from oxiseq.engine.run.dispatching import Dispatcher, Outcome
 from oxiseq.engine.run.member import Member
 from oxiseq.engine.run.reunions import Reunions
-from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -63,8 +63,8 @@ class _Stream:
     """Those of known lineage, which others may join as long as nothing comes."""
 
 
-class ApartRuns:
-    """Such runs. Outcomes come in order of registration. Not safe for several threads."""
+class ApartRuns(Dispatcher[AloneRun]):
+    """Such runs. Outcomes come in order of registration."""
 
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
@@ -83,11 +83,6 @@ class ApartRuns:
         for stream in self._streams.values():
             yield from stream.backlog.held_ids()
 
-    @property
-    def runs(self) -> tuple[AloneRun, ...]:
-        """In order of registration."""
-        return tuple(self._members)
-
     def __contains__(self, run: object) -> bool:
         return run in self._members
 
@@ -99,13 +94,8 @@ class ApartRuns:
         return sum(len(member.runs) for member in late)
 
     def stepped(self) -> set[AloneRun]:
-        """Those that have been handed something since the last call."""
         stepped, self._stepped = self._stepped, set()
         return stepped
-
-    def state_of(self, run: AloneRun) -> int:
-        """A number that runs have which are in one state, and no others."""
-        return id(self._members.get(run, run))
 
     # --- who is there -------------------------------------------------------------------------------
 
@@ -127,12 +117,6 @@ class ApartRuns:
             member.wake()
         self._enter(member)
         self._know(member, lineage)
-
-    def add_to(self, run: AloneRun, other: AloneRun) -> None:
-        """One more, which is in the state of another."""
-        self._number[run] = self._count
-        self._count += 1
-        self._join(run, self._members[other])
 
     def _join(self, run: AloneRun, member: Member) -> None:
         known = {iri: self._keys(member, iri) for iri in member.seen}
@@ -163,7 +147,7 @@ class ApartRuns:
                 stream.paired[predicate_of(key)] = stream.paired.get(predicate_of(key), 0) + 1
 
     def remove(self, run: AloneRun) -> None:
-        """Forget a run; one that has its state with others has none then."""
+        """One that has its state with others has none then."""
         member = self._members.pop(run)
         del self._number[run]
         self._stepped.discard(run)
@@ -285,9 +269,7 @@ class ApartRuns:
         return self._number[outcome.run] if isinstance(outcome.run, AloneRun) else 0
 
     def catch_up(self, run: AloneRun) -> list[Outcome]:
-        """Hand a run what it has not been handed yet; nothing for one that is not registered."""
-        member = self._members.get(run)
-        return [] if member is None else self._caught_up(member)
+        return self._caught_up(self._members[run])
 
     def _caught_up(self, member: Member) -> list[Outcome]:
         missed = self._missed(member)
@@ -311,17 +293,13 @@ class ApartRuns:
         else:
             stream.backlog.forget(first.seen[iri])
 
-    def settle(self, run: AloneRun) -> list[Outcome]:
-        """One run takes everything seen so far as complete."""
+    def settle(self, run: AloneRun, until: int = BEFORE_ALL) -> list[Outcome]:
         return self._by_itself(run, "settle", lambda member: self._stepped_once(member, [], run.settle, quiet=False))
 
     def close(self, run: AloneRun) -> list[Outcome]:
-        """The streams have ended for one run; `remove` it afterwards."""
         return self._by_itself(run, "close", lambda member: self._stepped_once(member, [], run.close, quiet=False))
 
     def forget(self, run: AloneRun, at: int) -> None:
-        """See `AloneRun.forget`; the run has caught up."""
-
         def forgets(member: Member) -> list[Outcome]:
             run.forget(at)
             return []
@@ -356,10 +334,7 @@ class ApartRuns:
         return [*outcomes, *member.told(ended, quiet=False)]
 
     def keep_answers(self, run: AloneRun) -> bool:
-        """The KB is about to change, and the run has caught up: see `AloneRun.keep_answers`. Raises KbError."""
-        member = self._members.get(run)
-        if member is None:
-            return run.keep_answers()
+        member = self._members[run]
         if run.reads_kb:
             assert not any(isinstance(item, EventBatch) for _, item in self._missed(member)), "catch_up first"
             member.wake()

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from functools import cache, singledispatch
 from typing import Any, Final
+from weakref import ref
 
 import numpy as np
 
@@ -29,8 +30,20 @@ _OF_A_DICTIONARY: Final = "code"
 """The table in which ids of constants stand."""
 
 
+_known: Final[dict[int, tuple[ref[object], str]]] = {}
+"""By identity: plans never change, and each checkpoint needs the fingerprints of all."""
+
+
 def fingerprint(plan: object) -> str:
     """The same for the same query, in whatever dictionary and process it is compiled."""
+    key = id(plan)
+    known = _known.get(key)
+    if known is None or known[0]() is not plan:
+        known = _known[key] = ref(plan, lambda _: _known.pop(key, None)), _made(plan)
+    return known[1]
+
+
+def _made(plan: object) -> str:
     made = hashlib.blake2b(digest_size=16)
     for part in _parts(plan):
         made.update(part if isinstance(part, bytes) else text_of(part).encode())

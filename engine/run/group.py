@@ -19,10 +19,10 @@ from oxiseq.engine.rsp.joint import JointAnswers, Part, why_alone
 from oxiseq.engine.rsp.joint_general import JointGeneral
 from oxiseq.engine.rsp.steady import is_steady
 from oxiseq.engine.run.arrivals import Arrivals
+from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.equal import why_unequal
 from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Kind: TypeAlias = tuple[Any, ...]
@@ -207,7 +207,7 @@ class Group:
             return general
         known = [run.knowledge for run in self.runs if run.reads_kb]
         steady = JointAnswers(plans, terms, known)
-        steady.take_up(self.recent.parts())
+        steady.take_up(self.recent.parts(), self.recent.before)
         return steady
 
     def _deal(self, part: Part, found: dict[RspRun, list[MatchBatch]], terms: TermDictionary) -> None:

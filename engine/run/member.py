@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern
-from oxiseq.engine.run.shared import Outcome
+from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 

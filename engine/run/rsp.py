@@ -138,7 +138,8 @@ class RspRun(KbRun):
             self.recent = self._answers.held
             self.recent.remember()
         else:
-            self.recent = Recent(self._plan, None if self._newest is None else self._arrivals.passed)
+            since = None if self._newest is None else self._arrivals.passed
+            self.recent = Recent(self._plan, since, self._answers.instants)
 
     def knows_all(self, recent: Recent | Held) -> bool:
         """Whether its state is of the KB that holds now and of what its windows hold, and of nothing else. Blank nodes
@@ -179,6 +180,7 @@ class RspRun(KbRun):
             self._answers.take_up()
             return
         assert isinstance(recent, Recent)
+        self._answers.start(recent.before)
         for part in recent.parts():
             self._answers.pass_over(part)
 

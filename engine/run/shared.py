@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alike import narrow, share
 from oxiseq.engine.run.clock import Clock, Instants
+from oxiseq.engine.run.dispatching import Dispatcher, Outcome
 from oxiseq.engine.run.dozing import Asleep
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.joint_matching import JointMatching, Matched
@@ -33,19 +33,6 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 Kind = tuple[tuple[str, ...], int, int | None]
 """Streams, lateness, start."""
-
-
-class Outcome(NamedTuple):
-    """What a step did for one query: its matches, its late events, how many events it left out (Run.faults), an error,
-    which may have cost it matches. `stream`: that of the late events, empty where it is the one that was pushed
-    to."""
-
-    run: Run
-    matches: Sequence[Any]
-    late: EventBatch | None = None
-    error: Exception | None = None
-    left_out: int = 0
-    stream: str = ""
 
 
 @dataclass(slots=True)
@@ -71,8 +58,8 @@ class _Group:
         return [run for run in self.runs if run in self.keeping] if self.keeping else []
 
 
-class SharedRuns:
-    """The queries of a store. Not safe for several threads."""
+class SharedRuns(Dispatcher[QueryRun]):
+    """The queries of SPAseq. Outcomes come in order of registration."""
 
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
@@ -98,7 +85,6 @@ class SharedRuns:
             yield from group.asleep.held_ids()
 
     def stepped(self) -> set[QueryRun]:
-        """Those that have worked on an instant since the last call."""
         stepped, self._stepped = self._stepped, set()
         return stepped
 
@@ -119,7 +105,6 @@ class SharedRuns:
         self._unite(kind)
 
     def remove(self, run: QueryRun) -> None:
-        """Forget a query."""
         group = self._group(run)
         self._rouse(group, run.finder)
         self._leave(group, run)
@@ -134,7 +119,6 @@ class SharedRuns:
             self._forgotten = None
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did, in order of registration."""
         outcomes: list[Outcome] = []
         groups = self._reading(stream)
         for group in groups:
@@ -143,7 +127,6 @@ class SharedRuns:
         return self._settled(groups, outcomes)
 
     def punctuate(self, stream: str, time: int) -> list[Outcome]:
-        """No event of `stream` before `time` (µs) will come."""
         outcomes: list[Outcome] = []
         groups = self._reading(stream)
         for group in groups:
@@ -152,7 +135,6 @@ class SharedRuns:
         return self._settled(groups, outcomes)
 
     def keep_answers(self, run: QueryRun) -> bool:
-        """The KB is about to change: see `QueryRun.keep_answers`."""
         kept = run.keep_answers()
         if run.own_answers:
             self._group(run).keeping.add(run)
@@ -169,13 +151,11 @@ class SharedRuns:
         self._forgotten = before, run
 
     def settle(self, run: QueryRun, until: int = BEFORE_ALL) -> list[Outcome]:
-        """One query takes every instant seen so far as complete, and all before `until` (µs)."""
         group = self._alone(run)
         group.clock.settle(until)
         return self._settled([group], self._advance(group))
 
     def close(self, run: QueryRun) -> list[Outcome]:
-        """The streams have ended for one query; `remove` it afterwards."""
         group = self._alone(run)
         group.clock.close()
         return self._advance(group)
@@ -398,8 +378,9 @@ class SharedRuns:
                     self._limits.setdefault(run, error)
         finder.match_no_more()
 
-    def catch_up(self, run: QueryRun) -> None:
-        """One works on what it has put off, before its state is looked at; errors are told with what comes next."""
+    def catch_up(self, run: QueryRun) -> list[Outcome]:
+        """What it has put off; errors are told with what comes next."""
         for group in self._all():
             if run.finder in group.asleep:
                 self._catch_up(group, run.finder)
+        return []

@@ -17,15 +17,17 @@ alone: in which order they stand is each query's own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.rsp.held import Held
+from oxiseq.engine.run.dispatching import Dispatcher, Outcome, stepped_alone
 from oxiseq.engine.run.group import Group, Kind, PartError
 from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.shared import Outcome
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 _GROWS: Final = 4
@@ -37,8 +39,8 @@ _Any: TypeAlias = Group | RspRun
 """Queries in one state: several, or one that has it itself."""
 
 
-class Together:
-    """The queries of a store that may share states. Not safe for several threads. Outcomes come in any order."""
+class Together(Dispatcher[RspRun]):
+    """The queries of a store that may share states. Outcomes come in any order, where there is something to tell."""
 
     def __init__(self, terms: TermDictionary) -> None:
         self.terms = terms
@@ -49,9 +51,6 @@ class Together:
         self._left: dict[RspRun, int] = {}
         """How often each has left others. To make its own state anew costs more than is won if it is done often; so
         those that have left too often, or because of an error, do not share again."""
-
-    def __contains__(self, run: object) -> bool:
-        return run in self._of
 
     def knows(self, kind: Kind) -> bool:
         """Whether there are queries of a kind."""
@@ -68,7 +67,7 @@ class Together:
             self._unite(kind)
 
     def remove(self, run: RspRun) -> None:
-        """Forget a query; one that shares a state has none then."""
+        """One that shares a state has none then."""
         kind, state = self._of.pop(run)
         self._left.pop(run, None)
         if isinstance(state, Group):
@@ -100,37 +99,45 @@ class Together:
 
     # --- events -------------------------------------------------------------------------------------
 
-    def push(self, stream: str, batch: EventBatch, alone: Callable[[RspRun], Outcome]) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did for each query. alone: what it does for one that has
-        its state itself."""
-
+    def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         def take(group: Group) -> EventBatch | None:
             late = group.order.push(group.kind[0].index(stream), batch)
             return late if len(late) else None
 
-        return self._step(stream, take, alone)
+        return self._step(stream, take, lambda run: run.push(stream, batch))
 
-    def punctuate(self, stream: str, time: int, alone: Callable[[RspRun], Outcome]) -> list[Outcome]:
-        """No event of a stream before a time will come."""
-
+    def punctuate(self, stream: str, time: int) -> list[Outcome]:
         def take(group: Group) -> None:
             group.order.advance(group.kind[0].index(stream), time)
 
-        return self._step(stream, take, alone)
+        return self._step(stream, take, lambda run: run.punctuate(stream, time))
 
     def _step(
-        self, stream: str, take: Callable[[Group], EventBatch | None], alone: Callable[[RspRun], Outcome]
+        self, stream: str, take: Callable[[Group], EventBatch | None], alone: Callable[[RspRun], Any]
     ) -> list[Outcome]:
+        """What a step does. take: to a group, whose late events it gives; alone: to one that has its state itself."""
         outcomes: list[Outcome] = []
         for kind in [kind for kind in self._states if stream in kind[0]]:
             for state in list(self._states[kind]):
-                outcomes += [alone(state)] if isinstance(state, RspRun) else self._advance(state, take(state))
+                if isinstance(state, RspRun):
+                    outcomes.append(stepped_alone(state, partial(alone, state)))
+                else:
+                    outcomes += self._advance(state, take(state))
             if len(self._states[kind]) > 1:
                 if self._patience.get(kind, 0):
                     self._patience[kind] -= 1
                 else:
                     self._unite(kind)
-        return outcomes
+        return [outcome for outcome in outcomes if not outcome.is_nothing]
+
+    def settle(self, run: RspRun, until: int = BEFORE_ALL) -> list[Outcome]:
+        return [stepped_alone(run, run.settle)]
+
+    def close(self, run: RspRun) -> list[Outcome]:
+        return [stepped_alone(run, run.close)]
+
+    def forget(self, run: RspRun, at: int) -> None:
+        run.forget(at)
 
     def _advance(self, group: Group, late: EventBatch | None) -> list[Outcome]:
         try:

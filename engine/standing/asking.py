@@ -86,7 +86,7 @@ def check_time(question: Question, begun: float) -> None:
         raise KbError("nobody waits for the answer any more")
     took, most = time.monotonic() - begun, question.most_seconds
     if most is not None and took > most:
-        raise LimitError(ceil(took), int(most), "seconds for which the store is asked")
+        raise LimitError(ceil(took), int(most), "seconds of evaluation on the store")
 
 
 def bare(error: Exception) -> Exception:

@@ -32,7 +32,7 @@ from oxiseq.engine.standing.terms import StoreTerms
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.rsp_algebra import RspQuery
 
-ELSEWHERE: Final = "the knowledge base is elsewhere: asked there, again at each refresh"
+ELSEWHERE: Final = "the knowledge base is elsewhere: it is queried there, again at each refresh"
 """Why a query is not followed."""
 State: TypeAlias = Literal["followed", "asked", "failed"]
 

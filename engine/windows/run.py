@@ -170,6 +170,15 @@ class WindowRun:
         self._work(each.batch, each.clock, each.source, each.first, low, take)
         self._low = low[-1].copy()
 
+    @property
+    def instants(self) -> list[int]:
+        """Of each source so far, where its window counts them; of the only one always."""
+        return self._instants.tolist()
+
+    def start(self, instants: Sequence[int]) -> None:
+        """For one that has not seen anything: the first sources have had so many instants."""
+        self._instants[: len(instants)] = instants
+
     def rows(self, query: int = 0) -> NDArray[np.uint32]:
         """The whole answer of one query as it stands: u32[n, keys]."""
         wanted = [Report(0)] * len(self.plan.queries)

@@ -172,7 +172,7 @@ def _go_on(s: Slip) -> Said | None:
     if not {"_FILTER", "_AND"} <= s.accepts or "SEMICOLON" in s.accepts:
         return None
     if s.found and (s.found in ";:+" or s.word == "AS"):
-        return Said("FILTER applies to all before it: to go on, put that formula and its FILTER into parentheses")
+        return Said("FILTER applies to all before it: to continue, put that formula and its FILTER into parentheses")
     if s.word in _LOGIC:
         return Said(f"write {_LOGIC[s.word]} for {s.found}")
     return None

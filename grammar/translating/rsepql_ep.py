@@ -141,7 +141,7 @@ class _Operands:
                 raise refused("EP-SPARQL has no SEQ^n", events.span, text, "it has SEQ, SEQ^c and SEQ^r, by CONSUME")
             case Following(_, _, choice):
                 wanted = _WORDS[CHOICES[self._policy]]
-                hint = f"Table 1 of RSEP-QL: with CONSUME {self._policy.value} stands {wanted}"
+                hint = f"Table 1 of RSEP-QL: with CONSUME {self._policy.value} write {wanted}"
                 raise refused(f"{_WORDS[choice]} consumes other triples in EP-SPARQL", events.span, text, hint)
             case FirstOf() | LastOf():
                 word = "FIRST" if isinstance(events, FirstOf) else "LAST"

@@ -137,7 +137,7 @@ def _address(spark: SparkSession, address: str, known: set[str]) -> list[Asking]
     tables = [s for s in new if s.ending == ".parquet" and not s.packing]
     whole = [s for s in new if s not in lines and s not in tables]
     if (big := next((s for s in whole if sizes[s.name] > _MOST), None)) is not None:
-        raise KbError(f"{big.name}: has {sizes[big.name]:,} bytes; Spark hands over at most {_MOST:,} of such a file")
+        raise KbError(f"{big.name}: has {sizes[big.name]:,} bytes; Spark reads at most {_MOST:,} of such a file")
     kinds: tuple[tuple[list[Source], Callable[..., DataFrame]], ...] = (
         (lines, _lines),
         (tables, _tables),
@@ -167,10 +167,10 @@ def _whole(spark: SparkSession, sources: list[Source], numbers: dict[str, int], 
 
 def _paths(sources: Iterable[Source]) -> list[str]:
     """As Spark's readers take them, which look for patterns in them."""
-    return [_literal(source.name) for source in sources]
+    return [literal(source.name) for source in sources]
 
 
-def _literal(path: str) -> str:
+def literal(path: str) -> str:
     """Hadoop's pattern that matches this path alone."""
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
 
@@ -272,11 +272,11 @@ def _texts(rows: Iterator[pa.RecordBatch], start: int) -> Iterator[bytes]:
 
 def _lake(spark: SparkSession, folder: str) -> str | None:
     """Delta, Iceberg or Hudi, if the folder at the address is such a table. Raises Py4JJavaError."""
-    return next((kind for kind, log in LAKE_LOGS.items() if _matches(spark, f"{folder.rstrip('/')}/{log}")), None)
+    return next((kind for kind, log in LAKE_LOGS.items() if exists(spark, f"{folder.rstrip('/')}/{log}")), None)
 
 
-def _matches(spark: SparkSession, pattern: str) -> bool:
-    """Whether there is a file or folder by Hadoop's pattern."""
+def exists(spark: SparkSession, pattern: str) -> bool:
+    """Whether there is a file or folder by Hadoop's pattern. Raises Py4JJavaError."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     path = jvm.org.apache.hadoop.fs.Path(pattern)
@@ -288,7 +288,7 @@ def _check_folders(spark: SparkSession, address: str, files: Iterable[str]) -> N
     """Raise KbError if a file is a lake's: not all of its files count."""
     folders = {folder for file in files for folder in _above(file)}
     for folder in sorted(folders):
-        if (kind := _lake(spark, _literal(folder))) is not None:
+        if (kind := _lake(spark, literal(folder))) is not None:
             raise KbError(f"{folder}: {lake_reason(kind)}; or give the table's own folder instead of {address}")
 
 

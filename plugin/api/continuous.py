@@ -153,7 +153,8 @@ class ContinuousQuery:
     def matches(self, since: int = 0, limit: int | None = None) -> Matches:
         """The matches found so far with ids greater than `since`, at most `limit`: `to_pandas()`, `to_arrow()`, and a
         table in a notebook. It does not wait, and the newest instant stays open. `since` 0 means all that are kept.
-        Raises CursorError if matches after `since` are no longer kept, ArgumentValueError for a negative limit."""
+        Raises CursorError if matches after `since` are no longer kept, ArgumentValueError for a negative number."""
+        whole_number(since, "since")
         if limit is not None:
             whole_number(limit, "limit")
         with self._arrived:

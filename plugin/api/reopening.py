@@ -80,7 +80,7 @@ class Reopening:
             if self._failure is None or self._folder is None:
                 return False
             if (free := disk_usage(self._folder).free) < ROOM:
-                raise NoRoomError(f"{self._folder}: no room: {free:,} bytes are free, {ROOM:,} are needed to go on")
+                raise NoRoomError(f"{self._folder}: no room: {free:,} bytes are free, {ROOM:,} are needed")
             self._open(self._folder)
         return True
 

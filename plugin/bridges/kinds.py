@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from oxiseq.bridges.kafka import KafkaSource
+from oxiseq.bridges.ldes import LdesSource, State
 from oxiseq.bridges.lines import FollowedFile, Stdin
 from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.bridges.nats import NatsSource
@@ -30,6 +31,7 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[BridgeSettings], Source]]]] = {
     "wss": ("websockets", WebSocket),
 }
 """Scheme → the package that it needs, and what opens it."""
+_LDES: Final = ("ldes+http", "ldes+https")
 
 
 def opener_of(settings: BridgeSettings) -> Callable[[], Source]:
@@ -43,8 +45,13 @@ def opener_of(settings: BridgeSettings) -> Callable[[], Source]:
         package, opened = _KINDS[scheme.lower()]
         loaded(package)
         return partial(opened, settings)
-    if separator and scheme != "file":
-        raise BridgeError(f"{scheme}:// is not known; known: {', '.join(_KINDS)}, file, a path, and - for stdin")
+    if separator and scheme not in ("file", *_LDES):
+        known = ", ".join((*_KINDS, *_LDES))
+        raise BridgeError(f"{scheme}:// is not known; known: {known}, file, a path, and - for stdin")
+    if scheme in _LDES:
+        loaded("httpx")
+        state = State.of(settings.position, settings.url)
+        return lambda: LdesSource(settings, state)
     path = Path(unquote(urlsplit(settings.url).path) if separator else settings.url)
     memory: list[tuple[int, int]] = []
     return lambda: FollowedFile(settings, path, memory)

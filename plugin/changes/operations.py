@@ -192,7 +192,7 @@ class _Reader:
     def end(self) -> None:
         """There is nothing more."""
         if self._at < len(self._tokens):
-            raise NotFollowedError("an operation goes on")
+            raise NotFollowedError("an operation has more words than expected")
 
     def _iri(self) -> str:
         return self._next("iri", "name").text

@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 )
 @click.option("--field", metavar="NAME", help="Redis: the field that holds the message.")
 @click.option(
-    "--option", "options", metavar="KEY=VALUE", multiple=True, help="An option of librdkafka. May be repeated."
+    "--option", "options", metavar="KEY=VALUE", multiple=True, help="For librdkafka, or LDES. May be repeated."
 )
 @click.option(
     "--position",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Remember in this file how far a followed file has been read.",
+    help="Remember in this file how far a followed file, or LDES, has been read.",
 )
 @click.option(
     "--dead-letter",
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 @at_server
 def bridge_command(server: Wire, source: str, **given: Any) -> None:
     """Push messages of SOURCE to a stream until stopped: mqtt://, mqtts://, kafka://, nats://, nats+tls://, redis://,
-    rediss://, ws://, wss://, a file that grows (as tail -F), or - for stdin, to its end.
+    rediss://, ws://, wss://, ldes+http://, ldes+https://, a file that grows (as tail -F), or - for stdin, to its end.
 
     A message is acknowledged at its source once the server has stored it; a message that is delivered again is stored
     once.

@@ -72,7 +72,7 @@ def print_if_asked(ctx: click.Context) -> bool:
         click.echo(_line(ctx, option))
     for name, tables in ctx.meta.get(_TABLES, {}).items():
         for key in tables:
-            click.echo(f"# [{ctx.info_name}.{name}.{key}] stands in the file")
+            click.echo(f"# [{ctx.info_name}.{name}.{key}] is set in the file")
     return True
 
 

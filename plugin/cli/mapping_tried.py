@@ -53,7 +53,7 @@ def mapping_named(given: str) -> StreamMapping:
 def _events(found: Tried, mapping: StreamMapping) -> None:
     """The first events and bad rows of the file's first rows."""
     for at, graph in found.events:
-        click.echo(f"# {to_text(at)}" if mapping.time else "# told beside the row")
+        click.echo(f"# {to_text(at)}" if mapping.time else "# the time is given beside the row")
         for triple in graph:
             click.echo(f"{triple.subject} {triple.predicate} {triple.object} .")
     for row in found.bad[:_TOLD]:

@@ -95,7 +95,6 @@ class _Pushing:
         push, done = LongPush(self._server, self._stream, name), False
         try:
             count = push.send(file.texts(bar.update))
-            self.counts["accepted"] += count - push.stored
             done = True
         except NoSocketError:
             self._sockets = False
@@ -104,9 +103,15 @@ class _Pushing:
             if not done and push.last:
                 click.echo(
                     f"note: {counted(push.last, 'event', 'events')} of {file.path.name} are stored. The same command "
-                    f"goes on behind them; with a mended file add --session {shlex.quote(name)}",
+                    f"continues after them; with a corrected file add --session {shlex.quote(name)}",
                     err=True,
                 )
+        if count < push.stored:
+            raise OxiseqError(
+                f"the server has {push.stored:,} events of the session {name!r}, and {file.path} has {count:,}: "
+                "nothing was pushed. A file that was begun again needs another --session"
+            )
+        self.counts["accepted"] += count - push.stored
         self.counts["repeated"] += push.stored
         self.counts.update({name: push.counts[name] for name in ("late", "left_out")})
         self.reasons += push.reasons

@@ -63,7 +63,7 @@ class _AnyStream:
         return True
 
     def ask(self, *_: object) -> list[Any]:
-        raise AssertionError("nothing is asked to explain")
+        raise AssertionError("explain queries nothing")
 
 
 def sent(source: QuerySource, rules: Sequence[QuerySource] = ()) -> Sent:

@@ -85,6 +85,7 @@ def application_of(
         request.max_body,
         request.threads,
         request.subscribers,
+        connections=request.connections,
         allowed_hosts=request.allowed_host,
         tls=_tls(request),
         behind_proxy=request.behind_proxy,

@@ -153,6 +153,12 @@ class ServeSettings:
         16, "How many requests run at a time, beside pushes and subscribers.", "N", type=click.IntRange(min=1)
     )
     subscribers: int = _setting(64, "The most subscribers at a time.", "N", type=click.IntRange(min=1))
+    connections: int = _setting(
+        1000,
+        "The most open connections at a time, beside subscribers; a new one then closes those that are idle longest.",
+        "N",
+        type=click.IntRange(min=1),
+    )
     idle: int = _setting(
         "250ms",
         "After this long without events the newest instant counts as complete; 0s: never.",

@@ -134,7 +134,7 @@ class _Group:
         if given.session is not None and (stood := self._stood(given.stream, given.session)) != given.session.after:
             name, after = given.session.name, given.session.after
             return ConflictError(
-                f"the session {name!r} stands at {stood}, not at {after}: another connection has gone on with it, or"
+                f"the session {name!r} is at {stood}, not at {after}: another connection has continued it, or"
                 " what came before could not be stored"
             )
         appended = self._stamp(given, end) if given.on_arrival else self._put(given, end)

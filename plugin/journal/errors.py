@@ -75,7 +75,7 @@ class CursorError(JournalError):
         self.first = first
 
     def __str__(self) -> str:
-        return f"cursor too old: {self.what} are kept from number {self.first} on, {self.asked} was asked for"
+        return f"cursor too old: {self.what} are kept from number {self.first} on, number {self.asked} was requested"
 
 
 def journal_error(error: sqlite3.Error, path: Path) -> JournalError:

@@ -150,7 +150,7 @@ class Bridges:
         counters = {
             name: CounterMetricFamily(f"oxiseq_bridge_{name}", text, labels=("bridge",))
             for name, text in (
-                ("messages", "Messages that were handed on."),
+                ("messages", "Messages that the server accepted."),
                 ("events", "Events in them."),
                 ("repeated", "Messages that were known by their key."),
                 ("refused", "Messages that were refused."),

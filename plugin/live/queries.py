@@ -366,7 +366,7 @@ class Queries:
         self._journal.queries.set_rebuilt(
             record.name,
             f"its partial matches are lost at entry {error.entry.position} "
-            f"of the log, where it began anew: {error.reason}",
+            f"of the log, where it restarted: {error.reason}",
         )
 
     def _know(self, query: LiveQuery) -> None:

@@ -195,7 +195,7 @@ class LiveService:
         yield gauge("position", "The log's entry that was processed last.", self.worker.position)
         yield gauge("graph_triples", "Triples of events that are held in memory for SPARQL.", self.graphs.size)
         if isinstance(self.store, RemoteKnowledge) and (asked := self.store.told.asked):
-            yield gauge("kb_asked_seconds", "When the knowledge base was last asked, since 1970.", asked / 1_000_000)
+            yield gauge("kb_asked_seconds", "When the knowledge base was last queried, since 1970.", asked / 1_000_000)
         with suppress(JournalError):
             yield gauge("journal_bytes", "Size of the journal.", self.journal.size)
         with suppress(JournalError):

@@ -135,7 +135,7 @@ class Sinks:
     def _check_undeclared(self, query: str, name: str) -> None:
         """Raises ConflictError."""
         if (query, name) in self._declared:
-            raise ConflictError(f"{name!r} of {query!r} stands in the server's settings: change it there")
+            raise ConflictError(f"{name!r} of {query!r} is declared in the server's settings: change it there")
 
     def stop(self) -> None:
         """End all of them."""

@@ -301,7 +301,7 @@ class StandingQueries:
         """A standing query of the store. Raises QueryError, LimitError, KbError, OxiseqError."""
         if self._settings.union:
             raise OxiseqError(
-                "with --union-default-graph no query stands over the store: what it answers is of the "
+                "with --union-default-graph the store has no standing queries: their answers are of the "
                 "default graph alone"
             )
         seconds = self._settings.asking

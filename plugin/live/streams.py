@@ -15,6 +15,7 @@ from oxiseq.engine.events.messages.announced import MessageFormat
 from oxiseq.engine.events.messages.writing import events_text, head
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import (
@@ -191,13 +192,20 @@ class Streams:
         terms = TermDictionary()
         pieces = [head(format)]
         try:
-            for logged in self._journal.log.read(iri, terms, since=first, until=first + limit):
-                pieces += events_text([logged.batch], terms, format=format)
+            batches = (logged.batch for logged in self._journal.log.read(iri, terms, since=first, until=first + limit))
+            pieces += events_text(batches, terms, format=format)  # numbered through, so that each has its own name
         except DamagedBatchError as error:
             if error.first <= first:
                 raise
             return "".join(pieces).encode(), error.first
         return "".join(pieces).encode(), max(first, min(first + limit, record.next))
+
+    def named(self, iri: str, since: int, until: int, named: Callable[[int], str]) -> list[str]:
+        """The events with offsets from `since` to `until` - 1, each as TriG under the IRI that `named` has for its
+        offset. Raises UnknownError, CursorError, DamagedBatchError."""
+        terms = TermDictionary()
+        batches = (logged.batch for logged in self._journal.log.read(iri, terms, since=since, until=until))
+        return list(quads_text(batches, terms, format="trig", named=lambda number: named(since + number)))
 
     def _left_out(self, iri: str, reading: Reading) -> tuple[int, tuple[Reason, ...]]:
         """How many events some query that reads the stream leaves out, and why."""

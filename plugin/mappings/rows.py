@@ -236,7 +236,7 @@ def _flat(row: Any) -> Mapping[str, Any]:
 
 def _members(row: Mapping[Any, Any], before: str) -> Iterator[tuple[str, Any]]:
     if type(row) is _Doubled:
-        raise EventError(None, None, "a member stands there twice")
+        raise EventError(None, None, "a member is named twice")
     for name, value in row.items():
         if not isinstance(name, str):
             raise EventError(None, None, f"a column's name is a text, not {name!r}"[:_SHOWN])
@@ -251,7 +251,7 @@ def _members(row: Mapping[Any, Any], before: str) -> Iterator[tuple[str, Any]]:
 def _list_text(value: list[Any], name: str) -> str:
     """A list as its JSON text."""
     if _has_double(value):
-        raise EventError(None, None, f"{name}: a member stands there twice")
+        raise EventError(None, None, f"{name}: a member is named twice")
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -279,7 +279,7 @@ def csv_table(body: bytes, key: Key, separator: str | None = None) -> Table:
     except csv.Error as error:
         raise EventError(None, 1, f"its first row: {error}") from error
     if twice := [name for name, count in Counter(header).items() if name and count > 1]:
-        raise EventError(None, 1, f"its first row: the column {min(twice)!r} stands there twice")
+        raise EventError(None, 1, f"its first row: the column {min(twice)!r} is named twice")
     read = columns_read((name for name in header if name), key)
     at = {called: header.index(name) for called, name in read.items()}
     columns: dict[str, list[Any]] = {called: [] for called in at}
@@ -341,7 +341,7 @@ def _resolved(record: Any, base: dict[str, Any], now: float) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise EventError(None, None, "a SenML record is an object")
     if type(record) is _Doubled:
-        raise EventError(None, None, "a member stands there twice")
+        raise EventError(None, None, "a member is named twice")
     if unknown := [name for name in record if name.endswith("_")]:
         raise EventError(None, None, f"{unknown[0][:60]!r}: a field that must be understood, and is not")
     for name, kind in _BASE.items():

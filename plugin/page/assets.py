@@ -28,7 +28,7 @@ SECURITY: Final = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""Headers of each file: nothing is asked of another host, and nothing in a page is a script but our files."""
+"""Headers of each file: pages load nothing from another host, and run no script but our files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def asset(path: str) -> Asset | None:
 
 @cache
 def _all() -> dict[str, Traversable]:
-    """Paths and files: only what is listed is served, whatever a path is made of."""
+    """Paths and files: only listed files are served, whatever the path contains."""
     return dict(_below(files("oxiseq.page").joinpath("static"), ""))
 
 

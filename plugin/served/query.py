@@ -106,7 +106,8 @@ class ServedQuery(Registered):
 
     def matches(self, since: int = 0, limit: int | None = None) -> Matches:
         """Those found so far whose ids are greater than `since`, at most `limit`; since 0 means: all that are kept.
-        Raises CursorError, UnknownError, UnreachableError; ArgumentValueError for a negative limit."""
+        Raises CursorError, UnknownError, UnreachableError; ArgumentValueError for a negative number."""
+        whole_number(since, "since")
         if limit is not None:
             whole_number(limit, "limit")
         status = self.status

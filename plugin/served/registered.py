@@ -147,10 +147,10 @@ class Registered:
         told = event.json()
         if event.event == "cursor-too-old":
             asked, self.cursor = self.cursor + 1, int(told["first"]) - 1
-            raise CursorError(f"what {self.name!r} has told", asked, int(told["first"]))
+            raise CursorError(f"what {self.name!r} has emitted", asked, int(told["first"]))
         if event.event == "damaged":
             self.cursor = int(told["next"]) - 1
-            raise DamagedBatchError(f"what {self.name!r} has told", told["first"], told["next"], told["reason"])
+            raise DamagedBatchError(f"what {self.name!r} has emitted", told["first"], told["next"], told["reason"])
 
     @internal
     def each(self, things: Callable[[], Iterator[T]], callback: Callable[[T], object]) -> CallbackHandle:

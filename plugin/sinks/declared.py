@@ -11,7 +11,7 @@ from typing import Any
 
 from oxiseq.sinks.errors import SinkError
 from oxiseq.sinks.kinds import settings_of
-from oxiseq.sinks.settings import NAME, SinkSettings
+from oxiseq.sinks.settings import NAME, SinkSettings, since_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,6 @@ class DeclaredSink:
                 raise SinkError("its name has letters, digits and . _ ~ -, at most 100")
             if not isinstance(query, str) or not query:
                 raise SinkError("it needs query, the name of the query whose matches it delivers")
-            if since is not None and (
-                not isinstance(since, int) or isinstance(since, bool) or not 0 <= since < 1 << 62
-            ):
-                raise SinkError("since is the id of a match, behind which it begins")
-            return cls(query, name, settings_of(values), since)
+            return cls(query, name, settings_of(values), since_of(since))
         except SinkError as error:
             raise SinkError(f"[serve.sinks.{name}]: {error}") from error

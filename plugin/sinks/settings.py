@@ -79,6 +79,13 @@ def whole(least: int, most: int) -> Read:
     return read
 
 
+def since_of(given: Any) -> int | None:
+    """Behind which match a sink begins; None: behind the query's last one. Raises SinkError."""
+    if given is None or (isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 1 << 62):
+        return given
+    raise SinkError(f"since is the id of a match, behind which the sink begins, not {str(given)[:40]!r}")
+
+
 def port_number(given: Any, name: str) -> int:
     """Of a host. Raises SinkError."""
     return int(whole(1, 65_535)(given, name))

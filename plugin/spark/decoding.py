@@ -5,6 +5,7 @@ A row is one of:
     events                 binary: events as `oxiseq.spark` packs them (its Data Source gives them), or N-Quads, text or
                            binary, in which each event is a named graph with its time in the default graph
     time, graph            one event: a timestamp or bigint microseconds, and its graph as N-Triples or Turtle
+    any columns            with a mapping, which says what a row means
 
 Rows of text are read many at a time, as one N-Quads text; only if something is wrong there, or unusual, each row is
 read by itself.
@@ -28,6 +29,9 @@ from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import unpack_events
+from oxiseq.mappings.declared import StreamMapping
+from oxiseq.mappings.rows import BadRow
+from oxiseq.sources.sources import batches_of
 
 COLUMNS: Final = (("events",), ("time", "graph"))
 """What the rows of a stream may consist of."""
@@ -48,9 +52,10 @@ class _Refused(Exception):
 class Decoder:
     """Reads the rows of one stream."""
 
-    def __init__(self, terms: TermDictionary, on_error: OnError = "stop") -> None:
+    def __init__(self, terms: TermDictionary, on_error: OnError = "stop", mapping: StreamMapping | None = None) -> None:
         self._terms = terms
         self._on_error = on_error
+        self._mapping = mapping
 
     def decode(self, rows: pa.RecordBatch) -> EventBatch:
         """The events of the rows. Raises EventError for what is malformed, unless it is to be skipped."""
@@ -59,6 +64,8 @@ class Decoder:
         return batch
 
     def _decoded(self, rows: pa.RecordBatch) -> EventBatch:
+        if self._mapping is not None:
+            return self._of_rows(pa.Table.from_batches([rows]), self._mapping)
         for name in rows.schema.names:
             if rows.column(name).null_count:
                 self._fault(None, f"an event whose {name} is null")
@@ -70,6 +77,12 @@ class Decoder:
             time = time.cast(pa.timestamp("us", tz=time.type.tz)).cast(pa.int64())
         graphs = [_bytes(graph) for graph in rows.column("graph").to_pylist()]
         return self._of_graphs(np.asarray(time.to_numpy(zero_copy_only=False), np.int64), graphs)
+
+    def _of_rows(self, rows: pa.Table, mapping: StreamMapping) -> EventBatch:
+        def bad(row: BadRow) -> None:
+            self._fault(None, str(row))
+
+        return EventBatch.concat([EventBatch.empty(), *batches_of(rows, self._terms, "skip", mapping=mapping, bad=bad)])
 
     # --- events ---------------------------------------------------------------------------------------
 

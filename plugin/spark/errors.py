@@ -15,3 +15,9 @@ class CheckpointError(OxiseqError):
 
 class OnePartitionWarning(UserWarning):
     """A query has no key to partition by: one task does all the matching."""
+
+
+def check_buckets(saved: int, wanted: int) -> None:
+    """Raise CheckpointError for a state of another number of buckets."""
+    if saved != wanted:
+        raise CheckpointError(f"the checkpoint is of {saved} buckets, not {wanted}: pass buckets={saved}")

@@ -1,7 +1,8 @@
-"""Which types the columns of a query have for sure, whatever the data: for `match(types="infer")`.
+"""Which types the columns of a query have for sure, whatever events come: for `match(types="infer")`.
 
-Where it stands: algebra → **inference** → Spark's types by column. Two things are certain: what an expression makes
-(COUNT, STRLEN, a comparison), and what a filter that every match has passed lets through (`?a > 5`: a number).
+Where it stands: algebra, facts → **inference** → Spark's types by column. Three things are certain: what an expression
+makes (COUNT, STRLEN, a comparison), what a filter that every match has passed lets through (`?a > 5`: a number), and
+what a mapping or the knowledge base has as objects of a predicate (facts.py).
 """
 
 from __future__ import annotations
@@ -11,24 +12,24 @@ from typing import Final
 
 from pyoxigraph import Literal, NamedNode, Variable
 
-from oxiseq.grammar.algebra import Aggregate, Call, Exists, Expression, Filter, Query, Select
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Call,
+    Exists,
+    Expression,
+    Filter,
+    GraphPattern,
+    Group,
+    Query,
+    Select,
+    TriplePattern,
+)
 from oxiseq.grammar.places import always
 from oxiseq.grammar.scope import certain_variables, conjuncts
+from oxiseq.spark.facts import BIGINT, BOOLEAN, DATATYPES, DOUBLE, TIMESTAMP, Facts
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-_DOUBLE, _BIGINT, _BOOLEAN, _TIMESTAMP = "double", "bigint", "boolean", "timestamp"
 _NUMBERS: Final = {_XSD + name for name in ("integer", "decimal", "float", "double", "int", "long")}
-_DATATYPES: Final = {
-    _XSD + "integer": _BIGINT,
-    _XSD + "long": _BIGINT,
-    _XSD + "int": _BIGINT,
-    _XSD + "decimal": _DOUBLE,
-    _XSD + "float": _DOUBLE,
-    _XSD + "double": _DOUBLE,
-    _XSD + "boolean": _BOOLEAN,
-    _XSD + "dateTime": _TIMESTAMP,
-    _XSD + "date": "date",
-}
 _COMPARED: Final = {"=", "<", ">", "<=", ">="}
 _TRUTHS: Final = _COMPARED | {
     "!=",
@@ -53,14 +54,14 @@ _TRUTHS: Final = _COMPARED | {
 _COUNTS: Final = {"STRLEN", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES"}
 
 
-def inferred(query: Query) -> dict[str, str]:
+def inferred(query: Query, known: Facts) -> dict[str, str]:
     """Column → type of Spark SQL's, of those columns whose type is certain and not string.
 
     Numbers are doubles where they may have fractions: integers above 2^53 are rounded then.
     """
     if not isinstance(query.form, Select):
         return {}
-    kinds = dict(_by_filter(query))
+    kinds = {**dict(_by_filter(query)), **dict(_by_pattern(query, known))}
     if query.form.columns is None:
         return kinds
     found = {}
@@ -77,17 +78,17 @@ def _made(expression: Expression, kinds: dict[str, str]) -> str | None:
         case Variable():
             return kinds.get(expression.value)
         case Exists():
-            return _BOOLEAN
+            return BOOLEAN
         case Aggregate(name="COUNT"):
-            return _BIGINT
+            return BIGINT
         case Aggregate(name="MIN" | "MAX" | "SAMPLE", arg=Variable() as variable):
             return kinds.get(variable.value)
         case Call(name) if name.upper() in _TRUTHS:
-            return _BOOLEAN
+            return BOOLEAN
         case Call(name) if name.upper() in _COUNTS:
-            return _BIGINT
+            return BIGINT
         case Call("+" | "-", args) if any(_is_number(arg) for arg in args):
-            return _DOUBLE
+            return DOUBLE
     return None
 
 
@@ -104,6 +105,37 @@ def _by_filter(query: Query) -> Iterator[tuple[str, str]]:
                     yield from ((v.value, kind) for v, kind in _required(condition) if v in certain)
 
 
+def _by_pattern(query: Query, known: Facts) -> Iterator[tuple[str, str]]:
+    """What the patterns that are part of every match can bind."""
+    iris = {stream.name: stream.iri.value for stream in query.streams}
+    wanted = always(query.sequence)
+    for gpm in query.gpms:
+        if gpm.name in wanted:
+            of_stream = known.streams.get(iris[gpm.stream], {})
+            for graph, predicate, variable in _objects(gpm.pattern, None):
+                kind = of_stream.get(predicate.value) if graph is None else known.of_kb(_name(graph), predicate)
+                if kind is not None:
+                    yield variable.value, kind
+
+
+def _objects(
+    pattern: Group, graph: NamedNode | Variable | None
+) -> Iterator[tuple[NamedNode | Variable | None, NamedNode, Variable]]:
+    """(graph of the knowledge base, None: the event; predicate; object) of the triple patterns that always match."""
+    for element in pattern.elements:
+        match element:
+            case TriplePattern(_, NamedNode() as predicate, Variable() as variable):
+                yield graph, predicate, variable
+            case GraphPattern(name, inner):
+                yield from _objects(inner, name)
+            case Group():
+                yield from _objects(element, graph)
+
+
+def _name(graph: NamedNode | Variable) -> NamedNode | None:
+    return graph if isinstance(graph, NamedNode) else None
+
+
 def _required(condition: Expression) -> Iterator[tuple[Variable, str]]:
     """Variables whose types a condition that holds tells."""
     match condition:
@@ -113,14 +145,14 @@ def _required(condition: Expression) -> Iterator[tuple[Variable, str]]:
                 if kind is not None:
                     yield from ((variable, kind) for variable in _numbers_or_itself(one, kind))
                 if _is_number_made(other):
-                    yield from ((variable, _DOUBLE) for variable in _numbers_or_itself(one, _DOUBLE))
-                yield from ((variable, _DOUBLE) for variable in _summed(one))
+                    yield from ((variable, DOUBLE) for variable in _numbers_or_itself(one, DOUBLE))
+                yield from ((variable, DOUBLE) for variable in _summed(one))
                 if name == "=" and isinstance(other, NamedNode):
                     match one:
-                        case Call("DATATYPE", (Variable() as variable,)) if other.value in _DATATYPES:
-                            yield variable, _DATATYPES[other.value]
+                        case Call("DATATYPE", (Variable() as variable,)) if other.value in DATATYPES:
+                            yield variable, DATATYPES[other.value]
         case Call("ISNUMERIC", (Variable() as variable,)):
-            yield variable, _DOUBLE
+            yield variable, DOUBLE
 
 
 def _kind(expression: Expression) -> str | None:
@@ -129,14 +161,14 @@ def _kind(expression: Expression) -> str | None:
         return None
     datatype = expression.datatype.value
     if datatype in _NUMBERS:
-        return _DOUBLE
-    return {_XSD + "boolean": _BOOLEAN, _XSD + "dateTime": _TIMESTAMP}.get(datatype)
+        return DOUBLE
+    return {_XSD + "boolean": BOOLEAN, _XSD + "dateTime": TIMESTAMP}.get(datatype)
 
 
 def _numbers_or_itself(expression: Expression, kind: str) -> Iterator[Variable]:
     if isinstance(expression, Variable):
         yield expression
-    elif kind == _DOUBLE:
+    elif kind == DOUBLE:
         yield from _summed(expression)
 
 

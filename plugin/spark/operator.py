@@ -23,6 +23,7 @@ from oxiseq.grammar import render
 from oxiseq.grammar.algebra import Construct, Query
 from oxiseq.kb_loader import is_path
 from oxiseq.languages.registry import language_named
+from oxiseq.mappings.declared import Declared
 from oxiseq.options import QUERY, SOURCES, said
 from oxiseq.options.durations import Duration
 from oxiseq.options.query_text import QueryLike, QueryText, query_text
@@ -38,19 +39,16 @@ from oxiseq.spark.answers import (
     value_parts,
 )
 from oxiseq.spark.balance import MOST, even_keys
-from oxiseq.spark.decoding import COLUMNS
+from oxiseq.spark.checkpoint import check_checkpoint
 from oxiseq.spark.errors import OnePartitionWarning, SparkError
+from oxiseq.spark.facts import facts
+from oxiseq.spark.given import Given, given_streams, texts
 from oxiseq.spark.order import Form, Order
 from oxiseq.spark.processor import DEALT, Buckets, Dealing, whole_of
 from oxiseq.spark.types import Types, cast, cast_errors, casts, form_of
 from oxiseq.spark.upstream import has_watermark, is_behind_state, metric_names
 from oxiseq.spark.work import Work
 
-_KINDS: Final = {
-    "events": ("string", "binary"),
-    "graph": ("string", "binary"),
-    "time": ("timestamp", "timestamp_ntz", "bigint", "int"),
-}
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
@@ -67,6 +65,8 @@ def match(
     buckets: int | None = None,
     late: bool = False,
     types: Types = "text",
+    mappings: Mapping[str, Declared] | None = None,
+    checkpoint: str | Path | None = None,
     on_error: OnError = "stop",
     language: str | None = None,
     name: str | Observation = "oxiseq",
@@ -76,7 +76,7 @@ def match(
     `streams`: the query's name of a stream, or its IRI → its events. A DataFrame has a column `events` (what our Data
     Source gives; or N-Quads, text or binary, in which each event is a named graph with its time in the default graph),
     or `time` (timestamp, or bigint microseconds) and `graph` (one event's triples, N-Triples or Turtle). An event is
-    one row's, whole.
+    one row's, whole. `mappings`: a stream → what rows of any other columns mean, as `oxiseq.StreamMapping` takes it.
 
     The answer has `at` (when it was answered: the match's end), `time` (when it was certain), a column for each of the
     query's, for CONSTRUCT one column `graph`, and for each positive GPM `events_NAME`, the times of its events. The
@@ -84,8 +84,8 @@ def match(
 
     `types` of the query's columns: "text" (strings: IRIs and lexical forms), "ntriples" (strings: RDF terms), "terms"
     (struct of `value`, `datatype`, `lang`, `kind`; events are structs of `stream` and `time`, too), "infer" (as the
-    query's filters and expressions make certain: numbers are doubles; else strings), or a mapping of names to types
-    of Spark SQL's, such as {"p1": "double"}. A value without a place in its type becomes null, and is counted.
+    query's filters and expressions, mappings and the knowledge base make certain; else strings), or a mapping of names
+    to types of Spark SQL's, such as {"p1": "double"}. A value without a place in its type becomes null, and is counted.
 
     `time` is the event time, with Spark's watermark: windows, deduplication within the watermark, stream-stream joins
     and another `match` may stand behind this one. It is `at`, but behind a trailing negation: `at` and the longest time
@@ -104,6 +104,9 @@ def match(
     tumbling windows begin, needed where these are time windows and the query is partitioned. `kb`: a file, a
     store's folder (opened for reading) or N-Quads text; a path must be good on every executor.
 
+    `checkpoint`: the checkpointLocation that the streaming query will have. What is there is looked at before anything
+    runs; CheckpointError says what to do if this query cannot go on from it.
+
     Raises QueryError, OxiseqError. A query that cannot be partitioned runs in one task, with OnePartitionWarning.
     """
     asked = query_text(query, language)
@@ -112,30 +115,34 @@ def match(
     terms_ = TermDictionary()
     plan = compile_query(algebra, terms_)
     key = correlation(plan)
-    given = _by_iri(plan, streams)
+    given = given_streams(plan, streams, mappings)
     form = form_of(types)
     wanted = spark.sparkContext.defaultParallelism * 2 if buckets is None else buckets
     if not 1 <= wanted <= MOST:
         raise SparkError(f"buckets must be from 1 to {MOST}, but is {wanted}")
     number = wanted if key.by else 1
     _check(key, number, chosen.origin)
-    behind = tuple(iri for iri, frame in given.items() if is_behind_state(frame))
-    order = Order(_text(asked, algebra), _kb(kb), chosen.origin, tuple(given), number, chosen.on_error, behind)
+    behind = tuple(iri for iri, stream in given.items() if is_behind_state(stream.frame))
+    on_rows = (chosen.on_error, behind, texts(given))
+    order = Order(_text(asked, algebra), _kb(kb), chosen.origin, tuple(given), number, *on_rows)
     at_work = Work(order) if order.kb is None else Work(_without_kb(order))
     _check_names(at_work, late)
-    kinds = casts(types, at_work.plan, value_columns(at_work.plan, at_work.shown))
-    streaming = {each.isStreaming for each in given.values()}
+    names = value_columns(at_work.plan, at_work.shown)
+    kinds = casts(types, at_work.plan, names, lambda: facts(given, order.kb))
+    streaming = {each.frame.isStreaming for each in given.values()}
     if len(streaming) > 1:
         raise SparkError("either all streams are streaming DataFrames, or none is")
-    if any(name in metric_names(frame) for frame in given.values()):
+    if any(name in metric_names(each.frame) for each in given.values()):
         raise SparkError(f"a stream comes from another match with the name {name!r}: give name= to one of them")
-    if chosen.lateness and streaming == {True} and all(has_watermark(frame) for frame in given.values()):
+    if chosen.lateness and streaming == {True} and all(has_watermark(each.frame) for each in given.values()):
         raise SparkError("the streams have watermarks of their own, which say what is late: leave lateness out")
     keys = even_keys(number)
     dealt = _dealt(order, given, plan, keys, chosen.lateness)
     grouped = dealt.groupBy("bucket")
     if streaming == {True}:
         _prepare(spark, number)
+        if checkpoint is not None:
+            check_checkpoint(spark, str(checkpoint), at_work)
         processor = Buckets(order, keys, form, late)
         rows = grouped.transformWithStateInPandas(processor, schema(at_work, form), "append", "EventTime", None, TIME)
     else:
@@ -163,34 +170,6 @@ def _in_sequence(query: QueryText) -> Query:
 def _text(query: QueryText, found: Query) -> str:
     """What executors read, which need no plug-in for it."""
     return query.text if found is query.algebra else render(found)
-
-
-def _by_iri(plan: QueryPlan, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
-    names = {s.name: s.iri.value for s in plan.query.streams}
-    found: dict[str, DataFrame] = {}
-    for name, frame in streams.items():
-        iri = names.get(name, name)
-        if iri not in plan.streams:
-            declared = ", ".join(f"{short} <{iri}>" for short, iri in names.items())
-            raise SparkError(f"the query reads no stream {name!r}; it declares {declared}")
-        if iri in found:
-            raise SparkError(f"the stream {name!r} is given twice")
-        columns = _columns(frame)
-        if not columns:
-            raise SparkError(f"stream {name!r}: columns {', '.join(frame.columns)}; `events`, or `time` and `graph`")
-        for column in columns:
-            kind = frame.schema[column].dataType.simpleString()
-            if kind not in _KINDS[column]:
-                raise SparkError(f"stream {name!r}: {column} is {kind}; {' or '.join(_KINDS[column])} expected")
-        found[iri] = frame
-    if not found:
-        raise SparkError("no stream is given")
-    return found
-
-
-def _columns(frame: DataFrame) -> tuple[str, ...]:
-    """Those of `COLUMNS` that a DataFrame has; none, if it has not all of them."""
-    return next((columns for columns in COLUMNS if set(columns) <= set(frame.columns)), ())
 
 
 def _check(key: Correlation, buckets: int, origin: int | None) -> None:
@@ -225,12 +204,13 @@ def _without_kb(order: Order) -> Order:
 
 
 def _dealt(
-    order: Order, given: Mapping[str, DataFrame], plan: QueryPlan, keys: tuple[int, ...], lateness: int
+    order: Order, given: Mapping[str, Given], plan: QueryPlan, keys: tuple[int, ...], lateness: int
 ) -> DataFrame:
     """The packed rows of all streams."""
     parts = []
-    for iri, frame in given.items():
-        part = frame.select(*_columns(frame)).mapInArrow(Dealing(order, plan.streams.index(iri), keys), DEALT)
+    for iri, stream in given.items():
+        frame = stream.frame
+        part = frame.mapInArrow(Dealing(order, plan.streams.index(iri), keys), DEALT)
         if frame.isStreaming and not has_watermark(frame):
             # Spark keeps a watermark for each stream, and takes the least. The column goes: with it Spark would drop
             # rows that are late, of which we tell. One ms more: Spark calls late what is equal to its watermark, we do

@@ -13,7 +13,8 @@ Form: TypeAlias = Literal["text", "ntriples", "terms"]
 class Order:
     """A query as it is sent to workers. `kb`: a file, a store's folder, N-Quads text or None; `origin` in µs; `given`:
     the IRIs of the streams that have events; `buckets`: how many runs share the keys; `on_error` as in `run`; `behind`:
-    those of the streams that a stateful operator emits: Spark's watermark has passed their events when they come."""
+    those of the streams that a stateful operator emits: Spark's watermark has passed their events when they come;
+    `mappings`: (IRI, mapping as JSON) of the streams whose rows are no events."""
 
     text: str
     kb: str | None
@@ -22,3 +23,4 @@ class Order:
     buckets: int
     on_error: Literal["stop", "skip"] = "stop"
     behind: tuple[str, ...] = ()
+    mappings: tuple[tuple[str, str], ...] = ()

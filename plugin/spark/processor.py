@@ -12,12 +12,15 @@ from typing import Any, Final
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from oxiseq.spark.errors import CheckpointError
+from oxiseq.spark.errors import check_buckets
 from oxiseq.spark.order import Form, Order
 
 DEALT: Final = "bucket int, number int, stream int, high bigint, events binary, home binary"
 """What the dealer hands on: the row's bucket as Spark hashes it and its number, the stream's number, the largest time
 (µs) of the events dealt together, packed events and whose home it is."""
+
+STATE: Final = "snapshot"
+"""The state variable: a bucket's run, and how many buckets there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Buckets(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Spark has made the operator for a partition."""
         self._handle = handle
-        self._state = handle.getValueState("snapshot", "data binary, buckets int")
+        self._state = handle.getValueState(STATE, "data binary, buckets int")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """A bucket's rows of a micro-batch."""
@@ -87,7 +90,5 @@ class Buckets(StatefulProcessor):
         if saved is None:
             return None
         data, buckets = saved
-        if buckets != self._order.buckets:
-            wanted = self._order.buckets
-            raise CheckpointError(f"the checkpoint is of {buckets} buckets, not {wanted}: pass buckets={buckets}")
+        check_buckets(buckets, self._order.buckets)
         return bytes(data)

@@ -51,7 +51,8 @@ def deal(
 ) -> Iterator[pa.RecordBatch]:
     """Rows of a stream's events → packed rows (`processor.DEALT`)."""
     at_work = work(order)
-    decoder, dealer = Decoder(at_work.terms, order.on_error), Dealer(at_work, stream)
+    mapping = at_work.mappings.get(at_work.plan.streams[stream])
+    decoder, dealer = Decoder(at_work.terms, order.on_error, mapping), Dealer(at_work, stream)
     waiting: list[EventBatch] = []
     for rows in batches:
         at_work.terms.collect_if_due()
@@ -82,7 +83,7 @@ def step(
     """
     at_work = work(order)
     at_work.terms.collect_if_due()
-    bucket = _bucket(at_work, number, state)
+    bucket = bucket_of(at_work, number, state)
     rows = [row for part in given for row in packed(part["stream"], part["events"], part["home"])]
     done = bucket.step(rows, (mark + 1) * 1000 if mark > 0 else BEFORE_ALL)
     frames = [frame(table) for table in tables(at_work, done, form, late, mark)]
@@ -90,8 +91,8 @@ def step(
     return Stepped(frames, bucket.save(), None if done.waits_for is None else max(done.waits_for // 1000, mark + 1))
 
 
-def _bucket(at_work: Work, number: int, state: bytes | None) -> Bucket:
-    """Raises CheckpointError."""
+def bucket_of(at_work: Work, number: int, state: bytes | None) -> Bucket:
+    """A bucket new, or as it was saved. Raises CheckpointError."""
     try:
         return Bucket(at_work, number, state)
     except SnapshotError as error:

@@ -6,7 +6,7 @@ bound and has no place in its type becomes null, and is counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Final, Literal, TypeAlias
 
@@ -18,6 +18,7 @@ from pyspark.sql.types import AtomicType, DataType, StringType, StructField, Str
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.spark.answers import TERM_PARTS
 from oxiseq.spark.errors import SparkError
+from oxiseq.spark.facts import Facts
 from oxiseq.spark.inference import inferred
 from oxiseq.spark.order import Form
 
@@ -37,10 +38,10 @@ def form_of(types: Types) -> Form:
     return types
 
 
-def casts(types: Types, plan: QueryPlan, names: list[str]) -> dict[str, str]:
+def casts(types: Types, plan: QueryPlan, names: list[str], known: Callable[[], Facts]) -> dict[str, str]:
     """Column → its type, where that is another one than string. Raises SparkError."""
     if types == "infer":
-        found = inferred(plan.query)
+        found = inferred(plan.query, known())
         return {name: found[name] for name in names if name in found}
     if not isinstance(types, Mapping):
         return {}

@@ -5,6 +5,7 @@ Where it stands: driver → (pickled) **Order** → **Work** in each Python work
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import lru_cache
 
@@ -19,6 +20,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Ask, Construct, Projection, Query, Select
 from oxiseq.languages.spaseq.shape import spaseq_shape
+from oxiseq.mappings.declared import StreamMapping
 from oxiseq.sources.knowledge import kb_store
 from oxiseq.spark.order import Order
 
@@ -26,7 +28,8 @@ from oxiseq.spark.order import Order
 class Work:
     """An order at work in one process: plan, terms, KB. P_D is answered once for all buckets of the process.
 
-    `shown`: how many of the answer's columns the caller has asked for; `keys`: the columns that hold the key.
+    `shown`: how many of the answer's columns the caller has asked for; `keys`: the columns that hold the key;
+    `mappings`: what the rows of a stream mean, by its IRI.
     """
 
     def __init__(self, order: Order) -> None:
@@ -40,6 +43,7 @@ class Work:
         self.shown = shown_columns(query, self.plan)
         self.keys = tuple(self.shape.variables.index(v.value) for v in by)
         self.kb = StoreKb(_kb(order.kb))
+        self.mappings = {iri: StreamMapping(json.loads(text)) for iri, text in order.mappings}
 
 
 def with_columns(query: Query, by: tuple[Variable, ...]) -> Query:

@@ -21,7 +21,7 @@ from oxiseq.sparql.loading import NOTHING, Loading, loadings, replaced
 from oxiseq.sparql.problems import Problem, sparql_problem
 from oxiseq.sparql.settings import SparqlSettings
 
-_APART = "send each LOAD as an update of its own, or write blanks around each < that stands for less-than"
+_APART = "send each LOAD as an update of its own, or write blanks around each < that means less-than"
 _END = "\n\x00"  # never SPARQL, in no string or comment either
 _LONG_BEFORE_COUNTED = 200
 

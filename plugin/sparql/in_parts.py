@@ -166,7 +166,7 @@ class _Body:
             raise Problem(
                 501,
                 "blank nodes in an answer of several parts",
-                "what is one blank node cannot be told "
+                "whether two blank nodes are the same is unknown "
                 "between answers: filter in the SERVICE block, so that one request is enough, or ask for "
                 "IRIs and literals",
             )

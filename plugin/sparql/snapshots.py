@@ -128,7 +128,7 @@ class Following:
             made = _Made(version, path, self._make(path))
         except OSError as error:
             shutil.rmtree(path, ignore_errors=True)
-            raise Problem(507, "no room", f"the store cannot be handed to a process: {error}") from None
+            raise Problem(507, "no room", f"the store cannot be copied for a process: {error}") from None
         old, self._newest = self._newest, made
         if old is not None:
             self._forget(old)

@@ -80,7 +80,7 @@ def _in_select(select: SubSelect) -> Iterator[Obstacle]:
         yield _at(f"{aggregate.name} is of all solutions together", aggregate.span)
     yield from _in_group(select.where)
     if _has_block(select.projection):
-        yield _at("the SERVICE block stands in EXISTS", select.span)
+        yield _at("the SERVICE block is in EXISTS", select.span)
 
 
 def _in_group(group: Group) -> Iterator[Obstacle]:
@@ -95,7 +95,7 @@ def _in_group(group: Group) -> Iterator[Obstacle]:
             yield from _in_group(element.pattern)
         else:
             within = next((name for kind, name in _WITHIN if isinstance(element, kind)), "EXISTS")
-            yield _at(f"the SERVICE block stands in {within}", element.span)
+            yield _at(f"the SERVICE block is in {within}", element.span)
 
 
 def _has_block(value: object) -> bool:

@@ -195,7 +195,7 @@ class Upstream:
                     403,
                     "too many results",
                     f"the SERVICE blocks have solutions of {size:,} characters, one "
-                    f"request has at most {self._whole:,}, and the query is not asked in parts: "
+                    f"request has at most {self._whole:,}, and the query cannot be sent in parts: "
                     f"{blocking.reason}. Filter or aggregate in the block",
                     blocking.place,
                 )

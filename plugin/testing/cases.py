@@ -196,7 +196,7 @@ def _given(folder: Path, data: Mapping[str, Any], time: Callable[[Any], int]) ->
         given["origin"] = time(given["origin"])
     if isinstance(given.get("at"), list):
         if any(isinstance(each, dict) for each in given["at"]):
-            raise TestFileError("at are times: what must have been found by then stands in [[case.after]]")
+            raise TestFileError("at lists times: what must have been found by then goes into [[case.after]]")
         given["at"] = [time(each) for each in given["at"]]
     if "rules" in given:
         given["rules"] = _rules(folder, given["rules"])

@@ -28,7 +28,7 @@ def read_table(text: str) -> Table:
         raise TestFileError("a table needs a line of column names")
     header = _cells(lines[0])
     if len(set(header)) != len(header):
-        raise TestFileError(f"a column stands twice: {lines[0]}")
+        raise TestFileError(f"a column is named twice: {lines[0]}")
     rows = [_cells(line) for line in lines[1:] if not (_RULE.fullmatch(line) and "-" in line)]
     for row in rows:
         if len(row) != len(header):

@@ -12,6 +12,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from pyoxigraph import RdfFormat
 from pyoxigraph import Store as RdfStore
 
@@ -31,10 +32,12 @@ from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.run.shared import SharedRuns
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import parse_term
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 from oxiseq.warmup.first_run import prepare
@@ -72,6 +75,10 @@ _WINDOWS: Final = (
 _CONSTANTS: Final = tuple(
     f"PREFIX : <urn:w:> SELECT ?a FROM STREAM :S [RANGE 10 SECONDS SLIDE 2 SECONDS] WHERE {{{{ {where} }}}}"
     for where in (":{} :v ?a", "?s :v ?a FILTER(?a > {})")
+)
+_ABOVE: Final = (
+    "PREFIX : <urn:w:> SELECT * WITHIN 1 HOUR SLIDING FROM STREAM S <urn:w:S> WHERE {{ SEQ(A; B) "
+    "DEFINE GPM A ON S {{ ?s :v ?a FILTER(?a > {0}) }} DEFINE GPM B ON S {{ ?s :v ?b FILTER(?b > {0}) }} }}"
 )
 _EVENTS_IN_TIME: Final = (
     "PREFIX : <urn:w:> SELECT * FROM NAMED :S WIN [RANGE 10 SECONDS SLIDE 1 SECONDS] AS :w "
@@ -122,6 +129,8 @@ def warm_up(tell: Callable[[int, int, str], object] = lambda done, all, what: No
         steps += [("windows", partial(_answer_windows, load(text, "rspql"), report, kb)) for text in _WINDOWS]
     steps.append(("windows", partial(_answer_windows, load(_EVENTS_IN_TIME, "rsepql"), Report.ISTREAM, kb)))
     steps.append(("queries that share", partial(_answer_together, kb)))
+    steps.append(("queries that leave a family", partial(_leave, kb)))
+    steps.append(("terms that are forgotten", _forget))
     for done, (what, step) in enumerate(steps):
         tell(done, len(steps), what)
         step()
@@ -215,6 +224,32 @@ def _answer_together(kb: StoreKb) -> None:
             plan = compile_rsp(load(text.format(i), "rspql"), terms)
             runs.add(RspRun(plan, terms, kb))
     runs.push("urn:w:S", encode_events([(1_000_000 * i, _graph(i)) for i in range(_EVENTS)], terms))
+
+
+def _leave(kb: StoreKb) -> None:
+    """One of the queries that differ in a threshold is saved: it goes on alone."""
+    terms = TermDictionary()
+    runs = SharedRuns(terms)
+    members = [QueryRun(compile_query(load(_ABOVE.format(i)), terms), terms, kb) for i in range(3)]
+    for member in members:
+        runs.add(member)
+    for low in range(0, _EVENTS, 20):
+        events = [(1_000_000 * i, _graph(i)) for i in range(low, low + 20)]
+        runs.push("urn:w:S", encode_events(events, terms))
+    runs.catch_up(members[1])
+    save(members[1], terms)
+
+
+def _forget() -> None:
+    """Terms in each form in which they are looked up and written; then all but the constant are forgotten."""
+    terms = TermDictionary()
+    constant = terms.constant(parse_term("<urn:w:s>"))
+    terms.intern_written(b'"\\u0061"')  # another form than the normal one
+    ids = np.array([constant, terms.blank()], np.uint32)
+    terms.plain_texts(ids)
+    terms.json_rows(ids.reshape(2, 1), ['"s"'])
+    terms.hold(ids)
+    terms.collect()
 
 
 def _facts(i: int) -> str:

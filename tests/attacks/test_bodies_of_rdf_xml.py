@@ -31,7 +31,7 @@ PROTEGE = (
     + ROOT
     + BODY % "&owl;"
 ).encode()
-SAYS = "write the values where &name; stands, or save the document as Turtle"
+SAYS = "write the values in place of &name;, or save the document as Turtle"
 RDF_XML = ("Content-Type", "application/rdf+xml")
 
 HIDDEN = {

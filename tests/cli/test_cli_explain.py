@@ -174,7 +174,7 @@ def test_bounds_of_gaps_and_filters_behind_seq_are_told(folder: Path) -> None:
     text = query(seq="A; B AFTER 5 SECONDS WITHIN 10 MINUTES").replace("DEFINE", "FILTER(?first < 3)\n  DEFINE", 1)
     path = write(folder, "bounds.spaseq", text)
     lines = [line.strip() for line in oxiseq("explain", path).stdout.splitlines()]
-    assert "a run that has waited less than 5 SECONDS; older, it goes on waiting" in lines
+    assert "a run that has waited less than 5 SECONDS; older, it continues to wait" in lines
     assert "a run that has waited from 5 SECONDS on, up to 10 MINUTES; older, it is dropped" in lines
     assert "FILTER ?first < 3: evaluated on each match that is found" in lines
     assert "\\nfrom 5 SECONDS on, up to 10 MINUTES\\nkey" in oxiseq("explain", path, "--dot").stdout

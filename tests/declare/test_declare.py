@@ -116,7 +116,7 @@ def test_what_two_queries_must_say_is_refused(name: str) -> None:
         (("respnse", "A", "B"), {}, "no template 'respnse'; did you mean response"),
         (("", "A"), {}, "no template ''"),
         (("x" * 100_000,), {}, "no template 'xxx"),
-        (("response", "A", "B"), {}, "either --within or --end: while a case goes on"),
+        (("response", "A", "B"), {}, "either --within or --end: while a case is open"),
         (("response", "A", "B"), {"end": "E", "within": 1}, "either --within or --end"),
         (("existence", "A"), {}, "existence wants --end"),
         (("existence", "A", "B"), {"end": "E"}, "takes one activity, A; 2 given"),

@@ -27,9 +27,10 @@ from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run import dozing, shared
 from oxiseq.engine.run.alike import why_no_family
+from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.run.query import CHUNK, QueryRun
-from oxiseq.engine.run.shared import Outcome, SharedRuns
+from oxiseq.engine.run.shared import SharedRuns
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary

@@ -165,8 +165,8 @@ def test_what_only_its_own_event_decides_stays_with_the_pattern() -> None:
 
 def test_explain_says_that_it_is_slow() -> None:
     one = oxiseq.Query(query_text("A; B", bodies=b(SAME))).explain()
-    assert "EXISTS { ?o :kind :x . ?o :k ?ka . } (asked of the store, pair by pair)" in str(one)
-    assert "(asked of the store, pair by pair)" in str(oxiseq.Query(query_text("A & B", bodies=b(SAME))).explain())
+    assert "EXISTS { ?o :kind :x . ?o :k ?ka . } (evaluated on the store, pair by pair)" in str(one)
+    assert "(evaluated on the store, pair by pair)" in str(oxiseq.Query(query_text("A & B", bodies=b(SAME))).explain())
 
 
 def test_why_counts_what_would_be_there_without_it() -> None:

@@ -231,7 +231,7 @@ def test_now_elsewhere_is_refused(where: str, tail: str) -> None:
 
 
 def test_now_beside_a_variable_that_rows_do_not_have_is_refused() -> None:
-    with pytest.raises(QueryError, match=r"\?y, which rows do not have"):
+    with pytest.raises(QueryError, match=r"\?y, which the rows do not have"):
         lowered("WINDOW :w { ?x :p ?y }", "SELECT DISTINCT ?x (NOW() > ?y AS ?late)")
     assert lowered("WINDOW :w { ?x :p ?y }", "SELECT DISTINCT ?x (NOW() > ?x AS ?late)").told[1].place is None
 

@@ -289,7 +289,7 @@ def test_a_session_stores_what_follows_it_and_nothing_else(journal: Journal) -> 
     assert store(0, 5).first == 0
     assert journal.log.session(STREAM, "s") == 5
     for after, last in ((0, 5), (4, 6), (6, 7)):
-        with pytest.raises(ConflictError, match="stands at 5"):
+        with pytest.raises(ConflictError, match="is at 5"):
             store(after, last)
     assert store(5, 9, times=()).count == 0
     assert store(0, 3, "other").first == 1

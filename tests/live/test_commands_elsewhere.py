@@ -42,14 +42,20 @@ def oxiseq(*arguments: object, url: str | None = None, token: str | None = TOKEN
     return CliRunner().invoke(main, [str(each) for each in arguments], env=environment, catch_exceptions=False)
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ServeProcess]:
-    """At a port that stays, for who comes back."""
+@pytest.fixture(scope="module")
+def sinks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where sinks write to."""
+    return tmp_path_factory.mktemp("sinks")
+
+
+@pytest.fixture(scope="module")
+def at_work(tmp_path_factory: pytest.TempPathFactory, sinks: Path) -> Iterator[ServeProcess]:
+    """One server for all tests, at a port that stays, for who comes back."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = ServeProcess(
-        tmp_path / "data",
+        tmp_path_factory.mktemp("at-work") / "data",
         "--bind",
         f"127.0.0.1:{port}",
         "--write-token",
@@ -57,11 +63,22 @@ def server(tmp_path: Path) -> Iterator[ServeProcess]:
         "--read-token",
         TOKEN,
         "--sink-folder",
-        str(tmp_path),
+        str(sinks),
     )
     process.start()
     yield process
     process.close()
+
+
+@pytest.fixture
+def server(at_work: ServeProcess) -> Iterator[ServeProcess]:
+    """It, without queries and streams of another test. The ids of a query's matches go on where its name was used."""
+    yield at_work
+    with httpx.Client(base_url=at_work.address, headers={"authorization": f"Bearer {TOKEN}"}) as client:
+        for query in client.get("/queries").json()["queries"]:
+            client.delete(f"/queries/{query['name']}").raise_for_status()
+        for stream in client.get("/streams").json()["streams"]:
+            client.delete(f"/streams/{quote(stream['iri'], safe='')}").raise_for_status()
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -172,9 +189,20 @@ def test_a_file_that_has_a_fault_or_has_grown_is_gone_on_with_under_its_session(
     write(tmp_path, "log.nq", events(0, 9013))
     grown = oxiseq("push", STREAM, file, "--session", session, url=url)
     assert "3 events accepted" in grown.stderr and "9,010 were there already" in grown.stderr
+    for shorter, count in ((events(0, 5), 5), ("", 0)):  # a log that has begun again: its events are not those
+        log = write(tmp_path, "log.nq", shorter)
+        refused = oxiseq("push", STREAM, log, "--session", session, url=url)
+        assert refused.exit_code == 1, refused.stderr
+        assert f"has 9,013 events of the session '{session}', and {log} has {count}: nothing" in refused.stderr
     for wrong, said in ((("--session", "ä"), "session='ä': it has 1 to 200"), (("--session", "s", file), "one by one")):
         refused = oxiseq("push", STREAM, file, *wrong, url=url)
         assert refused.exit_code == 1 and said in refused.stderr
+
+
+def test_a_pipe_is_not_pushed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.nq")  # nobody writes to it: whoever opened it would wait
+    refused = oxiseq("push", STREAM, str(tmp_path / "pipe.nq"), url="http://127.0.0.1:9")
+    assert refused.exit_code == 1 and "is neither a file nor a folder: `oxiseq bridge -`" in refused.stderr
 
 
 def test_tables_are_pushed_by_a_mapping_of_their_own_or_the_streams(server: ServeProcess, tmp_path: Path) -> None:
@@ -208,27 +236,27 @@ def test_tables_are_pushed_by_a_mapping_of_their_own_or_the_streams(server: Serv
     assert [json.loads(row)["bindings"]["paid"]["value"] for row in watched] == ["1", "4", "5"]
 
 
-def test_sinks_are_put_listed_shown_and_deleted(server: ServeProcess, tmp_path: Path) -> None:
+def test_sinks_are_put_listed_shown_and_deleted(server: ServeProcess, tmp_path: Path, sinks: Path) -> None:
     url = server.address
-    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
+    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "sold", url=url)
     oxiseq("push", STREAM, write(tmp_path, "events.nq", events(0, 3)), url=url)
     settings = write(tmp_path, "file.toml", 'kind = "file"\npath = "paid.jsonl"\ntemplate = "{?paid}"\n')
-    assert oxiseq("queries", "sink", "list", "paid", url=url).stdout == ""
-    put = oxiseq("queries", "sink", "put", "paid", "log", settings, "--since", "0", url=url)
+    assert oxiseq("queries", "sink", "list", "sold", url=url).stdout == ""
+    put = oxiseq("queries", "sink", "put", "sold", "log", settings, "--since", "0", url=url)
     assert put.exit_code == 0, put.stderr
     end = time.monotonic() + 60
     while True:
-        heading, row = oxiseq("queries", "sink", "list", "paid", url=url).stdout.splitlines()
+        heading, row = oxiseq("queries", "sink", "list", "sold", url=url).stdout.splitlines()
         assert heading.split() == ["id", "kind", "state", "delivered", "waiting", "lost"]
         if row.split() == ["log", "file", "delivering", "3", "0", "0"]:
             break
         assert time.monotonic() < end, row
         time.sleep(0.05)
-    assert (tmp_path / "paid.jsonl").read_text().split() == ['"0"', '"1"', '"2"']
-    shown = json.loads(oxiseq("queries", "sink", "show", "paid", "log", url=url).stdout)
+    assert (sinks / "paid.jsonl").read_text().split() == ['"0"', '"1"', '"2"']
+    shown = json.loads(oxiseq("queries", "sink", "show", "sold", "log", url=url).stdout)
     assert (shown["kind"], shown["position"], shown["error"]) == ("file", 3, None)
-    assert oxiseq("queries", "sink", "delete", "paid", "log", url=url).exit_code == 0
-    assert oxiseq("queries", "sink", "list", "paid", url=url).stdout == ""
+    assert oxiseq("queries", "sink", "delete", "sold", "log", url=url).exit_code == 0
+    assert oxiseq("queries", "sink", "list", "sold", url=url).stdout == ""
 
 
 def test_sinks_that_are_refused(server: ServeProcess, tmp_path: Path) -> None:
@@ -247,8 +275,8 @@ def test_sinks_that_are_refused(server: ServeProcess, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_watching_goes_on_behind_the_last_match_after_a_kill(server: ServeProcess, tmp_path: Path) -> None:
     url, headers = server.address, {"authorization": f"Bearer {TOKEN}"}
-    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "paid", url=url)
-    command = [sys.executable, "-m", "oxiseq", "watch", "paid", "--limit", "39", "--url", url]
+    oxiseq("queries", "register", write(tmp_path, "paid.spaseq", QUERY), "--name", "watched", url=url)
+    command = [sys.executable, "-m", "oxiseq", "watch", "watched", "--limit", "39", "--url", url]
     environment = {**os.environ, "OXISEQ_TOKEN": TOKEN}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as watch:
         assert watch.stdout is not None and watch.stderr is not None

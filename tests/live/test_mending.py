@@ -141,7 +141,7 @@ def test_a_state_that_is_at_fault_is_given_up_and_said_so(tmp_path: Path, monkey
             push(service, batch)
         rest(service)
         status = service.queries.get("rises")
-        assert status.doing == "running" and "began anew" in status.record.rebuilt
+        assert status.doing == "running" and "restarted" in status.record.rebuilt
         assert "IndexError: out of bounds" in status.record.rebuilt
         before = status.record.next
         service.streams.advance(POWER, times(power[-1])[-1] + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,8 @@ from live_services import eventually
 from sink_receivers import Webhooks, webhooks
 
 from oxiseq.journal import ConflictError
-from oxiseq.sinks import Allowed, DeclaredSink, SinkError, settings_of
+from oxiseq.sinks import Allowed, DeclaredSink, DeliveryError, SinkError, settings_of
+from oxiseq.sinks import webhook as webhook_kind
 
 
 @pytest.fixture
@@ -246,6 +248,31 @@ def test_a_delivery_of_several_matches_that_is_tried_again_is_the_same_also_afte
         doors.put("chat", {"kind": "file", "path": "log.jsonl", "since": 0})
         eventually(lambda: doors.sink("chat")["delivered"] == 14)
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 7
+
+
+def test_a_kill_between_the_note_of_a_delivery_and_its_request_changes_nothing_of_it(
+    tmp_path: Path, receiver: Webhooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+
+    def killed(*_: Any) -> str:
+        if not after.exists():
+            shutil.copytree(before, after)  # what is on the disk at this moment is what a kill leaves
+        raise DeliveryError("it is gone")
+
+    with hot(before) as doors:
+        doors.push(3)
+        eventually(lambda: doors.service.journal.matches.last("hot") == 3)
+        with monkeypatch.context() as patched:
+            patched.setattr(webhook_kind._Poster, "deliver", killed)
+            doors.put("chat", {"kind": "webhook", "url": receiver.url, "batch": 10, "since": 0})
+            eventually(lambda: doors.sink("chat")["error"])
+            doors.ask("DELETE", "/queries/hot/sinks/chat")
+    with hot(after) as doors:
+        doors.push(2)
+        receiver.wait(2)
+    assert receiver.keys == ["hot/1-3", "hot/4-5"]
 
 
 def test_a_put_does_not_wait_for_a_delivery_that_hangs(tmp_path: Path, receiver: Webhooks) -> None:

@@ -91,12 +91,12 @@ def test_a_batch_is_appended_once(tmp_path: Path) -> None:
 def test_appends_are_killed_and_go_on(tmp_path: Path) -> None:
     """At random moments, and at the steps that take away what they write anew."""
     dice = random.Random(3)
-    files = [write(tmp_path / "0.nt", 0, 2000)]
+    files = [write(tmp_path / "0.nt", 0, 500)]
     kb = tmp_path / "kb"
     load(files[0], kb, reasoning="rdfs")
     kills = 0
     while kills < KILLS:
-        files.append(write(tmp_path / f"{len(files)}.nt", 1000 * len(files) * 2, 1000 * len(files) * 2 + 2000))
+        files.append(write(tmp_path / f"{len(files)}.nt", 1000 * len(files), 1000 * len(files) + 500))
         command = [sys.executable, "-c", RUN, str(files[-1]), str(kb), str(len(files))]
         step = dice.choice(["loading", "reasoning", "counting"])
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

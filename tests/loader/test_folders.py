@@ -96,7 +96,7 @@ def test_parts_that_a_killed_load_has_left_are_taken_away_unless_kept(tmp_path: 
     other = tmp_path / "other"
     (other / "data").mkdir(parents=True)
     remove_left(other)
-    with pytest.raises(KbError, match="holds data, which is no load's"):
+    with pytest.raises(KbError, match="holds data, which no load wrote"):
         check_staging(other)
 
 

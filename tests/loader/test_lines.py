@@ -53,7 +53,7 @@ def test_only_the_bad_lines_are_faults(lines: list[tuple[bytes, bytes]], ended: 
 def test_a_damaged_file_is_told_and_the_load_goes_on(tmp_path: Path, ending: str, pack: object) -> None:
     assert callable(pack)
     rng = random.Random(1)
-    text = b"".join(b"<a:a> <a:b> <a:%x> .\n" % rng.getrandbits(64) for _ in range(50_000))
+    text = b"".join(b"<a:a> <a:b> <a:%x> .\n" % rng.getrandbits(64) for _ in range(20_000))
     packed = bytearray(pack(text))
     packed[len(packed) // 2 : len(packed) // 2 + 50] = bytes(50)
     (tmp_path / f"a.nt.{ending}").write_bytes(packed)

@@ -107,6 +107,11 @@ def test_iteration_waits_and_goes_on_behind_the_cursor(store: Any) -> None:
     assert [match.id for match in query.matches(since=1)] == [2, 3]
     assert [match.id for match in query.matches(since=1, limit=1)] == [2]
     assert (len(query.matches(since=3)), len(query.matches(limit=0))) == (0, 0)
+    for time_ in (second.end, "1970-01-01T00:00:03Z", 2.5):  # a time, as `since` is in `why`
+        with pytest.raises(oxiseq.ArgumentTypeError, match=r"matches\(\): since is int, not"):
+            query.matches(since=time_)
+    with pytest.raises(oxiseq.ArgumentValueError, match="since is a whole number, 0 or more"):
+        query.matches(since=-1)
 
 
 def test_asynchronously_and_by_callback(store: Any) -> None:

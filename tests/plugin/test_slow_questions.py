@@ -126,8 +126,8 @@ def test_what_takes_too_long_fails_and_holds_nothing_up(store: oxiseq.Store) -> 
     assert [sum(map(len, added(other))) for other in others] == [20, 20]
     query.catch_up()
     assert query.state == "failed"
-    assert "seconds for which the store is asked" in query.reason
-    with pytest.raises(LimitError, match="seconds for which the store is asked"):
+    assert "seconds of evaluation on the store" in query.reason
+    with pytest.raises(LimitError, match="seconds of evaluation on the store"):
         store.register(LARGE, language="sparql", most_triples=0, most_asking="50ms")
     assert len(store.standing) == 3
 

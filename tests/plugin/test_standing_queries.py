@@ -279,7 +279,7 @@ def test_too_many_triples_are_asked_for(store: oxiseq.Store) -> None:
     store.extend([knows("a", f"n{i}") for i in range(10)])
     query = stand(store, P + "SELECT ?x ?z WHERE { ?x :knows ?y . ?y :knows ?z }", most_triples=5)
     assert query.state == "asked"
-    assert "asked of the store" in str(query.explain())
+    assert "evaluated on the store" in str(query.explain())
     store.add(knows("n1", "c"))
     store.add(ox.Quad(iri("a"), iri("likes"), iri("b")))
     assert [named(change.added) for change in query.take()] == [["a c"]]
@@ -296,12 +296,12 @@ def test_what_is_asked_for_too_long_fails_and_holds_nobody_up(store: oxiseq.Stor
     for each in (query, other, patient):
         each.catch_up()
     assert (query.state, other.state, patient.state) == ("failed", "followed", "asked")
-    assert "seconds for which the store is asked: 1 given, at most 0 allowed" in query.reason
+    assert "seconds of evaluation on the store: 1 given, at most 0 allowed" in query.reason
     patient.take()
     other.take()
     store.add(knows("n1", "c"))
     assert [named(change.added) for each in (other, patient) for change in each.take()] == [["n1 c"], ["b c"]]
-    with pytest.raises(oxiseq.LimitError, match="seconds for which the store is asked"):
+    with pytest.raises(oxiseq.LimitError, match="seconds of evaluation on the store"):
         stand(store, text, most_triples=5, most_asking="0s")
     with pytest.raises(oxiseq.OxiseqError, match="most_asking"):
         stand(store, text, most_asking="x")

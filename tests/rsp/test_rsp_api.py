@@ -188,7 +188,7 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (
             PLAIN.replace("?b }", "?b GRAPH :g { ?b :k+ ?c } }"),
             "rspql",
-            ["is asked of it (`asked` below), again when a quad of it comes or goes", "asked  SELECT ?b ?c"],
+            ["is queried from it (`asked` below), again when a quad of it is added or removed", "asked  SELECT ?b ?c"],
         ),
         (
             PLAIN.replace("?b }", "?b } ORDER BY ?a LIMIT 3"),

@@ -18,9 +18,9 @@ from oxiseq.engine.flow.sharing.joining import Joint, joined
 from oxiseq.engine.rsp.common_events import CommonEvents
 from oxiseq.engine.rsp.joint_general import JointGeneral
 from oxiseq.engine.rsp.plan import RspPlan, compile_rsp
+from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import Runs
-from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspQuery
@@ -228,7 +228,7 @@ def test_event_patterns_that_differ_in_constants_are_one_source() -> None:
     plans = [compile_rsp(load(match_text(f":y{n}"), "rsepql"), terms) for n in range(3)]
     common = CommonEvents(1)
     whole = joined([common.flow(plan) for plan in plans])
-    assert len(common.events) == 2  # of ?x, of ?z
+    assert len(common.sources) == 2  # of ?x, of ?z
     assert [len(output.constants) for output in whole.outputs] == [3]
 
 

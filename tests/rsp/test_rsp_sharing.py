@@ -33,7 +33,14 @@ from oxiseq.grammar.render_rsp import render_rsp as render
 from oxiseq.grammar.rsp_algebra import Report
 
 STREAMS = ("http://e/S", "http://e/T")
-WINDOWS = ("[RANGE 10 SLIDE 1]", "[RANGE 6 SLIDE 4]", "[RANGE 3 SLIDE 5]")
+WINDOWS = (
+    "[RANGE 10 SLIDE 1]",
+    "[RANGE 6 SLIDE 4]",
+    "[RANGE 3 SLIDE 5]",
+    "[RANGE 5 EVENTS]",
+    "[RANGE 4 EVENTS SLIDE 3 EVENTS]",
+    "[RANGE 2 EVENTS SLIDE 5 EVENTS]",
+)
 PATTERNS = (
     "?o :on {a} ; :value ?v",
     "?o :on {a} ; :at {b} ; :value ?v",
@@ -208,6 +215,8 @@ class Drill:
             window += f" FROM NAMED WINDOW :u ON <{STREAMS[1]}> {self.windows[0]}"
             pattern += " WINDOW :u { ?o :at ?place }"
         when = dice.choice(self.rhythms)
+        if "CLOSE" in when and all("EVENTS" in each for each in (first, window)):
+            when = ""  # none closes
         return f"PREFIX : <http://e/> {head} {window} WHERE {{ {pattern} }} {tail.format(**known)} {when}"
 
     def register(self) -> None:
@@ -382,6 +391,24 @@ def _failing(answers: JointAnswers, batches: Sequence[EventBatch], passed: int) 
 def test_each_tells_what_it_tells_alone(seed: int) -> None:
     drill = Drill(random.Random(seed))
     drill.play(drill.dice.randint(2, 8), 30)
+
+
+def test_windows_of_numbers_of_events_are_shared() -> None:
+    """At once, by one that comes later when both hold the same, and by one that was alone when others came."""
+    drill = Drill(random.Random(1))
+    drill.windows, drill.patterns, drill.heads, drill.rhythms = [WINDOWS[3]], PATTERNS[:1], HEADS[:1], ("",)
+    drill.asks_kb, drill.lateness = 0, 0
+    for _ in range(6):
+        drill.register()
+        for _ in range(2):
+            batch = drill.events()
+            drill.terms.hold(*batch.ids)
+            drill.told(lambda side, _, batch=batch: side.push(STREAMS[0], batch))
+    for _ in range(40):
+        batch = drill.events()
+        drill.told(lambda side, _, batch=batch: side.push(STREAMS[0], batch))
+    alone = [run for run, _ in drill.runs if len(run.plan.streams) == 1 and not run.shares_with]
+    assert not alone
 
 
 @drawn(60)

@@ -19,6 +19,7 @@ pytest.importorskip("httpx", reason="httpx is not installed: pip install 'oxiseq
 
 from servers import served
 
+from benchmarks.serving.crowd import Crowd
 from oxiseq.api.store import Store
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
@@ -35,12 +36,12 @@ SELECT ?n FROM STREAM S <{STREAM}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?s :n ?n
 
 @contextmanager
 def live(
-    folder: Path, settings: ServerSettings | None = None, heartbeat: float = 12.0
+    folder: Path, settings: ServerSettings | None = None, heartbeat: float = 12.0, subscribers: int = 64
 ) -> Iterator[tuple[tuple[str, int], LiveService]]:
     """Where a server with one stream and one query over it listens."""
     endpoint = SparqlEndpoint(Store())
     chosen = settings if settings is not None else ServerSettings(port=0, threads=2, live=8)
-    with LiveService(Store(), folder, LiveSettings(heartbeat=heartbeat), "normal") as service:
+    with LiveService(Store(), folder, LiveSettings(subscribers=subscribers, heartbeat=heartbeat), "normal") as service:
         service.streams.create(STREAM)
         service.queries.register("each", EACH)
         with served(endpoint, chosen, LiveRoutes(service, endpoint.evaluations)) as address:
@@ -351,6 +352,26 @@ def test_who_sends_too_slowly_holds_no_thread_and_is_cut_off(tmp_path: Path, sen
             assert other.ask(request(b"", "/queries", method="GET"))[0] == 200
             assert other.ask(request(event(1)))[0] == 200
         assert all(client.closed() for client in slow)
+
+
+def test_beside_a_crowd_that_wants_nothing_everybody_is_answered(tmp_path: Path) -> None:
+    """The same with ten thousand: python -m benchmarks.serving.crowd."""
+    settings = ServerSettings(port=0, threads=2, live=90, connections=80)
+    with live(tmp_path, settings, heartbeat=0.2, subscribers=90) as (place, service):
+        crowd = Crowd(place, "each")
+        crowd.slow(20)
+        crowd.idle(30)
+        crowd.readers(30)
+        crowd.sockets(30)
+        crowd.gone(20)
+        with Client(place) as other:
+            for number in range(10):
+                assert other.ask(request(event(number)))[0] == 200
+            assert other.ask(request(b"", "/query?query=ASK%7B%7D", method="GET"))[0] == 200
+        eventually(lambda: service.subscriptions.count == 60)  # those that are gone are noticed as they are sent to
+        assert crowd.left == {"idle": 30, "readers": 30, "sockets": 30}
+        crowd.close()
+        eventually(lambda: service.subscriptions.count == 0)
 
 
 def test_connections_beyond_those_at_work_are_told_to_come_again(tmp_path: Path) -> None:

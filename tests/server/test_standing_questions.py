@@ -82,7 +82,7 @@ def test_a_process_answers_as_the_store_does(both: tuple[Store, Processes]) -> N
 
 def test_what_takes_too_long_is_ended(both: tuple[Store, Processes]) -> None:
     ask = InProcesses(both[1], refuse)
-    with pytest.raises(LimitError, match="seconds for which the store is asked"):
+    with pytest.raises(LimitError, match="seconds of evaluation on the store"):
         ask(question(ENDLESS, "n", seconds=0.2))
     looked = iter([True, True, True])
     with pytest.raises(KbError, match="nobody waits"):

@@ -192,7 +192,7 @@ def test_what_parts_would_change_is_asked_at_once_or_refused(name: str, here: Fr
         assert plain(chosen.ask(text)) == expected
     refused = problem(fronts(part=1, whole=1).ask(text))
     assert (refused["status"], refused["title"]) == (403, "too many results")
-    assert "the query is not asked in parts" in refused["detail"]
+    assert "the query cannot be sent in parts" in refused["detail"]
     assert name.removeprefix("in ") in refused["detail"]
     assert refused["line"] == 1
 

@@ -150,7 +150,7 @@ def test_an_endpoint_that_is_away(tmp_path: Path) -> None:
         pay(address, 1, "ann", 10)
         assert rows(address, "named", 1) == [("ann", "Ann", "10")]
         problem = told(ask(address, "POST", "/kb/refresh"), 502)
-        assert problem["title"] == "the knowledge base cannot be asked"
+        assert problem["title"] == "the knowledge base cannot be queried"
         state = told(ask(address, "GET", "/kb"))
         assert (state["answers"], state["failures"]) == (1, 1)
         assert "cannot be reached" in state["error"]

@@ -5,9 +5,11 @@ Each has a chain of watermarks of its own, and costs seconds; `OXISEQ_SPARK_LONG
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections import Counter
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,15 +60,23 @@ END = START + SECOND * 10_000
 GIVEN = events(COUNT, 5)
 
 
+@pytest.fixture(autouse=True)
+def one_partition(spark: SparkSession) -> Iterator[None]:
+    """Each operator of a chain has stores in each partition; that there may be several, test_operator.py shows."""
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", 1)
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
 def source(spark: SparkSession, folder: Path, given: list[tuple[int, str]] = GIVEN) -> DataFrame:
     """Files of 60 events, a micro-batch each, in disorder; then two that only move the watermark."""
     folder.mkdir()
     parts = [given[low : low + 60] for low in range(0, len(given), 60)]
     for number, part in enumerate([*parts, [(END, "")], [(END + 60 * SECOND, "")]]):
         random.Random(number).shuffle(part)
-        file = folder / f"{number}.json"
-        spark.createDataFrame(part, "time bigint, graph string").coalesce(1).write.json(str(file) + ".d")
-        next((folder / f"{number}.json.d").glob("part-*.json")).rename(file)
+        rows = [json.dumps({"time": time, "graph": graph}) for time, graph in part]
+        (folder / f"{number}.json").write_text("\n".join(rows))
     return (
         spark.readStream.schema("time bigint, graph string")
         .option("maxFilesPerTrigger", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -184,6 +185,25 @@ def test_streams_give_the_same_and_late_events_besides(spark: SparkSession, tmp_
     expected = rows_of(oxiseq.run(TWO, given))
     assert Counter(row_of(row) for row in found if not row["late"]) == expected
     assert len(expected) > 50
+    checkpoint_is_looked_at(spark, streams, tmp_path)
+
+
+def checkpoint_is_looked_at(spark: SparkSession, streams: dict[str, DataFrame], folder: Path) -> None:
+    """Before the query starts."""
+    checkpoint = folder / "checkpoint"
+    match(spark, TWO, streams, buckets=3, checkpoint=checkpoint)
+    match(spark, TWO, streams, buckets=2, checkpoint=folder / "none")
+    with pytest.raises(CheckpointError, match="the checkpoint is of 3 buckets, not 2: pass buckets=3"):
+        match(spark, TWO, streams, buckets=2, checkpoint=checkpoint)
+    with pytest.raises(CheckpointError, match=r"cannot go on with this query: .*give a new checkpointLocation"):
+        match(spark, TWO.replace("?b > ?a", "?b < ?a"), streams, buckets=3, checkpoint=checkpoint)
+    for partition in (checkpoint / "state" / "0").glob("[0-9]*"):
+        shutil.rmtree(partition)
+    with pytest.raises(CheckpointError, match="Spark cannot read the states of this checkpoint"):
+        match(spark, TWO, streams, buckets=3, checkpoint=checkpoint)
+    shutil.rmtree(checkpoint / "state")
+    with pytest.raises(CheckpointError, match="is the checkpoint of a streaming query without `match`"):
+        match(spark, TWO, streams, buckets=3, checkpoint=checkpoint)
 
 
 class Stored:

@@ -140,10 +140,10 @@ def test_an_interrupted_load_starts_over(spark: SparkSession, tmp_path: Path, st
 def test_other_peoples_files_are_not_parts(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "thesis.txt").write_text("")
-    with pytest.raises(KbError, match=r"thesis\.txt, which is no load's"):
+    with pytest.raises(KbError, match=r"thesis\.txt, which no load wrote"):
         new_staging(tmp_path / "parts")
     (tmp_path / "parts" / "thesis.txt").rename(tmp_path / "parts" / "data")  # a name of ours, without our mark
-    with pytest.raises(KbError, match="data, which is no load's"):
+    with pytest.raises(KbError, match="data, which no load wrote"):
         new_staging(tmp_path / "parts")
 
 

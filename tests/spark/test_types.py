@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyoxigraph import RdfFormat, Store
 
+import oxiseq
 from oxiseq.grammar import load
 from oxiseq.kb_loader.java import spark_missing
 
@@ -14,8 +17,21 @@ if spark_missing() is not None:
     pytest.skip(spark_missing() or "", allow_module_level=True)
 
 from pyspark.sql import Observation
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from oxiseq.spark import SparkError, match
+from oxiseq.spark.facts import Facts, of_mapping
+from oxiseq.spark.given import Given
 from oxiseq.spark.inference import inferred
 
 if TYPE_CHECKING:
@@ -61,7 +77,7 @@ def test_what_filters_and_expressions_make_certain(columns: str, filters: str, t
     group = " GROUP BY ?k" if "COUNT" in columns else ""
     text = f"""{PREFIX} SELECT {columns} FROM STREAM S <http://e/s> WHERE {{ SEQ(A)
       DEFINE GPM A ON S {{ ?x :k ?k ; :a ?a ; :b ?b FILTER({filters}) }} }}{group}"""
-    assert inferred(load(text)) == types
+    assert inferred(load(text), Facts()) == types
 
 
 @pytest.mark.parametrize("sequence", ["SEQ(B?; A)", "SEQ(A; (B | C))", "SEQ(A; B!; C)"])
@@ -69,7 +85,81 @@ def test_what_not_every_match_has_passed_is_not_certain(sequence: str) -> None:
     gpms = {"A": "?a :a ?k", "B": "?b :v ?v FILTER(?v > 3)", "C": "?c :v ?v"}
     defined = " ".join(f"DEFINE GPM {name} ON S {{ {gpms[name]} }}" for name in gpms if name in sequence[3:])
     text = f"{PREFIX} SELECT ?v FROM STREAM S <http://e/s> WHERE {{ {sequence} {defined} }}"
-    assert inferred(load(text)) == {}
+    assert inferred(load(text), Facts()) == {}
+
+
+def given_of(mapping: Any, **columns: DataType) -> Given:
+    """A DataFrame's columns, without Spark."""
+    frame: Any = SimpleNamespace(schema=StructType([StructField(name, kind) for name, kind in columns.items()]))
+    return Given(frame, oxiseq.StreamMapping(mapping))
+
+
+CONSTRUCT = (
+    PREFIX
+    + """CONSTRUCT { ?s :v ?n ; :v 1 ; :text ?t ; :n ?b ; :both ?n, ?b ; :mixed ?n, ?t }
+  WHERE { BIND(IRI(?id) AS ?s) BIND(xsd:decimal(?v) AS ?n) }"""
+)
+
+
+def test_what_mappings_make_certain() -> None:
+    text, whole, at = StringType(), IntegerType(), TimestampType()
+    given = given_of(CONSTRUCT, id=text, v=text, t=text, b=whole, time=at)
+    assert of_mapping(given) == {"http://e/v": "double", "http://e/n": "bigint", "http://e/both": "double"}
+    predicates = {f"http://e/{name}": name for name in ("a", "b", "c.d", "e")}
+    flat = {"subject": "http://e/{id}", "time": "at", "predicates": predicates}
+    inner = StructType([StructField("d", DateType())])
+    assert of_mapping(given_of(flat, id=text, a=DoubleType(), b=DecimalType(9, 2), c=inner, e=text, at=at)) == {
+        "http://e/a": "double",
+        "http://e/b": "decimal(9,2)",
+        "http://e/c.d": "date",
+    }
+    anything = "CONSTRUCT { ?s ?p ?v } WHERE { BIND(IRI(?id) AS ?s) BIND(IRI(?key) AS ?p) }"
+    assert of_mapping(given_of(anything, id=text, key=text, v=DoubleType(), time=at)) == {}
+
+
+@pytest.mark.parametrize(
+    ("sequence", "types"),
+    [
+        ("SEQ(A; B)", {"v": "bigint", "w": "double", "x": "boolean"}),
+        ("SEQ(A; B?)", {"v": "bigint", "x": "boolean"}),
+    ],
+)
+def test_what_patterns_make_certain(sequence: str, types: dict[str, str]) -> None:
+    kb = Store()
+    kb.load(
+        b"""@prefix : <http://e/> . :g { :a :w 1, 2.5 ; :s 1, "1" . } :h { :a :w "no number" ; :x true . }""",
+        format=RdfFormat.TRIG,
+    )
+    text = f"""{PREFIX} SELECT ?v ?w ?s ?x ?o FROM STREAM S <http://e/s> FROM STREAM T <http://e/t> WHERE {{ {sequence}
+      DEFINE GPM A ON S {{ ?e :v ?v ; :k ?k GRAPH ?g {{ ?k :x ?x ; :gone ?o }} }}
+      DEFINE GPM B ON T {{ ?f :v ?u ; :k ?k GRAPH :g {{ ?k :w ?w ; :s ?s }} }} }}"""
+    assert inferred(load(text), Facts({"http://e/s": {"http://e/v": "bigint"}}, kb)) == types
+
+
+def test_rows_are_events_by_their_mapping(spark: SparkSession) -> None:
+    """And columns have the types that it makes certain."""
+    rows = [("a", "1.50", 3), ("a", "2.25", 7), ("b", "oops", 8), ("a", "3.00", None)]
+    frame = spark.createDataFrame(rows, "`the id` string, price string, at bigint").selectExpr(
+        "`the id`", "try_cast(price AS decimal(9,2)) AS price", "named_struct('at', timestamp_micros(at)) AS when"
+    )
+    mapping = {"subject": "http://e/{the id}", "time": "when.at", "predicates": {"http://e/v": "price"}}
+    found = match(spark, ONE, {"S": frame}, mappings={"S": mapping}, types="infer", on_error="skip")
+    assert found.schema["v"].dataType.simpleString() == "decimal(9,2)"
+    assert [(row.x, str(row.v)) for row in found.orderBy("at").collect()] == [
+        ("http://e/a", "1.50"),
+        ("http://e/a", "2.25"),
+    ]
+    for mappings, message in (
+        ({"S": {**mapping, "time": "where"}}, "no column 'where', which the mapping reads; there are the id, price, w"),
+        ({"T": mapping}, "the query reads no stream 'T'"),
+        ({"S": "CONSTRUCT { ?s ?p } WHERE {}"}, "Parse|expected"),
+        ({"S": {"contexts": {}}}, "the mapping does not say what rows mean"),
+        ({"S": {**mapping, "time": None}}, "the mapping does not say the time of a row"),
+    ):
+        with pytest.raises(oxiseq.OxiseqError, match=message):
+            match(spark, ONE, {"S": frame}, mappings=mappings)
+    with pytest.raises(SparkError, match="mappings= says what other columns mean"):
+        match(spark, ONE, {"S": frame})
 
 
 def frame_of(spark: SparkSession) -> DataFrame:

@@ -217,7 +217,7 @@ class _Lifting:
                 return self._projected(plan, self.of(plan.child))
             case ClosurePlan(step):
                 if _by_row(self.of(step)):
-                    raise NotAlikeError("a constant stands in a path that repeats")
+                    raise NotAlikeError("a path that repeats contains a constant")
                 return plan
 
     # --- the table ------------------------------------------------------------------------------------

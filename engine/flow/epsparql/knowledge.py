@@ -62,7 +62,7 @@ class Knowledge:
 
     def _ask(self, text: str, names: Sequence[str]) -> Ids:
         if text not in self.known:
-            assert self._asking is not None, "all has been asked"
+            assert self._asking is not None, "every answer is known"
             self.known[text] = self._asking(text, len(names))
         return self.known[text]
 

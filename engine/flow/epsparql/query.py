@@ -17,7 +17,7 @@ from oxiseq.grammar.ep_rules import Stratum, strata
 from oxiseq.grammar.rsp_algebra import Consume
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class IntervalPlan:
     """A compiled query. `streams`: the IRIs that it reads. `rules` in the order given, worked through by `strata`."""
 

@@ -32,12 +32,12 @@ def late_columns(query: RspQuery, columns: Sequence[Listed], *, plain: bool) -> 
         if asks_now(expression) or condition_mentions(expression) & late.keys():
             late[name] = replaced(expression, dict[Expression, Expression](late.items()))
     if any(_elsewhere(query, late)):
-        raise QueryError("NOW() stands in what SELECT lists only", query.span, query.text, hint=_HINT, code="now")
+        raise QueryError("NOW() is allowed only in what SELECT lists", query.span, query.text, hint=_HINT, code="now")
     shown = frozenset(c[1] if isinstance(c, tuple) else c for c in columns)
     for expression in [] if plain else late.values():
         for v in sorted(condition_mentions(expression) - shown, key=str):
             raise QueryError(
-                f"beside NOW() stands ?{v.value}, which rows do not have",
+                f"an expression with NOW() reads ?{v.value}, which the rows do not have",
                 query.span,
                 query.text,
                 hint=f"list ?{v.value}, too",

@@ -75,7 +75,7 @@ def explain_standing(upheld: Upheld) -> StandingExplanation:
     if upheld.elsewhere and upheld.state != "failed":
         evaluation = upheld.reason or ELSEWHERE
     elif upheld.state == "asked":
-        evaluation = f"asked of the store again whenever a quad of one of its patterns changes: {upheld.reason}"
+        evaluation = f"evaluated on the store again whenever a quad of one of its patterns changes: {upheld.reason}"
     elif upheld.state == "failed":
         evaluation = f"failed: {upheld.reason}"
     run = upheld.run

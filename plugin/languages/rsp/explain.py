@@ -82,8 +82,8 @@ class RspExplanation(Explanation):
 
 _INCREMENTAL = "incremental: each change of a window updates the answer, no query is repeated"
 _ASKS = (
-    "; what is about the knowledge base alone and is more than triple patterns is asked of it (`asked` below), again "
-    "when a quad of it comes or goes"
+    "; a part about the knowledge base alone that is more than triple patterns is queried from it (`asked` below), "
+    "again when a quad of it is added or removed"
 )
 
 _WITHOUT_BLANKS = "as long as the knowledge base has no blank nodes for them, whose order is each query's own"

@@ -31,7 +31,7 @@ def picture(e: RspExplanation) -> Drawing:
         last = [f"m{i}"]
     nodes.append(Node("answer", f"{e.form} {e.report}", True, "incremental"))
     arrows += [Arrow(name, "answer") for name in last]
-    return Drawing(f"{e.form}: windows and what is asked of them", nodes, arrows, network=True)
+    return Drawing(f"{e.form}: windows and what is queried from them", nodes, arrows, network=True)
 
 
 _UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less", "hull"))

@@ -296,7 +296,7 @@ class _Explainer:
     def condition(self, condition: Expression) -> str:
         """A stateful filter; those with EXISTS are slow."""
         text = self.write.one_line(condition)
-        return f"{text} (asked of the store, pair by pair)" if holds_exists(condition) else text
+        return f"{text} (evaluated on the store, pair by pair)" if holds_exists(condition) else text
 
 
 _UNITS = (
@@ -342,7 +342,7 @@ def _then(edge: Edge) -> str:
     if edge.limit is None:
         return ""
     if edge.then is not None:
-        return "it goes on waiting"
+        return "it continues to wait"
     return "it is a match" if edge.waits else "it is dropped"
 
 

@@ -38,7 +38,7 @@ def as_problem(error: OxiseqError) -> Problem:
     if isinstance(error, CursorError):
         return Problem(410, "cursor too old", text, more={"asked": error.asked, "first": error.first})
     if isinstance(error, UpstreamError):
-        return Problem(error.status, "the knowledge base cannot be asked", text)
+        return Problem(error.status, "the knowledge base cannot be queried", text)
     if isinstance(error, DamagedBatchError):
         place = {"first": error.first, "next": error.next}
         return Problem(500, "damaged", f"{text}; what follows is numbered from {error.next} on", more=place)

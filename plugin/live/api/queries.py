@@ -318,9 +318,9 @@ ROUTES: Final = (
         explanation,
         "explainQuery",
         "What the query is compiled to, as `oxiseq explain` prints it. `waiting`: of each edge of a SPAseq query's "
-        "automaton, how many groups of partial matches wait there now (some may be dead); null where it does not run. "
-        "`picture`: an SVG. `sends`: with --upstream, the texts that the endpoint is asked at each refresh; else "
-        "null.",
+        "automaton, how many groups of partial matches wait there now (some may have expired); null where it does not "
+        "run. `picture`: an SVG. `sends`: with --upstream, the queries that are sent to the endpoint at each "
+        "refresh; else null.",
         Need("read", "query"),
         (NAME,),
         answers={200: Answer("It.", schema="Explained")},

@@ -9,6 +9,7 @@ from oxiseq.live.api.queries import NAME
 from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response
 from oxiseq.live.sinks import SinkStatus
 from oxiseq.sinks import NAME as SINK_ID
+from oxiseq.sinks.settings import since_of
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
@@ -32,9 +33,7 @@ def put(call: Call) -> Response:
     if not SINK_ID.fullmatch(sink):
         raise Problem(400, "no id of a sink", f"{sink[:100]!r}: letters, digits and . _ ~ -, at most 100")
     given = call.json()
-    since = given.pop("since", None)
-    if since is not None and (not isinstance(since, int) or isinstance(since, bool) or not 0 <= since < 1 << 62):
-        raise Problem(400, "malformed since", "the id of a match, behind which the sink begins, is expected")
+    since = since_of(given.pop("since", None))
     variables = call.service.queries.get(query).variables
     return json_response(sink_value(call.service.sinks.put(query, sink, given, variables, since)))
 
@@ -104,7 +103,7 @@ ROUTES: Final = (
         {
             200: Answer("The sink.", schema="Sink"),
             403: Answer("There are too many.", ()),
-            409: Answer("Another sink writes to this file, or the sink stands in the server's settings.", ()),
+            409: Answer("Another sink writes to this file, or the sink is declared in the server's settings.", ()),
         },
     ),
     Route(
@@ -115,6 +114,6 @@ ROUTES: Final = (
         "Stop delivering: a delivery that has begun may still arrive.",
         Need("register", "query"),
         (NAME, SINK),
-        answers={204: Answer("Done.", ()), 409: Answer("The sink stands in the server's settings.", ())},
+        answers={204: Answer("Done.", ()), 409: Answer("The sink is declared in the server's settings.", ())},
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,12 +10,15 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
+from werkzeug.http import parse_etags
+
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.announced import MessageFormat
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.journal import Appended, Appends, Retention, StreamRecord
+from oxiseq.live import ldes
 from oxiseq.live.api.table import JSON, Answer, Call, Need, Parameter, Route, json_response, unsupported
 from oxiseq.live.intake import (
     EVENTS,
@@ -136,6 +140,22 @@ def events(call: Call) -> Response:
     limit = min(call.number("limit") or most, most)
     body, following = call.service.streams.text(_iri(call), call.number("since"), limit, format)
     return Response(200, (("content-type", _TYPES[format]), ("oxiseq-next-offset", str(following))), body)
+
+
+def published(call: Call) -> Response:
+    """GET /streams/{stream}/ldes."""
+    number, streams = call.number("page"), call.service.streams
+    record = streams.get(_iri(call))
+    found = ldes.root(record) if number is None else ldes.page(streams, record, number)
+    if found is None:
+        raise Problem(404, "no such page", f"the last page of <{record.iri}> is {record.next // ldes.PAGE}")
+    body = found.text.encode()
+    etag = hashlib.blake2b(body, digest_size=12).hexdigest()
+    kept = "max-age=31536000, immutable" if found.complete else "no-cache"
+    headers = (("content-type", "application/trig"), ("etag", f'W/"{etag}"'), ("cache-control", kept))
+    if parse_etags(call.request.header("if-none-match")).contains_weak(etag):
+        return Response(304, headers)
+    return Response(200, headers, body)
 
 
 def stream_value(call: Call, record: StreamRecord) -> dict[str, Any]:
@@ -401,6 +421,22 @@ ROUTES: Final = (
             200: Answer("Events; the header Oxiseq-Next-Offset says where to continue.", tuple(_RDF)),
             410: Answer("The offset is deleted.", ()),
             500: Answer("The batch at the offset is damaged: members first and next give its offsets.", ()),
+        },
+    ),
+    Route(
+        "GET",
+        "/streams/{stream}/ldes",
+        published,
+        "readLdes",
+        f"The stream as a Linked Data Event Stream: the root, which links to the first page, or a page of {ldes.PAGE} "
+        "events, which links to the next.",
+        Need("read", "stream"),
+        (STREAM, Parameter("page", "Which page. Default: the root.", {"type": "integer", "minimum": 0})),
+        answers={
+            200: Answer("The events are members: named graphs, with their times.", ("application/trig",)),
+            304: Answer("It has not changed: If-None-Match names its ETag.", ()),
+            404: Answer("No such page, or no such stream.", ()),
+            500: Answer("A batch of the page is damaged: members first and next give its offsets.", ()),
         },
     ),
 )

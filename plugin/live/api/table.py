@@ -107,7 +107,7 @@ class Need:
         if self.of == "body":
             return f"{what} of what the body names"
         if self.of == "list":
-            return f"{what} of what is told"
+            return f"{what} of what is listed"
         whole = f"{what}:{{{self.kind}}}" if self.kind in ("stream", "query") else what
         return whole if self.instead is None else f"{whole}, without a body {self.instead} will do"
 

@@ -2,7 +2,7 @@
 
 import { askForToken, token } from "./token.js";
 
-/** A refusal: status, title, detail, line, column, findings, as RFC 9457 problem details tell them. */
+/** A refusal: status, title, detail, line, column, findings, the members of RFC 9457 problem details. */
 export class Problem extends Error {
   constructor(status, members) {
     super(members.detail || members.title || `status ${status}`);
@@ -10,7 +10,7 @@ export class Problem extends Error {
   }
 }
 
-/** The response to a request; a wrong or missing token is asked for and the request sent again. Throws Problem. */
+/** The response to a request; where the token is wrong or missing, the user is asked for one and the request is sent again. Throws Problem. */
 export async function send(path, { method = "GET", headers = {}, body, signal } = {}) {
   for (;;) {
     const given = token();

@@ -17,6 +17,13 @@ export function fill(element, ...children) {
   element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== false));
 }
 
+/** The same where most children are there already: those stay in place, so that the browser lays out only what is new. */
+export function arrange(element, children) {
+  const wanted = new Set(children);
+  for (const child of [...element.childNodes]) if (!wanted.has(child)) child.remove();
+  children.forEach((child, i) => element.childNodes[i] === child || element.insertBefore(child, element.childNodes[i] ?? null));
+}
+
 export const byId = (id) => document.getElementById(id);
 
 function filled(element, attributes, children) {

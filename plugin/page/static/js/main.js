@@ -1,4 +1,4 @@
-// The page begins: parts are put together, then the server is asked.
+// Starts the panels, then polls the server.
 
 import { startGuide } from "./guide.js";
 import { byId } from "./dom.js";

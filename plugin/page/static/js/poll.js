@@ -1,4 +1,4 @@
-// What the server tells when it is asked, once a second while somebody looks: streams, queries, counts per state.
+// Polls the server once a second while the page is visible: streams, queries, counts per state.
 
 import { getJson, queryPath } from "./api.js";
 import { set, state } from "./state.js";
@@ -7,7 +7,7 @@ const EVERY = 1000, KEPT = 60;
 let asking = null;
 let again = null;
 
-/** Ask now, and again each second. */
+/** Poll now, and again each second. */
 export async function refresh() {
   clearTimeout(again);
   asking ??= ask().finally(() => { asking = null; });

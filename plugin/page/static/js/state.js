@@ -1,4 +1,4 @@
-// What the page knows, and who wants to hear of it. Panels read `state` and listen; only this file changes it.
+// The page's state and its listeners. Panels read `state` and listen; only this file changes it.
 
 export const state = {
   server: { live: null, read_only: false, upstream: false }, // as GET /ui/server.json has it
@@ -15,7 +15,7 @@ export const state = {
   page: null, // older matches in the table, an array; null: the newest
   moment: null, // a past instant of the automaton, { at (microseconds), waiting, matches }; null: now
   view: null, // the stretch of time that is looked at, { from, to } in milliseconds; null: all
-  provenance: null, // of the match that is looked at: what it was made of
+  provenance: null, // of the chosen match: what it derives from
   match: null, // id of the one that is looked at
   predicates: [], // IRIs seen in the store and streams
 };
@@ -27,7 +27,7 @@ export function on(names, listener) {
   for (const name of names) listeners.set(name, [...(listeners.get(name) ?? []), listener]);
 }
 
-/** Change values and tell who listens. */
+/** Change values and call their listeners. */
 export function set(values) {
   Object.assign(state, values);
   const heard = new Set(Object.keys(values).flatMap((name) => listeners.get(name) ?? []));

@@ -1,4 +1,4 @@
-// The token, kept for this tab only, and the dialog that asks for it.
+// The token, kept for this tab only, and the dialog where the user types it.
 
 import { byId } from "./dom.js";
 
@@ -8,7 +8,7 @@ let declined = false;
 
 export const token = () => sessionStorage.getItem(KEY);
 
-/** Whether there is another token than `used` now; requests that are refused together ask once. */
+/** Whether there is another token than `used` now; requests that are refused together open one dialog. */
 export function askForToken(reason, used) {
   if (token() !== used) return Promise.resolve(true);
   if (declined) return Promise.resolve(false);

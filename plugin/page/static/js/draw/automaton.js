@@ -26,7 +26,7 @@ export function automaton(explanation, waiting, lanes, width = 0) {
   return drawing;
 }
 
-/** The states that stand for "nothing came": one behind each state with a trailing negation. */
+/** The states that mean "nothing came": one after each state with a trailing negation. */
 function ends(edges) {
   return edges.filter((edge) => !edge.arms.length).map((edge) => ({ number: `end ${edge.source}`, letter: "end", final: true, bound: [], end: true }));
 }
@@ -86,7 +86,7 @@ function joined(edges) {
   return [...found.values()];
 }
 
-/** How high an arrow bends: a little for neighbours, more the further it goes; a loop stands on its state. */
+/** How high an arrow bends: a little for neighbours, more the further it goes; a loop is above its state. */
 function lift({ source, target }, places) {
   if (source === target) return 34;
   const [x0, y0] = places.get(source), [x1, y1] = places.get(target);

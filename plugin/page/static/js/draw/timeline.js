@@ -1,12 +1,12 @@
 // The timeline of matches: a lane per GPM with a bar per match from its first event there to its last, and below them the
 // matches themselves, packed into rows. Bars are options of a list box: arrows move, Enter chooses. Where there are too
-// many to tell apart it shows how many there are at each time instead; dragging over a stretch looks at that stretch.
+// many to draw apart it shows how many there are at each time instead; dragging over a stretch zooms into it.
 
 import { s } from "../dom.js";
 import { shortTime } from "../rdf.js";
 import { millis, scale, ticks } from "./scale.js";
 
-const LANE = 34, ROW = 11, TOP = 10, RIGHT = 18, AXIS = 30, MOST_ROWS = 10, MOST_BARS = 150, COLUMN = 5, DENSE = 60, DRAG = 4;
+const LANE = 34, ROW = 11, TOP = 10, RIGHT = 18, AXIS = 30, MOST_ROWS = 10, MOST_BARS = 150, COLUMN = 5, DENSE = 60, SHADES = 8, DRAG = 4;
 
 /** Of `matches` (as the server sends them) those within `view` (null: all): { svg, from, to, words }, or null where no
  * match has an event. `lanes`: names of GPMs; `moment`: an instant that is marked
@@ -122,29 +122,43 @@ function bars(each, lanes, x, below, chosen, choose) {
   return group;
 }
 
-/** Per lane and for whole matches: how many begin or lie in each column of a few pixels, darker (lanes) or higher. */
+/** Per lane and for whole matches: how many begin or lie in each column of a few pixels, darker (lanes) or higher. The
+ * columns of one shade are one path; the words of a column are made when somebody points at it. */
 function densities(spans, lanes, { x, left, width }, below) {
   const columns = Math.max(1, Math.ceil((width - RIGHT - left) / COLUMN));
-  const column = (time) => Math.min(columns - 1, Math.max(0, Math.floor((x(time) - left) / COLUMN)));
+  const column = (place) => Math.min(columns - 1, Math.max(0, Math.floor((place - left) / COLUMN)));
   const counts = [...lanes, null].map(() => new Uint32Array(columns));
   for (const each of spans) {
-    lanes.forEach((lane, i) => each.of.has(lane) && counts[i][column(each.of.get(lane)[0])]++);
-    counts[lanes.length][column(each.to)]++;
+    lanes.forEach((lane, i) => each.of.has(lane) && counts[i][column(x(each.of.get(lane)[0]))]++);
+    counts[lanes.length][column(x(each.to))]++;
   }
-  const drawn = [];
-  counts.forEach((row, i) => {
-    const most = row.reduce((a, b) => Math.max(a, b), 1);
-    row.forEach((count, j) => {
-      if (!count) return;
-      const words = `${count.toLocaleString("en")} ${count === 1 ? "match" : "matches"}`;
-      const high = i < lanes.length ? LANE - 16 : Math.max(2, (count / most) * (DENSE - 6));
-      const y = i < lanes.length ? TOP + i * LANE + 8 : below + DENSE - high;
-      drawn.push(s("rect", { x: left + j * COLUMN, y, width: COLUMN - 1, height: high, class: i < lanes.length ? `dense event gpm-${i % 8}` : "dense whole",
-        opacity: i < lanes.length ? (0.25 + 0.75 * Math.sqrt(count / most)).toFixed(2) : null }, s("title", {}, words)));
-    });
-  });
-  return drawn;
+  const words = s("title");
+  return counts.map((row, i) => s("g", { onpointermove: (event) => {
+    const count = row[column(event.clientX - event.target.ownerSVGElement.getBoundingClientRect().left)];
+    words.textContent = `${count.toLocaleString("en")} ${count === 1 ? "match" : "matches"}`;
+    event.currentTarget.append(words);
+  } }, i < lanes.length ? shades(row, TOP + i * LANE + 8, left, i) : heights(row, below, left)));
 }
+
+function shades(row, y, left, lane) {
+  const most = row.reduce((a, b) => Math.max(a, b), 1);
+  const paths = Array.from({ length: SHADES + 1 }, () => "");
+  row.forEach((count, j) => {
+    if (count) paths[Math.ceil(Math.sqrt(count / most) * SHADES)] += bar(left + j * COLUMN, y, LANE - 16);
+  });
+  return paths.map((d, i) => d && s("path", { d, class: `dense event gpm-${lane % 8}`, opacity: (0.25 + (0.75 * i) / SHADES).toFixed(2) })).filter(Boolean);
+}
+
+function heights(row, below, left) {
+  const most = row.reduce((a, b) => Math.max(a, b), 1);
+  const columns = [...row].map((count, j) => {
+    const high = Math.max(2, (count / most) * (DENSE - 6));
+    return count ? bar(left + j * COLUMN, below + DENSE - high, high) : "";
+  });
+  return s("path", { d: columns.join(""), class: "dense whole" });
+}
+
+const bar = (x, y, high) => `M${x.toFixed(1)} ${y.toFixed(1)}h${COLUMN - 1}v${high.toFixed(1)}h${1 - COLUMN}z`;
 
 /** From event to event of the match that is looked at. */
 function path({ of }, lanes, x) {
@@ -152,7 +166,7 @@ function path({ of }, lanes, x) {
   return s("polyline", { points: places.sort((a, b) => a[0] - b[0]).map((each) => each.join(",")).join(" "), class: "path" });
 }
 
-let began = null; // where a drag began, in pixels of the window; a drawing that is made meanwhile goes on with it
+let began = null; // where a drag began, in pixels of the window; a drawing that replaces this one continues the drag
 window.addEventListener("pointerup", () => { began = null; });
 window.addEventListener("pointercancel", () => { began = null; });
 

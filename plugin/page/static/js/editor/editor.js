@@ -1,5 +1,5 @@
-// The editor: CodeMirror with our highlighting and completion. It stands in a shadow root, where CodeMirror's styles are
-// style sheets and no <style> elements, so that the page's security policy holds without exceptions.
+// The editor: CodeMirror with our highlighting and completion. It is in a shadow root, where CodeMirror's styles are
+// style sheets and no <style> elements, so that the page's security policy needs no exception.
 
 import {
   EditorState, EditorView, acceptCompletion, autocompletion, bracketMatching, closeBrackets, closeBracketsKeymap,

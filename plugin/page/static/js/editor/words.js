@@ -12,7 +12,7 @@ SUBSTR REPLACE LANGMATCHES`;
 
 const list = (...texts) => texts.join(" ").split(/\s+/);
 
-/** What is offered in a text of a language; those of continuous queries tell the server. */
+/** The words that the editor completes in a language; the server lists those of continuous queries. */
 export const keywordsOf = (language) =>
   language === "sparql" ? SPARQL_WORDS : state.languages.find((each) => each.name === language)?.words ?? [];
 

@@ -1,4 +1,4 @@
-// The answer of the chosen query, where it stands over the store: its rows come and go as the store changes.
+// The answer of the chosen standing query: rows are added and removed as the store changes.
 
 import { events, queryPath } from "../api.js";
 import { byId, fill, h } from "../dom.js";
@@ -16,12 +16,12 @@ export function startAnswer() {
   on(["selected", "queries"], parts);
 }
 
-export const stands = () => selectedQuery()?.language === "sparql";
+export const isStanding = () => selectedQuery()?.language === "sparql";
 
 /** Which parts the chosen query has. */
 function parts() {
-  byId("answer-part").hidden = !stands();
-  byId("matches-part").hidden = byId("looking-back").hidden = stands();
+  byId("answer-part").hidden = !isStanding();
+  byId("matches-part").hidden = byId("looking-back").hidden = isStanding();
 }
 
 /** Read the answer, then what changes of it. */
@@ -30,9 +30,9 @@ async function follow() {
   const name = state.selected;
   const mine = reading = new AbortController();
   let last = "";
-  answer = { rows: new Map(), truth: null, told: "" };
+  answer = { rows: new Map(), truth: null, lastChange: "" };
   plan();
-  while (name !== null && stands() && !mine.signal.aborted) {
+  while (name !== null && isStanding() && !mine.signal.aborted) {
     try {
       for await (const each of events(`${queryPath(name)}/changes${last}`, mine.signal)) {
         if (mine.signal.aborted) return;
@@ -54,7 +54,7 @@ function take(kind, { part, rows = [], removed = [], added = [], answer: truth =
   for (const row of rows) count(row, 1, false);
   for (const row of removed) count(row, -1, true);
   for (const row of added) count(row, 1, true);
-  answer.told = kind === "snapshot" ? "" : `last change ${shortTime(at)}: +${added.length} −${removed.length}`;
+  answer.lastChange = kind === "snapshot" ? "" : `last change ${shortTime(at)}: +${added.length} −${removed.length}`;
   plan();
 }
 
@@ -79,9 +79,9 @@ function plan() {
 function show() {
   const query = selectedQuery();
   if (!query) return;
-  const { rows, truth, told } = answer;
+  const { rows, truth, lastChange } = answer;
   const total = [...rows.values()].reduce((sum, { times }) => sum + times, 0);
-  byId("answer-count").textContent = query.form === "ASK" ? told : `${total.toLocaleString("en")} ${total === 1 ? "row" : "rows"} ${told && `· ${told}`}`;
+  byId("answer-count").textContent = query.form === "ASK" ? lastChange : `${total.toLocaleString("en")} ${total === 1 ? "row" : "rows"} ${lastChange && `· ${lastChange}`}`;
   if (query.form === "ASK") return fill(byId("answer"), h("p", { class: "mono" }, truth ? "Yes" : "No"));
   const prefixes = declared(query.text);
   const newest = [...rows.values()].slice(-SHOWN).reverse();

@@ -63,7 +63,7 @@ function parts() {
   if (withRows()) openMapping(streamHere(), rows());
 }
 
-/** A time of its own has one graph, and rows of a mapping that tells none. */
+/** The time applies to one graph, and to rows of a mapping without a time. */
 function timePart() {
   const untimed = withRows() && /"time"\s*:\s*null/.test(byId("mapping-text").value);
   byId("data-time-part").hidden = !toStream() || !(untimed || ONE_GRAPH.includes(byId("data-format").value));

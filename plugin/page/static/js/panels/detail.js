@@ -1,4 +1,4 @@
-// The match that is looked at: what it was made of, its events' graphs with their times and the facts of the knowledge
+// The chosen match: what it derives from, its events' graphs with their times and the facts of the knowledge
 // base; also to be saved as PROV-O.
 
 import { queryPath, select, send } from "../api.js";
@@ -24,12 +24,12 @@ export async function showDetail(match, lanes) {
   fill(body, h("p", { class: "muted" }, "…"));
   try {
     const path = `${queryPath(selectedQuery().name)}/matches/${match.id}/provenance`;
-    const told = await (await send(path, { headers: { Accept: "application/json" } })).json();
-    const facts = told.facts ? used(told.facts) : await knowledge(told.events, match);
-    const more = told.events.length - MOST_EVENTS;
+    const provenance = await (await send(path, { headers: { Accept: "application/json" } })).json();
+    const facts = provenance.facts ? used(provenance.facts) : await knowledge(provenance.events, match);
+    const more = provenance.events.length - MOST_EVENTS;
     if (key === shown) {
-      set({ provenance: told });
-      fill(body, told.events.slice(0, MOST_EVENTS).map((event) => card(event, lanes.indexOf(event.gpm))),
+      set({ provenance });
+      fill(body, provenance.events.slice(0, MOST_EVENTS).map((event) => card(event, lanes.indexOf(event.gpm))),
         more > 0 ? h("p", { class: "muted" }, `${more} more events`) : null, facts);
       fill(byId("detail-rdf"), saved(path, match));
     }
@@ -71,8 +71,8 @@ function saved(path, match) {
   return link;
 }
 
-/** For languages that do not tell it: facts about the IRIs of the match's row and events, from the graphs that the query
- * asks. */
+/** For languages whose provenance lists no facts: facts about the IRIs of the match's row and events, from the graphs
+ * that the query reads. */
 async function knowledge(parts, match) {
   const text = selectedQuery()?.text ?? "";
   const graphs = graphsOf(text);

@@ -77,7 +77,7 @@ function suggest(rows) {
   return tryMapping(rows);
 }
 
-/** Each column a predicate, but those that tell the subject and the time. */
+/** Each column a predicate, but those that have the subject and the time. */
 function suggested(row) {
   const names = Object.keys(row);
   const time = names.find((name) => TIMES.test(name)), subject = names.find((name) => SUBJECTS.test(name));

@@ -2,17 +2,18 @@
 // and facts. The newest ten thousand are held here; older pages come from the server when somebody turns to them.
 
 import { events, matchesOf, queryPath } from "../api.js";
-import { byId, fill, h } from "../dom.js";
+import { arrange, byId, fill, h } from "../dom.js";
 import { isDragged, timeline } from "../draw/timeline.js";
 import { declared, isNumber, shortTerm, shortTime } from "../rdf.js";
 import { on, selectedQuery, set, state } from "../state.js";
 import { showDetail } from "./detail.js";
 import { tell } from "./notices.js";
 
-const KEPT = 10000, AT_ONCE = 2500, PAGE = 100, RETRY = 1500, MANY = 1000, PAUSE = 400;
+const KEPT = 10000, AT_ONCE = 2500, PAGE = 100, RETRY = 1500, MANY = 1000, PAUSE = 400, SHARE = 5;
 let reading = null;
 let planned = false;
-let shownAt = 0;
+let due = null; // the timer of the next drawing of new matches
+let shownAt = 0, took = 0; // when all was drawn last, and for how long: milliseconds
 
 export function startMatches() {
   on(["selected"], follow);
@@ -51,7 +52,7 @@ async function follow() {
   }
 }
 
-/** What there is already, in large parts; the id behind which live reading goes on. */
+/** Read the matches found so far, in large parts; returns the id after which live reading continues. */
 async function begin(name, signal) {
   const first = selectedQuery()?.matches.first ?? 1, next = selectedQuery()?.matches.next ?? 1;
   let last = Math.max(first - 1, next - 1 - KEPT);
@@ -67,9 +68,11 @@ async function begin(name, signal) {
 function add(found) {
   state.matches.push(...found);
   if (state.matches.length > KEPT + AT_ONCE) state.matches.splice(0, state.matches.length - KEPT);
-  if (state.matches.length < MANY) plan();
-  else setTimeout(plan, Math.max(0, shownAt + PAUSE - performance.now())); // nobody sees single ones of so many
+  due ??= setTimeout(() => { due = null; plan(); }, shownAt + pause() - performance.now());
 }
+
+/** Drawing takes a fifth of the time at most; and nobody sees single ones of many. */
+const pause = () => Math.max(took * SHARE, state.matches.length < MANY ? 0 : PAUSE);
 
 export const chooseMatch = (id) => set({ match: state.match === id ? null : id });
 
@@ -93,7 +96,7 @@ export function lanesOf() {
 
 function show() {
   const { match } = state;
-  shownAt = performance.now();
+  const began = performance.now();
   drawnLanes = String(lanesOf());
   const held = state.page ?? state.matches;
   byId("no-matches").hidden = held.length > 0;
@@ -103,6 +106,10 @@ function show() {
   drawTimeline(held);
   table(last);
   showDetail(held.find((each) => each.id === match) ?? state.matches.find((each) => each.id === match) ?? null, lanesOf());
+  requestAnimationFrame(() => { // the next frame: layout and painting are done, too
+    shownAt = performance.now();
+    took = shownAt - began;
+  });
 }
 
 function drawTimeline(held) {
@@ -133,6 +140,8 @@ function zoom(factor) {
 // --- the table and its pages -------------------------------------------------------------------------
 
 const rows = () => state.page ?? state.matches.slice(-PAGE);
+let drawnRows = new Map(); // match → its row, of the last drawing
+let drawnAs = ""; // the columns and the query's prefixes that they were drawn with
 
 function table(last) {
   const query = selectedQuery();
@@ -140,9 +149,16 @@ function table(last) {
   const prefixes = declared(query?.text ?? "");
   const focused = document.activeElement?.closest?.("#matches tr")?.dataset.id;
   const shown = rows();
-  fill(byId("matches"), h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"), h("th", { scope: "col" }, "time"),
-    variables.map((name) => h("th", { scope: "col" }, name)))),
-  h("tbody", {}, [...shown].reverse().map((match) => row(match, variables, prefixes))));
+  const as = `${query?.name} ${variables} ${query?.text}`;
+  if (as !== drawnAs) {
+    fill(byId("matches"), h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"), h("th", { scope: "col" }, "time"),
+      variables.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}));
+    drawnRows.clear();
+    drawnAs = as;
+  }
+  drawnRows = new Map([...shown].reverse().map((match) => [match, drawnRows.get(match) ?? row(match, variables, prefixes)]));
+  for (const [match, element] of drawnRows) mark(element, match.id === state.match);
+  arrange(byId("matches").querySelector("tbody"), [...drawnRows.values()]);
   if (focused) byId("matches").querySelector(`tr[data-id="${focused}"] button`)?.focus();
   const first = selectedQuery()?.matches?.first ?? 1;
   byId("pages").hidden = last <= PAGE;
@@ -152,14 +168,18 @@ function table(last) {
 }
 
 function row(match, variables, prefixes) {
-  const here = match.id === state.match;
-  return h("tr", { "data-id": match.id, class: here ? "chosen" : null, onclick: () => chooseMatch(match.id) },
-    h("td", {}, h("button", { class: "link", "aria-pressed": String(here), "aria-label": `Match ${match.id}` }, match.id)),
+  return h("tr", { "data-id": match.id, onclick: () => chooseMatch(match.id) },
+    h("td", {}, h("button", { class: "link", "aria-pressed": "false", "aria-label": `Match ${match.id}` }, match.id)),
     h("td", { class: "nowrap" }, shortTime(match.at)),
     variables.map((name) => {
       const term = match.bindings[name];
       return h("td", { title: term?.value, class: isNumber(term) ? "number" : null }, shortTerm(term, prefixes));
     }));
+}
+
+function mark(element, here) {
+  element.className = here ? "chosen" : "";
+  element.querySelector("button").setAttribute("aria-pressed", String(here));
 }
 
 async function newest() {

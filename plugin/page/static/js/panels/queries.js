@@ -1,7 +1,7 @@
-// Registered queries: state, rate, lag, late events, matches; choose one, pause it, edit it, delete it.
+// The list of registered queries: state, rate, lag, late events, matches; choose, pause, edit or delete one.
 
 import { queryPath, send, sendJson } from "../api.js";
-import { byId, fill, h } from "../dom.js";
+import { arrange, byId, h } from "../dom.js";
 import { refresh } from "../poll.js";
 import { on, set, state } from "../state.js";
 import { rateText } from "./streams.js";
@@ -22,9 +22,7 @@ const drawn = new Map(); // name → { key, element }: of two hundred queries fe
 function show() {
   const focused = document.activeElement?.dataset?.query;
   for (const name of drawn.keys()) if (!state.queries.some((query) => query.name === name)) drawn.delete(name);
-  const elements = state.queries.map(entryOf);
-  const place = byId("queries");
-  if (elements.some((element, i) => place.children[i] !== element) || place.children.length !== elements.length) fill(place, elements);
+  arrange(byId("queries"), state.queries.map(entryOf));
   if (focused) byId("queries").querySelector(`[data-query="${CSS.escape(focused)}"]`)?.focus();
   byId("no-queries").hidden = state.queries.length > 0;
 }
@@ -51,7 +49,7 @@ function entry(query) {
 const figure = (name, value, { title = null, warn = false } = {}) =>
   h("span", { class: warn ? "figure warn" : "figure", title }, h("b", {}, value), " ", name);
 
-/** The head of the part below, about the query that is chosen. */
+/** The heading of the part about the chosen query. */
 function head() {
   const query = state.queries.find((each) => each.name === state.selected);
   byId("query").hidden = !query;

@@ -10,7 +10,7 @@ import { isNumber, shortTerm, termsIn } from "../rdf.js";
 const PAGE = 100, MOST_TEXT = 200000;
 const count = (number, one) => `${number.toLocaleString("en")} ${number === 1 ? one : `${one}s`}`;
 
-/** Show a response's body; `took` in milliseconds, `prefixes` as the text declares them, `again(accept)` asks once more. */
+/** Show a response's body; `took` in milliseconds, `prefixes` as the text declares them, `again(accept)` sends the request once more. */
 export function showResult({ body, type, took, prefixes, again }) {
   byId("result-part").hidden = false;
   byId("result-time").textContent = `${Math.round(took).toLocaleString("en")} ms`;

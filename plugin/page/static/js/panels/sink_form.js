@@ -65,7 +65,7 @@ function boxOf({ enum: words, type, writeOnly }, id) {
   return h("input", { id, type: writeOnly ? "password" : type === "integer" ? "number" : "text", autocomplete: "off", spellcheck: "false" });
 }
 
-/** What stands in a box as the JSON value that its setting takes; undefined: nothing. */
+/** The JSON value of a box; undefined where it is empty. */
 function valueOf(box, { type, enum: words, oneOf }, name) {
   if (type === "boolean") return box.checked || undefined;
   const text = box.value.trim();

@@ -62,7 +62,7 @@ function look(number) {
   set({ moment: point });
 }
 
-/** From where the slider stands to the end; from the beginning where it stands at the end. */
+/** Move the slider to the end; from the beginning if it is at the end. */
 function play() {
   const from = Number(byId("moment").value);
   let at = from === points.length - 1 ? -1 : from;

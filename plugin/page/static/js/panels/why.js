@@ -13,20 +13,20 @@ const STAGES = { spaseq: "matches of the sequence’s beginnings", ceql: "events
 const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 const PARTS = { constants: "", pattern: "", filter: "FILTER", kb: "", "kb filter": "FILTER" };
 
-/** What GET /queries/{query}/why tells, drawn. */
-export function reasons(told, prefixes) {
-  const { looked, found, more, stopped, late } = told;
+/** The answer of GET /queries/{query}/why, drawn. */
+export function reasons(answer, prefixes) {
+  const { looked, found, more, stopped, late } = answer;
   if (!looked.events) return h("p", { class: "verdict" }, "The query’s streams keep no events of that time.");
   const of = `${count(looked.events, "event")}, ${shortMicros(looked.first)} to ${shortMicros(looked.last)}`;
   const words = [`${more ? "At least " : ""}${count(found, "match", "matches")}`, ` in ${of}.`, late ? ` ${count(late, "event")} came too late.` : ""];
   return h("div", { class: "why" },
     h("p", { class: "verdict" }, h("b", {}, words[0]), words[1], words[2],
-      told.notes.map((note) => ` ${note[0].toUpperCase()}${note.slice(1)}.`),
+      answer.notes.map((note) => ` ${note[0].toUpperCase()}${note.slice(1)}.`),
       stopped ? [" It comes no further than before ", h("code", {}, stopped), " is complete."] : []),
     h("div", { class: "columns" },
-      h("section", {}, h("h4", {}, "How far events came"), told.gpms.map((gpm) => funnel(gpm, prefixes)),
-        h("h4", {}, "How far it came ", h("span", { class: "muted" }, STAGES[told.language] ?? "rows of the parts of WHERE")), stages(told)),
-      h("section", {}, h("h4", {}, stopped ? "What stopped it" : "What one condition less would add"), kept(told, prefixes))));
+      h("section", {}, h("h4", {}, "How far events came"), answer.gpms.map((gpm) => funnel(gpm, prefixes)),
+        h("h4", {}, "How far it came ", h("span", { class: "muted" }, STAGES[answer.language] ?? "rows of the parts of WHERE")), stages(answer)),
+      h("section", {}, h("h4", {}, stopped ? "What stopped it" : "What one condition less would add"), kept(answer, prefixes))));
 }
 
 function funnel({ gpm, stream, saw, steps }, prefixes) {

@@ -188,7 +188,7 @@ export async function register() {
     await refresh();
     choose(query.name);
     if (sink) await deliver(query, sink);
-    else tell(`${query.name} is registered: it ${query.language === "sparql" ? "tells when its answer changes" : "sees what is pushed from now on"}.`, "good");
+    else tell(`${query.name} is registered: it ${query.language === "sparql" ? "emits each change of its answer" : "reads what is pushed from now on"}.`, "good");
   });
 }
 

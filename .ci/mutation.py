@@ -1,0 +1,142 @@
+"""Mutation testing: `make mutation AREA=operators SAMPLE=60` (pip install --group mutation).
+
+Cosmic Ray changes one operator or number of the sources at a time; the tests of the area should fail. A mutant that
+they do not kill is printed with its change: either a test is missing, or the change makes no difference.
+
+The work is done on a copy of the checkout. The sample is drawn with a seed, the same for all who run it. mutmut is no
+choice here: it wraps functions, and Numba cannot compile what it makes. A changed kernel is compiled again with all
+that depends on it, which takes half a minute: see `_forget_stale` of engine/kernels/compiling/options.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cosmic_ray.commands import execute, init
+from cosmic_ray.config import ConfigDict
+from cosmic_ray.work_db import WorkDB
+from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkResult
+
+HERE = Path(__file__).parents[1]
+SKIPPED = WorkResult(worker_outcome=WorkerOutcome.SKIPPED)
+LEFT_OUT = ("core/RemoveDecorator", "core/Variable", "core/ExceptionReplacer")
+"""Operators that change how code is compiled or declared, or that tests cannot be expected to see."""
+
+
+@dataclass(frozen=True)
+class Area:
+    """What is changed (folders and files), and which tests should see it."""
+
+    sources: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+FLOW = ("group", "best", "happening", "pairs", "reach", "driver", "follow", "events", "lowering_cases", "lowering")
+AREAS = {
+    "operators": Area(("engine/flow/nodes",), tuple(f"tests/flow/test_{name}.py" for name in FLOW)),
+    "expressions": Area(
+        ("engine/expressions",), ("tests/expressions/test_facts.py", "tests/expressions/test_machine.py")
+    ),
+    "sequence": Area(("engine/sequence", "engine/plan"), ("tests/test_corpus.py", "tests/engine/test_strategies.py")),
+    "cea": Area(("engine/cea",), ("tests/cea", "tests/ceql")),
+    "kernels": Area(("engine/kernels/sequence",), ("tests/test_corpus.py", "tests/engine/test_strategies.py")),
+}
+"""The tests that answer soonest; what survives them may yet be killed by the whole suite."""
+
+
+def main() -> int:
+    """Run a sample of an area; 1 where mutants survive."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("area", choices=AREAS)
+    parser.add_argument("--sample", type=int, default=60, help="how many mutants; 0: all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--timeout", type=float, default=900, help="seconds for the tests of one mutant")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="oxiseq-mutation-") as name:
+        copy = copied(Path(name))
+        os.chdir(copy)
+        os.environ["PYTHONPATH"] = str(copy / "links")  # before the editable install of the checkout
+        return run(AREAS[given.area], given.sample, given.seed, given.timeout)
+
+
+def run(area: Area, size: int, seed: int, timeout: float) -> int:
+    """Draw, execute, report; in the copy."""
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-x", *area.tests]
+    if subprocess.run(command, check=False).returncode:
+        print("the tests fail without a mutation", file=sys.stderr)
+        return 2
+    paths = [path for source in area.sources for path in sorted(Path(source).rglob("*.py"))]
+    work = WorkDB("mutation.sqlite", WorkDB.Mode.create)
+    init(paths, work, {})
+    choose(work, size, random.Random(seed))
+    execute(work, ConfigDict({"test-command": " ".join(command), "timeout": timeout, "distributor": {"name": "local"}}))
+    return report(work)
+
+
+def choose(work: WorkDB, size: int, drawing: random.Random) -> None:
+    """Leave a sample to be done; annotations, which nothing evaluates, are never in it."""
+    known: dict[Path, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
+    items = sorted(work.work_items, key=lambda item: _key(item.mutations[0]))
+    possible = [
+        item.job_id
+        for item in items
+        for place in item.mutations
+        if not place.operator_name.startswith(LEFT_OUT)
+        and not any(
+            begin <= place.start_pos < end
+            for begin, end in known.setdefault(place.module_path, list(_annotations(place.module_path)))
+        )
+    ]
+    chosen = set(drawing.sample(possible, min(size or len(possible), len(possible))))
+    work.set_multiple_results([item.job_id for item in items if item.job_id not in chosen], SKIPPED)
+    print(f"{len(chosen)} of {len(possible):,} mutants", flush=True)
+
+
+def _key(place: MutationSpec) -> tuple[str, str, int]:
+    return str(place.module_path), place.operator_name, place.occurrence
+
+
+def _annotations(path: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for name in ("annotation", "returns"):
+            found = getattr(node, name, None)
+            if isinstance(found, ast.expr):
+                yield (found.lineno, found.col_offset), (found.end_lineno or 0, found.end_col_offset or 0)
+
+
+def report(work: WorkDB) -> int:
+    """Print what survived."""
+    done = [result for _, result in work.completed_work_items if result.worker_outcome != WorkerOutcome.SKIPPED]
+    survived = [result for result in done if result.test_outcome == TestOutcome.SURVIVED]
+    for result in survived:
+        print(result.diff)
+    print(f"{len(done)} mutants, {len(survived)} survived")
+    return 1 if survived else 0
+
+
+def copied(folder: Path) -> Path:
+    """The tracked files of the checkout and its compiled kernels, with a package `oxiseq` of links to its folders."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=HERE, check=True, capture_output=True, text=True).stdout.split()
+    compiled = (path for ending in ("nbi", "nbc", "digest") for path in HERE.glob(f"engine/kernels/**/*.{ending}"))
+    for name in [*tracked, *(str(path.relative_to(HERE)) for path in compiled)]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(HERE / name, folder / name)  # with its time, by which Numba knows what is compiled
+    package = folder / "links" / "oxiseq"
+    package.mkdir(parents=True)
+    for path in [*(folder / "plugin").iterdir(), *(folder / each for each in ("engine", "grammar", "kb_loader"))]:
+        (package / path.name).symlink_to(path)
+    return folder
+
+
+if __name__ == "__main__":
+    sys.exit(main())

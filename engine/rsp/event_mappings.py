@@ -1,0 +1,81 @@
+"""What event patterns have in windows: the mappings that items bring when they come, and take when they go.
+
+Where it stands: complete events in order → items (held.py) → **mappings, window by window** → a plan's `Given`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.delta import I64, Delta
+from oxiseq.engine.flow.occurring import Occurring
+from oxiseq.engine.flow.plan import Given
+from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.rsp.held import Held
+
+
+class Source(NamedTuple):
+    """An event pattern: of what a window holds, of a request among those of its stream. form: what it feeds."""
+
+    content: int
+    stream: int
+    request: int
+    form: Given
+
+
+class EventMappings:
+    """Of some patterns over the same windows. matchers: by stream."""
+
+    def __init__(self, sources: Sequence[Source], matchers: Sequence[StreamMatcher | None], held: Held) -> None:
+        self._sources, self._matchers, self._held = sources, matchers, held
+        self.by_name = {source.form.name: Occurring(source.form) for source in sources}
+
+    def add(self, batches: Sequence[EventBatch]) -> None:
+        """Complete events by stream, in order of time: items, and what they bring. Raises LimitError, KbError."""
+        for stream, batch in enumerate(batches):
+            if len(batch):
+                self._match(stream, *self._held.add(stream, batch))
+
+    def take_up(self) -> None:
+        """What all items bring that are held."""
+        for stream, items in enumerate(self._held.items):
+            for place, batch in items.kept:
+                self._match(stream, place, batch)
+
+    def _match(self, stream: int, place: int, batch: EventBatch) -> None:
+        """What events bring, which stand from a place on; nothing counts after the end of its window."""
+        matcher = self._matchers[stream]
+        if matcher is None or not len(batch):
+            return
+        found = matcher.match(batch)
+        for source in self._sources:
+            rows = found[source.request] if source.stream == stream else None
+            if rows is None or not len(rows.event):
+                continue
+            end = self._held.contents[source.content].window.end
+            high = len(rows.event) if end is None else int(batch.time[rows.event].searchsorted(end, "right"))
+            at = rows.event[:high]
+            self.by_name[source.form.name].add(place + at, batch.time[at], rows.values[:high])
+
+    def move(self, bounds: Sequence[tuple[I64, I64]], tick: int) -> dict[str, Delta]:
+        """Windows go on: by content the places [start, stop) at each tick from `tick` on. What comes and goes, by
+        name."""
+        return {s.form.name: self.by_name[s.form.name].move(*bounds[s.content], tick) for s in self._sources}
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """Their terms."""
+        for rows in self.by_name.values():
+            yield rows.held_ids()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.by_name.values()))
+
+    @property
+    def bytes(self) -> int:
+        """How large they are."""
+        return sum(rows.bytes for rows in self.by_name.values())

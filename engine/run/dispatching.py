@@ -1,0 +1,90 @@
+"""What hands events to queries: one of these for each way in which queries share work.
+
+Where it stands: events of a store → **a dispatcher for each kind of query** (runs.py says which) → what that did for
+each query. None is safe for several threads.
+
+    shared.py    one clock and one pass of matching: SPAseq
+    together.py  one state of windows: RSP-QL, SPECTRA, RSEP-QL
+    apart.py     runs with orders of their own, of which those in one state are one: all others
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.run.run import Run
+from oxiseq.engine.run.watermarks import BEFORE_ALL
+
+R = TypeVar("R", bound=Run)
+
+
+class Outcome(NamedTuple):
+    """What a step did for one query: its matches, its late events, how many events it left out (Run.faults), an error,
+    which may have cost it matches. `stream`: that of the late events, empty where it is the one that was pushed
+    to."""
+
+    run: Run
+    matches: Sequence[Any]
+    late: EventBatch | None = None
+    error: Exception | None = None
+    left_out: int = 0
+    stream: str = ""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nobody need hear of it."""
+        return not self.matches and self.late is None and self.error is None and not self.left_out
+
+
+def stepped_alone(run: Run, step: Callable[[], Any]) -> Outcome:
+    """What a step does to a run that shares nothing, and what can be worked through then."""
+    known, late = run.faults.count, None
+    try:
+        late = step()
+        return Outcome(run, run.advance(), late, left_out=run.faults.count - known)
+    except Exception as error:
+        return Outcome(run, [], late, error)
+
+
+class Dispatcher(ABC, Generic[R]):
+    """Some queries of a store."""
+
+    @abstractmethod
+    def remove(self, run: R) -> None:
+        """Forget a query."""
+
+    @abstractmethod
+    def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
+        """Events of a stream, in order of arrival; what that did."""
+
+    @abstractmethod
+    def punctuate(self, stream: str, time: int) -> list[Outcome]:
+        """No event of `stream` before `time` (µs) will come."""
+
+    @abstractmethod
+    def settle(self, run: R, until: int = BEFORE_ALL) -> list[Outcome]:
+        """One query takes everything seen so far as complete; one of SPAseq also all before `until` (µs)."""
+
+    @abstractmethod
+    def close(self, run: R) -> list[Outcome]:
+        """The streams have ended for one query; `remove` it afterwards."""
+
+    @abstractmethod
+    def forget(self, run: R, at: int) -> None:
+        """One query gives up its partial matches, and has caught up before: see `Run.forget`."""
+
+    def keep_answers(self, run: R) -> bool:
+        """The KB is about to change, and the query has caught up: see `Run.keep_answers`. Raises KbError."""
+        return run.keep_answers()
+
+    def catch_up(self, run: R) -> list[Outcome]:
+        """Hand a query the events that have not concerned it so far, before its state, its counters or its late events
+        are looked at; what has come of that."""
+        return []
+
+    def stepped(self) -> set[R]:
+        """Those whose state may be another than at the last call, but for those that share it."""
+        return set()

@@ -1,0 +1,11 @@
+"""Linked Data Event Streams (https://w3id.org/ldes) as a source: pages of members that are linked by TREE.
+
+Fetching: one page, politely ─▶ `read_page`: members, relations ─▶ LdesSource: in the order of time ─▶ messages
+                                                                      └▶ State: which pages need not be read again
+"""
+
+from oxiseq.bridges.ldes.page import LDES, TREE
+from oxiseq.bridges.ldes.source import LdesSource
+from oxiseq.bridges.ldes.state import State
+
+__all__ = ["LDES", "TREE", "LdesSource", "State"]

@@ -1,0 +1,174 @@
+"""One page after the other over HTTP, politely: what is known is not sent again, and who is busy is left alone.
+
+A page may link anywhere. Only the hosts that the operator of the bridge names are asked: that of its URL, and those of
+the option `hosts`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urljoin, urlsplit
+
+from pyoxigraph import Quad, RdfFormat
+
+from oxiseq.bridges.settings import BridgeError
+from oxiseq.engine.extras import needed
+from oxiseq.engine.rdf import parse
+
+if TYPE_CHECKING:
+    import httpx
+else:
+    httpx = needed("httpx")
+
+FORMATS: Final = {
+    "application/n-quads": RdfFormat.N_QUADS,
+    "application/n-triples": RdfFormat.N_TRIPLES,
+    "application/trig": RdfFormat.TRIG,
+    "text/turtle": RdfFormat.TURTLE,
+    "application/ld+json": RdfFormat.JSON_LD,
+    "application/rdf+xml": RdfFormat.RDF_XML,
+}
+_ACCEPT: Final = ", ".join(f"{name};q={1 - n / 10:.1f}" for n, name in enumerate(FORMATS))
+LARGEST: Final = 64 << 20
+"""Bytes of a page."""
+_LONGEST: Final = 4000
+"""Characters of an address."""
+_TIMEOUT: Final = 10.0
+_DEADLINE: Final = 120.0
+"""Seconds for a whole page."""
+_REDIRECTS: Final = 10
+_LATER: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
+_PATIENCE: Final = 3600.0
+"""Seconds for which a server may ask us to wait."""
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """`url`: where it was found, after redirects; `quads`: None: it has not changed; `etag`: empty where it has none;
+    `gone`: it was deleted; `immutable`: as HTTP says."""
+
+    url: str
+    quads: Sequence[Quad] | None
+    etag: str = ""
+    gone: bool = False
+    immutable: bool = False
+
+
+class Fetching:
+    """`hosts`: NAME or NAME:PORT, beside the one of `url`. User and password of `url` are sent to its host alone.
+    `transport`: what sends the requests, where it is not the network."""
+
+    def __init__(self, url: str, hosts: Sequence[str] = (), transport: httpx.BaseTransport | None = None) -> None:
+        parts = urlsplit(url)
+        self._auth = (parts.username or "", parts.password or "") if "@" in parts.netloc else None
+        try:
+            self._origin = _origin(url)
+        except ValueError:
+            raise BridgeError(
+                f"{_shown(url)}: write ldes+https://HOST/..., the address of the stream or its root"
+            ) from None
+        self._hosts, self._secure = hosts, parts.scheme == "https"
+        self._wait = 0.0
+        self._client = httpx.Client(
+            transport=transport,
+            timeout=_TIMEOUT,
+            follow_redirects=False,
+            headers={"user-agent": "oxiseq", "accept": _ACCEPT},
+        )
+
+    def fetch(self, url: str, etag: str = "") -> Fetched:
+        """A page, unless it is still the one of `etag`. Raises BridgeError."""
+        if (left := self._wait - time.monotonic()) > 0:
+            raise BridgeError(f"{self._origin[0]} asks us to wait for {left:.0f} s more")
+        try:
+            for _ in range(_REDIRECTS):
+                self._check(url)
+                found = self._answer(url, etag)
+                if isinstance(found, Fetched):
+                    return found
+                url = found
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise BridgeError(f"{_shown(url)}: {error or type(error).__name__}") from None
+        raise BridgeError(f"{_shown(url)}: more than {_REDIRECTS} redirects")
+
+    def _answer(self, url: str, etag: str) -> Fetched | str:
+        """The page, or where it is."""
+        headers = {"if-none-match": etag} if etag else {}
+        auth = self._auth if _origin(url) == self._origin else None
+        with self._client.stream("GET", url, headers=headers, auth=auth) as answer:
+            status = answer.status_code
+            if status in (301, 302, 303, 307, 308) and (to := answer.headers.get("location")):
+                return urljoin(url, str(to))
+            if status == 304 and etag:
+                return Fetched(url, None, etag)
+            if status == 410:
+                return Fetched(url, (), gone=True)
+            if status != 200:
+                self._refused(answer, url)
+            kept = [each.strip().lower() for each in answer.headers.get("cache-control", "").split(",")]
+            quads = _parsed(self._body(answer, url), answer.headers.get("content-type", ""), url)
+            return Fetched(url, quads, answer.headers.get("etag", ""), immutable="immutable" in kept)
+
+    def _body(self, answer: httpx.Response, url: str) -> bytes:
+        body, until = bytearray(), time.monotonic() + _DEADLINE
+        for piece in answer.iter_bytes():
+            body += piece
+            if len(body) > LARGEST:
+                raise BridgeError(f"{_shown(url)}: a page has at most {LARGEST} bytes")
+            if time.monotonic() > until:
+                raise BridgeError(f"{_shown(url)}: a page is read for at most {_DEADLINE:.0f} s")
+        return bytes(body)
+
+    def _refused(self, answer: httpx.Response, url: str) -> None:
+        status, asked = answer.status_code, answer.headers.get("retry-after", "")
+        if status in _LATER and asked.isdecimal() and len(asked) < 8:
+            self._wait = time.monotonic() + min(float(asked), _PATIENCE)
+        raise BridgeError(f"{_shown(url)}: status {status}")
+
+    def _check(self, url: str) -> None:
+        """Raises BridgeError for what may not be asked."""
+        try:
+            host, port = origin = _origin(url)
+        except ValueError:
+            raise BridgeError(f"{_shown(url)} is no address of a page") from None
+        if len(url) > _LONGEST or not url.isascii():
+            raise BridgeError(f"{_shown(url)} is longer than {_LONGEST} characters, or not ASCII")
+        if origin != self._origin and not {host, f"{host}:{port}"}.intersection(self._hosts):
+            raise BridgeError(f"a page links to {host}:{port}: add this host to the option hosts if it may be asked")
+        if self._secure and urlsplit(url).scheme != "https":
+            raise BridgeError(f"{_shown(url)}: from https no link leads to http")
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._client.close()
+
+
+def _origin(url: str) -> tuple[str, int]:
+    """Host and port. Raises ValueError."""
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ValueError(url)
+    return parts.hostname.lower(), parts.port or _PORTS[parts.scheme]
+
+
+def _shown(url: str) -> str:
+    """Without user and password, and not too long."""
+    scheme, separator, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{place.rpartition('@')[2]}{slash}{path}"[:200]
+
+
+def _parsed(body: bytes, content_type: str, url: str) -> list[Quad]:
+    media_type = content_type.partition(";")[0].strip().lower()
+    format = FORMATS.get(media_type)
+    if format is None:
+        raise BridgeError(f"{_shown(url)} is {media_type or 'of no type'}; known: {', '.join(FORMATS)}")
+    try:
+        base = {} if format in (RdfFormat.N_QUADS, RdfFormat.N_TRIPLES) else {"base_iri": url}
+        return list(parse(body, format, **base))
+    except (SyntaxError, ValueError, RecursionError, OSError) as error:
+        raise BridgeError(f"{_shown(url)}: {error}") from None

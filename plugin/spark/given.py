@@ -1,0 +1,128 @@
+"""The DataFrames that are given for a query's streams, checked, with the columns that workers read.
+
+Where it stands: `match(streams=, mappings=)` → **given** → dealer. A DataFrame holds events, or with a mapping rows of
+any columns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.mappings.declared import Declared, StreamMapping
+from oxiseq.spark.decoding import COLUMNS
+from oxiseq.spark.errors import SparkError
+
+_KINDS: Final = {
+    "events": ("string", "binary"),
+    "graph": ("string", "binary"),
+    "time": ("timestamp", "timestamp_ntz", "bigint", "int"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The events of a stream: the columns of a DataFrame that are read, and the mapping of rows that are no events."""
+
+    frame: DataFrame
+    mapping: StreamMapping | None = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What a mapping calls each column that is no struct → its type in Spark SQL."""
+        if self.mapping is None:
+            return {}
+        named = ((self.mapping.key(name), kind) for name, kind in _members(self.frame.schema))
+        return {key: kind for key, kind in named if key is not None}
+
+
+def given_streams(
+    plan: QueryPlan, streams: Mapping[str, DataFrame], mappings: Mapping[str, Declared] | None
+) -> dict[str, Given]:
+    """By the stream's IRI. Raises SparkError, MappingError."""
+    frames, of_rows = _by_iri(plan, streams), _by_iri(plan, mappings or {})
+    if not frames:
+        raise SparkError("no stream is given")
+    for iri in of_rows:
+        if iri not in frames:
+            raise SparkError(f"a mapping is given for <{iri}>, which has no DataFrame in streams=")
+    return {
+        name_iri: _events(name, frame) if name_iri not in of_rows else _rows(name, frame, of_rows[name_iri][1])
+        for name_iri, (name, frame) in frames.items()
+    }
+
+
+def _by_iri(plan: QueryPlan, given: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    """IRI of a stream → the name that the caller uses, and what is given for it."""
+    names = {s.name: s.iri.value for s in plan.query.streams}
+    found: dict[str, tuple[str, Any]] = {}
+    for name, value in given.items():
+        iri = names.get(name, name)
+        if iri not in plan.streams:
+            declared = ", ".join(f"{short} <{iri}>" for short, iri in names.items())
+            raise SparkError(f"the query reads no stream {name!r}; it declares {declared}")
+        if iri in found:
+            raise SparkError(f"the stream {name!r} is given twice")
+        found[iri] = name, value
+    return found
+
+
+def _events(name: str, frame: DataFrame) -> Given:
+    columns = next((columns for columns in COLUMNS if set(columns) <= set(frame.columns)), ())
+    if not columns:
+        raise SparkError(
+            f"stream {name!r}: columns {', '.join(frame.columns)}; `events`, or `time` and `graph`; mappings= says "
+            "what other columns mean"
+        )
+    for column in columns:
+        kind = frame.schema[column].dataType.simpleString()
+        if kind not in _KINDS[column]:
+            raise SparkError(f"stream {name!r}: {column} is {kind}; {' or '.join(_KINDS[column])} expected")
+    return Given(frame.select(*columns))
+
+
+def _rows(name: str, frame: DataFrame, declared: Declared) -> Given:
+    mapping = StreamMapping(declared)
+    if not mapping.takes_rows or not mapping.time:
+        lacks = "the time of a row" if mapping.takes_rows else "what rows mean"
+        raise SparkError(f"stream {name!r}: the mapping does not say {lacks}")
+    members = [member for member, _ in _members(frame.schema)]
+    if missing := mapping.missing(members):
+        raise SparkError(
+            f"stream {name!r}: no column {', '.join(map(repr, missing))}, which the mapping reads; there are "
+            f"{', '.join(members)}"
+        )
+    read = [
+        field.name
+        for field in frame.schema
+        if any(mapping.key(member) is not None for member, _ in _members(StructType([field])))
+    ]
+    return Given(frame.select(*(_quoted(column) for column in read)), mapping)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _members(schema: StructType, before: str = "") -> Iterator[tuple[str, str]]:
+    """Columns and their types; the members of a struct are columns a.b."""
+    for field in schema:
+        if isinstance(field.dataType, StructType):
+            yield from _members(field.dataType, f"{before}{field.name}.")
+        else:
+            yield before + field.name, field.dataType.simpleString()
+
+
+def texts(given: Mapping[str, Given]) -> tuple[tuple[str, str], ...]:
+    """IRI → mapping as JSON, as workers get it."""
+    return tuple(
+        (iri, json.dumps(stream.mapping.as_data(), sort_keys=True))
+        for iri, stream in given.items()
+        if stream.mapping is not None
+    )
