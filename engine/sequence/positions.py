@@ -39,8 +39,8 @@ MAX_POSITIONS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A negated letter in a gap, or the letters of each step of a negated group; `loops` are the repeats around the place
-    where it stands. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap."""
+    """A negated letter in a gap, or the letters of each step of a negated group; `loops` are the repeats around the
+    place where it stands. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap."""
 
     steps: tuple[tuple[Letter, ...], ...]
     loops: tuple[int, ...]
