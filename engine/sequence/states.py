@@ -186,6 +186,12 @@ class Edge:
     """Of the end of matches that are counted: the values by which they are told apart. It waits for nothing."""
 
     @property
+    def compared(self) -> tuple[tuple[Letter, Check], ...]:
+        """What rows of each letter are compared with there."""
+        arms, guards = ((x.letter, x.check) for x in self.arms), ((x.letter, x.check) for x in self.guards)
+        return (*arms, *guards, *((x.letter, x.check) for x in self.moves))
+
+    @property
     def bounded(self) -> bool:
         """Whether the time that has passed decides something."""
         return self.limit is not None or bool(self.least) or self.most is not None or bool(self.lasting)

@@ -295,8 +295,8 @@ class _TableBuilder:
 
     def _columns(self) -> None:
         for index, edge in enumerate(self.graph.edges):
-            for place in (*edge.arms, *edge.guards, *edge.moves):
-                self._letter(place.letter)
+            for letter, _ in edge.compared:
+                self._letter(letter)
             for move in edge.moves:
                 self._want(move.letter, _check_columns(move.check))
             for arm in edge.arms:
