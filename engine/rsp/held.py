@@ -143,6 +143,11 @@ class Held:
             waiting = (c.stop for c in self.contents if c.stream == stream and not c.settled)
             items.forget_graphs(first if self._remembers else min(waiting, default=items.end))
 
+    def collect(self) -> None:
+        """Free the events that no window asks for, however few they are."""
+        for stream, items in enumerate(self.items):
+            items.forget(oldest(self.contents, stream, items.end), now=True)
+
     # --- other states -------------------------------------------------------------------------------
 
     def remember(self) -> None:

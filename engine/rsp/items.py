@@ -267,10 +267,10 @@ class Items:
             if low < high:
                 yield batch.slice(low, high)
 
-    def forget(self, before: int) -> None:
-        """Nobody asks for what is before this place."""
+    def forget(self, before: int, *, now: bool = False) -> None:
+        """Nobody asks for what is before this place: it goes where it is most of what there is, or `now`."""
         gone = min(before - self.first, self._count)
-        if 2 * gone <= self._count:
+        if 2 * gone <= self._count and not (now and gone > 0):
             return
         kept = self._count - gone
         self._time[:kept], self._number[:kept] = self._time[gone : self._count], self._number[gone : self._count]

@@ -202,12 +202,14 @@ class Worker:
         """Work through some entries; False when there were none."""
         with self.lock:
             self._bring_back_lost()
-            self._store_if_due()
+            if self.full:
+                self.flush()  # nothing more is found while it cannot be stored
             self._save_decisions()
             entries = self._journal.log.follow(self.position, PAGE)
             self._join(self.position)
             if not entries:
                 self._tell_upset()
+                self._store_if_due()
                 return False
             begun = time.perf_counter()
             self._at_hand = entries
@@ -224,6 +226,7 @@ class Worker:
             self._lost += [query.name for query in emission.broken]
             self._emit(emission)
             self._keep_to_budgets()
+            self._store_if_due()  # last: until the next turn the disk may take its time, and no reader waits for it
         return True
 
     def _tell_upset(self) -> None:
