@@ -476,6 +476,6 @@ def _deferred(plan: QueryPlan) -> DeferredMatches | None:
         return None
     selection = plan.query.selection
     column = plan.stored.index(PARTITION) if plan.query.partition is not None else None
-    return DeferredMatches(
-        selection.strategy if selection is not None else None, plan.window, column, plan.sequence.graph.longest_wait
-    )
+    counts_events = plan.window is not None and plan.window.events
+    wait = None if counts_events else plan.sequence.graph.longest_wait  # what counts instants has no µs
+    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column, wait)

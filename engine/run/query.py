@@ -302,9 +302,9 @@ class QueryRun(Run):
     @property
     def deadline(self) -> int | None:
         """A match may be complete, or a report due, without a later event, when time has passed this (µs); None
-        if there is none, or if windows count instants."""
+        if only an event can complete one, as one closes a window that counts instants."""
         if self.finder.by_number:
-            return None
+            return None if self.plan.deferred else self.finder.sequence.deadline
         return min([*self.finder.deadlines, *self.teller.deadlines(self.finder.window_start)], default=None)
 
 

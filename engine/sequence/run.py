@@ -130,18 +130,18 @@ class SequenceRun:
 
     @property
     def deadline(self) -> int | None:
-        """A match may be complete when the clock has passed this (in the window's unit, µs unless it counts instants);
-        None if only another event can complete one."""
+        """A match may be complete when this time (µs) has passed; None if only another event can complete one."""
         if not self.waits:
             return None
         memory = self._memory
-        due = [int(memory.closings["close"][0])] if memory.scalars[k.CLOSINGS] else []
         tables = self._compiled.tables
+        timed = memory.scalars[k.CLOSINGS] and not tables.sizes[k.NUMBERED]
+        due = [int(memory.closings["close"][0])] if timed else []
         for edge in tables.aged[int(tables.sizes[k.MOVING]) : int(tables.sizes[k.AGEING])].tolist():
             oldest = int(memory.ages["oldest"][edge])
             if oldest >= 0:
                 due.append(int(memory.aged["time"][oldest] + tables.edges["limit"][edge]))
-        return min(due)
+        return min(due, default=None)
 
     def feed(
         self, rows: RowBuffer | None, until: int, positions: Positions | None = None, passed: int | None = None
