@@ -18,17 +18,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from cosmic_ray.commands import execute, init
-from cosmic_ray.config import ConfigDict
+from cosmic_ray.commands import init
+from cosmic_ray.mutating import mutate_and_test
 from cosmic_ray.work_db import WorkDB
-from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkResult
+from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkItem
 
 HERE = Path(__file__).parents[1]
-SKIPPED = WorkResult(worker_outcome=WorkerOutcome.SKIPPED)
 LEFT_OUT = ("core/RemoveDecorator", "core/Variable", "core/ExceptionReplacer")
 """Operators that change how code is compiled or declared, or that tests cannot be expected to see."""
 
@@ -78,50 +78,49 @@ def run(area: Area, size: int, seed: int, timeout: float) -> int:
     paths = [path for source in area.sources for path in sorted(Path(source).rglob("*.py"))]
     work = WorkDB("mutation.sqlite", WorkDB.Mode.create)
     init(paths, work, {})
-    choose(work, size, random.Random(seed))
-    execute(work, ConfigDict({"test-command": " ".join(command), "timeout": timeout, "distributor": {"name": "local"}}))
-    return report(work)
-
-
-def choose(work: WorkDB, size: int, drawing: random.Random) -> None:
-    """Leave a sample to be done; annotations, which nothing evaluates, are never in it."""
-    known: dict[Path, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
-    items = sorted(work.work_items, key=lambda item: _key(item.mutations[0]))
-    possible = [
-        item.job_id
-        for item in items
-        for place in item.mutations
-        if not place.operator_name.startswith(LEFT_OUT)
-        and not any(
-            begin <= place.start_pos < end
-            for begin, end in known.setdefault(place.module_path, list(_annotations(place.module_path)))
+    done, survived = 0, 0
+    for item in chosen(work.work_items, size, random.Random(seed)):
+        result = mutate_and_test(item.mutations, " ".join(command), timeout)
+        done, survived = done + 1, survived + (result.test_outcome == TestOutcome.SURVIVED)
+        place = item.mutations[0]
+        print(
+            f"{done}: {result.test_outcome}: {place.module_path}:{place.start_pos[0]} {place.operator_name}", flush=True
         )
-    ]
-    chosen = set(drawing.sample(possible, min(size or len(possible), len(possible))))
-    work.set_multiple_results([item.job_id for item in items if item.job_id not in chosen], SKIPPED)
-    print(f"{len(chosen)} of {len(possible):,} mutants", flush=True)
-
-
-def _key(place: MutationSpec) -> tuple[str, str, int]:
-    return str(place.module_path), place.operator_name, place.occurrence
-
-
-def _annotations(path: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        for name in ("annotation", "returns"):
-            found = getattr(node, name, None)
-            if isinstance(found, ast.expr):
-                yield (found.lineno, found.col_offset), (found.end_lineno or 0, found.end_col_offset or 0)
-
-
-def report(work: WorkDB) -> int:
-    """Print what survived."""
-    done = [result for _, result in work.completed_work_items if result.worker_outcome != WorkerOutcome.SKIPPED]
-    survived = [result for result in done if result.test_outcome == TestOutcome.SURVIVED]
-    for result in survived:
-        print(result.diff)
-    print(f"{len(done)} mutants, {len(survived)} survived")
+        if result.test_outcome == TestOutcome.SURVIVED:
+            print(result.diff, flush=True)
+    print(f"{done} mutants, {survived} survived")
     return 1 if survived else 0
+
+
+def chosen(items: Iterable[WorkItem], size: int, drawing: random.Random) -> list[WorkItem]:
+    """A sample; annotations, which nothing evaluates, are never in it."""
+    possible = [item for item in sorted(items, key=_place) if not _is_left_out(item.mutations[0])]
+    drawn = drawing.sample(possible, min(size or len(possible), len(possible)))
+    print(f"{len(drawn)} of {len(possible):,} mutants", flush=True)
+    return drawn
+
+
+def _place(item: WorkItem) -> tuple[str, str, int]:
+    (mutation,) = item.mutations
+    return str(mutation.module_path), mutation.operator_name, mutation.occurrence
+
+
+def _is_left_out(mutation: MutationSpec) -> bool:
+    if mutation.operator_name.startswith(LEFT_OUT):
+        return True
+    return any(begin <= mutation.start_pos < end for begin, end in _annotations(mutation.module_path))
+
+
+@cache
+def _annotations(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where each begins and ends."""
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    found = (getattr(node, name, None) for node in nodes for name in ("annotation", "returns"))
+    return [
+        ((each.lineno, each.col_offset), (each.end_lineno or 0, each.end_col_offset or 0))
+        for each in found
+        if isinstance(each, ast.expr)
+    ]
 
 
 def copied(folder: Path) -> Path:

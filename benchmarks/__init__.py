@@ -24,7 +24,7 @@
     upstream.py   in front of Oxigraph's server with a million triples: `python -m benchmarks.upstream`
     batches.py    CEQL over tables in batches of few rows; partitions.py, PARTITION BY; filters.py, string functions;
                   texts.py, events as Turtle and JSON-LD; start.py, a new process: `python -m benchmarks.batches`...
-    spectra/      graph patterns over windows, incrementally and asked again
+    spectra/      graph patterns over windows, incrementally and by evaluating them again
     soak/         one query over a hundred million events, counted a second time
 
 What is compared stands side by side in one run: the machine's speed cancels out of the ratios.

@@ -22,7 +22,7 @@ WARM = 2_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A compiled query; its plan keeps the KB's answers, so the KB is asked once."""
+    """A compiled query; its plan keeps the KB's answers, so the KB is queried once."""
 
     terms: TermDictionary
     plan: QueryPlan

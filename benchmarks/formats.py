@@ -1,7 +1,7 @@
 """Case `formats`: from files to matches; and the same question asked of a store by SPARQL, window by window.
 
 SPARQL is what a user without a stream engine has: each event's graph is named, its time stands in the default
-graph, and the query is asked of every window's graphs anew. The windows tumble, so that both ways have the
+graph, and the query is asked of every window's graphs again. The windows tumble, so that both ways have the
 same answer, which is compared row by row before anything is timed.
 """
 

@@ -23,7 +23,7 @@ from benchmarks.browser import Scheme, browser, missing, open_page, show, until,
 
 FOLDER = Path(__file__).parent / "pictures"
 _SETTLE = 0.6
-"""Seconds in which the page draws itself anew."""
+"""Seconds in which the page draws itself again."""
 _WHY = """
 document.getElementById('past-since').value = '2008-11-24T00:00';
 document.getElementById('past-until').value = '2008-12-05T00:00';

@@ -1,6 +1,6 @@
 """Pictures of what was measured, one file for each name that charts give: `draw_all`. Needs matplotlib.
 
-Colour says by whom, the same in every picture (Okabe and Ito's palette, told apart by all kinds of colour sight);
+Colour says by whom, the same in every picture (Okabe and Ito's palette, distinguished by all kinds of colour sight);
 marker and dash say what of it. A hollow point was stopped early.
 """
 

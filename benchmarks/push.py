@@ -1,4 +1,4 @@
-"""Case `push`: how long one event takes, pushed alone as pyoxigraph triples, until its matches have been handed out.
+"""Case `push`: how long one event takes, pushed alone as pyoxigraph triples, until its matches have been returned.
 
 A star of five triples first, which figures are asked of; then the V-shape beside its alternatives, which are given
 the same: the triples and the time. Before anything is timed a window is filled.

@@ -67,7 +67,7 @@ def query(pattern: str) -> str:
 
 
 def run(size: Size) -> Result:
-    """Nanoseconds per event of the three patterns; the knowledge base is asked before."""
+    """Nanoseconds per event of the three patterns; the knowledge base is queried before."""
     classes = CLASSES if size.events > WARM else 1_000
     terms = TermDictionary()
     events = quotes(terms, size.events, COMPANIES)

@@ -4,7 +4,7 @@ Every event is tried on every run (SASE, Agrawal et al., SIGMOD 2008, and Flink'
 events chosen so far and one edge of the automaton on which it waits: after an iteration of a Kleene step there are
 two such edges, hence two runs. What the operator says happens to the run that waits:
 
-    :   it goes on waiting after it has taken an event: a later one is another match
+    :   it continues waiting after it has taken an event: a later one is another match
     ;   it waits until the first event that fits, and is used up by it
     ,   the very next event fits, or the run is gone
 

@@ -1,4 +1,4 @@
-"""In front of Oxigraph's server: SERVICE <stream> joined with a million triples, and queries that stand over them.
+"""In front of Oxigraph's server: SERVICE <stream> joined with a million triples, and standing queries over them.
 
     python -m benchmarks.upstream [--companies 125000] [--events 100000]
 
@@ -75,7 +75,7 @@ def asked(address: str, behind: str, count: int, companies: int) -> None:
 
 
 def stood(address: str, behind: str, rows: int) -> None:
-    """A query that stands over so many rows, at refreshes."""
+    """A standing query over so many rows, at refreshes."""
     text = f"{PREFIX}SELECT ?c ?s {{ ?c :number ?n ; :sector ?s FILTER(?n < {rows}) }}"
     begun = time.perf_counter()
     answer = httpx.put(f"{address}/queries/q", content=text, headers=SPARQL, timeout=600)
@@ -109,7 +109,7 @@ def stood(address: str, behind: str, rows: int) -> None:
 
 
 def refresh(address: str) -> None:
-    """All is asked again."""
+    """All is queried again."""
     httpx.post(f"{address}/kb/refresh", timeout=600).raise_for_status()
 
 

@@ -34,7 +34,7 @@ __all__ = [
 class EventError(OxiseqError):
     """An event, or a file of events, that cannot be read.
 
-    `file` is the file's name (None: the event was handed over in memory), `line` the line counted from 1
+    `file` is the file's name (None: the event was passed in memory), `line` the line counted from 1
     (None: not known or no text), `reason` what is wrong. `str()` is `file:line: reason`.
 
     >>> import oxiseq

@@ -1,6 +1,6 @@
 """The knowledge base as the engine sees it: a version, and answers to SELECT queries.
 
-Where it stands: the engine's only door to storage. The product's store implements `KnowledgeBase`; `StoreKb`
+In the flow: the engine's only door to storage. The product's store implements `KnowledgeBase`; `StoreKb`
 wraps a plain pyoxigraph store whose owner says when its content changed.
 """
 
@@ -60,7 +60,7 @@ class Versioned:
         return self._version
 
     def touch(self) -> None:
-        """Say that the content changed: cached answers are asked again."""
+        """Say that the content changed: cached answers are queried again."""
         self._version += 1
 
 

@@ -1,6 +1,6 @@
 """The knowledge base in stream time: one KB for each instant, whatever the language (semantics.md 2.2).
 
-Where it stands: the KB and its changes → **what holds at an instant** → graph patterns, windows, rules.
+In the flow: the KB and its changes → **what holds at an instant** → graph patterns, windows, rules.
 
 A change of the KB has one place in a query's stream time: behind the newest instant of which an event had been
 accepted before it. Instants up to that one see the KB of before, also their events that come later, within the
@@ -24,11 +24,11 @@ A = TypeVar("A")
 FOREVER: Final = 1 << 62
 """After every instant."""
 _FORMER: Final = -(1 << 62)
-"""Versions of the KB that a saved state speaks of are told apart by numbers that it never has, from here down."""
+"""Versions of the KB that a saved state speaks of are distinguished by numbers that it never has, from here down."""
 
 
 class Reader(Protocol[A]):
-    """What a part of a run makes of the KB. What it makes does not change any more."""
+    """What a part of a run makes of the KB. What it makes no longer changes."""
 
     @property
     def texts(self) -> tuple[str, ...]:

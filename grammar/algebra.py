@@ -1,6 +1,6 @@
 """The algebra: what a query text means, as frozen values.
 
-Where it stands: text → **algebra** → plan → events → matches. The parser builds these values, the
+In the flow: text → **algebra** → plan → events → matches. The parser builds these values, the
 checks and the compiler read them, `render` writes them back to text. RDF terms are pyoxigraph's own
 (`NamedNode`, `Literal`, `BlankNode`, `Variable`); literals stand as written, the engine brings them to
 the store's normal form when it compiles (semantics.md, section 7).
@@ -355,7 +355,7 @@ EventPattern: TypeAlias = EventName | FirstOf | LastOf | Following
 
 
 class Op(Enum):
-    """How a sequence goes on (semantics.md 2.3)."""
+    """How a sequence continues (semantics.md 2.3)."""
 
     STRICT = ","
     NEXT = ";"

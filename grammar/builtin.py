@@ -1,6 +1,6 @@
 """The languages that oxiseq itself has: each a record, and nothing else of it stands outside its own modules.
 
-Where it stands: imported with the package, so that `languages` knows them.
+In the flow: imported with the package, so that `languages` knows them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The algebra of CEQL: Complex Event Logic and the clauses around it (CORE, PVLDB 2022; semantics.md 3).
 
-Where it stands: text → **algebra** → plan. As in `algebra.py` all values are frozen and a `span` takes no part
+In the flow: text → **algebra** → plan. As in `algebra.py` all values are frozen and a `span` takes no part
 in comparison. A predicate over an event's attributes is an `Expression` whose variables are the attributes'
 names; an attribute that an event lacks is an unbound variable (an error, hence false).
 """
@@ -159,7 +159,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What is told of all complex events that end at one event: SELECT with aggregates, GROUP BY and HAVING.
+    """What is emitted for all complex events that end at one event: SELECT with aggregates, GROUP BY and HAVING.
 
     In its expressions `COUNT(*)` is an Aggregate without argument, `COUNT(y)` one over the variable y, `SUM(y[price])`
     one over `Call(OF, (y, price))`; `[company]` is `Call(OF, (company,))`. A variable in HAVING is a column's name.

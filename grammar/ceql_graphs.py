@@ -1,6 +1,6 @@
 """Conditions of CEQL on the knowledge base: `y[GRAPH <kb> (company) { ?company :sector :Tech }]`.
 
-Where it stands: text → **condition** → checks, translation to SPAseq. The condition holds where the graph matches the
+In the flow: text → **condition** → checks, translation to SPAseq. The condition holds where the graph matches the
 pattern with the values given to it. All other variables of the pattern are its own. A predicate holds one as the call
 `GRAPH(EXISTS { GRAPH <kb> { ... } }, "company", company, "rival", x.company)`: whatever walks through predicates meets
 the attributes of events among the arguments and leaves the pattern alone.

@@ -1,6 +1,6 @@
-"""CONSTRUCT rules of EP-SPARQL: which of them feed which, and in what order they are worked through.
+"""CONSTRUCT rules of EP-SPARQL: which of them feed which, and in what order they are processed.
 
-Where it stands: rules → strata. A rule's closure (semantics.md 5) is a least fixpoint at each instant. What an
+In the flow: rules → strata. A rule's closure (semantics.md 5) is a least fixpoint at each instant. What an
 optional part, MINUS or EXISTS looks at must be complete before it is looked at: it may come of rules of an earlier
 stratum, or of earlier instants (the left side of a SEQ), but of no rule that waits for this one at the same instant.
 """
@@ -58,7 +58,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Rules (their numbers) that are worked through together; `recursive`: some feed each other."""
+    """Rules (their numbers) that are processed together; `recursive`: some feed each other."""
 
     rules: tuple[int, ...]
     recursive: bool

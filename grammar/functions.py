@@ -23,16 +23,17 @@ _BY_ARITY: dict[tuple[int, int], str] = {
         1,
         1,
     ): "STR LANG DATATYPE BOUND IRI URI ABS CEIL FLOOR ROUND STRLEN UCASE LCASE ENCODE_FOR_URI YEAR MONTH DAY"
-    " HOURS MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384 SHA512 ISIRI ISURI ISBLANK ISLITERAL ISNUMERIC",
+    " HOURS MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384 SHA512 ISIRI ISURI ISBLANK ISLITERAL ISNUMERIC"
+    " ISTRIPLE SUBJECT PREDICATE OBJECT",
     (2, 2): "LANGMATCHES CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER STRLANG STRDT SAMETERM",
-    (3, 3): "IF",
+    (3, 3): "IF TRIPLE",
     (2, 3): "REGEX SUBSTR",
     (3, 4): "REPLACE",
     (0, MANY): "CONCAT COALESCE",
 }
 
 BUILTINS: dict[str, tuple[int, int]] = {name: arity for arity, names in _BY_ARITY.items() for name in names.split()}
-"""SPARQL 1.1's built-in calls → the least and the most number of arguments."""
+"""Built-in calls of SPARQL 1.1, and of 1.2 for triple terms → the least and the most number of arguments."""
 
 ALL_NAMES = tuple(sorted(AGGREGATES | MATCH_FUNCTIONS.keys() | BUILTINS.keys() | {"PREV"}))
 

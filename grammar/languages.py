@@ -1,6 +1,6 @@
 """The query languages: what each is to those who only read and write texts, and where it is found.
 
-Where it stands: name, file or media type → **`Syntax`** → parse, check, render, translate. Ours stand in `builtin.py`.
+In the flow: name, file or media type → **`Syntax`** → parse, check, render, translate. Ours stand in `builtin.py`.
 Another package brings one as a plug-in: an entry point of the group `oxiseq.languages`, named as the language, that
 gives an object with a `syntax` (an `oxiseq.languages.Language`). Plug-ins are loaded when something is asked that no
 language known so far answers, so that they cost nothing where they are not used, and one that cannot be loaded is told
@@ -25,7 +25,7 @@ GROUP: Final = "oxiseq.languages"
 USUAL: Final = "spaseq"
 """The language of texts that do not tell another."""
 STANDING: Final[Literal["sparql"]] = "sparql"
-"""Of queries that stand over a store and read no stream, beside the languages."""
+"""Of standing queries over a store and read no stream, beside the languages."""
 
 
 class AnyQuery(Protocol):

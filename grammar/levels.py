@@ -1,6 +1,6 @@
 """Over what an aggregate of SELECT runs: the iterations of a repeated GPM in one match, or the matches.
 
-Where it stands: algebra → facts that checks and compiler ask for (semantics.md 2.6b). An aggregate whose argument
+In the flow: algebra → facts that checks and compiler ask for (semantics.md 2.6b). An aggregate whose argument
 holds a variable of a repeated GPM that no inner aggregate has consumed runs over that GPM's iterations. Any other one
 runs over matches, and so does `COUNT(*)`.
 """

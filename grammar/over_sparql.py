@@ -3,7 +3,7 @@
     a text that the store has refused ─▶ our grammar (parsing/store.lark) ─▶ QueryError
 
 The store is asked first: nothing is refused here. Our grammar takes all that the store does, so that the first token it
-cannot go on with is one that the store cannot either. Where it takes the text, and all prefixes are declared and all
+cannot continue with is one that the store cannot either. Where it takes the text, and all prefixes are declared and all
 functions known, the store's own text is told, with its place.
 """
 
@@ -30,7 +30,7 @@ _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
 _LONGEST: Final = 1 << 14
 """Characters of a text that is explained: half a second of work. Of a longer one the store's words are told."""
 _BEYOND: Final = frozenset(
-    ["ADJUST", "HASLANG", "HASLANGDIR", "ISTRIPLE", "LANGDIR", "OBJECT", "PREDICATE", "STRLANGDIR", "SUBJECT", "TRIPLE"]
+    ["ADJUST", "HASLANG", "HASLANGDIR", "LANGDIR", "STRLANGDIR"]
 )
 """Functions of RDF 1.2, and of Oxigraph's own."""
 _SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][\w*?]*(?: [\w*?<>.]+){2,})")

@@ -1,6 +1,6 @@
 """SPARQL over a store alone: SELECT, ASK and CONSTRUCT that read no stream.
 
-Where it stands: text → algebra → findings, as `parser` and `checks` do it for queries over windows, whose grammar holds
+In the flow: text → algebra → findings, as `parser` and `checks` do it for queries over windows, whose grammar holds
 all of SPARQL. What a query over the store may not have are the clauses that are about streams.
 """
 

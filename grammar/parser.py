@@ -1,6 +1,6 @@
 """Text → algebra.
 
-Where it stands: the first step of the flow. `parse` has the language (languages.py) read a text and gives the algebra
+In the flow: the first step of the flow. `parse` has the language (languages.py) read a text and gives the algebra
 or a `QueryError` with its place, in a few milliseconds. Our own languages read with `tree`: a LALR parser (SPAseq's is
 built from `parsing/spaseq.lark` and `sparql.lark`, that of CEQL from `ceql.lark`, the others from `rsp.lark`, on first
 use: tables.py). It does not ask whether names mean something: `checks` does.

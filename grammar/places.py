@@ -188,6 +188,13 @@ def negation(element: SequenceElement) -> Not | None:
     return inner if isinstance(inner, Not) else None
 
 
+def steps_of(negated: SequenceElement) -> tuple[SequenceElement, ...]:
+    """What a `!` negates: the elements of a group in their order, or one element."""
+    if isinstance(negated, Sequence):
+        return tuple(step for child in children(negated) for step in steps_of(child))
+    return (negated,)
+
+
 def always(element: SequenceElement) -> frozenset[str]:
     """The GPMs that every match of it has an event of."""
     match element:

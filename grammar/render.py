@@ -1,6 +1,6 @@
 """Algebra → text.
 
-Where it stands: the way back. `render` has the query's language write it: SPAseq's is `render_spaseq`, the others of
+In the flow: the way back. `render` has the query's language write it: SPAseq's is `render_spaseq`, the others of
 ours are render_ceql.py, render_ep.py and render_rsp.py, and `parse(render(q)) == q`; `render_group` and
 `render_expression` write plain SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and expressions are written by
 `render_sparql`.

@@ -1,6 +1,6 @@
 """SPARQL 1.1 text of patterns, paths, terms and expressions.
 
-Where it stands: used by `render` (with the query's prefixes) and for what Oxigraph is asked (full IRIs).
+In the flow: used by `render` (with the query's prefixes) and for what Oxigraph is asked (full IRIs).
 Parentheses are written where the grammar needs them to give the same tree back.
 """
 

@@ -1,6 +1,6 @@
 """Scope: which variables a pattern binds, and the parts that a GPM falls into.
 
-Where it stands: algebra → algebra. The checks ask it what a name can mean; the compiler asks it what is
+In the flow: algebra → algebra. The checks ask it what a name can mean; the compiler asks it what is
 evaluated on the event, what on the KB, and what only at the join (semantics.md 2.2). The rules for
 patterns are SPARQL 1.1's (section 18.2.1, variable scope).
 """

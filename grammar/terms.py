@@ -152,6 +152,14 @@ class TermBuilder:
             if f"_:{label}" not in self.text:
                 return BlankNode(label)
 
+    def fresh_variable(self) -> Variable:
+        """One that the text does not hold; the same text gets the same ones."""
+        while True:
+            self._fresh += 1
+            name = f"term{self._fresh}"
+            if name not in self.text:
+                return Variable(name)
+
 
 def number(text: str) -> Literal:
     """A bare number: integer, decimal or double by its form."""

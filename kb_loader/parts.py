@@ -1,4 +1,4 @@
-"""Part files of valid N-Quads into a store: what Spark hands over."""
+"""Part files of valid N-Quads into a store: what Spark delivers."""
 
 from __future__ import annotations
 

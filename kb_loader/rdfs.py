@@ -89,7 +89,7 @@ class Rules:
 
 
 def reason(store: RdfStore) -> int:
-    """Materialise anew; returns how many statements `INFERRED` has. Raises OSError."""
+    """Materialise again; returns how many statements `INFERRED` has. Raises OSError."""
     remove_inferred(store)
     count = -1
     while True:

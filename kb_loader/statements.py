@@ -1,7 +1,7 @@
 """The valid statements of an RDF file; invalid ones are reported and skipped.
 
 In the line formats a bad line is left out, in Turtle and TriG a bad statement (engine/turtle). RDF/XML and JSON-LD are
-one tree: behind its first fault the rest of the file is left out, in N3 where pyoxigraph's parser cannot go on.
+one tree: behind its first fault the rest of the file is left out, in N3 where pyoxigraph's parser cannot continue.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def _valid(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fau
 
 
 class _Lines(io.RawIOBase):
-    """Content that is handed out by lines, so that the line is known where pyoxigraph stops: of RDF/XML it does not
-    say it. A text goes up to the "<" behind it, which is handed out before the rest of its line."""
+    """Content that is returned by lines, so that the line is known where pyoxigraph stops: of RDF/XML it does not
+    say it. A text goes up to the "<" behind it, which is returned before the rest of its line."""
 
     def __init__(self, content: IO[bytes]) -> None:
         self._content = content

@@ -1,6 +1,6 @@
 """A block of lines in two: those that are statements of the usual form, and the others, each with its number.
 
-Where it stands: a block that Oxigraph did not take as a whole → **usual lines**, for its bulk load, and other lines, to
+In the flow: a block that Oxigraph did not take as a whole → **usual lines**, for its bulk load, and other lines, to
 be read one by one. Of a thousand lines with one fault 999 need no Python object.
 
 The usual form is narrower than N-Quads: a space between terms, IRIs of plain ASCII, strings without escapes, no blank

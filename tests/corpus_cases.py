@@ -18,8 +18,7 @@ Found: TypeAlias = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 
 @dataclass(frozen=True)
 class Case:
-    """One case; `streams`: IRI → (time, N-Triples) within its bounds. `refused`: what the checks say of it, where
-    the engine cannot answer it."""
+    """One case; `streams`: IRI → (time, N-Triples) within its bounds."""
 
     name: str
     query: str
@@ -28,7 +27,6 @@ class Case:
     start: int | None
     rows: Counter[Row]
     matches: Counter[Found]
-    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,12 +65,7 @@ def _ceql_case(name: str, data: dict[str, Any]) -> CeqlCase:
 
 
 def load_cases() -> list[Case]:
-    """All cases that the engine can answer, by name."""
-    return [case for case in load_all_cases() if not case.refused]
-
-
-def load_all_cases() -> list[Case]:
-    """All cases, by name; the reference answers each of them."""
+    """All cases, by name."""
     return [_case(path.stem, tomllib.loads(path.read_text())) for path in sorted(FOLDER.glob("*.toml"))]
 
 
@@ -98,5 +91,4 @@ def _case(name: str, data: dict[str, Any]) -> Case:
         data.get("start"),
         Counter((r["time"], tuple(sorted(r["bindings"].items()))) for r in data["rows"]),
         Counter(found(m) for m in data["matches"]),
-        data.get("refused", ""),
     )

@@ -1,7 +1,7 @@
 """Memory of one query over a long stream, in a process of its own: `python -m benchmarks.core.memory NAME EVENTS`.
 
-The stream's table is repeated, with times that go on, in batches as a file's reader would bring them; resident memory
-is sampled after each batch. What is printed: the samples before anything but a first small run, over the second
+The stream's table is repeated, with times that continue, in batches as a file's reader would bring them; resident
+memory is sampled after each batch. What is printed: the samples before anything but a first small run, over the second
 quarter (most), over the last (most), and at the peak, in bytes; of the peak, what no library's file backs; and the
 number of matches.
 """

@@ -76,7 +76,7 @@ def stream(name: str, count: int, seed: int = 1) -> pa.Table:
 
 def repeated(table: pa.Table, clock: str, unit: int, rows: int) -> Iterator[pa.Table]:
     """The table without end, in pieces of at most so many rows; each round's times, and the values of the clock
-    (in units of so many µs), go on from the round before. An hour is between two rounds."""
+    (in units of so many µs), continue from the round before. An hour is between two rounds."""
     times, clocks = numbers(table["time"]), numbers(table[clock])
     span = (int(times[-1] - times[0]) // SECOND + 3600) * SECOND
     number = 0

@@ -3,6 +3,6 @@ benchmarks.operators`.
 
     queries.py   the operators, as the body of a query
     stream.py    readings of sensors and alarms, coded and as quads
-    ways.py      the engine in batches and in single pushes; a store that is asked again; the sequences of EP-SPARQL
+    ways.py      the engine in batches and in single pushes; a store that is queried again; the sequences of EP-SPARQL
     page.py      what was found, as Markdown
 """

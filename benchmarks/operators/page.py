@@ -9,7 +9,7 @@ from typing import Final
 from benchmarks.operators.ways import Rate
 
 TIMES: Final = 30
-"""So many times the store that is asked again, from 10^4 triples on."""
+"""So many times the store that is queried again, from 10^4 triples on."""
 GROWTH: Final = 3.0
 """Time per event at the largest window over that at a window of `GROWS_FROM`, at most."""
 GROWS_FROM: Final = 1_000

@@ -1,4 +1,4 @@
-"""Ways to be told what is new in the answer over a sliding window: the engine, and a store that is asked again."""
+"""Ways to be told what is new in the answer over a sliding window: the engine, and a store that is queried again."""
 
 from __future__ import annotations
 

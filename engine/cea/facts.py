@@ -1,6 +1,6 @@
 """What the atoms of a plan ask, taken apart: each distinct question once.
 
-Where it stands: atoms → **facts and gates** → symbols of events (term_marks.py, table_marks.py).
+In the flow: atoms → **facts and gates** → symbols of events (term_marks.py, table_marks.py).
 
 A predicate is brought to leaves joined by "all of" and "any of". In SPARQL's three-valued logic a NOT passes through
 both (De Morgan), and what is left is true by which leaves are true alone, whatever the others are: false or an error.

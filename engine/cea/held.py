@@ -63,7 +63,7 @@ class Holders:
         return None if self._history is None else self._history.save()
 
     def restore(self, state: State | None) -> None:
-        """Go on with a saved history."""
+        """Continue with a saved history."""
         if self._history is not None and state is not None:
             self._history.restore(state)
 

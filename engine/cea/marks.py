@@ -1,6 +1,6 @@
 """What is said about events before they are put in order.
 
-Where it stands: events → **marks** (term_marks.py for RDF, table_marks.py for tables) → merging → `CeaRun`.
+In the flow: events → **marks** (term_marks.py for RDF, table_marks.py for tables) → merging → `CeaRun`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ORDER BY, LIMIT with OFFSET, and SAMPLE: which of the complex events that end at one event are told, and in what
 order; the others are not enumerated where the keys allow it (semantics.md 2.6b, ranking.py).
 
-Where it stands: finals of an event → **those asked for, in order** → enumeration.
+In the flow: finals of an event → **those asked for, in order** → enumeration.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class EventPicker:
         self._terms, self._values = terms, values
 
     def pick(self, S: Memory, holders: Holders, at: int, time: int) -> Memory:
-        """Memory whose finals stand for what is told of what ends at the event at position `at`, at `time` (µs).
+        """Memory whose finals stand for what is emitted for what ends at the event at position `at`, at `time` (µs).
         Raises LimitError."""
         found = FrozenMatches(S)
         if not found.exceeds(0):

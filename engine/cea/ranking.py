@@ -1,7 +1,7 @@
 """ORDER BY in CEQL: what complex events are compared by, and how the best are found without listing the others
 (semantics.md 2.6b).
 
-Where it stands: algebra → **ranking** → (finals of an event) → picking.py. The best are found on the compact set where
+In the flow: algebra → **ranking** → (finals of an event) → picking.py. The best are found on the compact set where
 each key is a sum over a complex event's events; other keys are worked out for each complex event.
 """
 

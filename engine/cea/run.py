@@ -1,6 +1,6 @@
 """A run of a compiled CEQL query: events with symbols in, complex events out.
 
-Where it stands: events → tuples → symbols → **run** → matches. It calls the kernel, gives it room, and answers
+In the flow: events → tuples → symbols → **run** → matches. It calls the kernel, gives it room, and answers
 what it does not know: numbers of new symbols, steps of the automaton.
 """
 
@@ -45,7 +45,7 @@ _COLLECT_EVERY = 1 << 14
 _FEW = 128
 """So many events of a batch are copied to where the kernel looks anyhow: that is cheaper than to tell it where."""
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
-"""Scalars that go on when partial matches are given up. The cache remembers numbers that SERIAL had."""
+"""Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _PLACE = (1 << matches.PLACE_BITS) - 1
 _POSITIONS = np.zeros(0, np.int64)
@@ -54,7 +54,7 @@ _POSITIONS = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class MarkedEvents:
-    """n events in merged order, each at a position of its own (consecutive, going on from the batch before)."""
+    """n events in merged order, each at a position of its own (consecutive, continuing from the batch before)."""
 
     symbol: NDArray[np.uint64]
     """u64[n, words]: which atoms each satisfies; words = ceil(len(plan.atoms) / 64), at least 1."""
@@ -253,7 +253,7 @@ class CeaRun:
         return sum([a.nbytes for a in (*self._memory, *self._cache.arrays)]) + self._holders.bytes
 
     def forget(self) -> None:
-        """Give up all partial matches; positions and counters go on."""
+        """Give up all partial matches; positions and counters continue."""
         position, counters = self.position, self._memory.scalars[_COUNTERS]
         self._memory = allocate(self._capacities, self._counted)
         self._memory.scalars[_COUNTERS] = counters
@@ -274,7 +274,7 @@ class CeaRun:
         }
 
     def restore(self, state: State) -> None:
-        """Go on from a saved state; for a run that has not seen any event."""
+        """Continue from a saved state; for a run that has not seen any event."""
         self._memory = restore_memory(state["memory"], self._cache, self._capacities, self._counted)
         self._holders.restore(state["holders"])
         self.oldest, self._collected, self._tau = int(state["oldest"]), int(state["collected"]), int(state["tau"])
@@ -309,14 +309,14 @@ class CeaRun:
         return few
 
     def _point(self, arrays: k.Cache | k.Memory | k.Events) -> int:
-        """The address of the pointer table of a group of arrays, made anew only when the group has been replaced."""
+        """The address of the pointer table of a group of arrays, rebuilt only when the group has been replaced."""
         known = self._pointers.get(type(arrays))
         if known is None or known[0] is not arrays:
             known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
         return known[1].address
 
     def _choose(self, time: int) -> None:
-        """Have the kernel go on with what is chosen at an event at `time`, or behind it where that is too much."""
+        """Have the kernel continue with what is chosen at an event at `time`, or behind it where that is too much."""
         begin_choice(self._memory)
         try:
             self._memory = self._chosen(time)

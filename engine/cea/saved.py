@@ -1,6 +1,6 @@
 """The memory of an automaton's run, saved and restored (terms/saved.py). It holds no terms.
 
-States are saved as what they are, sets of letters, and numbered anew: only those in which some prefix waits. The
+States are saved as what they are, sets of letters, and numbered again: only those in which some prefix waits. The
 steps between them are made again when they are asked for.
 """
 
@@ -47,7 +47,7 @@ def _in_use(S: k.Memory) -> Array:
 
 
 def restore_memory(state: State, cache: StepCache, sizes: Capacities, counted: bool) -> k.Memory:
-    """Memory that goes on from a saved state; the cache has its states then."""
+    """Memory that continues from a saved state; the cache has its states then."""
     S = allocate(sizes, counted)
     cache.begin([Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]])
     arrays = {name: filled(getattr(S, name), state[name]) for name in S._fields if name not in _FOR_WORK}

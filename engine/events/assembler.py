@@ -1,6 +1,6 @@
 """The running state of one input's reading, and Python's part in it.
 
-Where it stands: blocks of N-Quads → **assembler** → event batches. kernels/events/assembly.py says which quads make an
+In the flow: blocks of N-Quads → **assembler** → event batches. kernels/events/assembly.py says which quads make an
 event; kernels/events/nquads.py reads. This class owns what they work on, makes room when they ask for it, and does
 what they cannot: unusual terms, times and lines, by pyoxigraph, and the faults.
 
@@ -110,7 +110,7 @@ class EventAssembler:
         return int(self._state[k.QUADS])
 
     def held_ids(self) -> Iterable[NDArray[np.integer]]:
-        """The ids of events that are not handed out (among others: what a free chunk held last)."""
+        """The ids of events that are not returned (among others: what a free chunk held last)."""
         labels = self._records[self._records[:, k.KIND] == k.LABEL_OF, k.VALUE]
         return [self._chunks.reshape(-1), labels, self._columns[:, : int(self._state[k.OUT_ROWS])]]
 
@@ -278,7 +278,7 @@ class EventAssembler:
             self._make_arena(len(self._arena))
 
     def _make_arena(self, size: int) -> None:
-        """A new arena without gaps; the table of records is filled anew."""
+        """A new arena without gaps; the table of records is filled again."""
         arena = np.zeros(size, np.uint8)
         state = self._state
         state[k.NEW_ARENA], state[k.ARENA_SIZE] = address_of(arena), size - PADDING

@@ -1,6 +1,6 @@
 """A batch of events as columns.
 
-Where it stands: readers, `push` → **event batch** → graph-pattern matcher. One batch holds events of one
+In the flow: readers, `push` → **event batch** → graph-pattern matcher. One batch holds events of one
 stream; whose stream it is, the caller knows. The times need not be in order: sorting is the clock's job.
 """
 

@@ -36,7 +36,7 @@ class ByteSource(io.RawIOBase):
         self.size = path.stat().st_size
         """Of the file, in bytes."""
         self.position = 0
-        """How much of the file was read for what was handed out."""
+        """How much of the file was read for what was returned."""
         start = self._file.read(2)
         self._file.seek(0)
         self._ahead = Ahead(unpacked(self._file)) if start == _GZIP else None

@@ -1,6 +1,6 @@
 """Columns of tables as attributes of tuple events: typed arrays, and the RDF term that a cell stands for.
 
-Where it stands: Arrow column → **cells** → facts about events (engine/cea/table_marks.py). What a cell means:
+In the flow: Arrow column → **cells** → facts about events (engine/cea/table_marks.py). What a cell means:
 
     integers           xsd:integer           bool           xsd:boolean       date32, date64   xsd:date
     float64            xsd:double            string         xsd:string        time32, time64   xsd:time

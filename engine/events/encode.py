@@ -1,6 +1,6 @@
 """One event's graph, in whatever form it comes, → term ids.
 
-Where it stands: the Python API's entrance to **event batches**; files have readers of their own
+In the flow: the Python API's entrance to **event batches**; files have readers of their own
 (quads.py, tables.py).
 """
 

@@ -1,6 +1,6 @@
 """Jelly, RDF's binary format: quads in protobuf frames, by pyjelly (`pip install oxiseq[jelly]`).
 
-Where it stands: file → **frames of quads** → assembler; batches → **quads** → file. Nothing imports this module but
+In the flow: file → **frames of quads** → assembler; batches → **quads** → file. Nothing imports this module but
 open.py, when a file of this format is asked for. Streams of quads and of graphs are read; the format has no lines, so
 faults have none, and after a malformed part the rest cannot be read.
 """

@@ -1,6 +1,6 @@
 """Events from N-Quads and TriG files, plain or gzip.
 
-Where it stands: file → **blocks of lines** → assembler → event batches. N-Quads is read byte by byte
+In the flow: file → **blocks of lines** → assembler → event batches. N-Quads is read byte by byte
 (kernels/events/nquads.py): a malformed line costs that line only, and every fault has its line. TriG is parsed by
 pyoxigraph, written by it as N-Quads and read like it; only syntax errors have a line. Where faults are skipped a
 malformed statement costs that statement only (engine/turtle).

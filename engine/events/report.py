@@ -9,16 +9,16 @@ from typing import Final, Literal, TypeAlias
 from oxiseq.engine.errors import EventError
 
 OnError: TypeAlias = Literal["stop", "skip"]
-"""`stop`: the first fault is raised as EventError. `skip`: it is left out, counted, and reading goes on."""
+"""`stop`: the first fault is raised as EventError. `skip`: it is left out, counted, and reading continues."""
 
 KEPT_ERRORS: Final = 10
 
 
 @dataclass(slots=True)
 class ReadReport:
-    """The running account of one file; a reader changes it as it goes on.
+    """The running account of one file; a reader changes it as it continues.
 
-    events, quads: events handed out so far; quads read from RDF text, or triples of a table. skipped: lines,
+    events, quads: events returned so far; quads read from RDF text, or triples of a table. skipped: lines,
     triples and events left out; errors: the first ten of them. bytes_read of bytes_total: how far the reader
     is, in bytes of the file (compressed ones where it is compressed), for a progress bar.
     """

@@ -1,6 +1,6 @@
 """Rows of tables as events of graphs, column by column: `_:e a :R ; :a v`, as semantics.md 3 says of CEQL's events.
 
-Where it stands: files, Arrow tables, pandas frames → batches of rows (tuples.py) → **event batches** → graph patterns.
+In the flow: files, Arrow tables, pandas frames → batches of rows (tuples.py) → **event batches** → graph patterns.
 Only the columns that a query asks become triples; no RDF text is written or parsed. Each distinct value of a coded
 column, and each number, is looked up in the term dictionary once per batch.
 """
@@ -39,7 +39,7 @@ _NAMES: Final = {kinds.INTEGER: "integer", kinds.FLOAT: "float", kinds.DOUBLE: "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowEvents(EventBatch):
-    """A batch of events that were rows. `rows`: with all their columns, to hand out those that come too late."""
+    """A batch of events that were rows. `rows`: with all their columns, to return those that come too late."""
 
     rows: TupleRows
 

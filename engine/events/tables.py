@@ -1,6 +1,6 @@
 """Coded event tables: Arrow IPC and Parquet files that load without parsing RDF per event.
 
-Where it stands: batches → **table** → batches. `convert` writes them, `run` reads them.
+In the flow: batches → **table** → batches. `convert` writes them, `run` reads them.
 
 The format, version 2. The file is self-contained and written in one pass: an Arrow IPC *file* (`.arrow`,
 `.feather`) or a Parquet file. Schema metadata: `oxiseq.format` = `events`, `oxiseq.version` = `2`. One row

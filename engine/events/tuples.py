@@ -1,6 +1,6 @@
 """Tables of tuple events: one row is one event, with a column for its time, one for its type, one per attribute.
 
-Where it stands: files, Arrow tables, pandas frames → **batches of rows** → marks of events (engine/cea). No RDF and no
+In the flow: files, Arrow tables, pandas frames → **batches of rows** → marks of events (engine/cea). No RDF and no
 term dictionary: CEQL's predicates are answered on the typed columns.
 
 The time is a timestamp (one without a zone is UTC), a date or an integer since 1970 UTC (units.py), and never null. The

@@ -1,6 +1,6 @@
 """Integers as times: their unit, and a guess whether the unit was forgotten.
 
-Where it stands: integer columns of tables → **microseconds since 1970 UTC**.
+In the flow: integer columns of tables → **microseconds since 1970 UTC**.
 
 Integers are microseconds unless a unit is given. Many logs hold epoch seconds, milliseconds or nanoseconds instead:
 read as microseconds they would all lie in January or February 1970, or far beyond. So a table without a given unit is

@@ -1,6 +1,6 @@
 """Sums over the events of a match, event by event: what is summed, and what each event adds (semantics.md 2.6b).
 
-Where it stands: a key of ORDER BY → summands; events and what is summed of them → **what each adds**, exactly or as
+In the flow: a key of ORDER BY → summands; events and what is summed of them → **what each adds**, exactly or as
 doubles → the best on the compact set.
 """
 

@@ -1,6 +1,6 @@
 """Functions that Oxigraph answers: everything but the operators.
 
-Where it stands: `exact` evaluates operators itself and asks here for `REGEX`, `STR`, `xsd:integer(...)` and
+In the flow: `exact` evaluates operators itself and asks here for `REGEX`, `STR`, `xsd:integer(...)` and
 the like, with the arguments as terms. Answers of pure functions are kept.
 """
 

@@ -1,6 +1,6 @@
 """Conditions compiled for the stack machine.
 
-Where it stands: Expression → **postfix code** → kernels/expressions/machine.py. Constants become term ids. What the
+In the flow: Expression → **postfix code** → kernels/expressions/machine.py. Constants become term ids. What the
 machine lacks (REGEX, STR, IF, casts...) becomes an operator without a value, so that the outcome is undecided where
 it matters; a caller with memo tables may replace whole sub-expressions of one variable by a table look-up.
 """

@@ -1,6 +1,6 @@
 """SPARQL's aggregates over bags that grow and shrink: each value comes with how often it is there (semantics.md 2.6b).
 
-Where it stands: values of matches, or what a kernel has counted → **totals of a group** → rows. Counts and sums are
+In the flow: values of matches, or what a kernel has counted → **totals of a group** → rows. Counts and sums are
 exact at any size up to 2^4096 and unbound beyond it; integers and decimals are summed exactly, and floats and doubles
 exactly too, rounded once.
 """

@@ -1,6 +1,6 @@
 """Values of terms without rounding: Python integers, fractions, and floats for float and double.
 
-Where it stands: terms of a mapping → **exact values** → `exact`. The kinds are those of the term columns
+In the flow: terms of a mapping → **exact values** → `exact`. The kinds are those of the term columns
 (engine/kinds.py), so that this reading and the machine's agree on what a term is.
 """
 

@@ -1,6 +1,6 @@
 """A plan cut in two: what is worked on tick by tick, and what takes in the rows of that, many ticks at once.
 
-Where it stands: plan whose `also` say which items are used up → **the operators that these need, all others**, to which
+In the flow: plan whose `also` say which items are used up → **the operators that these need, all others**, to which
 the rows of the first are given.
 """
 

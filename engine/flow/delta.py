@@ -96,7 +96,7 @@ class Buffer:
         return Delta(arrays.at[:count], arrays.weight[:count], arrays.rows[:count])
 
     def clear(self) -> None:
-        """Hold nothing. Of much room that the last batch did not need, half is given back."""
+        """Hold nothing. Of much room that the last batch did not need, half is returned."""
         if self._room > KEPT_ROOM and self._room > 8 * self._counter[0]:
             self._allocate(self._room // 2)
         self._counter[0] = 0

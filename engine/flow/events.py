@@ -1,6 +1,6 @@
 """MATCH as operators: FIRST, LAST, SEQ and its selections (RSEP-QL, Eq. 4 to 11; semantics.md 4; operators.md, 4.2).
 
-Where it stands: an event pattern, rows of its events → **operators of its mappings**.
+In the flow: an event pattern, rows of its events → **operators of its mappings**.
 
 The left operand of SEQ is evaluated on what lies before each second mapping starts (Eq. 7). All that this part depends
 on is that moment, so a pattern is compiled *before moments*: a row for each mapping and each moment before which it

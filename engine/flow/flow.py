@@ -1,6 +1,6 @@
 """A plan at work: one batch of changes after the other, each operator once for all ticks of a batch (operators.md, 8).
 
-Where it stands: algebra → plan → **nodes at work**. Nodes come after their inputs, so one pass suffices.
+In the flow: algebra → plan → **nodes at work**. Nodes come after their inputs, so one pass suffices.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Flow:
 
     @property
     def failed(self) -> bool:
-        """Whether a step has raised an error: it goes on no more."""
+        """Whether a step has raised an error: it continues no more."""
         return self._failed is not None
 
     # --- facts, and the saved state -----------------------------------------------------------------
@@ -137,7 +137,7 @@ class Flow:
         return {"begun": self._begun, "nodes": nodes}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state of the same plan; for a flow that has not seen anything."""
+        """Continue from a saved state of the same plan; for a flow that has not seen anything."""
         self._begun = bool(state["begun"])
         for node, saved in zip(self.nodes, state["nodes"], strict=True):
             node.restore(saved, terms)

@@ -1,6 +1,6 @@
 """What a plan asks of the knowledge base, and how its answers change (operators.md, 4.6).
 
-Where it stands: a KB of which another version holds → **an event for each graph** that patterns are about, and **what
+In the flow: a KB of which another version holds → **an event for each graph** that patterns are about, and **what
 comes and goes** of each table that is asked for. Asked once for each version, whatever the number of instants.
 """
 
@@ -112,7 +112,7 @@ class Knowledge:
         return tuple(self._texts)
 
     def answer(self, kb: KnowledgeBase) -> KbAnswers:
-        """All that is asked of the KB's present content."""
+        """All that is queried from the KB's present content."""
         rows = [self._rows(kb, graph.text, 3) for graph in self._graphs]
         tables = [self._rows(kb, table.text, table.width) for table in self._tables]
         graphs = [event_of(each) for each in rows]
@@ -151,11 +151,11 @@ class Knowledge:
         self.anew()
 
     def save(self, terms: SavedTerms) -> State:
-        """The tables as they were told; the KB is asked again."""
+        """The tables as they were told; the KB is queried again."""
         return {"tables": [terms.ids(table) for table in self._before]}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self._before = [np.ascontiguousarray(terms.ids(table)) for table in state["tables"]]
 
 

@@ -1,6 +1,6 @@
 """The mappings of an EVENT definition as rows that come with their item into a window and go with it.
 
-Where it stands: mappings found on items, bounds of a window tick by tick → **what comes and goes** → a plan's `Given`
+In the flow: mappings found on items, bounds of a window tick by tick → **what comes and goes** → a plan's `Given`
 (events.py). Items are known by their places in their stream, which grow for ever.
 """
 
@@ -56,8 +56,8 @@ class Occurring:
         self._place, self._used, self._rows = (longer(a, size) for a in (self._place, self._used, self._rows))
 
     def move(self, starts: I64, stops: I64, tick: int) -> Delta:
-        """Go on with the window. starts, stops: i64[ticks], neither falls: at tick `tick` + k it holds the items in the
-        places [starts[k], stops[k])."""
+        """Continue with the window. starts, stops: i64[ticks], neither falls: at tick `tick` + k it holds the items in
+        the places [starts[k], stops[k])."""
         if self._stays(starts.item(-1), stops.item(-1)):
             return self._nothing
         rows, at, weight = self.changes(starts, stops)
@@ -66,7 +66,7 @@ class Occurring:
         return found
 
     def _stays(self, start: int, stop: int) -> bool:
-        """Go on to where the window is, if no row comes or goes by that."""
+        """Continue to where the window is, if no row comes or goes by that."""
         count, first = self._count, self._first()
         if count and (self._place.item(count - 1) >= self._stop or (first < count and self._place.item(first) < start)):
             return False
@@ -140,7 +140,7 @@ class Occurring:
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self._count = count = len(state["place"])
         room = max(_LEAST, count)
         rows = np.asarray(state["rows"]).reshape(count, self._width)

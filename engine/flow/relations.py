@@ -1,6 +1,6 @@
 """Relations: operators whose columns have names, and what SPARQL's algebra makes of them (operators.md, 4.1).
 
-Where it stands: a language's algebra → **relations** → plan. A, B: relations; P = A ⋈ B with the columns of both sides;
+In the flow: a language's algebra → **relations** → plan. A, B: relations; P = A ⋈ B with the columns of both sides;
 S(A, K) = the rows of A that are among K, unbound being a value:
 
     LeftJoin(A, B, F)  σF(P) + A − S(A, the left parts of σF(P))

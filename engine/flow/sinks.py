@@ -1,6 +1,6 @@
 """What windows tell, as operators read it: a delta for each query.
 
-Where it stands: output of engine/windows → **rows that come and go**, each query's in its own buffer.
+In the flow: output of engine/windows → **rows that come and go**, each query's in its own buffer.
 """
 
 from __future__ import annotations

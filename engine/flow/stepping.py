@@ -1,6 +1,6 @@
 """Operators tick by tick, in one kernel: event patterns whose items are used up by what is found (operators.md, 4.2).
 
-Where it stands: event mappings, their windows through stretches of ticks → **what is found, and at which ticks** → the
+In the flow: event mappings, their windows through stretches of ticks → **what is found, and at which ticks** → the
 rest of the plan, many ticks at once.
 """
 
@@ -77,8 +77,8 @@ class Stepping:
         """The next one."""
 
     def through(self, bounds: Mapping[str, tuple[I64, I64]], more: I64) -> Found:
-        """Go on through stretches. bounds: by an event's name where its window begins and ends at each; more: how many
-        further ticks each has. Raises LimitError."""
+        """Continue through stretches. bounds: by an event's name where its window begins and ends at each; more: how
+        many further ticks each has. Raises LimitError."""
         for buffer in self._kept:
             buffer.clear()
         events = zip(self._names, self._events, strict=True)
@@ -156,7 +156,7 @@ class Stepping:
         return {"tick": self._tick, "nodes": [node.save(terms) for node in self._nodes]}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self._tick = int(state["tick"])
         for node, saved in zip(self._nodes, state["nodes"], strict=True):
             node.restore(saved, terms)

@@ -1,6 +1,6 @@
-"""What is told of an answer at an instant: all of it, what is new, what is gone (operators.md, 2.3).
+"""What is emitted of an answer at an instant: all of it, what is new, what is gone (operators.md, 2.3).
 
-Where it stands: changes of the answer, of which none come and go within a tick → **rows to tell**, each as often as its
+In the flow: changes of the answer, of which none come and go within a tick → **rows to tell**, each as often as its
 multiplicity says.
 """
 
@@ -134,7 +134,7 @@ class Told:
         return {"rows": saved_rows(self._rows(), self._raw, terms), "counts": counts}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         counts = state["counts"].tolist()
         rows = known_rows(state["rows"], self._raw, terms)
         self._answer = {row.tobytes(): count for row, count in zip(rows, counts, strict=True)}

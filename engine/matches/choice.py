@@ -1,6 +1,6 @@
 """A selection strategy at work: the room that `kernels.matches.choice` needs, which grows when it asks.
 
-Where it stands: finals of an instant → **those that the strategy keeps** → enumeration.
+In the flow: finals of an instant → **those that the strategy keeps** → enumeration.
 """
 
 from __future__ import annotations

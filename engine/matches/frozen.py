@@ -1,6 +1,6 @@
 """The matches that end at one instant as a set: how many, the i-th, some at random, the best; none is listed for it.
 
-Where it stands: finals of an instant → **frozen set** → the matches asked for (answers.md, 2).
+In the flow: finals of an instant → **frozen set** → the matches asked for (answers.md, 2).
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class PartitionTable:
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state; for a table without partitions."""
+        """Continue from a saved state; for a table without partitions."""
         values = terms.ids(state["values"])
         self._top, self._free = len(values), state["free"].tolist()
         self._lengthen(max(self._top, len(self.count)))
@@ -163,7 +163,7 @@ class PartitionTable:
             self._place_all()
 
     def _place_all(self) -> None:
-        """Make the hash table anew."""
+        """Make the hash table again."""
         self._slots = slots_for(len(self.count))
         there = _all(self._top)
         there[self._free] = False

@@ -1,6 +1,6 @@
 """A condition asked for many rows of terms at once.
 
-Where it stands: ids of rows → **outcomes** (conditions.py). Function calls are answered by one store query for all
+In the flow: ids of rows → **outcomes** (conditions.py). Function calls are answered by one store query for all
 rows, in columns of text; operators stay with `exact`, which sees each distinct set of the calls' answers once.
 """
 

@@ -1,6 +1,6 @@
 """Basic graph patterns as slots and instances.
 
-Where it stands: a GPM's pattern → **slots and instances** → tables → kernel. A slot is a triple pattern up to
+In the flow: a GPM's pattern → **slots and instances** → tables → kernel. A slot is a triple pattern up to
 the names of its variables: one pass over an event's triples fills all slots of a stream, and the filled slots
 are the event's summary graph (SPECTRA, Def. 6). An instance is a BGP up to the names of its variables; GPMs
 that share one differ by their filters only.

@@ -1,6 +1,6 @@
 """A GPM's own filters, and rows that the machine left undecided.
 
-Where it stands: kernel rows with a flag → **exact answers** → rows. Every top-level conjunct is a `Condition`.
+In the flow: kernel rows with a flag → **exact answers** → rows. Every top-level conjunct is a `Condition`.
 A conjunct over one variable whose functions the machine lacks has a memo table: one outcome per term id,
 filled by one store query for all terms that a batch asks about (matching.md, section 5).
 """

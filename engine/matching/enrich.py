@@ -1,6 +1,6 @@
 """KB answers and their join with rows (matching.md, section 6).
 
-Where it stands: P_D, the GRAPH patterns of a GPM → **materialised answer** → join with the GPM's rows, before or
+In the flow: P_D, the GRAPH patterns of a GPM → **materialised answer** → join with the GPM's rows, before or
 after matching. A run asks for the answer once, and again only when the KB's version changed (`KbInTime`): the pattern
 is compiled and keeps nothing, for one plan may run over several stores.
 """

@@ -1,6 +1,6 @@
 """The flat arrays that the match kernel reads (matching.md, section 3).
 
-Where it stands: slots, instances, filters → **tables** → kernels/matching/match.py. Immutable once made.
+In the flow: slots, instances, filters → **tables** → kernels/matching/match.py. Immutable once made.
 """
 
 from __future__ import annotations

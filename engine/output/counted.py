@@ -1,7 +1,7 @@
 """What a run has counted → entries of groups, by the instant, or the window, in which matches end.
 
-Where it stands: counts of a run → **entries** → groups (summaries.py). What is written of a match (keys, arguments) is
-computed once for each set of values that a run tells apart.
+In the flow: counts of a run → **entries** → groups (summaries.py). What is written of a match (keys, arguments) is
+computed once for each set of values that a run distinguishes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from oxiseq.grammar.scope import subexpressions
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Where an edge's key has the values by which counts are told apart; `start`: the clock of the match's start."""
+    """Where an edge's key has the values by which counts are distinguished; `start`: the clock of the match's start."""
 
     of_name: dict[Variable, int]
     start: int | None

@@ -1,6 +1,6 @@
 """Matches of one end that are not all found at once: a trailing negation decides some when their window closes.
 
-Where it stands: run → **matches put together by end** → answers. For SELECT NEXT, LAST, MAX and LIMIT, which need all
+In the flow: run → **matches put together by end** → answers. For SELECT NEXT, LAST, MAX and LIMIT, which need all
 matches of an end. They are held, one by one, until no other match can have their end, so this costs memory and time
 for each match that the strategy drops.
 """
@@ -98,7 +98,7 @@ class DeferredMatches:
         }
 
     def restore(self, state: State) -> None:
-        """Go on with saved matches."""
+        """Continue with saved matches."""
         rows = np.split(state["rows"].copy(), np.cumsum(state["row_counts"]))
         times = np.split(state["times"], np.cumsum(state["time_counts"]))
         held = [_Held(own, frozenset(when.tolist())) for own, when in zip(rows, times, strict=True)][:-1]

@@ -1,6 +1,6 @@
 """Aggregates over the complex events that end at one event, without enumerating them (answers.md, 1).
 
-Where it stands: finals of an event → frozen set → in how many complex events each event is, hence how often each of its
+In the flow: finals of an event → frozen set → in how many complex events each event is, hence how often each of its
 values is there → **totals** → a row, unless HAVING drops it.
 """
 

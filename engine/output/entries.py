@@ -1,6 +1,6 @@
 """Matches written as keys and measures → entries of groups, by the instant of their end.
 
-Where it stands: answers of a run's matches → **entries** → groups (summaries.py).
+In the flow: answers of a run's matches → **entries** → groups (summaries.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The matches that end at one instant → bundles of groups, without listing them (engine/plan/folding.py).
 
-Where it stands: finals of an instant → frozen set → **bundles by key** → groups (summaries.py).
+In the flow: finals of an instant → frozen set → **bundles by key** → groups (summaries.py).
 """
 
 from __future__ import annotations

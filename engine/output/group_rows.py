@@ -1,6 +1,6 @@
 """Totals of a group → its row: SELECT's columns over keys and aggregates, unless HAVING drops it (semantics.md 2.6b).
 
-Where it stands: totals of a group → **row** → answers. Groups of matches of SPAseq, and what ends at one event of CEQL.
+In the flow: totals of a group → **row** → answers. Groups of matches of SPAseq, and what ends at one event of CEQL.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ORDER BY ... LIMIT and SAMPLE on the compact set: the matches that are told, without listing the others.
 
-Where it stands: finals of an instant → **those asked for** → enumeration → answers, which puts them in order.
+In the flow: finals of an instant → **those asked for** → enumeration → answers, which puts them in order.
 """
 
 from __future__ import annotations

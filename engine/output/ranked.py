@@ -1,6 +1,6 @@
 """ORDER BY, LIMIT with OFFSET, and SAMPLE on matches that are listed (semantics.md 2.6b).
 
-Where it stands: matches of an instant, all of them or those that were picked → **those told, in order** → rows.
+In the flow: matches of an instant, all of them or those that were picked → **those told, in order** → rows.
 """
 
 from __future__ import annotations

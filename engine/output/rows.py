@@ -103,7 +103,7 @@ class RowStore:
     def restore(
         self, state: State, epochs: list[dict[str, KbAnswer]], ids: NDArray[np.bool_], terms: KnownTerms
     ) -> None:
-        """Go on with saved rows and the answers of their epochs; for a store without rows."""
+        """Continue with saved rows and the answers of their epochs; for a store without rows."""
         count = len(state["letter"])
         self.reserve(count)
         for name in _COLUMNS:

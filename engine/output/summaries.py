@@ -1,6 +1,6 @@
 """Matches → rows of groups, at an instant, when a window closes, or every so often (semantics.md 2.6b).
 
-Where it stands: matches as keys and measures, in order of their ends → **groups of the extent** → rows. The extent is
+In the flow: matches as keys and measures, in order of their ends → **groups of the extent** → rows. The extent is
 all matches so far, those of the current window, or those within the sliding window; a group's totals follow it as
 matches come and go. Nothing here looks at events, so what a kernel has counted is taken as listed matches are.
 """
@@ -155,7 +155,7 @@ class Summaries:
 
     def _last_tick(self, start: int) -> int:
         """Where the last instant's window ends, or else the instant itself: no tick comes a period after it. What comes
-        at the very start is told of at the first tick, a period later."""
+        at the very start is emitted at the first tick, a period later."""
         window = self._plan.window
         if window is None or window.sliding:
             return max(self._last, start + 1)
@@ -281,7 +281,7 @@ class Summaries:
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on with a saved state."""
+        """Continue with a saved state."""
         held = np.split(terms.ids(state["ids"]), np.cumsum(np.array(state["held"], np.int64)))
         saved = zip(state["totals"], held, strict=False)
         self._groups = {}

@@ -1,6 +1,6 @@
 """Row ids of matches → answers: KB enrichment, scopes, expressions, DISTINCT.
 
-Where it stands: run → **answers** → rows for the user. Works on whole batches of matches; only SELECT
+In the flow: run → **answers** → rows for the user. Works on whole batches of matches; only SELECT
 expressions are computed one by one.
 """
 
@@ -132,7 +132,7 @@ class AnswerWriter:
 
     def save(self, rows: RowStore, terms: SavedTerms) -> State:
         """What DISTINCT remembers, and what the KB has answered, as far as it concerns the rows held: those rows are
-        enriched by what held for them, whatever the KB says when the run goes on."""
+        enriched by what held for them, whatever the KB says when the run continues."""
         width = len(self._plan.written.columns)
         known = [row for end in sorted(self._seen) for row in sorted(self._seen[end])]
         values = np.frombuffer(b"".join(known), np.uint32).reshape(len(known), width) if width else None
@@ -153,7 +153,7 @@ class AnswerWriter:
         return saved
 
     def restore(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
-        """Go on with what was remembered; returns the answers for the rows, by epoch."""
+        """Continue with what was remembered; returns the answers for the rows, by epoch."""
         values = state["known"]
         rows = [b""] * len(state["ends"]) if values is None else [row.tobytes() for row in terms.ids(values)]
         self._seen = {}
@@ -322,7 +322,7 @@ def _expand(
 def _repeats(
     automaton: Automaton, places: Sequence[tuple[int, int | None]]
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Per place the repeat that begins anew there (-1: none), and in which repeats it lies."""
+    """Per place the repeat that restarts there (-1: none), and in which repeats it lies."""
     repeats = 1 + max((loop for p in automaton.positions for loop in p.loops), default=0)
     again = np.array([-1 if repeat is None else repeat for _, repeat in places], np.int32)
     inside = np.zeros((len(places), repeats), np.bool_)

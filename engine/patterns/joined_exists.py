@@ -1,6 +1,6 @@
 """EXISTS of stateful FILTERs, asked of Oxigraph: an event's graph and the values of the joined mapping.
 
-Where it stands: a pair of a row and a partial match → **question** → true or false. A row says of which event it is by
+In the flow: a pair of a row and a partial match → **question** → true or false. A row says of which event it is by
 a number that holds for one batch. The events that are asked about are put into a scratch store when they are first
 asked; the KB's graphs stand beside them if a pattern names some. It is the slow and exact way: a query per distinct
 question, some 0.1 ms each.

@@ -1,7 +1,7 @@
 """Triple patterns on single events, and on graphs of the knowledge base beside them, as sources of a plan.
 
-Where it stands: a conjunction of triple patterns → a basic graph pattern on the event's graph for the match kernel
-(**`Given`**), the others asked of the knowledge base (`Asked`).
+In the flow: a conjunction of triple patterns → a basic graph pattern on the event's graph for the match kernel
+(**`Given`**), the others queried from the knowledge base (`Asked`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs a StreamPlan on event batches.
 
-Where it stands: event batch → **occurrences** of each GPM → sequence engine. The matcher owns all that changes
+In the flow: event batch → **occurrences** of each GPM → sequence engine. The matcher owns all that changes
 (memo tables, output buffers, operators); a batch's answer depends on the batch alone, and an event's
 rows and their order on that event alone.
 """
@@ -171,7 +171,7 @@ class StreamMatcher:
         return found
 
     def release(self) -> None:
-        """Let go of the kernel's tables and buffers, until they are needed again."""
+        """Release the kernel's tables and buffers, until they are needed again."""
         self._kernel = None
 
     # --- the kernel ---------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def first_of_each(event: NDArray[np.int64], values: NDArray[np.uint32]) -> NDArr
 
 
 def _writable(array: NDArray[_Id], dtype: np.dtype[_Id]) -> NDArray[_Id]:
-    """C-contiguous and writable: Numba compiles anew for anything else."""
+    """C-contiguous and writable: Numba compiles again for anything else."""
     flags = array.flags
     if array.dtype is dtype and flags.c_contiguous and flags.writeable:
         return array

@@ -1,6 +1,6 @@
 """A GPM that is more than a basic graph pattern, as operators over the rows of basic ones (operators.md, 7.2).
 
-Where it stands: GpmParts → **OperatorGpm** → operators.py. The pattern is compiled as `GRAPH ?event { P }` over a
+In the flow: GpmParts → **OperatorGpm** → operators.py. The pattern is compiled as `GRAPH ?event { P }` over a
 dataset whose named graphs are events: so each event is matched by itself, sub-queries and empty groups included, and
 all events of a batch in one step. GRAPH inside P is about the knowledge base.
 """
@@ -34,7 +34,7 @@ class OperatorGpm:
     flow: FlowPlan
     columns: tuple[Variable, ...]
     keep: tuple[int, ...]
-    """Columns that are handed on."""
+    """Columns that are passed on."""
     conditions: tuple[Condition, ...]
     sources: tuple[tuple[int, int], ...]
     """Places of the plan's sources, and which of the leaves feeds each."""
@@ -52,7 +52,7 @@ class OperatorGpm:
 
 
 def compile_operators(request: int, name: str, parts: GpmParts, keep: tuple[Variable, ...]) -> OperatorGpm:
-    """The plan of a GPM; `keep`: the variables that are handed on."""
+    """The plan of a GPM; `keep`: the variables that are passed on."""
     columns = visible_variables(parts.pattern)
     made: list[EventLeaves] = []
 

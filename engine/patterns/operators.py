@@ -1,6 +1,6 @@
 """GPMs that are more than basic graph patterns, at work: a batch of events comes, and goes again.
 
-Where it stands: rows of basic graph patterns by event, answers of the knowledge base → operators → **rows of the GPM by
+In the flow: rows of basic graph patterns by event, answers of the knowledge base → operators → **rows of the GPM by
 event**. All rows of a batch come at one tick and go at the next, so between batches a plan keeps nothing but what the
 knowledge base has answered.
 """

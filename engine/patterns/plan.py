@@ -1,6 +1,6 @@
 """The GPMs of one stream, compiled.
 
-Where it stands: GpmRequest → **StreamPlan** → matcher. A GPM whose pattern is a basic graph pattern goes to the match
+In the flow: GpmRequest → **StreamPlan** → matcher. A GPM whose pattern is a basic graph pattern goes to the match
 kernel; an empty pattern needs nothing; other patterns are operators over basic ones (operator_plan.py). A plan is
 immutable.
 """

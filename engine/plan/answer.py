@@ -1,6 +1,6 @@
 """What a query answers: its columns, and what they read (semantics.md 2.1, 2.4).
 
-Where it stands: algebra → **answer plan** → (matches) → answer columns.
+In the flow: algebra → **answer plan** → (matches) → answer columns.
 """
 
 from __future__ import annotations

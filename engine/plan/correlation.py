@@ -172,10 +172,9 @@ def _joins(plan: QueryPlan, parts: dict[str, GpmParts], key: Variable) -> bool:
         return not binds(letter) or any(v == key and of.variable == key for v, of in check.equal)
 
     for edge in plan.sequence.graph.edges:
-        looked_at = [(x.letter, x.check) for x in edge.arms] + [(x.letter, x.check) for x in edge.guards]
         if edge.source == START:  # a leading negation is joined with the first row (semantics.md 2.5)
             if not all(binds(arm.letter) for arm in edge.arms):
                 return False
-        elif not all(compared(letter, check) for letter, check in looked_at):
+        elif not all(compared(letter, check) for letter, check in edge.compared):
             return False
     return True

@@ -1,6 +1,6 @@
 """Whether groups can be made without listing matches, and what a run must tell counted matches apart by.
 
-Where it stands: summary plan → **counted or listed** → run. Matches are counted where everything that a group needs
+In the flow: summary plan → **counted or listed** → run. Matches are counted where everything that a group needs
 of a match is a value that the run can carry: variables (of a repeated GPM those of its last iteration), the times at
 which it starts in a sliding window, and at which it ends.
 """
@@ -75,5 +75,5 @@ def _bound_by(variable: Variable, seen: Overview) -> int:
 
 
 def carried(summary: SummaryPlan) -> frozenset[Variable]:
-    """The variables by whose values counted matches are told apart."""
+    """The variables by whose values counted matches are distinguished."""
     return frozenset(v for expression in summary.written for v in expression_variables(expression))

@@ -1,6 +1,6 @@
 """Groups made of the compact set of an instant: in how many matches each event is, hence how often its values are.
 
-Where it stands: summary plan, where a run cannot carry what groups need → **folded or listed** → run. What can be
+In the flow: summary plan, where a run cannot carry what groups need → **folded or listed** → run. What can be
 folded is known of each event by itself: keys that one event of a match has, and aggregates that add over events
 (answers.md, tier D). Extents are those that matches never leave.
 """

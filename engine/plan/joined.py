@@ -1,7 +1,7 @@
 """A CEQL query with joins or GRAPH, compiled for live keys: the sequence that SPAseq would match, an event at each
 position.
 
-Where it stands: text → algebra → **runner**: `y[price > x.price]` needs prefixes apart by the price of x: live keys do
+In the flow: text → algebra → **runner**: `y[price > x.price]` needs prefixes apart by the price of x: live keys do
 that, and their graph patterns ask the knowledge base. Where no condition needs either, determinised sets run the query
 (cea/plan.py).
 """

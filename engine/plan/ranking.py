@@ -1,7 +1,7 @@
 """ORDER BY, LIMIT and SAMPLE of a query that has a row per match: what matches are ordered by, and how the best or
 some are found without listing the others (semantics.md 2.6b).
 
-Where it stands: algebra → **ranking** → (finals of an instant) → the matches that are told. The best are found on the
+In the flow: algebra → **ranking** → (finals of an instant) → the matches that are told. The best are found on the
 compact set where each key is a sum over a match's rows: what a row adds is known by itself then, and a prefix that is
 better stays better whatever follows. A variable of a GPM that is not repeated is such a sum, with one row that adds
 something; so are times, COUNT(B), SUM(?v) over iterations, and sums and differences of these.

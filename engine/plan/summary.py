@@ -1,6 +1,6 @@
 """What an answer over matches is made of: keys and measures of each match, and rows of groups (semantics.md 2.6b).
 
-Where it stands: algebra → **what is written of each match** and **what is made of it** → (matches) → rows of groups.
+In the flow: algebra → **what is written of each match** and **what is made of it** → (matches) → rows of groups.
 """
 
 from __future__ import annotations

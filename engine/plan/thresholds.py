@@ -1,6 +1,6 @@
 """Which queries are a family: what stands in their way, what they have in common, and how strict each is.
 
-Where it stands: plans of queries that are alike → **family** (families.py) → a plan that finds the matches of all.
+In the flow: plans of queries that are alike → **family** (families.py) → a plan that finds the matches of all.
 """
 
 from __future__ import annotations

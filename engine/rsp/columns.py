@@ -1,6 +1,6 @@
 """The columns that an answer shows, of the rows by which answers are compared.
 
-Where it stands: full rows that are told → **the answer's columns**. A column is one of theirs, or an expression over
+In the flow: full rows that are told → **the answer's columns**. A column is one of theirs, or an expression over
 them with NOW() in it, which is the instant at which a row is told.
 """
 

@@ -1,7 +1,7 @@
 """Event patterns of several queries as one: equal EVENT definitions are one source of rows, and so are those that
 differ in constants only.
 
-Where it stands: queries with MATCH → **their plans over common sources**, and what is looked for in the streams for
+In the flow: queries with MATCH → **their plans over common sources**, and what is looked for in the streams for
 these. A common source has a column for each constant; behind it each plan has a filter for its own, so that plans which
 differ in constants only can be lifted to one (flow/sharing).
 """

@@ -1,6 +1,6 @@
 """What event patterns have in windows: the mappings that items bring when they come, and take when they go.
 
-Where it stands: complete events in order → items (held.py) → **mappings, window by window** → a plan's `Given`.
+In the flow: complete events in order → items (held.py) → **mappings, window by window** → a plan's `Given`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class EventMappings:
             self.by_name[source.form.name].add(place + at, batch.time[at], rows.values[:high])
 
     def move(self, bounds: Sequence[tuple[I64, I64]], tick: int) -> dict[str, Delta]:
-        """Windows go on: by content the places [start, stop) at each tick from `tick` on. What comes and goes, by
+        """Windows continue: by content the places [start, stop) at each tick from `tick` on. What comes and goes, by
         name."""
         return {s.form.name: self.by_name[s.form.name].move(*bounds[s.content], tick) for s in self._sources}
 

@@ -1,6 +1,6 @@
 """A query's answers at any instants, whatever its windows are: those of many instants at once.
 
-Where it stands: complete events in order → items, event mappings → windows through the instants → what comes into them
+In the flow: complete events in order → items, event mappings → windows through the instants → what comes into them
 and what goes, of events and of event mappings → operators (engine/flow) → **full rows to tell**.
 """
 
@@ -145,7 +145,7 @@ class GeneralAnswers:
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self.held.restore(state, terms)
         for occurring, saved in zip(self._mappings.by_name.values(), state["events"], strict=True):
             occurring.restore(saved, terms)

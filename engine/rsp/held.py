@@ -1,8 +1,8 @@
 """What a query has of its streams: the events that windows may still hold, where its windows are, at which instants it
 is answered.
 
-Where it stands: complete events in order → **windows through the instants that are due** → what comes into them and
-what goes. All operators behind it can be made anew of what the windows hold.
+In the flow: complete events in order → **windows through the instants that are due** → what comes into them and
+what goes. All operators behind it can be rebuilt from what the windows hold.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Content:
         """Whether that never changes any more: its last time has passed, and nothing leaves it."""
 
     def through(self, items: Items, times: I64) -> tuple[I64, I64]:
-        """Go on through several times, ascending: `start` and `stop` at each, i64[n]."""
+        """Continue through several times, ascending: `start` and `stop` at each, i64[n]."""
         starts, stops = self.at(items, times)
         end, window = self.window.end, self.window
         self.start, self.stop = int(starts[-1]), int(stops[-1])
@@ -42,7 +42,7 @@ class Content:
         return starts, stops
 
     def at(self, items: Items, times: I64) -> tuple[I64, I64]:
-        """The same, without going on."""
+        """The same, without continuing."""
         if self.settled:
             return np.full(len(times), self.start), np.full(len(times), self.stop)
         if len(times) == 1:
@@ -68,7 +68,7 @@ class Content:
         return {"start": self.start, "stop": self.stop, "settled": self.settled}
 
     def restore(self, state: State) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self.start, self.stop, self.settled = int(state["start"]), int(state["stop"]), bool(state["settled"])
 
 
@@ -128,7 +128,7 @@ class Held:
         return self.schedule.due(times, passed, self.newest, ended, self)
 
     def through(self, times: I64) -> list[tuple[I64, I64]]:
-        """Have windows go on through several instants: by content the places [start, stop) at each."""
+        """Have windows continue through several instants: by content the places [start, stop) at each."""
         self.begun = True
         return [content.through(self.items[content.stream], times) for content in self.contents]
 
@@ -142,6 +142,11 @@ class Held:
                 continue
             waiting = (c.stop for c in self.contents if c.stream == stream and not c.settled)
             items.forget_graphs(first if self._remembers else min(waiting, default=items.end))
+
+    def collect(self) -> None:
+        """Free the events that no window asks for, however few they are."""
+        for stream, items in enumerate(self.items):
+            items.forget(oldest(self.contents, stream, items.end), now=True)
 
     # --- other states -------------------------------------------------------------------------------
 
@@ -253,13 +258,13 @@ class Held:
         return {**self.save(terms), "begun": self.begun, "newest": self.newest}
 
     def restore_whole(self, state: State, terms: KnownTerms) -> None:
-        """Go on from such a state."""
+        """Continue from such a state."""
         self.restore(state, terms)
         self.begun, self.newest = bool(state["begun"]), state["newest"]
         self.remember()
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         for items, saved in zip(self.items, state["items"], strict=True):
             items.restore(saved, terms)
         for content, saved in zip(self.contents, state["contents"], strict=True):

@@ -1,6 +1,6 @@
 """The events that windows may still hold, and what each window holds at an instant (Def. 3; semantics.md 4 and 6).
 
-Where it stands: complete events of one stream, in order → **places**, which grow for ever → what enters and leaves a
+In the flow: complete events of one stream, in order → **places**, which grow for ever → what enters and leaves a
 window. Every window is a range of places, and neither end of it ever falls.
 """
 
@@ -267,10 +267,10 @@ class Items:
             if low < high:
                 yield batch.slice(low, high)
 
-    def forget(self, before: int) -> None:
-        """Nobody asks for what is before this place."""
+    def forget(self, before: int, *, now: bool = False) -> None:
+        """Nobody asks for what is before this place: it goes where it is most of what there is, or `now`."""
         gone = min(before - self.first, self._count)
-        if 2 * gone <= self._count:
+        if 2 * gone <= self._count and not (now and gone > 0):
             return
         kept = self._count - gone
         self._time[:kept], self._number[:kept] = self._time[gone : self._count], self._number[gone : self._count]
@@ -310,7 +310,7 @@ class Items:
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self.first, self._instants, self._count = int(state["first"]), int(state["instants"]), 0
         self._newest = None if state["newest"] is None else int(state["newest"])
         self._append(state["time"], state["number"])

@@ -1,7 +1,7 @@
 """Queries over the same windows that are answered at instants of their own (REPORT), or look for event patterns
 (MATCH), answered together.
 
-Where it stands: complete events in order → what all their windows hold (held.py), event mappings (common_events.py) →
+In the flow: complete events in order → what all their windows hold (held.py), event mappings (common_events.py) →
 one plan of operators with several roots (joint.py) → **what each query tells**.
 """
 
@@ -93,7 +93,7 @@ class JointGeneral:
             yield Part(at, rows, [(queries, 0, len(at))])
 
     def _step(self, before: Sequence[int], bounds: Sequence[tuple[I64, I64]], instants: int) -> None:
-        """Windows go on, from places up to which they have had events."""
+        """Windows continue, from places up to which they have had events."""
         first, self._tick = self._tick, self._tick + instants
         moves = moves_of(self._contents, self._held, before, bounds, instants)
         self._joint.leaves.move(moves, (), first)

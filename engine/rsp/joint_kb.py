@@ -1,6 +1,6 @@
 """What several queries know of the knowledge base, as one.
 
-Where it stands: each query's own answers of the KB, all of the same version → **an event for each graph**, with what
+In the flow: each query's own answers of the KB, all of the same version → **an event for each graph**, with what
 any of them knows of it, and **what comes and goes** of each table. Each query asks the KB itself: so whoever leaves the
 others knows what it has been told.
 """

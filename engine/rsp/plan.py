@@ -1,6 +1,6 @@
 """A query over windows, compiled: what is kept of the streams, what is asked of it, what is told.
 
-Where it stands: algebra → **plan** → run. Equal windows are one content. WHERE is a plan of operators over rows that
+In the flow: algebra → **plan** → run. Equal windows are one content. WHERE is a plan of operators over rows that
 come and go (engine/flow); what MATCH finds is one of their sources.
 """
 

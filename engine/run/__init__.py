@@ -4,7 +4,7 @@ clock.py    events in any order → complete instants (watermark, late events)
 letters.py  GPM occurrences → rows of letters (KB joins, `&`)
 query.py    one query over its streams
 shared.py   many queries: those that take events alike share the clock and the matching (joint_matching.py)
-dozing.py   those of them whose rows are in vain: they work when a match may end, or somebody looks
+dozing.py   those of them whose rows are without effect: they work when a match may end, or somebody looks
 alike.py    which of them find their matches together; narrowed.py: in windows of their own
 together.py queries over windows: those in the same state share it; recent.py: what their windows hold
 merging.py  CEQL: marks of events in any order → all of them, each at its position

@@ -46,6 +46,8 @@ def why_no_family(plan: QueryPlan) -> str | None:
         return "gaps have bounds"
     if any(edge.guards for edge in graph.edges if edge.source == START):
         return "it begins with a negation"
+    if any(edge.moves for edge in graph.edges):
+        return "it negates a group of events"
     if not thresholds(plan):
         return "no FILTER of an event's own pattern compares its variable with a whole or decimal number"
     return None

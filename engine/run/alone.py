@@ -62,11 +62,11 @@ class AloneRun(Run):
         return ()
 
     def move_to(self, other: Self) -> None:
-        """Be in the state of another that has become one with its own (`unite`); its counters go on."""
+        """Be in the state of another that has become one with its own (`unite`); its counters continue."""
         self.share(other)
 
     def part(self, terms: TermDictionary) -> None:
-        """Go on by itself from the state that it has shared. terms: its dictionary."""
+        """Continue by itself from the state that it has shared. terms: its dictionary."""
         alone = self.another()
         alone.restore(deepcopy(self.save(SavedTerms(terms))), SameTerms(terms))
         self.share(alone)

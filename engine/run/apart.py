@@ -4,7 +4,7 @@
                        └ backlog ─▶ the others: when they are concerned, when somebody looks, or when it has become long
 
 A run is *asleep* while neither an event without its keys nor time alone can have it find anything (`Concern`). What
-comes meanwhile waits in the stream's backlog, and is handed to it together, in the same order: so its answers, counters
+comes meanwhile waits in the stream's backlog, and is passed to it together, in the same order: so its answers, counters
 and state are those that it would have had; whoever reads or saves them calls `catch_up` first. Of the runs asleep those
 that have waited longest catch up a few at a time, so that no push has to work for all of them.
 

@@ -118,7 +118,7 @@ class Backlog:
 
     def stretches(self, first: int) -> Iterator[tuple[int, int, int | None]]:
         """From a position on: (first, last, time of the punctuation behind it; None at the end). The first punctuation
-        may stand at that position and have been handed out before; once more it changes nothing."""
+        may stand at that position and have been returned before; once more it changes nothing."""
         for at, time in self.marks:
             if at >= first:
                 yield first, at, time

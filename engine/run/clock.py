@@ -1,7 +1,7 @@
 """The clock: events in order of arrival → complete instants in order of time (semantics.md 2.7).
 
 An instant is complete when the watermarks of all streams (watermarks.py) have passed it; until then more graphs for it
-are merged. A late event is counted and handed out.
+are merged. A late event is counted and returned.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Clock(EventOrder):
 
     @classmethod
     def restored(cls, state: State, terms: KnownTerms) -> Self:
-        """A clock that goes on from a saved state."""
+        """A clock that continues from a saved state."""
         clock = cls(0)
         clock.restore(state, terms)
         clock.instants, clock.completed = int(state["instants"]), int(state["completed"])
@@ -95,7 +95,7 @@ class Clock(EventOrder):
     def take(self) -> Instants:
         """All complete instants since the last call; or the first of them, while something is still `complete`.
 
-        A few events before a large batch are handed out by themselves: to put them together would copy it.
+        A few events before a large batch are returned by themselves: to put them together would copy it.
         """
         passed = self.passed
         if len(self._streams) == 1:

@@ -1,6 +1,6 @@
 """What hands events to queries: one of these for each way in which queries share work.
 
-Where it stands: events of a store → **a dispatcher for each kind of query** (runs.py says which) → what that did for
+In the flow: events of a store → **a dispatcher for each kind of query** (runs.py says which) → what that did for
 each query. None is safe for several threads.
 
     shared.py    one clock and one pass of matching: SPAseq
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
 
 
 def stepped_alone(run: Run, step: Callable[[], Any]) -> Outcome:
-    """What a step does to a run that shares nothing, and what can be worked through then."""
+    """What a step does to a run that shares nothing, and what can be processed then."""
     known, late = run.faults.count, None
     try:
         late = step()

@@ -2,8 +2,8 @@
 
     rows at which no match ends ─ the instants wait ─ **worked through** when such a row comes, or somebody looks
 
-A query falls asleep after a few instants that brought rows in vain. From then on its other rows are not even made: it
-matches what has waited by itself, as far as its window reaches back.
+A query falls asleep after a few instants that brought rows without effect. From then on its other rows are not even
+made: it matches what has waited by itself, as far as its window reaches back.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Asleep:
                 yield from batch.ids
 
     def tires(self, finder: Finder) -> bool:
-        """Whether one falls asleep that has had rows in vain once more."""
+        """Whether one falls asleep that has had rows without effect once more."""
         self._in_vain[finder] = count = self._in_vain.get(finder, 0) + 1
         if count < IN_VAIN:
             return False

@@ -1,6 +1,6 @@
 """Which queries are equal: from the same state on they find the same, for ever, so that one run does for all of them.
 
-Where it stands: queries with an order of their own → **what is the same in equal ones** → one state for those that are
+In the flow: queries with an order of their own → **what is the same in equal ones** → one state for those that are
 in the same (member.py).
 """
 

@@ -1,6 +1,6 @@
 """EP-SPARQL queries that differ in constants only: they have one state as long as they have seen the same.
 
-Where it stands: plans of queries → **a table of their constants, one plan for all** → the run at work (intervals.py),
+In the flow: plans of queries → **a table of their constants, one plan for all** → the run at work (intervals.py),
 whose answers say of which query each is. A query may join until the plan is made, when something first comes that
 concerns one of them; then only one whose constants the table has. Families whose states have come to be the same, but
 for the rows of each query, become one (uniting.py); so all have the same places of constants in their tables.
@@ -79,7 +79,7 @@ class Family:
         self._of_id: dict[int, int] = {}
         """By the term that stands for it the number of each query, as far as somebody has asked."""
         self.plans: list[Plan] = []
-        """All that is asked of the knowledge base."""
+        """All that is queried from the knowledge base."""
         self.keys: frozenset[Key] | None = frozenset()
         """Of the triples that may concern one of them; None: any may."""
         self.slots: tuple[int, ...] | None = None

@@ -67,7 +67,7 @@ class Findings:
 
 class Finder:
     """The running state of what a plan finds. `start`: the t of tumbling windows, None before the first instant;
-    `users`: how many queries have it. Of several, all are told of a part before its rows are forgotten."""
+    `users`: how many queries have it. Of several, all are notified of a part before its rows are forgotten."""
 
     def __init__(
         self, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None, capacities: Capacities
@@ -130,7 +130,7 @@ class Finder:
         return Finder(plan, self._terms, self._kb, self.start, self.capacities)
 
     def copy(self, window: Window | None) -> Finder:
-        """Another one in the same state, of queries with this window; not where the knowledge base is asked."""
+        """Another one in the same state, of queries with this window; not where the knowledge base is queried."""
         plan = self.plan
         if window is not None and window != plan.window:
             wanted = frozenset(variable for variable in plan.stored if variable != PARTITION)
@@ -177,7 +177,8 @@ class Finder:
         }
 
     def restore(self, state: State, epochs: list[dict[str, KbAnswer]], terms: KnownTerms) -> None:
-        """Go on from a saved state, of this plan; for one that has not seen any event. `epochs`: the KB's answers."""
+        """Continue from a saved state, of this plan; for one that has not seen any event. `epochs`: the KB's
+        answers."""
         start = state["start"]
         self.start = None if start is None else int(start)
         self._kept_rows = int(state["kept_rows"])
@@ -206,7 +207,7 @@ class Finder:
         ]
 
     def match_no_more(self) -> None:
-        """Let go of what it needs to match by itself; it is made anew when it does."""
+        """Release what it needs to match by itself; it is rebuilt when it does."""
         for matcher in self.answers.matchers:
             if matcher is not None:
                 matcher.release()
@@ -348,7 +349,7 @@ class Finder:
         self.rows.set_clocks(np.repeat(rows.clock[:k], np.diff(rows.first[: k + 1])))
 
     def _seen(self, rows: bool) -> PartitionInstants | None:
-        """The instants that the run has just worked through, where each partition counts its own."""
+        """The instants that the run has just processed, where each partition counts its own."""
         if not rows or self.partitions is None or not self.by_number:
             return None
         k, arrays = self._letters.buffer.instants, self._letters.buffer.arrays
@@ -383,7 +384,7 @@ class Finder:
         if passed >= AFTER_ALL and last:
             return AFTER_ALL
         if self.by_number and self.partitions is not None:
-            return BEFORE_ALL  # windows close when the partition goes on
+            return BEFORE_ALL  # windows close when the partition continues
         if self.by_number:
             return number
         return self._time_until(time, last, passed)
@@ -475,6 +476,6 @@ def _deferred(plan: QueryPlan) -> DeferredMatches | None:
         return None
     selection = plan.query.selection
     column = plan.stored.index(PARTITION) if plan.query.partition is not None else None
-    return DeferredMatches(
-        selection.strategy if selection is not None else None, plan.window, column, plan.sequence.graph.longest_wait
-    )
+    counts_events = plan.window is not None and plan.window.events
+    wait = None if counts_events else plan.sequence.graph.longest_wait  # what counts instants has no µs
+    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column, wait)

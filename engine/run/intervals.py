@@ -2,7 +2,7 @@
 
     push ─ arrivals ─ events of complete instants ─ facts ─ rules, stratum by stratum ─ the query's operators ─ answers
 
-Instants are worked through many at a time, unless rules feed each other: then one by one, each to its fixpoint.
+Instants are processed many at a time, unless rules feed each other: then one by one, each to its fixpoint.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MAX_ROUNDS: Final = 10_000
 MAX_DERIVED: Final = 10_000_000
 """Triples derived at one time, past which LimitError is raised."""
 CHUNK: Final = 1 << 16
-"""Triples worked through at a time, as far as instants allow, so that memory does not grow with a batch."""
+"""Triples processed at a time, as far as instants allow, so that memory does not grow with a batch."""
 _MANY: Final = 64
 """Facts of a piece from which on it may leave much behind that is of no use any more."""
 _CHOSEN: Final = 1 << 9
@@ -81,13 +81,13 @@ class IntervalRun(KbRun):
         plan = self.one.plan
         self._family = Family(self.one, terms) if family is None else family
         self._told: dict[int, int] = {}
-        """How many answers have been handed out, by number."""
+        """How many answers have been returned, by number."""
         super().__init__(terms, kb, plan.streams, start, lateness)
         self.resets, self.faults = Resets(), Faults()
         self._completed = 0
         self._knowledge = self._kb.materialised("knowledge", KnowledgeReader(self._family.plans, terms, self._blanks))
         self._version: int | None = None
-        """Of the KB that has been handed out."""
+        """Of the KB that has been returned."""
         self._stamps = Stamps(terms)
         self._most = 1 if plan.one_by_one else CHUNK if plan.answered.uses is None else _CHOSEN
         self._begun: _Operators | None = None  # a query among many may never see an event that concerns it
@@ -166,7 +166,7 @@ class IntervalRun(KbRun):
         return whole and not self._kb.waits and not len(self._blanks.ids)
 
     def _absorb(self, kept: Kept | None, others: Sequence[Candidate[Self]]) -> list[Self]:
-        """Have the state of others, too; which of them it has. What the knowledge base holds is handed out anew."""
+        """Have the state of others, too; which of them it has. What the knowledge base holds is returned again."""
         taken: list[Self] = []
         own: list[tuple[Kept, Mapping[int, int]]] = []
         known = {constants: (kept, number) for constants, number in self._family.members}
@@ -391,7 +391,7 @@ class IntervalRun(KbRun):
         return MatchBatch(ends, values, np.arange(0, 2 * count + 1, 2), letters, times)
 
     def forget(self, at: int) -> None:
-        """Between batches: give up all that is kept, and go on as if registered now; what waits goes on."""
+        """Between batches: give up all that is kept, and continue as if registered now; what waits continues."""
         self.resets = self.resets.another(at, self._completed, self.records)
         for part in self._parts:
             part.keep(lambda rows: np.zeros(len(rows), np.bool_))
@@ -406,7 +406,7 @@ class IntervalRun(KbRun):
     # --- saved and restored -----------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms) -> State:
-        """Its state between batches. What the knowledge base knows is asked again, but for instants that were not
+        """Its state between batches. What the knowledge base knows is queried again, but for instants that were not
         complete when it changed; its blank nodes keep their ids."""
         return self._saved(terms, self._family.ids([self.number]))
 
@@ -429,7 +429,7 @@ class IntervalRun(KbRun):
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state; for a run that has not seen any event."""
+        """Continue from a saved state; for a run that has not seen any event."""
         if state["slots"] is not None:
             self._family.restore(self.one, int(state["number"]), state["slots"])
         self._restore(state, terms)

@@ -150,7 +150,7 @@ class JoinedRun(AloneRun):
         self._forget_log()
 
     def forget(self, at: int) -> None:
-        """As there; counters and positions go on."""
+        """As there; counters and positions continue."""
         self._run.forget(at)
         self._clock.log.begin(self._clock.instants)
 

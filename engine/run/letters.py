@@ -1,6 +1,6 @@
 """GPM occurrences → rows of letters, for a batch of complete instants.
 
-Where it stands: summary graph → GPM occurrences → **rows** → run. Here mappings meet the KB's answer
+In the flow: summary graph → GPM occurrences → **rows** → run. Here mappings meet the KB's answer
 (semantics.md 2.2) and, for `&`, each other (2.3); what comes out is one row per mapping of a letter. The rows of a
 letter that needs neither are taken from where the matcher has put them.
 """
@@ -65,7 +65,7 @@ def gpm_frame(
     times: NDArray[np.int64] | None = None,
 ) -> Frame:
     """The mappings of one GPM: its occurrences joined with the KB's answer, `where`: instant per event; `first`: the
-    number of the first event's graph, where the graphs are asked again; `times`: by instant, for rows with times."""
+    number of the first event's graph, where the graphs are queried again; `times`: by instant, for rows with times."""
     rows = slice(found.low, found.high)
     frame = Frame(where[found.event[rows]], {v: found.values[rows, i] for i, v in enumerate(plan.keep)})
     if plan.timed and times is not None:

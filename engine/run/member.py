@@ -2,7 +2,7 @@
 
     equal runs ─ one state, which each of them has ─ asleep or awake
 
-The first is at work for all. One that goes on otherwise than the others (it takes what has come as complete, it
+The first is at work for all. One that continues otherwise than the others (it takes what has come as complete, it
 forgets) gets a copy of the state; those that do the same next, before anything else happens, join it. So a hundred that
 do it one after the other are one again.
 """

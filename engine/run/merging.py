@@ -1,6 +1,6 @@
 """Streams of tuple events merged in order of time: each event has a position of its own (semantics.md 3).
 
-Where it stands: marks of each stream's events, in order of arrival → **marks of all, in order** → `CeaRun`.
+In the flow: marks of each stream's events, in order of arrival → **marks of all, in order** → `CeaRun`.
 Simultaneous events stand in the order of FROM, then of arrival. As with instants (clock.py) a stream has a watermark
 and an event older than it is late; but a single stream's event need not wait for a later one, since what comes at the
 same time comes after it.

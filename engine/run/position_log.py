@@ -1,4 +1,4 @@
-"""What is told of events by their positions: when they happened, on which stream, what aggregates are of."""
+"""What is emitted about events by their positions: when they happened, on which stream, what aggregates are of."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PositionLog:
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self._first, self._count, self._gone = int(state["first"]), 0, 0
         self.add(state["time"], state["stream"], terms.ids(state["values"]).astype(np.int64))
         self.newest = int(state["newest"])

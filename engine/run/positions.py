@@ -1,6 +1,6 @@
 """Every event an instant of its own, in CEQL's order: positions for runs that match sequences of instants.
 
-Where it stands: EventBatch of each stream → **instants, one event in each** → finder (live keys).
+In the flow: EventBatch of each stream → **instants, one event in each** → finder (live keys).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 CHUNK = 16_384
-"""Instants worked through at a time, so that memory does not grow with a batch."""
+"""Instants processed at a time, so that memory does not grow with a batch."""
 
 
 class QueryRun(Run):
@@ -152,8 +152,8 @@ class QueryRun(Run):
         """Between batches: give up all partial matches, matches held and what DISTINCT remembers; `at` is now (µs
         since 1970).
 
-        It goes on as if it had been registered now, and sees the events that wait for their instant. Counters, the
-        beginning of tumbling windows and the KB's answers stay; windows of n EVENTS in partitions begin anew.
+        It continues as if it had been registered now, and sees the events that wait for their instant. Counters, the
+        beginning of tumbling windows and the KB's answers stay; windows of n EVENTS in partitions restarts.
         """
         self.origin = None
         self.resets = self.resets.another(at, self.clock.completed, self.records)
@@ -179,11 +179,11 @@ class QueryRun(Run):
     @property
     def lineage(self) -> Hashable | None:
         """The same in runs of equal queries, with one clock, that are known to be in the same state: those that have
-        not seen an instant, or go on from one snapshot. None: there may be no such run."""
+        not seen an instant, or continue from one snapshot. None: there may be no such run."""
         return self.origin or (None if self.instants else b"")
 
     def leave(self) -> None:
-        """Go on by itself."""
+        """Continue by itself."""
         family = self.finder.plan.family
         if self.others or family is not None:
             self._forget()
@@ -203,7 +203,7 @@ class QueryRun(Run):
         """Its state between batches, but for the clock, which it may share: that is named before.
 
         Of the KB only what has been answered for instants up to now is saved: for rows that matches may still be made
-        of, and for instants that were not complete when the KB changed. What holds from now on is asked again
+        of, and for instants that were not complete when the KB changed. What holds from now on is queried again
         (semantics.md 2.2).
         """
         self._forget()
@@ -217,7 +217,7 @@ class QueryRun(Run):
         }
 
     def restore_own(self, state: State, clock: Clock, terms: KnownTerms) -> None:
-        """Go on from a saved state, with a clock in the state of then; for a run that has not seen any event."""
+        """Continue from a saved state, with a clock in the state of then; for a run that has not seen any event."""
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
         self.clock, self._joined = clock, _Counters(*map(int, state["joined"]))
@@ -289,7 +289,7 @@ class QueryRun(Run):
         return finder.asks_every_event or finder.waits or self.teller.watchful or begins
 
     def follow(self, clock: Clock) -> None:
-        """Go on with another clock, in the same state; the counters go on from where they are."""
+        """Continue with another clock, in the same state; the counters continue from where they are."""
         events, late, instants = self.events, self.late, self.instants
         self.clock = clock
         self._joined = _Counters(clock.events - events, clock.late - late, clock.instants - instants)
@@ -302,9 +302,9 @@ class QueryRun(Run):
     @property
     def deadline(self) -> int | None:
         """A match may be complete, or a report due, without a later event, when time has passed this (µs); None
-        if there is none, or if windows count instants."""
+        if only an event can complete one, as one closes a window that counts instants."""
         if self.finder.by_number:
-            return None
+            return None if self.plan.deferred else self.finder.sequence.deadline
         return min([*self.finder.deadlines, *self.teller.deadlines(self.finder.window_start)], default=None)
 
 

@@ -10,7 +10,7 @@ from oxiseq.engine.terms.saved import State
 @dataclass(frozen=True, slots=True)
 class Resets:
     """How often a run has forgotten its partial matches. Of the last time: `at`, when that was (µs since 1970),
-    `time`, how far the streams had come (µs; that of the last event worked through), `records` that it had then."""
+    `time`, how far the streams had come (µs; that of the last event processed), `records` that it had then."""
 
     count: int = 0
     at: int = 0

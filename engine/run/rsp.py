@@ -290,6 +290,10 @@ class RspRun(KbRun):
             if isinstance(self._own, GeneralAnswers):
                 self.remember()
 
+    def collect(self) -> None:
+        if isinstance(self._own, GeneralAnswers):
+            self._own.held.collect()
+
     # --- the KB, state ------------------------------------------------------------------------------
 
     @property

@@ -28,8 +28,8 @@ class Run(ABC):
 
     resets: Resets = Resets()
     origin: bytes | None = b""
-    """The digest of the snapshot that it goes on from, empty for none: equal runs of one origin are in the same state.
-    None: of no use any more, since it has been handed something."""
+    """The digest of the snapshot that it continues from, empty for none: equal runs of one origin are in the same
+    state. None: of no use any more, since it has been handed something."""
     faults: Faults = NO_FAULTS
     """Events that were left out because the query's language cannot take them, as if they had not come."""
     leaves_out: ClassVar[bool] = False
@@ -101,12 +101,12 @@ class Run(ABC):
 
     @abstractmethod
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state; for a run that has not seen any event."""
+        """Continue from a saved state; for a run that has not seen any event."""
 
     @abstractmethod
     def forget(self, at: int) -> None:
-        """Between batches: give up all partial matches and go on as if registered now (`at`, µs since 1970). Counters
-        go on; `resets` tells of it."""
+        """Between batches: give up all partial matches and continue as if registered now (`at`, µs since 1970).
+        Counters continue; `resets` tells of it."""
 
     def collect(self) -> None:
         """Free what is dead now, so that `records` tells what lives."""

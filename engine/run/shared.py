@@ -5,7 +5,7 @@
 Queries with the same streams, lateness and start are of one *kind*. A kind's queries are in one *group* as long as
 their clocks are in the same state; one that was registered later, or has settled by itself, has a clock of its own
 until both are in the same state again. So a query's matches are exactly those that it finds alone: it sees the same
-instants, matched by the same kernel. Tables are made anew, between batches, when a query has come or gone. Those that
+instants, matched by the same kernel. Tables are rebuilt, between batches, when a query has come or gone. Those that
 are alike and have seen the same find their matches together (alike.py).
 """
 
@@ -141,7 +141,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         return kept
 
     def forget(self, run: QueryRun, at: int) -> None:
-        """See `QueryRun.forget`. Those that have told the same and do so one after the other go on together."""
+        """See `QueryRun.forget`. Those that have told the same and do so one after the other continue together."""
         self._rouse(self._group(run), run.finder)
         before = run.finder, run.teller, run.clock, run.clock.instants, run.clock.passed
         run.forget(at)
@@ -262,7 +262,7 @@ class SharedRuns(Dispatcher[QueryRun]):
             self._limits.setdefault(run, error)
 
     def _work(self, group: _Group, found: dict[QueryRun, list[MatchBatch]], errors: dict[QueryRun, Exception]) -> None:
-        """What the clock hands out next: matches and errors are put with those that are there already."""
+        """What the clock returns next: matches and errors are put with those that are there already."""
         if len(group.runs) > 1 and group.kind not in self._passes:
             self._passes[group.kind] = self._pass(group.kind)
         instants = group.clock.take()
@@ -349,7 +349,7 @@ class SharedRuns(Dispatcher[QueryRun]):
     # --- those that sleep ---------------------------------------------------------------------------
 
     def _let_sleep(self, group: _Group, matching: JointMatching, matched: Matched) -> None:
-        """Those do whose rows have been in vain for long."""
+        """Those do whose rows have been without effect for long."""
         for finder in matching.dozes.intersection(matched.rows):
             if finder in matched.ending or not group.watchful.isdisjoint(matching.runs[finder]):
                 group.asleep.rouse(finder)

@@ -1,6 +1,6 @@
 """What a query tells of the matches found: its columns, or rows of groups, and what it remembers of those told.
 
-Where it stands: finder → **answers**. Queries that tell the same of the same matches may have one teller.
+In the flow: finder → **answers**. Queries that tell the same of the same matches may have one teller.
 """
 
 from __future__ import annotations
@@ -136,20 +136,20 @@ class Teller:
         }
 
     def anew(self, plan: QueryPlan) -> Teller:
-        """One that has not told anything, for a query that goes on among the same instants."""
+        """One that has not told anything, for a query that continues among the same instants."""
         other = Teller(plan, self._terms)
         if self._numbers is not None and other._numbers is not None:
             other._numbers.restore(self._numbers.save())
         return other
 
     def copy(self, rows: RowStore) -> Teller:
-        """Another one in the same state; not where the knowledge base is asked."""
+        """Another one in the same state; not where the knowledge base is queried."""
         other = Teller(self.plan, self._terms)
         other.restore(self.save(rows, SavedTerms(self._terms)), SameTerms(self._terms))
         return other
 
     def restore(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
-        """Go on from a saved state, with one that has not told anything; the KB's answers for rows, by epoch."""
+        """Continue from a saved state, with one that has not told anything; the KB's answers for rows, by epoch."""
         if self._summaries is not None:
             self._summaries.restore(state["summaries"], terms)
         if self._numbers is not None:

@@ -5,9 +5,9 @@
 Queries of one *kind* read the same streams through the same windows, with the same lateness and start. A kind's queries
 are in one *group* as long as their states are the same, which hang on what the windows hold and on the knowledge base
 (`why_alone` says which queries this does not hold for). One that is registered later, or has settled by itself, is
-alone in a group until its windows hold the same as those of others. Whoever leaves a group makes its own state anew of
+alone in a group until its windows hold the same as those of others. Whoever leaves a group makes its own state again of
 what the windows hold. So a query's matches are exactly those that it finds alone. One that settles by itself time and
-again stays alone. An error ends the group: each of its queries goes on alone.
+again stays alone. An error ends the group: each of its queries continues alone.
 
 Each query asks the knowledge base itself, and knows what it has been told. So an error of the KB is its own, and a
 change of the KB is seen by each at the instant at which it is seen alone. Those for which the KB has blank nodes stay
@@ -49,7 +49,7 @@ class Together(Dispatcher[RspRun]):
         self._patience: dict[Kind, int] = {}
         """Steps until states of a kind that have differed are compared again, which costs as much as windows hold."""
         self._left: dict[RspRun, int] = {}
-        """How often each has left others. To make its own state anew costs more than is won if it is done often; so
+        """How often each has left others. To make its own state again costs more than is won if it is done often; so
         those that have left too often, or because of an error, do not share again."""
 
     def knows(self, kind: Kind) -> bool:
@@ -79,14 +79,14 @@ class Together(Dispatcher[RspRun]):
             self._patience.pop(kind, None)
 
     def release(self, group: Group, run: RspRun) -> None:
-        """One that shares a state goes on by itself. Raises LimitError."""
+        """One that shares a state continues by itself. Raises LimitError."""
         run.leave()
         self._count_left(run, 1)
         self._put(group.kind, run)
         self._drop(group, run)
 
     def _drop(self, group: Group, run: RspRun) -> None:
-        """Of two, the other one goes on by itself then."""
+        """Of two, the other one continues by itself then."""
         group.drop(run)
         if len(group.runs) == 1:
             self._states[group.kind].remove(group)

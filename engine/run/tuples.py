@@ -40,7 +40,7 @@ from oxiseq.grammar.ceql_algebra import AttributeWindow, summed_attributes
 Arrived = TypeVar("Arrived", EventBatch, TupleRows)
 I64 = NDArray[np.int64]
 CHUNK = 1 << 16
-"""Events worked through at a time, so that memory does not grow with a batch."""
+"""Events processed at a time, so that memory does not grow with a batch."""
 
 
 class TupleRun(AloneRun):
@@ -127,7 +127,7 @@ class TupleRun(AloneRun):
 
     def advance(self) -> list[ComplexEvents | MatchBatch]:
         """Work through all events whose place is known by now; what was found, in order of end: complex events, or rows
-        of totals. Raises LimitError for what ends at an event; that is not told, and the next call hands out the
+        of totals. Raises LimitError for what ends at an event; that is not emitted, and the next call returns the
         rest (or `left`)."""
         found, self._left = self._left, []
         taken = self._merging.take()
@@ -269,7 +269,7 @@ class TupleRun(AloneRun):
         self._log.forget(self._cea.oldest)
 
     def forget(self, at: int) -> None:
-        """As there; counters and positions go on."""
+        """As there; counters and positions continue."""
         self.resets = self.resets.another(at, self._log.newest, self.records)
         self._cea.forget()
         self._begin_partitions()

@@ -1,8 +1,8 @@
 """States of EP-SPARQL queries that are alike and have come to be the same, but for the rows of each: put together.
 
-Where it stands: saved states of families (family.py) → **one** → a family at work (intervals.py). Rows that do not
+In the flow: saved states of families (family.py) → **one** → a family at work (intervals.py). Rows that do not
 depend on constants are the same for all queries of a family. So two families may become one when these rows are equal
-in both; the rows of each query are taken over. What has no time is left out: it is made anew of the knowledge base.
+in both; the rows of each query are taken over. What has no time is left out: it is rebuilt from the knowledge base.
 """
 
 from __future__ import annotations

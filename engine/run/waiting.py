@@ -1,6 +1,6 @@
 """The ordered buffer in front of every language: batches in order of arrival → in order of time (semantics.md 2.7).
 
-Where it stands: readers, `push` → **what waits, stream by stream** → what is complete, by a language's own rule:
+In the flow: readers, `push` → **what waits, stream by stream** → what is complete, by a language's own rule:
 instants of which graphs are merged (clock.py), events each by itself (arrivals.py), positions (merging.py).
 """
 
@@ -117,7 +117,7 @@ class Order(Watermarks[Waiting[P]]):
         super().__init__((Waiting() for _ in range(streams)), lateness, start)
 
     def copy(self) -> Self:
-        """One that goes on by itself from here."""
+        """One that continues by itself from here."""
         other = copy(self)
         other._streams = [waiting.copy() for waiting in self._streams]
         return other
@@ -186,7 +186,7 @@ class Order(Watermarks[Waiting[P]]):
         return {**self._save(), "streams": streams}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self._restore(state)
         self._streams = [Waiting(int(saved["largest"]), int(saved["punctuation"])) for saved in state["streams"]]
         for waiting, saved in zip(self._streams, state["streams"], strict=True):

@@ -19,7 +19,7 @@ from oxiseq.engine.terms.saved import SavedTerms, State
 
 
 class KbRun(AloneRun):
-    """Its events wait in `Arrivals`. Counter: `matches` handed out."""
+    """Its events wait in `Arrivals`. Counter: `matches` returned."""
 
     __slots__ = ("_elsewhere",)  # all else is in __dict__, which runs in one state have in common
     _elsewhere: tuple[int, int]
@@ -46,7 +46,7 @@ class KbRun(AloneRun):
         """The KB as it sees it."""
         return self._kb
 
-    # --- counters, which go on wherever it has its state -----------------------------------------------
+    # --- counters, which continue wherever it has its state -----------------------------------------------
 
     @property
     def events(self) -> int:
@@ -75,7 +75,7 @@ class KbRun(AloneRun):
 
     def advance(self) -> list[MatchBatch]:
         """Work through all that is complete by now: what is found, in order. Raises LimitError, KbError. An error of
-        the KB loses nothing: the next call hands out what this one did not."""
+        the KB loses nothing: the next call returns what this one did not."""
         found, self._left = [*self._left], ()
         for passed in self._kb.stretches(self._arrivals.passed):
             if self._asks(passed) and not self._asked(found):
@@ -99,7 +99,7 @@ class KbRun(AloneRun):
         return found
 
     def _asks(self, passed: int) -> bool:
-        """Whether there is something to work on before a time, for which the KB is asked."""
+        """Whether there is something to work on before a time, for which the KB is queried."""
         return self._arrivals.complete(passed)
 
     @abstractmethod
@@ -108,7 +108,7 @@ class KbRun(AloneRun):
 
     def _asked(self, found: list[MatchBatch]) -> bool:
         """Ask the KB before events are taken in, so that an error loses none of them. False: it cannot be asked, and
-        what has been found is handed out first, since there will be another call. Raises KbError."""
+        what has been found is returned first, since there will be another call. Raises KbError."""
         try:
             self._kb.ask()
         except KbError:

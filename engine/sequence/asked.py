@@ -160,7 +160,8 @@ def asked_by(seen: Overview) -> Asked:
     timed: set[str] = set()
     over: dict[Aggregate, str] = {}
     folds: dict[Fold, None] = {}
-    for name in dict.fromkeys(place.name for place in seen.places):
+    for place in dict.fromkeys(seen.places):
+        name = place.name
         for part in (part for condition in seen.parts[name].stateful for part in match_parts(condition)):
             match part:
                 case Aggregate():
@@ -168,6 +169,8 @@ def asked_by(seen: Overview) -> Asked:
                     folds |= dict.fromkeys(_folds_of(part, over[part]))
                 case MatchFunction("COUNT", str(other)):
                     folds[Fold(other, Aggregate("COUNT", None))] = None
-                case MatchFunction(_, other):
-                    timed.add(other or name)
+                case MatchFunction(_, None):  # all events of an `&` are of one time, for which its first GPM stands
+                    timed |= {name, *place.beside}
+                case MatchFunction(_, str(other)):
+                    timed.add(other)
     return Asked(frozenset(timed), {fold: Variable(f"__fold_{n}") for n, fold in enumerate(folds)}, over)

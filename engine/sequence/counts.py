@@ -1,6 +1,6 @@
 """What a run has counted, as Python's integers: no number is too large for them.
 
-Where it stands: run → **counts** → groups of matches.
+In the flow: run → **counts** → groups of matches.
 """
 
 from __future__ import annotations

@@ -27,9 +27,10 @@ def live_keys(graph: StateGraph, sliding: bool) -> tuple[tuple[Value, ...], ...]
     leaving = edges_by_source(graph)
     need: list[set[Value]] = [set(_reads(graph, leaving, edge, sliding)) for edge in graph.edges]
     for index, edge in enumerate(graph.edges):
-        if edge.then is not None:  # the segments of a gap have one key; `then` stands behind its edge
-            need[index] |= need[edge.then]
-            need[edge.then] = need[index]
+        following = edge.then if edge.then is not None else next((move.to for move in edge.moves), None)
+        if following is not None:  # all edges of a gap have one key; what follows stands behind its edge
+            need[index] |= need[following]
+            need[following] = need[index]
     changed = True
     while changed:
         changed = False
@@ -69,8 +70,8 @@ def _reads(graph: StateGraph, leaving: Mapping[int, list[int]], edge: Edge, slid
         yield from _check_reads(arm.check)
         if graph.states[arm.target].negated and ends_here(graph, leaving, arm.target):
             yield from kept_values(dict(arm.fill)[LAST_NEGATED])
-    for guard in edge.guards:
-        yield from _check_reads(guard.check)
+    for check in (*(guard.check for guard in edge.guards), *(move.check for move in edge.moves)):
+        yield from _check_reads(check)
     yield from edge.counts or ()
     yield from (value for value, _ in edge.lasting)
     if edge.waits and sliding:

@@ -77,7 +77,7 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         entries=np.zeros(sizes.pending, k.ENTRY),
         entry_keys=np.zeros((sizes.pending, width), np.int64),
         chains=chains,
-        pending=np.zeros((sizes.pending, 2), np.int32),
+        pending=np.zeros((sizes.pending, 3), np.int32),
         pending_keys=np.zeros((sizes.pending, width), np.int64),
         fired=np.zeros(sizes.pending, np.int32),
         closings=np.zeros(sizes.pending, k.CLOSING),

@@ -26,7 +26,7 @@ from oxiseq.grammar.algebra import (
     Sequence,
     SequenceElement,
 )
-from oxiseq.grammar.places import negation
+from oxiseq.grammar.places import negation, steps_of
 
 Letter: TypeAlias = tuple[str, ...]
 """GPM names that must match at one instant, joined; in the order of the text."""
@@ -39,12 +39,17 @@ MAX_POSITIONS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A negated letter in a gap; `loops` are the repeats around the place where it stands. `within`: how long after
-    the gap's beginning it is forbidden (µs); None: in the whole gap."""
+    """A negated letter in a gap, or the letters of each step of a negated group; `loops` are the repeats around the
+    place where it stands. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap."""
 
-    letter: Letter
+    steps: tuple[tuple[Letter, ...], ...]
     loops: tuple[int, ...]
     within: int | None = None
+
+    @property
+    def letters(self) -> tuple[Letter, ...]:
+        """All that it is about."""
+        return tuple(letter for step in self.steps for letter in step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +218,9 @@ class _Builder:
         for op, item in flatten(node):
             negated = negation(item)
             if negated is not None:
-                letters, within = plain_letters(negated.item) or (), shortest(item)
-                guards = tuple(Guard(letter, self.loops, within) for letter in letters)
+                steps, within = tuple(plain_letters(e) or () for e in steps_of(negated.item)), shortest(item)
+                split = [(letter,) for letter in steps[0]] if len(steps) == 1 else [steps[0]]
+                guards = tuple(Guard((step, *steps[1:]), self.loops, within) for step in split)
                 prefix.guards += guards
                 prefix.negated = True
                 exits = [replace(e, guards=e.guards + guards) for e in exits]

@@ -1,6 +1,6 @@
 """A run of a compiled sequence: rows in, matches out.
 
-Where it stands: plan → events → rows → **run** → matches. It calls the kernel, gives it room when it asks,
+In the flow: plan → events → rows → **run** → matches. It calls the kernel, gives it room when it asks,
 and makes the decisions that need exact arithmetic or string functions.
 """
 
@@ -130,18 +130,18 @@ class SequenceRun:
 
     @property
     def deadline(self) -> int | None:
-        """A match may be complete when the clock has passed this (in the window's unit, µs unless it counts instants);
-        None if only another event can complete one."""
+        """A match may be complete when this time (µs) has passed; None if only another event can complete one."""
         if not self.waits:
             return None
         memory = self._memory
-        due = [int(memory.closings["close"][0])] if memory.scalars[k.CLOSINGS] else []
         tables = self._compiled.tables
+        timed = memory.scalars[k.CLOSINGS] and not tables.sizes[k.NUMBERED]
+        due = [int(memory.closings["close"][0])] if timed else []
         for edge in tables.aged[int(tables.sizes[k.MOVING]) : int(tables.sizes[k.AGEING])].tolist():
             oldest = int(memory.ages["oldest"][edge])
             if oldest >= 0:
                 due.append(int(memory.aged["time"][oldest] + tables.edges["limit"][edge]))
-        return min(due)
+        return min(due, default=None)
 
     def feed(
         self, rows: RowBuffer | None, until: int, positions: Positions | None = None, passed: int | None = None
@@ -191,7 +191,7 @@ class SequenceRun:
         return _by_end(found, np.concatenate(waves), positions) if parts and self._defers else found
 
     def _point(self, arrays: k.Tables | k.Memory | TermColumns) -> Pointers:
-        """The pointer table of a group of arrays, made anew only when the group has been replaced."""
+        """The pointer table of a group of arrays, rebuilt only when the group has been replaced."""
         known = self._pointers.get(type(arrays))
         if known is None or known[0] is not arrays:
             known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
@@ -220,7 +220,7 @@ class SequenceRun:
         return error
 
     def _choose(self, positions: Positions) -> None:
-        """Have the kernel go on with what is chosen at an instant, or behind it where that is too much."""
+        """Have the kernel continue with what is chosen at an instant, or behind it where that is too much."""
         begin_choice(self._memory)
         try:
             self._memory = self._chosen(positions)
@@ -271,7 +271,7 @@ class SequenceRun:
         return {"memory": memory, "oldest": self.oldest_row}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         if state["memory"] is not None:
             self._memory = restore_memory(state["memory"], self._compiled, self._capacities, terms)
         self.oldest_row = int(state["oldest"])

@@ -60,7 +60,7 @@ def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> Sta
 
 
 def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, terms: KnownTerms) -> k.Memory:
-    """Memory that goes on from a saved state."""
+    """Memory that continues from a saved state."""
     S = allocate(compiled, sizes)
     limbs = state["weights"].shape[1]
     if limbs > S.weights.shape[1]:

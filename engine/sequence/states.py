@@ -146,6 +146,15 @@ class GuardCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """A step of a negated group that is not its last one: runs that such a row joins go on to the edge `to`."""
+
+    letter: Letter
+    check: Check
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
 class Edge:
     """A wait: from a state (or START) by an operator; `arms` fire it, `guards` kill it.
 
@@ -165,14 +174,22 @@ class Edge:
     """How old (µs) a run gets here."""
     then: int | None = None
     follows: bool = False
-    """Reached from the segment before it only."""
+    """Reached from the segment, or the step of a negated group, before it only."""
     least: int = 0
     most: int | None = None
     """Of an edge by `,`, which has no segments: the bounds of its gap in µs."""
     lasting: tuple[tuple[Value, int], ...] = ()
     """(when it began, how long it may last) for each LASTING that the gap lies in."""
+    moves: tuple[Move, ...] = ()
+    """Of a gap with a negated group: what takes runs to the edge that waits for the group's next step."""
     counts: tuple[Value, ...] | None = None
     """Of the end of matches that are counted: the values by which they are told apart. It waits for nothing."""
+
+    @property
+    def compared(self) -> tuple[tuple[Letter, Check], ...]:
+        """What rows of each letter are compared with there."""
+        arms, guards = ((x.letter, x.check) for x in self.arms), ((x.letter, x.check) for x in self.guards)
+        return (*arms, *guards, *((x.letter, x.check) for x in self.moves))
 
     @property
     def bounded(self) -> bool:
@@ -316,6 +333,14 @@ def _either(variable: Variable, source: Source) -> Source:
     return Either(variable, source.value) if isinstance(source, Kept) else source
 
 
+@dataclass(frozen=True, slots=True)
+class _Guarded:
+    """A guard with what each letter of each of its steps is compared with; only a negated group has several steps."""
+
+    steps: tuple[tuple[GuardCheck, ...], ...]
+    within: int | None
+
+
 _Signature: TypeAlias = tuple[object, ...]
 
 
@@ -383,7 +408,7 @@ class StateBuilder:
         positions = self.automaton.positions
         guards = [g for way in self.automaton.transitions for g in way.left + way.right]
         guards += [g for ending in self.automaton.endings for g in ending.guards]
-        letters = [x for p in positions for x in p.letters] + [g.letter for g in guards]
+        letters = [x for p in positions for x in p.letters] + [x for g in guards for x in g.letters]
         self.scopes = {x: self._scope(x) for x in letters}
         names = {name for x in letters for name in x}
         counted: dict[Variable, int] = {}
@@ -398,8 +423,7 @@ class StateBuilder:
         self.relevant = frozenset(joined | read | told_apart | ({PARTITION} if self.by else set()))
         places: list[Position | Guard] = [*positions, *guards]
         for place in places:
-            held = place.letters if isinstance(place, Position) else (place.letter,)
-            for letter in held:
+            for letter in place.letters:
                 for condition in self.scopes[letter].filters:
                     if place.loops and self._compares_iterations(condition, letter):
                         kept = self.wanted.setdefault(place.loops[-1], [])
@@ -413,7 +437,7 @@ class StateBuilder:
 
     def _edge(self, source: int, scopes: _Scopes, loops: tuple[int, ...], way: Transition) -> None:
         target = self.automaton.positions[way.target]
-        guards = [(self._guard(g, scopes), g.within) for g in way.left]
+        guards = [self._guard(g, scopes) for g in way.left]
         after = scopes.copy()
         if way.again is not None:
             after.leave_to(target.loops.index(way.again) + 2)
@@ -423,11 +447,11 @@ class StateBuilder:
         after.enter(len(target.loops) + 1)
         if source == START:
             after.negated = bool(way.right) and self.sliding
-        guards += [(self._guard(g, after), g.within) for g in way.right]
+        guards += [self._guard(g, after) for g in way.right]
         arms = tuple(self._arm(letter, way, after) for letter in target.letters)
         lasting = tuple((span_value(span), span.size) for span in target.spans[: way.inside])
         if source == START:  # no gap, so no bound on it
-            self.edges.append(Edge(source, way.op, arms, tuple(g for g, _ in guards), way.again))
+            self.edges.append(Edge(source, way.op, arms, tuple(g.steps[-1][0] for g in guards), way.again))
         elif way.op is Op.STRICT:  # between neighbouring instants nothing can stand: guards on a ',' edge are vacuous
             self.edges.append(
                 Edge(source, way.op, arms, (), way.again, least=way.least, most=way.most, lasting=lasting)
@@ -439,18 +463,26 @@ class StateBuilder:
     def _waits(self, state: int, position: int, scopes: _Scopes) -> None:
         for ending in self.automaton.endings:
             if ending.source == position and ending.guards:
-                guards = [(self._guard(g, scopes), g.within) for g in ending.guards]
+                guards = [self._guard(g, scopes) for g in ending.guards]
                 bounds = [g.within for g in ending.guards]
                 most = None if None in bounds else max(b for b in bounds if b is not None)
                 self._segments(Edge(state, Op.ANY, (), (), waits=True), 0, most, guards)
 
-    def _segments(
-        self, gap: Edge, least: int, most: int | None, guards: Sequence[tuple[GuardCheck, int | None]]
-    ) -> None:
-        """The gap as a chain of edges, one for each range of ages in which the same arms and guards are at work."""
-        ranges = age_ranges(least, most, [within for _, within in guards])
+    def _segments(self, gap: Edge, least: int, most: int | None, guards: Sequence[_Guarded]) -> None:
+        """The gap as a chain of edges, one for each range of ages in which the same arms and guards are at work, or one
+        for each step of the negated group in it (the checks refuse both together)."""
+        group = next((each for each in guards if len(each.steps) > 1), None)
+        plain = [each for each in guards if each is not group]
+        if group is not None:
+            first, alone = len(self.edges), tuple(each.steps[0][0] for each in plain)
+            for number, step in enumerate(group.steps[:-1]):
+                moves = tuple(Move(check.letter, check.check, first + number + 1) for check in step)
+                self.edges.append(replace(gap, guards=alone, moves=moves, follows=number > 0))
+            self.edges.append(replace(gap, guards=(*alone, *group.steps[-1]), follows=True))
+            return
+        ranges = age_ranges(least, most, [each.within for each in plain])
         for number, (low, limit) in enumerate(ranges):
-            here = tuple(guard for guard, within in guards if within is None or low <= within)
+            here = tuple(each.steps[0][0] for each in plain if each.within is None or low <= each.within)
             last = number + 1 == len(ranges)
             self.edges.append(
                 replace(
@@ -463,10 +495,11 @@ class StateBuilder:
                 )
             )
 
-    def _guard(self, guard: Guard, scopes: _Scopes) -> GuardCheck:
+    def _guard(self, guard: Guard, scopes: _Scopes) -> _Guarded:
         seen = scopes.copy()
         seen.leave_to(len(guard.loops) + 1)
-        return GuardCheck(guard.letter, self._check(self.scopes[guard.letter], seen))
+        steps = tuple(tuple(GuardCheck(x, self._check(self.scopes[x], seen)) for x in step) for step in guard.steps)
+        return _Guarded(steps, guard.within)
 
     def _arm(self, letter: Letter, way: Transition, before: _Scopes) -> Arm:
         scope = self.scopes[letter]

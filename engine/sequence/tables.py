@@ -36,6 +36,7 @@ from oxiseq.engine.sequence.states import (
     GuardCheck,
     Kept,
     LetterScope,
+    Move,
     NegatedClock,
     RowClock,
     RowTime,
@@ -240,6 +241,7 @@ class _TableBuilder:
             int(self.clauses.partitioned and self.window is not None and self.window.events),
             len(aged),
             len(aged) + len(deciding),
+            int(self.window is not None and self.window.events),
         ]
         tables = k.Tables(
             _record(k.EDGE, self.edges),
@@ -293,8 +295,10 @@ class _TableBuilder:
 
     def _columns(self) -> None:
         for index, edge in enumerate(self.graph.edges):
-            for letter in (*(arm.letter for arm in edge.arms), *(guard.letter for guard in edge.guards)):
+            for letter, _ in edge.compared:
                 self._letter(letter)
+            for move in edge.moves:
+                self._want(move.letter, _check_columns(move.check))
             for arm in edge.arms:
                 self._want(arm.letter, self._arm_columns(index, arm))
             for guard in edge.guards:
@@ -343,11 +347,13 @@ class _TableBuilder:
         chained = chained and not self.clauses.partitioned
         common = _common_slots(edge, slots) if chained else []
         guards = edge.guards if edge.source != START else ()
-        places: list[Arm | GuardCheck] = [*edge.arms, *guards]
+        places: list[Arm | GuardCheck | Move] = [*edge.arms, *guards, *edge.moves]
         for place in places:
             probe = self._probe(index, place, slots, len(self.probes) - first, common, chained, edge)
             if isinstance(place, Arm):
                 self._arm(probe, place, slots, edge, leaving)
+            elif isinstance(place, Move):
+                self._move(probe, place, slots)
             self.probes.append(probe)
             words.append(_INDEX_NAMES[probe["index"]])
         self.edges.append(
@@ -377,7 +383,7 @@ class _TableBuilder:
     def _probe(
         self,
         index: int,
-        place: Arm | GuardCheck,
+        place: Arm | GuardCheck | Move,
         slots: Mapping[Value, int],
         local: int,
         common: list[int],
@@ -412,7 +418,7 @@ class _TableBuilder:
             probe["index"], probe["kind"] = k.STARTS, 1
         elif isinstance(place, Arm) and chained:
             probe["index"] = k.CHAINED
-        elif isinstance(place, Arm) and whole:
+        elif isinstance(place, Arm | Move) and whole:
             probe["index"] = k.DIRECT
         elif isinstance(place, GuardCheck) and not check.filters and not check.compatible:
             probe["index"] = k.STAMP
@@ -522,6 +528,12 @@ class _TableBuilder:
             for guard in edge.guards:
                 self._lead(guard.letter, arm.letter)
         probe["lead1"] = len(self.leads)
+
+    def _move(self, probe: dict[str, int], move: Move, slots: Mapping[Value, int]) -> None:
+        """Runs go on to an edge of the same gap, with the same key and no event more."""
+        probe |= {"moves": 1, "next0": len(self.next), "next1": len(self.next) + 1}
+        self.next.append((move.to, len(self.fill)))
+        self.fill += [(-1, slot) for slot in range(len(slots))]
 
     def _fill_pair(
         self, source: Source, columns: Mapping[Variable, int], slots: Mapping[Value, int]

@@ -1,4 +1,4 @@
-"""Queries at work as bytes, and back: for checkpoints, and for state that another process goes on with.
+"""Queries at work as bytes, and back: for checkpoints, and for state that another process continues with.
 
 container.py  arrays and numbers ↔ bytes: framing, compression, checksum
 plans.py      what tells a plan from another

@@ -2,14 +2,14 @@
 
 A state is what a run has made of the events so far: partial matches, rows, events that wait, counters. It does not
 hold the plan, which is compiled again from the query's text, nor the KB, nor what is only remembered to save work.
-It is saved between batches; the run goes on as if nothing had been. A run that is restored gives the same matches in
+It is saved between batches; the run continues as if nothing had been. A run that is restored gives the same matches in
 the same order for the same further events.
 
-**Terms** are saved with the state and get ids in the dictionary of the process that goes on (terms/saved.py). It may
+**Terms** are saved with the state and get ids in the dictionary of the process that continues (terms/saved.py). It may
 hold others already, so that many runs, each saved alone, can be restored into one dictionary, and compiled plans can
 be used again. Blank nodes have the labels of before if the dictionary had not made any blank node.
 
-**The KB** is asked again, so the one given must hold what it held when the state was saved: what has changed
+**The KB** is queried again, so the one given must hold what it held when the state was saved: what has changed
 meanwhile holds for the events that waited, too. Matches of rows that came before a change keep the answers of then.
 Its blank nodes are known again by their labels (terms/saved.py), which a store on disk keeps (pyoxigraph's `load`
 gives others); one that nothing in the state names may have another label in later matches.

@@ -1,6 +1,6 @@
 """Which queries a leaf's change can matter to: those that join it with rows that agree.
 
-Where it stands: what comes and goes of a leaf → **queries** to be stepped. A query `?s :in :room7 ; :value ?v` need not
+In the flow: what comes and goes of a leaf → **queries** to be stepped. A query `?s :in :room7 ; :value ?v` need not
 look at the value of a sensor in another room. A leaf is *gated* for a query if the query reads it in joins only; then
 the keys of what it is joined with say which rows matter. Where that is much, or what reads the leaf is no join, the
 query is stepped at each change of it.

@@ -1,6 +1,6 @@
 """Patterns over a store: which quads are theirs, and these arranged for joins.
 
-Where it stands: quads removed and added → by the constants of patterns → **leaves**: what comes and goes of each →
+In the flow: quads removed and added → by the constants of patterns → **leaves**: what comes and goes of each →
 arrangements and operators of queries. A leaf serves all queries that have its pattern, whatever its variables are
 called; so does an arrangement of it, which is the only place where quads are held.
 """
@@ -286,7 +286,7 @@ def _indexed(form: p.Quads) -> tuple[tuple[bool, ...], tuple[object, ...]]:
 
 
 def _shape(form: Source) -> tuple[tuple[Term | DefaultGraph | None, ...], tuple[int, ...], list[tuple[int, int]]]:
-    """What the store is asked for; the parts of a quad that are columns; those that must be equal."""
+    """What the store is queried for; the parts of a quad that are columns; those that must be equal."""
     if isinstance(form, p.Graphs):
         return (), (0,), []
     first: dict[Variable, int] = {}

@@ -1,6 +1,6 @@
 """A query over the store alone as operators over its quads.
 
-Where it stands: a checked `RspQuery` without windows → **StorePlan** → run.py.
+In the flow: a checked `RspQuery` without windows → **StorePlan** → run.py.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class StorePlan:
     names: tuple[str, ...]
     """The columns of the root by the names that they have in the answers to `asks`, empty for those that it has not."""
     asks: str
-    """What the store is asked instead: a SELECT or an ASK."""
+    """What the store is queried instead: a SELECT or an ASK."""
 
     @property
     def columns(self) -> tuple[str, ...]:

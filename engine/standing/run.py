@@ -1,6 +1,6 @@
 """A query at work: its operators over leaves that others read too, its answer, and what changes of it.
 
-Where it stands: leaves that have been fed → operators → **rows that came and went**.
+In the flow: leaves that have been fed → operators → **rows that came and went**.
 
 A query that is registered finds arrangements that are filled already. Its operators are filled in one tick: of a join
 both of whose sides are such arrangements one side shows all its rows as coming now, the other none; of a join with one
@@ -36,8 +36,8 @@ _PER_ROW: Final = 150
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """most_triples: quads of one query's patterns, past which it is asked of the store instead; most_rows: rows of its
-    answer, each as often as it is there, or of one of its operators at once, and pairs that a path connects;
+    """most_triples: quads of one query's patterns, past which it is evaluated on the store instead; most_rows: rows of
+    its answer, each as often as it is there, or of one of its operators at once, and pairs that a path connects;
     most_seconds: that the store may be asked for, None: without end."""
 
     most_triples: int = 5_000_000
@@ -250,7 +250,7 @@ class StoreRun:
         return self.nodes[place].inputs[0].delta, form.key
 
     def close(self) -> None:
-        """Let go of what others may read."""
+        """Release what others may read."""
         for leaf, key in self._kept:
             leaf.drop(key)
         for leaf in self._by_place.values():

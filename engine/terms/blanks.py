@@ -1,6 +1,6 @@
 """The knowledge base's blank nodes that a run knows.
 
-Where it stands: answers of the KB → **ids** that stay the same while a run goes on, from one version of the KB to the
+In the flow: answers of the KB → **ids** that stay the same while a run continues, from one version of the KB to the
 next and, saved with the run, from one process to the next. So rows that are kept join with what is asked later.
 
 Answers that are kept and the state of the run hold them, and beside these it holds those that were met last. Another

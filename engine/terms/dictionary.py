@@ -1,6 +1,6 @@
 """The term dictionary: every RDF term of streams, queries and KB answers gets one small integer.
 
-Where it stands: reader → **ids** → event batches, graph patterns, kernels. Literals are brought to the
+In the flow: reader → **ids** → event batches, graph patterns, kernels. Literals are brought to the
 store's normal form first, so equal ids are equal terms in the sense of a join (semantics.md, section 7).
 
 Texts and values stand in flat arrays that double as they grow (kernels/terms/table.py); kernels read and fill
@@ -106,7 +106,7 @@ class TermDictionary:
 
     @property
     def columns(self) -> TermColumns:
-        """The columns as they are now. Growth replaces the arrays: fetch them anew for every batch."""
+        """The columns as they are now. Growth replaces the arrays: fetch them again for every batch."""
         return self._columns
 
     @property

@@ -1,11 +1,11 @@
 """The store's normal form of a term (semantics.md, section 7).
 
-Where it stands: RDF text → parser's term → **normal form** → id. pyoxigraph's store normalises literals
+In the flow: RDF text → parser's term → **normal form** → id. pyoxigraph's store normalises literals
 when they enter it, its parser does not; terms of streams must be brought to the same form before they can
 join with the KB.
 
 `normalise` promises exactly what the store does: whatever the few patterns below do not already know to be
-unchanged is handed to a fresh in-memory store and read back (about 7 µs; a store that is kept and cleared
+unchanged is passed to a fresh in-memory store and read back (about 7 µs; a store that is kept and cleared
 takes 60 times longer). Tests compare both ways.
 """
 

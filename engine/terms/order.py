@@ -170,7 +170,7 @@ def _between(low: int, high: int, first: bool, last: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Hard:
-    """A hard term: its text, to know it again when ids are given anew; its place."""
+    """A hard term: its text, to know it again when ids are given again; its place."""
 
     text: str
     class_: int
@@ -199,7 +199,7 @@ class TermOrder:
 
     @property
     def address(self) -> int:
-        """The pointer table for kernels (`L` of kernels/terms/order.py), always the same. Ask for it anew when the
+        """The pointer table for kernels (`L` of kernels/terms/order.py), always the same. Ask for it again when the
         dictionary has freed ids: they are forgotten then."""
         if self._generation != self._terms.generation:
             self._forget_freed()

@@ -2,7 +2,7 @@
 
 Each part of a run tells `SavedTerms` which of its arrays hold ids; these stand in the saved state as they are, and
 beside them, once for all, every term by its id. `KnownTerms` gives the same terms ids in the dictionary of the run
-that goes on, which may hold others already, and translates. Nothing in the engine depends on the size of an id.
+that continues, which may hold others already, and translates. Nothing in the engine depends on the size of an id.
 
 Blank nodes have no text that means anything, but their serial numbers, by which some rows are ordered and from which
 their labels are made (`TermDictionary.term`). They keep them if the dictionary has not given any of them; else they
@@ -95,7 +95,7 @@ class KnownTerms:
 
 
 class SameTerms(KnownTerms):
-    """The terms of the dictionary itself, for a state that goes on beside the one that was saved."""
+    """The terms of the dictionary itself, for a state that continues beside the one that was saved."""
 
     def __init__(self, terms: TermDictionary) -> None:
         self._numbers = np.arange(len(terms))

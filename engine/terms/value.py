@@ -1,6 +1,6 @@
 """The value of a term: kind, number, exact part, quality (matching.md, section 2).
 
-Where it stands: normal form → **value** → columns of the term dictionary → kernels. It takes literals in
+In the flow: normal form → **value** → columns of the term dictionary → kernels. It takes literals in
 the store's normal form, where integers beyond 64 bits and decimals beyond 18 digits stand as written, so
 their values are read here with any number of digits.
 """

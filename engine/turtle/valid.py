@@ -1,12 +1,12 @@
 """The valid statements of Turtle and TriG text, and what is wrong in the rest.
 
-Where it stands: bytes → **runs of units** → pyoxigraph → quads and flaws. A block of clean text is one call of the
+In the flow: bytes → **runs of units** → pyoxigraph → quads and flaws. A block of clean text is one call of the
 parser. Where that fails, smaller runs are tried: halves down to one unit, then twice as many each time. So the cost is
 that of the text plus a little for each fault.
 
 A bad unit is left out as a whole. It may have taken others with it: where a dot or a closing quote is missing, reading
-goes on at the next line within it that seems to begin a statement. Each such step takes from a stock of patience, which
-valid text fills again; without it a unit is cut short. This bounds the time for text that is all faults.
+continues at the next line within it that seems to begin a statement. Each such step takes from a stock of patience,
+which valid text fills again; without it a unit is cut short. This bounds the time for text that is all faults.
 
 What was declared before (prefixes, the base, the graph that is open) stays: it stands before each run.
 """
@@ -64,7 +64,7 @@ def valid_statements(
 ) -> Iterator[list[Quad]]:
     """The valid statements of Turtle or TriG text, in lists; flaws go to `tell` before what comes behind them.
 
-    What reading `content` raises is raised when all before it has been handed out.
+    What reading `content` raises is raised when all before it has been returned.
     """
     return _Reading(content, format, base, tell).lists()
 
@@ -181,7 +181,7 @@ class _Reading:
         return (b"}\n", b".\n") if self._trig and self._graph is None else (b".\n",)
 
     def _halved(self, units: list[Unit]) -> Iterator[list[Quad]]:
-        """The units' statements, as far as one of them is not left out: the text behind it is looked at anew."""
+        """The units' statements, as far as one of them is not left out: the text behind it is looked at again."""
         done = 0
         while done < len(units):
             run = units[done : done + self._step]
@@ -246,7 +246,7 @@ class _Reading:
     # --- faults -------------------------------------------------------------------------------------
 
     def _left_out(self, unit: Unit) -> bool:
-        """Tell what is wrong with a unit that is not valid by itself, and go on behind it, or within it.
+        """Tell what is wrong with a unit that is not valid by itself, and continue after it, or within it.
 
         Whether it is behind it, so that the units that follow still hold.
         """
@@ -269,7 +269,7 @@ class _Reading:
         return self._error.lineno or 1, syntax_reason(self._error)
 
     def _within(self, unit: Unit, line: int) -> int | None:
-        """Where to go on within a bad unit whose error is in its line number `line` (from 0)."""
+        """Where to continue within a bad unit whose error is in its line number `line` (from 0)."""
         if line_ends(self._text, unit.begin, unit.end) == 0:
             return None
         string = long_string_before(self._text, unit, line)
@@ -329,7 +329,7 @@ class _Reading:
         return False
 
     def _flawed(self, begin: int, end: int, line: int, reason: str) -> None:
-        """Text is left out, for an error in its line number `line` (from 1). Reading goes on at `end`."""
+        """Text is left out, for an error in its line number `line` (from 1). Reading continues at `end`."""
         if self._broken is not None and end == len(self._text):  # cut off: who reads is told that by itself
             self._at = end
             return
@@ -345,7 +345,7 @@ class _Reading:
         self._at = self._flaw_end = end
 
     def _grown(self, end: int, reason: str) -> None:
-        """The flaw goes on up to `end`."""
+        """The flaw continues up to `end`."""
         flaw = self._flaw
         assert flaw is not None
         last = flaw.last + line_ends(self._text, self._flaw_end, end)

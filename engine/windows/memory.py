@@ -14,7 +14,7 @@ from oxiseq.engine.kernels.windows.hashing import fill_buckets, fill_pairs
 from oxiseq.engine.windows.plan import WindowPlan
 
 MOST_OUT: Final = 1 << 16
-"""Rows after which the output does not grow any more: it is emptied oftener instead."""
+"""Rows after which the output no longer grows: it is emptied oftener instead."""
 _STRIDE: Final = 64
 """Open patterns of a level."""
 

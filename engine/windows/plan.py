@@ -1,6 +1,6 @@
 """Conjunctive queries compiled: views, patterns, filters (windows.md, section 3).
 
-Where it stands: triple patterns and filters → **plan** → tables → kernels. A view is a triple pattern's shape: its
+In the flow: triple patterns and filters → **plan** → tables → kernels. A view is a triple pattern's shape: its
 constants, which of its positions must be equal, and the filters on one of its variables alone; equal shapes of all
 queries are one view. Filters on several variables are checked while patterns are joined. What the stack machine
 leaves undecided Python decides, so every filter that depends on its mapping alone is taken; FILTER (NOT) EXISTS and

@@ -36,7 +36,7 @@ def save_memory(memory: k.Memory, terms: SavedTerms) -> State:
 
 
 def restore_memory(state: State, plan: WindowPlan, tables: Pointers, sizes: Capacities, terms: KnownTerms) -> k.Memory:
-    """Memory that goes on from a saved state. Raises ValueError for one of another plan or layout."""
+    """Memory that continues from a saved state. Raises ValueError for one of another plan or layout."""
     memory = allocate(plan, sizes)
     same = all(len(state[name]) == len(getattr(memory, name)) for name in ("stored", "listed", "scalars"))
     if not same:

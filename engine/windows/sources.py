@@ -1,6 +1,6 @@
 """Several windows at once: their events merged into instants, each event with its source's clock.
 
-Where it stands: event batches by source → **one batch in order of time** → kernels. A source is a window on a stream;
+In the flow: event batches by source → **one batch in order of time** → kernels. A source is a window on a stream;
 what is known besides streams is one too, whose window holds its last event alone.
 """
 
@@ -33,7 +33,7 @@ class Merged:
 
 def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64s) -> Merged:
     """Complete events by source, each in order of time. counts: i64[sources], the instants of each source so far; they
-    go on here."""
+    continue here."""
     busy = [number for number, batch in enumerate(batches) if len(batch)]
     if len(busy) == 1 and batches[busy[0]].time[0] == batches[busy[0]].time[-1]:
         return _one_instant(windows, batches[busy[0]], busy[0], counts)

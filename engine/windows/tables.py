@@ -1,6 +1,6 @@
 """The flat arrays that the windows' kernels read (windows.md, section 3).
 
-Where it stands: plan → **tables** → kernels/windows. Immutable once made.
+In the flow: plan → **tables** → kernels/windows. Immutable once made.
 """
 
 from __future__ import annotations

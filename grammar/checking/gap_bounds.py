@@ -17,7 +17,6 @@ from oxiseq.grammar.algebra import (
     Sequence,
     SequenceElement,
 )
-from oxiseq.grammar.checking.sequence import trailing_negations
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import error, lint_finding
 from oxiseq.grammar.places import Overview, atoms, children, elements, negation, without_bounds
@@ -31,18 +30,6 @@ def check_gap_bounds(seen: Overview) -> Iterator[Finding]:
     yield from _operands(top)
     yield from _first(top)
     yield from _each(top, False, seen)
-    yield from _not_built(seen)
-
-
-def _not_built(seen: Overview) -> Iterator[Finding]:
-    """What the engine cannot answer."""
-    window = seen.query.window
-    if window is not None and window.events:
-        for element in trailing_negations(seen.query.sequence):
-            if isinstance(element, Bounded):
-                message = f"`{render_sequence(element)}` at the end cannot be used with a window that counts EVENTS"
-                hint = "write the window as a time, or leave the bound out: the match then waits for the window's end"
-                yield error("bounds", message, element.span, hint)
 
 
 def _operands(top: SequenceElement) -> Iterator[Finding]:

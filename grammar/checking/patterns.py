@@ -52,7 +52,7 @@ def check_patterns(seen: Overview) -> Iterator[Finding]:
 
 def check_size(asked: Group, span: Span) -> Iterator[Finding]:
     """Check that a pattern over the knowledge base is one that can be planned."""
-    most = max(map(_joined_patterns, (asked, *_groups(asked))))  # each group anew: its part may be below an OPTIONAL
+    most = max(map(_joined_patterns, (asked, *_groups(asked))))  # each group again: its part may be below an OPTIONAL
     if most > MAX_JOINED_PATTERNS:
         message = f"{most} triple patterns of the knowledge base are joined; {MAX_JOINED_PATTERNS} are allowed"
         yield error("size", message, span, "ask for less, or join parts of it in GPMs of their own")

@@ -18,7 +18,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import error, lint_finding
-from oxiseq.grammar.places import Overview, atoms, children, elements, negation, skippable, without_bounds
+from oxiseq.grammar.places import Overview, atoms, children, elements, negation, skippable, steps_of, without_bounds
 from oxiseq.grammar.render import render_sequence
 from oxiseq.grammar.render_clauses import time_span
 
@@ -48,7 +48,7 @@ def _operands(element: SequenceElement) -> Iterator[Finding]:
                         item.span,
                         "& takes GPM names, & and | only",
                     )
-        case Not(item) if not _simple(item):
+        case Not(item) if not all(map(_simple, steps_of(item))):
             message = f"! cannot negate `{render_sequence(item)}`"
             yield error("negation", message, element.span, _what_to_negate(item))
         case Maybe(item) if negation(item) is not None:
@@ -71,7 +71,7 @@ def _what_to_negate(item: SequenceElement) -> str:
         if item.kind is BoundKind.WITHIN:
             return f"write {render_sequence(Bounded(Not(inner), item.kind, item.size))}"
         return f"a negation takes WITHIN only: {render_sequence(Not(inner))} WITHIN {time_span(item.size)}"
-    return "! takes a GPM, or GPMs joined by & and |"
+    return "! takes a GPM, GPMs joined by & and |, or a group of those: (B; C)!"
 
 
 def _repeat(element: Repeat) -> Iterator[Finding]:
@@ -109,7 +109,7 @@ def _simple(element: SequenceElement) -> bool:
 
 def _negations(top: SequenceElement, seen: Overview) -> Iterator[Finding]:
     """No skip may turn an inner `!` into a first or last one; a last one needs a window."""
-    for element, before, after in _gaps(top, (), ()):
+    for element, before, after in gaps(top, (), ()):
         for others, side in ((before, "first"), (after, "last")):
             positive = [o for o in others if any(atoms(o, positive=True))]
             if positive and all(skippable(o) for o in positive):
@@ -122,32 +122,34 @@ def _negations(top: SequenceElement, seen: Overview) -> Iterator[Finding]:
     if seen.query.window is None:
         for element in trailing_negations(top):
             if not isinstance(element, Bounded):
-                text = render_sequence(element)
+                text, negated = render_sequence(element), negation(element)
+                single = negated is not None and len(steps_of(negated.item)) == 1
+                hint = f"bound it: {text} WITHIN 10 MINUTES, or give the query a WITHIN"
                 yield error(
                     "negation",
                     f"`{text}` at the end needs a window: without one it is never decided",
                     element.span,
-                    f"bound it: {text} WITHIN 10 MINUTES, or give the query a WITHIN",
+                    hint if single else "give the query a WITHIN",
                 )
 
 
 def trailing_negations(top: SequenceElement) -> Iterator[SequenceElement]:
     """Each `!`, with its bounds, that has no positive GPM after it."""
-    for element, _, after in _gaps(top, (), ()):
+    for element, _, after in gaps(top, (), ()):
         if not any(a for o in after for a in atoms(o, positive=True)):
             yield element
 
 
-def _gaps(
+def gaps(
     element: SequenceElement, before: tuple[SequenceElement, ...], after: tuple[SequenceElement, ...]
 ) -> Iterator[tuple[SequenceElement, tuple[SequenceElement, ...], tuple[SequenceElement, ...]]]:
-    """Each `!`, with its bounds, and all elements before and after it."""
+    """Each `!` with its bounds, and all elements before and after it."""
     if negation(element) is not None:
         yield element, before, after
     elif isinstance(element, Sequence):
         items = children(element)
         for i, item in enumerate(items):
-            yield from _gaps(item, (*before, *items[:i]), (*items[i + 1 :], *after))
+            yield from gaps(item, (*before, *items[:i]), (*items[i + 1 :], *after))
     else:
         for child in children(element):
-            yield from _gaps(child, before, after)
+            yield from gaps(child, before, after)

@@ -11,6 +11,7 @@ from oxiseq.grammar.checking.functions import check_functions
 from oxiseq.grammar.checking.gap_bounds import check_gap_bounds
 from oxiseq.grammar.checking.lints import lint
 from oxiseq.grammar.checking.names import check_names
+from oxiseq.grammar.checking.negated_groups import check_negated_groups
 from oxiseq.grammar.checking.output import check_output
 from oxiseq.grammar.checking.patterns import check_patterns
 from oxiseq.grammar.checking.ranking import check_ranking
@@ -23,6 +24,7 @@ from oxiseq.grammar.places import Overview, overview
 CHECKS: Final[tuple[Callable[[Overview], Iterator[Finding]], ...]] = (
     check_names,
     check_sequence,
+    check_negated_groups,
     check_gap_bounds,
     check_clauses,
     check_patterns,

@@ -1,6 +1,6 @@
 """Parse tree → `CeqlQuery`.
 
-Where it stands: lark's tree (rules of `ceql.lark`) → `CeqlQuery`. `==` and `<>` become `=` and `!=`, the names
+In the flow: lark's tree (rules of `ceql.lark`) → `CeqlQuery`. `==` and `<>` become `=` and `!=`, the names
 AND, OR and NOT of predicates become `&&`, `||` and `!`: expressions are those of `algebra.py`.
 """
 
@@ -123,7 +123,7 @@ class CeqlBuilder(ClauseBuilder):
         except ValueError as reason:
             raise self.error(f"{token} is not an attribute's name: {reason}", span_of(token)) from None
 
-    # --- what is told of all that end at one event -------------------------------------------------
+    # --- what is emitted for all that end at one event -------------------------------------------------
 
     def totals(self, select: Tree[Token], group: Items[Tree[Token]], having: Items[Tree[Token]]) -> Totals | None:
         """None where each complex event is told by itself."""

@@ -1,6 +1,6 @@
 """Parse tree → `EpQuery`.
 
-Where it stands: lark's tree (rules of `epsparql.lark`) → `EpQuery`. The result forms are SPAseq's.
+In the flow: lark's tree (rules of `epsparql.lark`) → `EpQuery`. The result forms are SPAseq's.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from collections.abc import Sequence as Items
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Literal
@@ -16,6 +17,7 @@ from lark import Token, Tree
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
+    Bind,
     Choice,
     EventName,
     EventPattern,
@@ -28,8 +30,11 @@ from oxiseq.grammar.algebra import (
     MatchPattern,
     OnChange,
     OnClose,
+    Path,
     PatternElement,
+    Span,
     SubSelect,
+    TermOrVariable,
     TriplePattern,
     When,
     WindowPattern,
@@ -68,6 +73,9 @@ class RspBuilder(ClauseBuilder):
         super().__init__(text)
         self.language = language
         self._bound: dict[str, tuple[Variable, ...]] = {}
+        self._in_template = False
+        self._made: list[Bind] = []
+        """Triple terms of the template."""
 
     def query(self, tree: Tree[Token]) -> RspQuery:
         """The whole text."""
@@ -78,6 +86,8 @@ class RspBuilder(ClauseBuilder):
         self._bound = {event.name: visible_variables(event.pattern) for event in events}
         body = self.body(tree)  # what MATCH binds is known by now
         form, template = self.form(tree, body)
+        if self._made:
+            body = replace(body, where=replace(body.where, elements=(*body.where.elements, *self._made)))
         return RspQuery(
             self.language,
             form,
@@ -121,8 +131,19 @@ class RspBuilder(ClauseBuilder):
             case _:
                 return "ASK", ()
 
+    def with_triple_term(
+        self, subject: TermOrVariable, verb: Variable | Path, node: Tree[Token], span: Span
+    ) -> PatternElement:
+        """In a template a triple term is one that WHERE makes; there is no pattern to look for."""
+        if not self._in_template or not isinstance(verb, Variable | NamedNode):
+            return super().with_triple_term(subject, verb, node, span)
+        made = Bind(self.expression(node), self.fresh_variable(), span=span)
+        self._made.append(made)
+        return TriplePattern(subject, verb, made.variable, span=span)
+
     def template(self, node: Tree[Token]) -> tuple[TriplePattern, ...]:
         made: list[TriplePattern] = []
+        self._in_template = True
         for element in (e for t in trees(node, "triples") for e in self.triples(t)):
             if not isinstance(element, TriplePattern):
                 raise self.error("a template cannot contain property paths", where(node), code="template")

@@ -1,14 +1,15 @@
 """Parse tree → algebra, for the SPARQL part of a text.
 
 Where it stands: lark's tree (rules of `sparql.lark`) → `Group`, `Expression`, `Path`. Collections and
-blank node property lists become triples over fresh blank nodes, nothing else is rewritten.
+blank node property lists become triples over fresh blank nodes, triples with triple terms become sub-queries; nothing
+else is rewritten.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from lark import Token, Tree
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
@@ -94,6 +95,11 @@ def token(node: Node) -> Token:
     return node
 
 
+def is_triple_term(node: Node) -> TypeGuard[Tree[Token]]:
+    """Whether it is `<<( s p o )>>`."""
+    return isinstance(node, Tree) and kind(node) == "triple_term"
+
+
 class SparqlBuilder(TermBuilder):
     """Builds algebra from the tree of one text."""
 
@@ -168,6 +174,9 @@ class SparqlBuilder(TermBuilder):
             for i, object_node in enumerate(objects.children):
                 first = head if i == 0 and prop is node.children[0] else (verb_node if i == 0 else object_node)
                 span = between(first, object_node)
+                if is_triple_term(object_node):
+                    out.append(self.with_triple_term(subject, verb, object_node, span))
+                    continue
                 inner: list[PatternElement] = []
                 target = self.graph_node(object_node, inner)
                 if isinstance(verb, NamedNode | Variable):
@@ -175,6 +184,59 @@ class SparqlBuilder(TermBuilder):
                 else:
                     out.append(PathPattern(subject, verb, target, span=span))
                 out.extend(inner)
+
+    def with_triple_term(
+        self, subject: TermOrVariable, verb: Variable | Path, node: Tree[Token], span: Span
+    ) -> PatternElement:
+        """A triple whose object is a triple term of RDF 1.2: a sub-query that finds the terms, keeps those whose parts
+        are as they should, and shows its variables, not the term. EXISTS where it has none."""
+        if isinstance(subject, BlankNode):
+            raise self.error(
+                "a triple with a triple term has a variable or an IRI as its subject here, not a blank node",
+                span,
+                hint="write a variable instead: ?r rdf:reifies <<( ?s ?p ?o )>>",
+                code="triple-term",
+            )
+        seen = {each: None for each in (subject, verb) if isinstance(each, Variable)}
+        elements: list[PatternElement] = []
+        whole = self.fresh_variable()
+        if isinstance(verb, NamedNode | Variable):
+            elements.append(TriplePattern(subject, verb, whole, span=span))
+        else:
+            elements.append(PathPattern(subject, verb, whole, span=span))
+        self.parts_of(whole, node, elements, seen)
+        group = Group(tuple(elements), span=span)
+        return SubSelect(tuple(seen), group, span=span) if seen else Filter(Exists(group, span=span), span=span)
+
+    def parts_of(
+        self, whole: Variable, node: Tree[Token], elements: list[PatternElement], seen: dict[Variable, None]
+    ) -> None:
+        """What must hold for the term `whole` to be as `node` says; `seen`: the variables that have a value."""
+        elements.append(Filter(Call("ISTRIPLE", (whole,)), span=where(node)))
+        for function, part in zip(("SUBJECT", "PREDICATE", "OBJECT"), node.children, strict=True):
+            value, span = Call(function, (whole,), span=where(part)), where(part)
+            if is_triple_term(part):
+                inner = self.fresh_variable()
+                elements.append(Bind(value, inner, span=span))
+                self.parts_of(inner, part, elements, seen)
+                continue
+            term = self.part(part)
+            if isinstance(term, Variable) and term not in seen:
+                seen[term] = None
+                elements.append(Bind(value, term, span=span))
+            else:
+                elements.append(Filter(Call("SAMETERM", (value, term), span=span), span=span))
+
+    def part(self, node: Node) -> Expression:
+        """A part of a triple term, as an expression."""
+        if is_triple_term(node):
+            return self.expression(node)
+        term = RDF_TYPE if kind(node) == "rdf_type" else self.term(node)
+        if isinstance(term, BlankNode):
+            hint = "write a variable instead"
+            message = "a blank node cannot stand in a triple term here"
+            raise self.error(message, where(node), hint=hint, code="triple-term")
+        return term
 
     def graph_node(self, node: Node, out: list[PatternElement]) -> TermOrVariable:
         """A term, or the head of a collection or property list whose triples go to `out`."""
@@ -184,6 +246,13 @@ class SparqlBuilder(TermBuilder):
             return head
         if isinstance(node, Tree) and kind(node) == "collection":
             return self.collection(node, out)
+        if is_triple_term(node):
+            raise self.error(
+                "a triple term cannot stand in a collection here",
+                where(node),
+                hint="it is the object of a triple: ?r rdf:reifies <<( ?s ?p ?o )>>",
+                code="triple-term",
+            )
         return self.term(node)
 
     def collection(self, node: Tree[Token], out: list[PatternElement]) -> NamedNode | BlankNode:
@@ -358,6 +427,8 @@ class SparqlBuilder(TermBuilder):
                 return self.iri_of(node)
             case "literal":
                 return self.literal(node)
+            case "triple_term":
+                return Call("TRIPLE", tuple(map(self.part, node.children)), span=span)
             case "function":
                 name_node, *rest = node.children
                 arguments = self.expressions(c for c in rest if not (isinstance(c, Token) and kind(c) == "DISTINCT"))

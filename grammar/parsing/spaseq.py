@@ -49,7 +49,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.functions import ITERATION_VALUES
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
-from oxiseq.grammar.parsing.sparql import Node, between, kind, tokens, trees, where
+from oxiseq.grammar.parsing.sparql import Node, between, is_triple_term, kind, tokens, trees, where
 from oxiseq.grammar.terms import RDF_TYPE
 
 
@@ -143,9 +143,10 @@ class SpaseqBuilder(ClauseBuilder):
             head = self.fresh_blank()
             self.template_properties(head, trees(node, "template_properties")[0], node, out, columns)
             return head
-        if isinstance(node, Tree) and kind(node) == "template_expression":
+        if isinstance(node, Tree) and kind(node) in ("template_expression", "triple_term"):
             variable = self.fresh_column()
-            columns.append(Projection(variable, self.expression(node.children[0]), span=where(node)))
+            made = node if is_triple_term(node) else node.children[0]
+            columns.append(Projection(variable, self.expression(made), span=where(node)))
             return variable
         return self.term(node)
 

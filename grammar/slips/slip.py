@@ -1,6 +1,6 @@
 """A slip in a query text, and what every language says of one.
 
-Where it stands: `syntax_errors` makes a `Slip` of what the parser found and could have used, and asks the rules of the
+In the flow: `syntax_errors` makes a `Slip` of what the parser found and could have used, and asks the rules of the
 language (`slips.spaseq`, `slips.ceql`). Each looks for one usual slip and answers with a hint, perhaps with a better
 message and place; the first rule that answers is taken.
 """

@@ -53,11 +53,14 @@ def literal(s: Slip) -> Said | None:
 
 
 def triple_term(s: Slip) -> Said | None:
-    """RDF 1.2 in a pattern of ours: terms are matched, but not looked into."""
-    if s.found == "<" and s.text.startswith("<<", s.at) and "_TERM_BEGIN" not in s.accepts:
-        return Said("use a variable instead, which is bound to the whole term", "a triple term in a pattern")
-    if s.kind == "mark" and re.match(r"\{\||~", s.text[s.at :]) and "_TILDE" not in s.accepts:
-        return Said("match it with rdf:reifies: ?r rdf:reifies ?t . ?r ?p ?o", "an annotation in a pattern")
+    """RDF 1.2 in a pattern of ours: triple terms are objects; the short forms for reifiers are not read."""
+    if s.found == "<" and s.text.startswith("<<", s.at):
+        if s.text.startswith("<<(", s.at):
+            return Said("it is the object of a triple: ?r rdf:reifies <<( ?s ?p ?o )>>", "a triple term here")
+        return Said("write ?r rdf:reifies <<( ?s ?p ?o )>>", "a reified triple in a pattern")
+    annotated = s.found == "|" and s.text[: s.at].endswith("{")
+    if annotated or (s.found == "~" and "_TILDE" not in s.accepts):
+        return Said("write ?r rdf:reifies <<( ?s ?p ?o )>> . ?r ?p ?o", "an annotation in a pattern")
     return None
 
 

@@ -1,6 +1,6 @@
 """Syntax errors in human words: what was found, what could have stood there, what was probably meant.
 
-Where it stands: lark's exception → `QueryError`. `describe` names what the parser could have used;
+In the flow: lark's exception → `QueryError`. `describe` names what the parser could have used;
 the rules of the language know the usual mistakes and what to say about them.
 """
 

@@ -109,7 +109,7 @@ def as_sequence(query: CeqlQuery) -> Sequenced:
     return Sequenced(translated, tuple(gpms), tuple(frozenset(place.names) for place in places))
 
 
-# --- what is told of all that end at once ---------------------------------------------------------
+# --- what is emitted for all that end at once ---------------------------------------------------------
 
 
 def _order(query: CeqlQuery) -> Summary:

@@ -1,6 +1,6 @@
 """Which languages are shown in which: the registry of directions.
 
-Where it stands: algebra → **algebra of another language** → `render`. A direction keeps the meaning or raises
+In the flow: algebra → **algebra of another language** → `render`. A direction keeps the meaning or raises
 `QueryError` with code `translate` and the place of what cannot be kept; `apart.py` says why there is none.
 """
 

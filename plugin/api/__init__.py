@@ -1,4 +1,4 @@
-"""The objects that users hold: queries, stores, streams, continuous queries, queries that stand over a store.
+"""The objects that users hold: queries, stores, streams, continuous queries, standing queries over a store.
 
     query.py ─ answering.py, what_if.py        a query over whole streams
     store.py ─ stream.py, continuous.py     a store with streams and queries at work; feed.py brings one to the other

@@ -1,7 +1,7 @@
 """A store as a knowledge base that knows which of the answers it gave a change may matter to.
 
-Where it stands: queries that are asked of the store → their patterns; changes of the store → **since when an answer is
-what it is**. So what continuous queries read of the knowledge base is asked again only when a quad of one of its
+In the flow: queries that are evaluated on the store → their patterns; changes of the store → **since when an answer is
+what it is**. So what continuous queries read of the knowledge base is queried again only when a quad of one of its
 patterns has come or gone.
 """
 
@@ -48,7 +48,7 @@ class ConcernedKb(StoreKb):
         self._touched: dict[Leaf, int] = {}
         """By pattern the version at which one of its quads came or went last."""
         self._everything = self.version
-        """The version at which something changed that is not told quad by quad."""
+        """The version at which something changed that is not emitted quad by quad."""
 
     @property
     def watches(self) -> bool:

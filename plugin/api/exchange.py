@@ -1,4 +1,4 @@
-"""Between queries: what a push has found is handed out once every query has seen the push.
+"""Between queries: what a push has found is returned once every query has seen the push.
 
 Callbacks get their matches in order of completion, and results of CONSTRUCT ... INTO STREAM are pushed in order
 of time, whichever query made them. So a push inside a callback, or a chain of queries, never overtakes.
@@ -21,7 +21,7 @@ class Exchange:
     """Holds matches back while streams are fed, in a `with` block: the outermost of nested blocks hands all out at its
     end. `push(stream, match)` feeds a result to its stream.
 
-    When a callback raises, what has not been handed out yet follows at the next push.
+    When a callback raises, what has not been returned yet follows at the next push.
     """
 
     def __init__(self, push: Callable[[str, Match], None]) -> None:

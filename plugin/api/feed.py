@@ -1,4 +1,4 @@
-"""Between streams and queries: what is pushed reaches every query that reads it, and what they find is handed on."""
+"""Between streams and queries: what is pushed reaches every query that reads it, and what they find is passed on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The matches of a query at work, so far: as columns, numbered from 1, the newest of them kept.
 
-Where it stands: batches of a run → **found** → `Match`, `Matches`, when somebody looks.
+In the flow: batches of a run → **found** → `Match`, `Matches`, when somebody looks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class FoundMatches:
         self._parts: deque[tuple[int, Any]] = deque()
         """Number of the first, and a batch."""
         self._open: tuple[int, Block] | None = None
-        """The part that is being handed out one by one."""
+        """The part that is being returned one by one."""
 
     def add(self, batches: Sequence[Any]) -> None:
         """Matches in the order in which they were found."""

@@ -354,7 +354,7 @@ class Store:
 
     @property
     def standing(self) -> tuple[StandingQuery, ...]:
-        """The queries that stand over the content, in the order of their registration."""
+        """The standing queries over the content, in the order of their registration."""
         return self._standings.queries
 
     @internal

@@ -1,8 +1,9 @@
 """Lines of stdin, and of a file that grows, as `tail -F` reads it.
 
 A message is a line; of N-Quads the lines of an event, which have its graph in common and stand together: an event's
-lines are handed on when another event begins, or nothing has come for a second. Of a file the position is kept beside:
-after a restart it goes on behind the last line that was confirmed. A file that was moved away is read to its end first.
+lines are passed on when another event begins, or nothing has come for a second. Of a file the position is kept beside:
+after a restart it continues after the last line that was confirmed. A file that was moved away is read to its end
+first.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The session is kept by the broker under the group's name, so that it gathers mes
 so many as are read at a time are under way: a slow intake holds the broker back. What was published at quality of
 service 0 has no number: it cannot be known again, and each message is one of its own.
 
-Brokers use the numbers 1 to 65,535 again, and begin anew when they restart. So a number and a content say only that a
+Brokers use the numbers 1 to 65,535 again, and from 1 when they restart. So a number and a content say only that a
 message may be known; one that the broker does not mark as sent before (DUP) is new, and stored under a key of its own.
 """
 

@@ -31,5 +31,5 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of it; what is not confirmed comes again."""
+        """Release it; what is not confirmed comes again."""
         ...

@@ -1,4 +1,4 @@
-"""What a change of the store's content changes, as quads: for queries that stand over the store (operators.md, 4.5).
+"""What a change of the store's content changes, as quads: for standing queries over the store (operators.md, 4.5).
 
     a method of the store ─▶ methods ─────────────────────────────┐
     an update's text ─▶ operations ─▶ steps ─▶ its text rewritten ┴▶ pyoxigraph, one transaction

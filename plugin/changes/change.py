@@ -31,7 +31,7 @@ class Change:
 class Anew:
     """Everything may have changed: whoever listens asks again, and compares with what the answer was. `why`: for a log.
 
-    This is told of bulk loads and of anything else that touches too many quads to be told one by one, of what was
+    This is notified of bulk loads and of anything else that touches too many quads to be told one by one, of what was
     changed behind the store's back, and to a listener that failed at an earlier change.
     """
 

@@ -1,4 +1,4 @@
-"""Who is told of changes, and in which order."""
+"""Who is notified of changes, and in which order."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Listeners:
         return bool(self._all)
 
     def add(self, listener: Listener) -> Listening:
-        """It is told of every change from now on."""
+        """It is notified of every change from now on."""
         listening = Listening(self, listener)
         with self._lock:
             self._all = (*self._all, listening)

@@ -177,7 +177,7 @@ def flag(name: str, *, usual: bool = False) -> Callable[[F], F]:
 
 
 def flags(*doors: Door, without: Collection[str] = ()) -> Callable[[F], F]:
-    """All declared options of these doors; the command takes them as keywords, and hands them to `given_options`."""
+    """All declared options of these doors; the command takes them as keywords, and passes them to `given_options`."""
 
     def decorate(function: F) -> F:
         for option in reversed(options_for(doors=doors)):

@@ -85,7 +85,7 @@ def progress_bar(reports: Callable[[], Sequence[ReadReport]], *, quiet: bool) ->
 
 @contextmanager
 def working(what: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Show that work goes on: `what`, or what the function that this gives was told last, and for how long."""
+    """Show that work continues: `what`, or what the function that this gives was told last, and for how long."""
     console = Console(stderr=True)
     said = [what]
     if quiet or not console.is_terminal:

@@ -1,6 +1,6 @@
 """The settings of `oxiseq serve`: each declared once, as a field of `ServeSettings`.
 
-Where it stands: declaration → flags, OXISEQ_ variables, keys of a TOML file, `--print-config` → **`ServeSettings`** →
+In the flow: declaration → flags, OXISEQ_ variables, keys of a TOML file, `--print-config` → **`ServeSettings`** →
 serving.py.
 """
 

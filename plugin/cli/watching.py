@@ -21,7 +21,7 @@ else:
 
 _NOTES: Final = ("cursor-too-old", "damaged")
 _GO_ON: Final = ("the server is stopping", "replaced")
-"""Reasons of an end behind which it goes on, sooner or later."""
+"""Reasons of an end behind which it continues, sooner or later."""
 _SILENCE: Final = 60.0
 """Seconds without a word after which a connection is taken for dead: the server sends comments."""
 _PAUSES: Final = (0.5, 1, 2, 4, 8, 15)

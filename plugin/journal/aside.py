@@ -50,7 +50,7 @@ class SetAside:
     def add(self, given: Iterable[Aside]) -> None:
         """Note entries, durably; those of queries that are gone, and those that are noted already, are passed over.
 
-        A full disk does not hinder it: without the note the rest could not go on.
+        A full disk does not hinder it: without the note the rest could not continue.
         """
         rows = tuple(given)
 

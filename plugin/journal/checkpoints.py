@@ -16,7 +16,7 @@ The contract. Whoever runs queries keeps it, and then no match is lost and none 
 5. The log keeps every entry from a checkpoint's offsets on, whatever its retention says. One owner's new checkpoint
    takes the place of its last one. An owner is a query's name, or anything else for several queries at once: then a
    commit that counts a query's matches takes the place of that query's own checkpoint too. A query that has been
-   registered anew has its own again; it stands over the common one until the next commit that counts it.
+   registered again has its own again; it stands over the common one until the next commit that counts it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Stored matches as lines of JSON: what live readers, pages of matches and sinks get.
 
-Where it stands: `StoredMatches` → **lines** → server-sent events, NDJSON, what sinks deliver.
+In the flow: `StoredMatches` → **lines** → server-sent events, NDJSON, what sinks deliver.
 """
 
 from __future__ import annotations

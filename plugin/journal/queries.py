@@ -72,7 +72,7 @@ class Queries:
 
         `offsets`: stream → offset of the first event that it sees; it is the query's first checkpoint, without state,
         so the log keeps what it needs from there on (default: nothing is kept for it). `streams` begin at their ends.
-        Ids of matches go on where a query of this name, replaced or deleted, has left off: an id never means two.
+        Ids of matches continue where a query of this name, replaced or deleted, has left off: an id never means two.
         `answer`: what a query that has no matches but changes of its answer begins with, the state of that checkpoint:
         what was told under this name is forgotten, and an id left out. All or nothing is stored.
         Raises ConflictError for a name that is taken, UnknownError for a stream.
@@ -115,7 +115,7 @@ class Queries:
     def set_state(self, name: str, state: str, error: str = "") -> QueryRecord:
         """`running`, `paused`..., and why. Raises UnknownError.
 
-        A paused query's checkpoint goes on to hold the log back; `checkpoints.drop` gives it up.
+        A paused query's checkpoint continues to hold the log back; `checkpoints.drop` gives it up.
         """
         if state == DELETED:
             raise ConflictError("a query is deleted by `delete`")

@@ -41,7 +41,7 @@ class Heading:
     """What the matches of one query have in common.
 
     variables: the columns; letters: for each letter of the automaton its GPMs as (name, stream IRI); more: what belongs
-    together goes on in the next batch.
+    together continues in the next batch.
     """
 
     variables: tuple[str, ...]
@@ -144,7 +144,7 @@ def pack_block(block: Block, scope: str = "") -> bytes:
 def pack_matches(batch: MatchBatch, heading: Heading, terms: TermDictionary, scope: str = "") -> bytes:
     """The blob of matches. It reads the dictionary: whoever shares that between threads holds its lock here.
 
-    `scope` is put before the labels of blank nodes (`_:b7` → `_:r3b7`), whose numbers another process begins anew.
+    `scope` is put before the labels of blank nodes (`_:b7` → `_:r3b7`), whose numbers another process restarts.
     """
     distinct, codes = _numbered(batch.values)
     data, ends = terms.texts(distinct)

@@ -52,7 +52,7 @@ class SinkRows:
         self._writer, self._reader, self._clock = writer, reader, clock
 
     def put(self, query: str, name: str, config: Mapping[str, Any], since: int | None = None) -> SinkRow:
-        """Store a sink, or other settings of one that is there: that goes on where it stands, unless `since`, the id
+        """Store a sink, or other settings of one that is there: that continues where it stands, unless `since`, the id
         behind which to begin, is given. A new one begins behind the query's last match. Raises UnknownError."""
         given = json.dumps(dict(config), ensure_ascii=False, sort_keys=True)
 

@@ -6,7 +6,7 @@ group gathers; the first of these is woken too, and leads unless somebody who ha
 not wait (`submit`: a server's loop) a thread leads. While works come several at a time it lets two milliseconds pass
 between the beginnings of two groups; one that comes alone waits for nothing.
 
-Works of one kind that follow each other in a group are handed to their `Batch` together: that takes a few statements
+Works of one kind that follow each other in a group are passed to their `Batch` together: that takes a few statements
 for all of them, and at each statement other threads may take their turn.
 """
 

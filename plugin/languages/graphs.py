@@ -1,6 +1,6 @@
 """Graphs that a query asks and the knowledge base does not have (semantics.md 2.2: the empty graph, and a lint).
 
-Where it stands: query, KB → **lints** → a warning of `oxiseq.run`, standard error of the command line, the answer to
+In the flow: query, KB → **lints** → a warning of `oxiseq.run`, standard error of the command line, the answer to
 who registers over HTTP.
 """
 

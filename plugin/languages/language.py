@@ -1,6 +1,6 @@
 """A query language as users meet it: `Language`, which each is a subclass of.
 
-Where it stands: query → **language** → a run and the shape of its matches, a driver over whole streams, an
+In the flow: query → **language** → a run and the shape of its matches, a driver over whole streams, an
 explanation, reasons. Store, server, Spark, tests and command line ask it, never which language it is: registry.py
 finds it, ours or a plug-in's.
 """
@@ -86,7 +86,7 @@ class Language(ABC, Generic[Q]):
     # --- what most languages have as it stands ------------------------------------------------------
 
     def resume(self, state: bytes, run: Run, terms: TermDictionary, kb: KnowledgeBase) -> Run:
-        """A run that goes on from a snapshot of a run of the same plan. Raises SnapshotError, KbError."""
+        """A run that continues from a snapshot of a run of the same plan. Raises SnapshotError, KbError."""
         return restore(state, cast(AnyPlan, run.plan), terms, kb)
 
     def driver(self, query: Q, kb: Kb, options: Options) -> Driver:

@@ -1,10 +1,10 @@
 """Answers of queries over the store, and what changes of them, as the journal has them.
 
-Where it stands: `oxiseq.api.standing` → **blobs** → journal, topics; and back: what has been told of an answer so far.
+In the flow: `oxiseq.api.standing` → **blobs** → journal, topics; and back: what has been told of an answer so far.
 
 A row is a tuple of N-Triples texts (None: unbound), a row of CONSTRUCT a triple. A change is stored row by row, each as
 often as it comes or goes and under an id of its own, those that go first; a last column says which. A change of many
-rows is several batches; all but the last say that it goes on.
+rows is several batches; all but the last say that it continues.
 """
 
 from __future__ import annotations

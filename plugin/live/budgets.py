@@ -5,7 +5,7 @@ passed by what a turn adds. Records that are dead, but not freed yet, do not cou
 
 Why matches are the same after a kill: a decision is made after an entry of the log and is part of the next checkpoint,
 which is that entry's: the state without partial matches, and all matches up to it, in one transaction. Nothing behind
-the entry is worked through before the checkpoint is durable, so no restart ever reads the log across a decision. The
+the entry is processed before the checkpoint is durable, so no restart ever reads the log across a decision. The
 other way round, a restart must not decide where the run before it did not: where entries stand together in a turn, and
 what has been freed by then, is another matter each time. So nothing is decided before the entry that was the log's last
 one when the query was brought back (`LiveQuery.decided`): nobody has worked on what comes behind it.
@@ -34,7 +34,7 @@ class BudgetError(OxiseqError):
 class Budget:
     """Bounds of the running state, None: none. `records`: what `oxiseq.engine` keeps of events and partial matches
     (`QueryRun.records`); `bytes`: of its arrays, which grow by doubling. `policy`: `fail` stops the query, `reset`
-    lets it forget all partial matches and go on."""
+    lets it forget all partial matches and continue."""
 
     records: int | None = None
     bytes: int | None = None

@@ -4,7 +4,7 @@
     refresh ─▶ asked again ─▶ another answer: the difference of the rows is one change
 
 So there is one question per text and refresh, whoever follows it. Where it fails the answer stays, the query says so
-(`reason`), and the next refresh asks again: one query's failure is not another's. A restart goes on with the answers
+(`reason`), and the next refresh asks again: one query's failure is not another's. A restart continues with the answers
 that are kept, also while the endpoint is away. Blank nodes are of one answer only: with another answer they are others.
 """
 
@@ -44,7 +44,7 @@ class StandingElsewhere:
         self._restored = False
 
     def restored(self) -> None:
-        """All queries of before are at work again: who registers one now is answered anew."""
+        """All queries of before are at work again: who registers one now is answered again."""
         self._restored = True
 
     def register(

@@ -40,7 +40,7 @@ class Emission:
     events: tuple[tuple[str, bytes], ...] = ()
     failed: tuple[LiveQuery, ...] = ()
     broken: tuple[LiveQuery, ...] = ()
-    """Queries that an entry cannot be worked through for: they are no longer at work."""
+    """Queries that an entry cannot be processed for: they are no longer at work."""
 
 
 class Engine:
@@ -116,7 +116,7 @@ class Engine:
                 query.saved = -1  # the answers are part of its state
 
     def clear(self) -> tuple[LiveQuery, ...]:
-        """Let go of all queries, whatever state they are in; those."""
+        """Release all queries, whatever state they are in; those."""
         gone, self._at_work = self._at_work, AtWork(self.terms)
         return (*gone.queries, *gone.failed, *gone.broken)
 
@@ -131,7 +131,7 @@ class Engine:
             self._at_work = kept
 
     def forget(self, query: LiveQuery) -> None:
-        """Let it give up its partial matches and go on; it has caught up."""
+        """Let it give up its partial matches and continue; it has caught up."""
         self._at_work.runs.forget(query.run, microseconds_now())
         query.watch = query.watch.budget.watch()
         query.saved = -1
@@ -143,7 +143,7 @@ class Engine:
         return save(query.run, self.terms)
 
     def restore(self, query: LiveQuery, state: bytes) -> None:
-        """Let a query that is not at work yet go on from a state. Raises SnapshotError, KbError."""
+        """Let a query that is not at work yet continue from a state. Raises SnapshotError, KbError."""
         query.run = query.language.resume(state, query.run, self.terms, self._kb)
 
     # --- entries ------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class Engine:
         try:
             stream = entry.stream
             made = self.push(stream, events) if entry.count else self.punctuate(stream, entry.time)
-            made += self._take(self._at_work.runs.catch_up(query.run))  # an error is told of its own entry
+            made += self._take(self._at_work.runs.catch_up(query.run))  # an error is raised at its own entry
         except Exception as error:
             LOG.exception("query %s cannot work", query.name, extra={"query": query.name})
             raise UnworkableError(query.name, entry, reason_of(error)) from error
@@ -242,6 +242,6 @@ class Engine:
         if isinstance(error, KbError):
             LOG.error("query %s has failed: %s", query.name, error, extra={"query": query.name})
             self._at_work.failed.append(query)
-        else:  # it is about an event: the query goes on without it
+        else:  # it is about an event: the query continues without it
             LOG.error("query %s cannot work: %s", query.name, error, exc_info=error, extra={"query": query.name})
             self._at_work.broken.append(query)

@@ -5,7 +5,7 @@
 Each event is a named graph, `<urn:oxiseq:event:STREAM:OFFSET>` with the stream's IRI percent-encoded; the default graph
 says of each one its time (prov:generatedAtTime) and its stream (`STREAM`). Each question first takes over what the log
 has got and lost since the last one, so the answer is of what the log holds now, after a restart as well. A stream that
-nobody asks for a while is let go of.
+nobody asks for a while is released.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _TRIES: Final = 5
 class EventGraphs:
     """Answers SPARQL queries over the events of a stream. Safe for many threads.
 
-    `most`: triples that are held in memory for this, of all streams together; those asked longest ago are let go of
-    for others. `unasked`: seconds after which a stream is let go of.
+    `most`: triples that are held in memory for this, of all streams together; those asked longest ago are released
+    for others. `unasked`: seconds after which a stream is released.
     """
 
     def __init__(self, journal: Journal, most: int, unasked: float) -> None:
@@ -83,7 +83,7 @@ class EventGraphs:
             return sum(held.size for held in self._held.values())
 
     def _make_room(self, wanted: _Graphs, more: int) -> None:
-        """Let go of other streams while there are too many triples, or will be with `more`. Raises BoundError when that
+        """Release other streams while there are too many triples, or will be with `more`. Raises BoundError when that
         is not enough."""
         with self._lock:
             others = sorted((g for g in self._held.values() if g is not wanted), key=lambda g: g.asked)
@@ -119,10 +119,10 @@ class _Graphs:
         self._removed = 0
 
     def refresh(self, room: Callable[[int], None], check: Callable[[], None]) -> None:
-        """Hold what the log holds now; `room` is told of how many triples more will come at least.
+        """Hold what the log holds now; `room` is notified of how many triples more will come at least.
 
         Raises UnknownError and what `room` and `check` raise: then less is held than the log has, and the next call
-        goes on from there."""
+        continues from there."""
         for attempt in range(_TRIES):
             record = self._journal.streams.get(self.iri)
             try:

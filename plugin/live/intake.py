@@ -68,7 +68,7 @@ _TOLD: Final = 1_000
 """Rows of which it is told why they are left out; all are counted."""
 _ENDINGS: Final = {"jelly": ".jelly", "arrow": ".arrow", "parquet": ".parquet"}
 MOST: Final = 16 << 20
-"""Bytes beyond which the dictionary of readings begins anew: a term may be long."""
+"""Bytes beyond which the dictionary of readings restarts: a term may be long."""
 _REASONS: Final = 10
 
 
@@ -210,7 +210,7 @@ def read_triples(
 
 
 def quad_batches(body: bytes, terms: TermDictionary, fault: Fault) -> list[EventBatch]:
-    """The events of a body of N-Quads; `fault` is told of what is left out."""
+    """The events of a body of N-Quads; `fault` is notified of what is left out."""
     return list(_quad_batches(body, terms, fault)) if body else []
 
 

@@ -3,7 +3,7 @@
 An event may wait for its instant, so that the error comes with a later entry, which is not to blame. So the entries
 since the checkpoint are halved again and again: without which of the last ones does the entry at fault pass? Where it
 is none of these, and a query without any state cannot take the entry either, that one is passed over. Where the query
-without state takes it, the fault is in the state: the query begins anew there.
+without state takes it, the fault is in the state: the query restarts there.
 """
 
 from __future__ import annotations

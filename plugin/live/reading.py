@@ -1,7 +1,7 @@
 """Entries of the log → events, apart from what cannot be read: a damaged blob, a time that no calendar has.
 
 An earlier version took any time, and a disk may change bytes. Such an entry is passed over by every query that reads
-its stream; all others are handed on as if it were not there.
+its stream; all others are passed on as if it were not there.
 """
 
 from __future__ import annotations

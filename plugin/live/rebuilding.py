@@ -1,9 +1,9 @@
-"""A query whose checkpoint does not fit or is damaged: its state is made anew from the log.
+"""A query whose checkpoint does not fit or is damaged: its state is rebuilt from the log.
 
 The query is fed again, in silence, what it has seen up to the checkpoint: what it finds there is stored already. Then
-it goes on from the checkpoint's place. Where the log still has all that it has seen, and nothing else decided, its
-state is that of before and so are its matches' ids. Else it goes on with what there is, its state says so, and what it
-finds behind the checkpoint gets new ids: a match may come twice or be missing, but none is taken for another.
+it continues from the checkpoint's place. Where the log still has all that it has seen, and nothing else decided, its
+state is that of before and so are its matches' ids. Else it continues with what there is, its state says so, and what
+it finds behind the checkpoint gets new ids: a match may come twice or be missing, but none is taken for another.
 """
 
 from __future__ import annotations

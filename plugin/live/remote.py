@@ -1,12 +1,12 @@
-"""A knowledge base elsewhere: what queries ask it is asked once, kept in the journal, and asked again at times.
+"""A knowledge base elsewhere: what queries ask it is asked once, kept in the journal, and queried again at times.
 
     query registered ─▶ P_D asked of the endpoint ─▶ answer, in the journal ─▶ engine
     schedule, POST /kb/refresh ─▶ all asked again ─▶ if anything is new: a change of the KB (changes.py)
 
-Queries that stand over it (elsewhere.py) are asked again then, too, each by itself.
+Queries that stand over it (elsewhere.py) are queried again then, too, each by itself.
 
-So the endpoint may be slow or away while queries work, and a restart goes on with the answers of before. To ask is done
-without locks; putting all new answers in place is one change of the KB, between two entries of the log.
+So the endpoint may be slow or away while queries work, and a restart continues with the answers of before. To ask is
+done without locks; putting all new answers in place is one change of the KB, between two entries of the log.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class RemoteKnowledge:
         self._told = Refreshed()
 
     def begin(self, kept: KbAnswers) -> None:
-        """Go on with the answers of before, and keep new ones there."""
+        """Continue with the answers of before, and keep new ones there."""
         self._kept, self._answers = kept, kept.all()
         asked = max((answer.asked for answer in self._answers.values()), default=0)
         self._told = Refreshed(len(self._answers), asked)
@@ -98,7 +98,7 @@ class RemoteKnowledge:
                 self._keep(bodies)
 
     def refresh(self, texts: Iterable[str]) -> Refreshed:
-        """Ask all of `texts` again; when something is new, answers to others are let go of. When one fails, all stay.
+        """Ask all of `texts` again; when something is new, answers to others are released. When one fails, all stay.
         Then what queries stand over, each by itself.
 
         Raises KbError; ChangeRefusedError, FullError: the first failure, after all has been asked.

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from prometheus_client.core import Metric
 
 from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.journal import FILE_NAME, Durability, Journal, JournalError
+from oxiseq.journal import FILE_NAME, Durability, FullError, Journal, JournalError
 from oxiseq.journal.restoring import resumed
 from oxiseq.live.bridges import Bridges
 from oxiseq.live.changes import KbChanges
@@ -31,6 +33,7 @@ from oxiseq.live.worker import Worker
 from oxiseq.sources.knowledge import Kb
 
 LOG = logging.getLogger("oxiseq.live")
+_PAUSE: Final = 0.002
 
 
 class LiveService:
@@ -113,6 +116,21 @@ class LiveService:
     def ready(self) -> bool:
         """Whether all that was in the log at the start has been worked through."""
         return self.worker.caught_up
+
+    def catch_up(self, seconds: float) -> bool:
+        """Wait until queries have processed every event that is in the log now and their matches are stored; False
+        where that takes longer. Not for the worker's thread."""
+        until, deadline = self.journal.log.position(), time.monotonic() + seconds
+        while not self._ending.is_set():
+            with self.worker.lock:
+                if self.worker.whole and self.worker.position >= until:
+                    with suppress(FullError):  # they are stored when there is room again
+                        self.worker.flush()
+                    return True
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(_PAUSE)
+        return False
 
     def health(self) -> dict[str, object]:
         """What `/ready` says of it: `reason` only where it is not ready; entries that queries have set aside."""

@@ -22,10 +22,10 @@ class LiveSettings:
     to a silent subscriber; `keep`: µs for which a new stream keeps its events; `matches`: how many a query keeps;
     `queries`, `streams`: at most; `checkpoint`: between checkpoints; `upkeep`: between deletions of what is old;
     `page`: matches or events of one answer; `graphs`: triples of events that are held in memory for SPARQL, and
-    `unasked`: after how long without a question those of a stream are let go of;
+    `unasked`: after how long without a question those of a stream are released;
     `past`: triples of events that one look at the past reads, and `past_matches`: matches of each query that it runs;
     `refresh`: between questions to a KB elsewhere (None: never again);
-    `held`: quads that are held in memory for a query over the store, beyond which the store is asked instead;
+    `held`: quads that are held in memory for a query over the store, beyond which the store is queried instead;
     `answer`: rows of its answer, `asking`: seconds that the store may be asked for it (None:
     without end), `unread`: after how long without a reader one goes that has no name;
     `union`: whether the default graph of SPARQL queries is the union of all, which no such query reads;

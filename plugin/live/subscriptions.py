@@ -134,7 +134,7 @@ class Subscription:
         return self.take(timeout)
 
     def _beginning(self) -> Iterator[bytes]:
-        """What a reader that begins anew is told first."""
+        """What a reader that restarts is told first."""
         yield b""
 
     def take(self, timeout: float) -> bytes:
@@ -175,7 +175,7 @@ class Subscription:
         return self._owner.stored(self.name, self.cursor)
 
     def _too_old(self, error: CursorError) -> bytes:
-        """It goes on with what is kept."""
+        """It continues with what is kept."""
         self.cursor = error.first - 1
         told = {"asked": error.asked, "first": error.first, "reason": str(error)}
         return event("cursor-too-old", told, self.cursor)

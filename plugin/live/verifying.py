@@ -155,7 +155,7 @@ def _then(fault: str) -> str:
 
 
 def _checkpoints(journal: Journal, kb: Kb) -> Iterator[str | Fault]:
-    """Each is tried: whether its query can go on from it."""
+    """Each is tried: whether its query can continue from it."""
     engine = Engine(knowledge_of(kb), Budget(None, None, "fail"))
     tried = 0
     for record in journal.queries.all():

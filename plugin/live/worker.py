@@ -38,7 +38,7 @@ LOG = logging.getLogger("oxiseq.live")
 PAGE: Final = 1 << 18
 """Bytes of the log that are taken in a turn."""
 GROUP: Final = 8192
-"""Events that are handed on together."""
+"""Events that are passed on together."""
 GAP: Final = 0.006
 """Seconds between the beginnings of two turns at least: what comes meanwhile shares the work of the next. An entry that
 comes alone waits for nothing..."""
@@ -82,7 +82,7 @@ class Worker:
     ) -> None:
         self.lock = threading.RLock()
         self.position = 0
-        """The entry that was worked through last."""
+        """The entry that was processed last."""
         self.error: Exception | None = None
         """What has stopped it; None as soon as it is at work again."""
         self.stops = 0
@@ -138,7 +138,7 @@ class Worker:
 
     @property
     def caught_up(self) -> bool:
-        """Whether all that was in the log at the start has been worked through."""
+        """Whether all that was in the log at the start has been processed."""
         return self.whole and self.position >= self._counted_from
 
     def stalled(self, name: str) -> str:
@@ -202,12 +202,14 @@ class Worker:
         """Work through some entries; False when there were none."""
         with self.lock:
             self._bring_back_lost()
-            self._store_if_due()
+            if self.full:
+                self.flush()  # nothing more is found while it cannot be stored
             self._save_decisions()
             entries = self._journal.log.follow(self.position, PAGE)
             self._join(self.position)
             if not entries:
                 self._tell_upset()
+                self._store_if_due()
                 return False
             begun = time.perf_counter()
             self._at_hand = entries
@@ -224,6 +226,7 @@ class Worker:
             self._lost += [query.name for query in emission.broken]
             self._emit(emission)
             self._keep_to_budgets()
+            self._store_if_due()  # last: until the next turn the disk may take its time, and no reader waits for it
         return True
 
     def _tell_upset(self) -> None:
@@ -235,7 +238,7 @@ class Worker:
             self._emit(emission)
 
     def _stopped(self, error: Exception) -> None:
-        """Let go of all that is in memory, as a kill would: its state is not known. All queries are to be brought back,
+        """Release all that is in memory, as a kill would: its state is not known. All queries are to be brought back,
         and pass the entries at hand by themselves."""
         with self.lock:
             self.error = error
@@ -261,7 +264,7 @@ class Worker:
         self.error = None
 
     def _groups(self, entries: Sequence[Entry]) -> list[list[Entry]]:
-        """Entries that are handed on together: of one stream, with no query joining between them, and no event that is
+        """Entries that are passed on together: of one stream, with no query joining between them, and no event that is
         older than a punctuation before it. So what is late is the same as one by one, and what is found."""
         joins = {query.position for query in self._joining}
         groups: list[list[Entry]] = []
@@ -306,7 +309,7 @@ class Worker:
         return made
 
     def _passed(self, group: Sequence[Entry]) -> None:
-        """What is to be known of entries of a stream whose events have been handed on."""
+        """What is to be known of entries of a stream whose events have been passed on."""
         if not (pushed := [entry for entry in group if entry.count]):
             return
         stream, last = pushed[0].stream, pushed[-1]
@@ -414,7 +417,7 @@ class Worker:
         self._decisions.append(_Decision(query, passed if fails else "", position, dict(offsets)))
 
     def _save_decisions(self) -> None:
-        """Make what has been decided durable; nothing is worked through before. Raises FullError: tried again later."""
+        """Make what has been decided durable; nothing is processed before. Raises FullError: tried again later."""
         while self._decisions:
             decision = self._decisions[0]
             query = decision.query
@@ -433,7 +436,7 @@ class Worker:
     # --- queries come and go, with `lock` held ------------------------------------------------------
 
     def add(self, query: LiveQuery) -> None:
-        """Let a query see what comes behind its position; what has been worked through already it sees at once, and by
+        """Let a query see what comes behind its position; what has been processed already it sees at once, and by
         itself all up to the last entry that it passes over.
 
         Raises FullError, UnworkableError: then it is not at work."""
@@ -551,9 +554,9 @@ class Worker:
                 LOG.warning("no checkpoint: %s", error)
 
     def _settle(self) -> None:
-        """Where nothing has come for a while, the newest instant is complete, and time goes on with the clock as far as
-        that completes a match: punctuations say so in the log, for all that decides must stand there. Streams of which
-        a reader allows lateness are left alone."""
+        """Where nothing has come for a while, the newest instant is complete, and time continues with the clock as far
+        as that completes a match: punctuations say so in the log, for all that decides must stand there. Streams of
+        which a reader allows lateness are left alone."""
         idle = self._settings.idle
         self._due_at = inf
         if idle is None:

@@ -77,7 +77,7 @@ def arrange(
 
     `sources`: files, folders or globs of N-Quads, TriG, RDF Messages and coded Parquet, and of CSV, TSV, Parquet or
     JSON Lines whose rows are events (`meaning.mapping`). Files of the folder `output` are named by the time their range
-    begins, so `oxiseq.run` reads the folder in order. If it holds files already, the log goes on behind them, and
+    begins, so `oxiseq.run` reads the folder in order. If it holds files already, the log continues after them, and
     events of their ranges or before are late. Bad and late rows go to the folder `output` with ".quarantine" behind it.
     `watch` is told what is done next.
 

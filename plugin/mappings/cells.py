@@ -1,6 +1,6 @@
 """A column of values on its way to terms: lexical forms, and what they are forms of.
 
-Where it stands: columns of rows → **cells** → texts in N-Triples form → term ids. One list per column, no object per
+In the flow: columns of rows → **cells** → texts in N-Triples form → term ids. One list per column, no object per
 cell but its text.
 """
 

@@ -44,11 +44,18 @@ class Mapped:
 
 
 def mapped(
-    table: Table, mapping: StreamMapping, terms: TermDictionary, time: int | None = None, *, empty: bool = False
+    table: Table,
+    mapping: StreamMapping,
+    terms: TermDictionary,
+    time: int | None = None,
+    *,
+    empty: bool = False,
+    most: int | None = None,
 ) -> Iterator[Mapped]:
     """Some thousand rows at a time. `time` (µs): of rows of a mapping that has no time; `empty`: a row of which no
-    statement comes is an event without any, and not bad. Raises EventError for a table
-    without a column that the mapping reads, and where all numbers of the time seem to be of another unit; LimitError.
+    statement comes is an event without any, and not bad; `most`: characters of the terms of such a part, if fewer than
+    usual. Raises EventError for a table without a column that the mapping reads, and where all numbers of the time seem
+    to be of another unit; LimitError.
     """
     if not mapping.takes_rows:
         raise EventError(
@@ -61,7 +68,7 @@ def mapped(
     yield Mapped(EventBatch.empty(), tuple(table.bad))
     for start in range(0, len(table), TOGETHER):
         stop = min(start + TOGETHER, len(table))
-        made = _Made(table.slice(start, stop), [cells[start:stop] for cells in told], mapping, time)
+        made = _Made(table.slice(start, stop), [cells[start:stop] for cells in told], mapping, time, most)
         slowly += len(made.slow)
         if slowly > MOST_SLOWLY:
             raise LimitError(slowly, MOST_SLOWLY, "rows at once of a mapping that is not compiled")
@@ -90,9 +97,11 @@ def _check_unit(told: Sequence[Sequence[Any]], mapping: StreamMapping) -> None:
 class _Made:
     """Rows under way. `slow`: those that Oxigraph answers."""
 
-    def __init__(self, table: Table, told: Sequence[Sequence[Any]], mapping: StreamMapping, time: int | None) -> None:
+    def __init__(
+        self, table: Table, told: Sequence[Sequence[Any]], mapping: StreamMapping, time: int | None, most: int | None
+    ) -> None:
         self._table, self._mapping = table, mapping
-        self._work = work = Work(len(table), table.column)
+        self._work = work = Work(len(table), table.column, most)
         self._columns: list[tuple[Cells | int, ...]] = []
         if mapping.plan is not None:
             self._columns = [
@@ -176,7 +185,7 @@ class _Made:
             if (value := column[row]) is not None:
                 names.append(name)
                 values.append(value)
-        check_text(self._mapping.growth * longest(values))
+        check_text(self._mapping.growth * longest(values), self._work.most)
         triples = list(self._mapping.query.triples(Rows(tuple(names), [tuple(values)], [None])))
         self._work.count_text(sum(len(each.object.value) for each in triples if isinstance(each.object, Literal)))
         return triples

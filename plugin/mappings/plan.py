@@ -32,10 +32,12 @@ _SHOWN: Final = 60
 
 @dataclass(slots=True)
 class Work:
-    """Rows under way: `column` gives the values of a column by its name, n of them."""
+    """Rows under way: `column` gives the values of a column by its name, n of them; `most`: characters of text
+    (see `check_text`)."""
 
     count: int
     column: Callable[[str], Sequence[Any]]
+    most: int | None = None
     wrong: dict[int, tuple[str | None, str]] = field(default_factory=dict)
     """By row: the column (None: no single one) and why."""
     unsure: set[int] = field(default_factory=set)
@@ -60,7 +62,7 @@ class Work:
     def count_text(self, length: int) -> None:
         """Raises LimitError."""
         self._spent += length
-        check_text(self._spent)
+        check_text(self._spent, self.most)
 
 
 def longest(cells: Iterable[Any]) -> int:
@@ -69,10 +71,11 @@ def longest(cells: Iterable[Any]) -> int:
     return max(map(len, texts), default=0)
 
 
-def check_text(length: float) -> None:
-    """Raise LimitError for more than the terms of some rows may have."""
-    if length > MOST_TEXT:
-        raise LimitError(int(length), MOST_TEXT, "characters of the terms that the mapping makes of one batch")
+def check_text(length: float, most: int | None = None) -> None:
+    """Raise LimitError for more than the terms of some rows may have: `most`, or MOST_TEXT."""
+    most = MOST_TEXT if most is None else most
+    if length > most:
+        raise LimitError(int(length), most, "characters of the terms that the mapping makes of one batch")
 
 
 class Expr(Protocol):

@@ -94,7 +94,7 @@ def _file_tables(source: Source, key: Key) -> Iterator[Table]:
 
 def rows_table(rows: Rows, key: Key, *, numbered: bool = False, named: bool = False) -> Table:
     """Rows that a reader has read. `numbered`: places are their numbers from 0, not their lines; `named`: all columns
-    that there are have a name here. Raises EventError for two columns that the mapping cannot tell apart."""
+    that there are have a name here. Raises EventError for two columns that the mapping cannot distinguish."""
     read = columns_read(rows.names, key)
     at = {called: rows.names.index(name) for called, name in read.items()}
     columns = {called: [row[place] for row in rows.values] for called, place in at.items()}

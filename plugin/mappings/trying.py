@@ -18,6 +18,8 @@ from oxiseq.mappings.rows import BadRow, Table
 _GUESSES: Final = 20
 """Missing columns for which one of a like name is sought, among the first `_NAMES`: each is compared with each."""
 _NAMES: Final = 1_000
+_TEXT: Final = 16 << 20
+"""Characters of the terms: half a second of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def tried(table: Table, names: tuple[str, ...], mapping: StreamMapping, first: i
     terms, events, bad = TermDictionary(), list[tuple[int, tuple[Triple, ...]]](), list(table.bad)
     table.bad = []
     table.names = None  # what is missing is said by itself
-    for part in mapped(table, mapping, terms, None if mapping.time else 0):
+    for part in mapped(table, mapping, terms, None if mapping.time else 0, most=_TEXT):
         events += [(at, tuple(graph)) for at, graph in islice(decode_events(part.batch, terms), first - len(events))]
         bad += part.bad
         if len(events) >= first:

@@ -1,6 +1,6 @@
 """What the matches of one query have in common, and a block of them as columns.
 
-Where it stands: batches of a run → **block** → matches, tables, texts, blobs of the journal.
+In the flow: batches of a run → **block** → matches, tables, texts, blobs of the journal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Blocks of matches as text: SPARQL JSON, CSV, TSV, a plain table for people, events in N-Quads or as RDF
 messages.
 
-Where it stands: blocks → **pieces of text**, block by block, each distinct term once, so that they can be written while
+In the flow: blocks → **pieces of text**, block by block, each distinct term once, so that they can be written while
 the query runs; a table needs all matches in one block, because widths depend on them.
 
 CSV, TSV and JSON follow the W3C's SPARQL 1.1 results formats, which have no column for a match's time: select

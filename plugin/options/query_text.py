@@ -1,6 +1,6 @@
 """A query as it was given: its text, its language, where it is from.
 
-Where it stands: text, file, path → **`QueryText`** → whatever takes a query. `oxiseq.Query` is one with a face.
+In the flow: text, file, path → **`QueryText`** → whatever takes a query. `oxiseq.Query` is one with a face.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import httpx
 
@@ -15,16 +15,22 @@ if TYPE_CHECKING:
     from oxiseq.live.api import LiveRoutes
 
 
-class Here(httpx.BaseTransport):
-    """Requests go to `routes` on the thread that sends them."""
+_EVENTS: Final = "text/event-stream"
 
-    def __init__(self, routes: LiveRoutes) -> None:
-        self._routes = routes
+
+class Here(httpx.BaseTransport):
+    """Requests go to `routes` on the thread that sends them. Who reads counts, matches or changes of queries sees all
+    that was pushed before, as in a store in memory: that is waited for, `patience` seconds at most."""
+
+    def __init__(self, routes: LiveRoutes, patience: float) -> None:
+        self._routes, self._patience = routes, patience
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """The route's response; one that is made while it is sent is made while it is read."""
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
         headers = tuple((name.lower(), value) for name, value in request.headers.items())
+        if request.method == "GET" and path.startswith("/queries") and _EVENTS not in request.headers.get("accept", ""):
+            self._routes.service.catch_up(self._patience)
         answered = self._routes.answer(Request(request.method, path, query, headers, request.read()))
         body: httpx.ByteStream | _Live | _Pieces
         if isinstance(answered.body, bytes):

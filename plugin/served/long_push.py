@@ -146,7 +146,7 @@ class LongPush:
                 if not end or self._last > before:
                     end, pause, before = time.monotonic() + self._wire.patience, PAUSES[0], self._last
                 if not isinstance(problem, UnreachableError | BusyError) or time.monotonic() + pause > end:
-                    self._way.clear()  # it is over: to go on would take the session from who has it now
+                    self._way.clear()  # it is over: to continue would take the session from who has it now
                     raise problem from error
             self._wire.pause(problem, pause)
             pause = min(2 * pause, PAUSES[1])

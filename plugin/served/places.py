@@ -39,7 +39,7 @@ def here(folder: Path, patience: float) -> ServedStore:
         settings = LiveSettings(sinks_allowed=EVERYTHING)
         service = opened.enter_context(LiveService(store, folder, settings))
         routes = LiveRoutes(service, Evaluations(Limits()))
-        client = httpx.Client(transport=Here(routes), base_url="http://localhost")
+        client = httpx.Client(transport=Here(routes, patience), base_url="http://localhost")
         return ServedStore(str(folder), Wire(client, patience), store, opened.pop_all().close)
 
 

@@ -36,8 +36,8 @@ _SLICE: Final = "1s"
 class ServedQuery(Registered):
     """A query that is registered with a served store; what stands in `ContinuousQuery`, over the wire.
 
-    `cursor`: the id of the last match that iteration has handed out; keep it, and set it after a restart of your
-    program, to go on behind it. Ids of matches are the server's: the same match has the same one whatever was killed.
+    `cursor`: the id of the last match that iteration has returned; keep it, and set it after a restart of your
+    program, to continue after it. Ids of matches are the server's: the same match has the same one whatever was killed.
     """
 
     def __init__(self, wire: Wire, value: Mapping[str, Any]) -> None:
@@ -54,8 +54,9 @@ class ServedQuery(Registered):
     # --- where matches are delivered ------------------------------------------------------------------
 
     def sink(self, name: str, *, since: int | None = None, **settings: Any) -> ServedSink:
-        """Have matches delivered from now on, or behind the match `since`; a sink of this name goes on where it stands,
-        with these settings (docs/sinks.md): `query.sink("chat", kind="webhook", url=..., template={"text": "{?x}"})`.
+        """Have matches delivered from now on, or behind the match `since`; a sink of this name continues where it
+        stands, with these settings (docs/sinks.md): `query.sink("chat", kind="webhook", url=..., template={"text":
+        "{?x}"})`.
 
         A server delivers to what its operator allows; a store in a folder to what this process may reach, and only
         while it is open. Raises OxiseqError for settings that are not accepted.
@@ -137,8 +138,8 @@ class ServedQuery(Registered):
     def wait(self, timeout: Duration | None = None) -> Iterator[Match]:
         """The matches behind `cursor`, as they come, at most for `timeout` in all (None: for ever), and then those that
         are there. A server that goes away meanwhile is waited for. Ends when the query is deleted or this object is
-        closed, too. Raises CursorError (and the next call goes on with what is kept), DamagedBatchError, RefusedError,
-        BusyError; UnreachableError if the server does not answer at all within `timeout`."""
+        closed, too. Raises CursorError (and the next call continues with what is kept), DamagedBatchError,
+        RefusedError, BusyError; UnreachableError if the server does not answer at all within `timeout`."""
         return self._handed_out(self.listened("matches", timeout), timeout is not None)
 
     def _handed_out(self, events: Iterator[ServerSentEvent], ends: bool) -> Iterator[Match]:
@@ -170,7 +171,7 @@ class ServedQuery(Registered):
             return
 
     def _decoded(self, told: Mapping[str, Any]) -> Match:
-        """Raises OxiseqError for one of another text; the next call goes on behind it."""
+        """Raises OxiseqError for one of another text; the next call continues after it."""
         try:
             return self._decoder.block([told]).match(0)
         except OxiseqError:

@@ -22,7 +22,7 @@ from oxiseq.served.wire import UnreachableError, Wire
 LOG: Final = logging.getLogger("oxiseq")
 T = TypeVar("T")
 _SILENCE: Final = 8.0
-"""Seconds for which nothing may come before the server is asked anew: less than its heartbeat."""
+"""Seconds for which nothing may come before the server is queried again: less than its heartbeat."""
 _LAST: Final = 0.05
 """Seconds before the end of a timeout for which nobody listens any more."""
 SOON: Final[Mapping[str, Any]] = {"again": False, "within": 10.0}
@@ -32,7 +32,7 @@ AFTER_LOSS: Final = 0.5
 
 
 class Registered:
-    """A query by its name. `cursor`: the id of the last match or change that has been handed out."""
+    """A query by its name. `cursor`: the id of the last match or change that has been returned."""
 
     def __init__(self, wire: Wire, value: Mapping[str, Any]) -> None:
         self._wire = wire
@@ -63,7 +63,7 @@ class Registered:
         self._wire.send("PATCH", "queries", self.name, json={"state": "paused"}, again=True)
 
     def resume(self) -> None:
-        """Go on after a pause or a failure."""
+        """Continue after a pause or a failure."""
         self._wire.send("PATCH", "queries", self.name, json={"state": "running"}, again=True)
 
     def delete(self) -> None:
@@ -77,7 +77,7 @@ class Registered:
         return self._closed.is_set()
 
     def close(self) -> None:
-        """End what iterates over this object; the query goes on at the server."""
+        """End what iterates over this object; the query continues at the server."""
         self._closed.set()
 
     def __enter__(self) -> Self:
@@ -135,7 +135,7 @@ class Registered:
         return self._closed.is_set() or self._wire.closed
 
     def _goes_on(self, event: ServerSentEvent) -> bool:
-        """Whether the server ends its answer, though the query goes on: it is stopping."""
+        """Whether the server ends its answer, though the query continues: it is stopping."""
         if event.json().get("reason") == "deleted":
             return False
         self._closed.wait(AFTER_LOSS)
@@ -143,7 +143,7 @@ class Registered:
 
     @internal
     def told_of_loss(self, event: ServerSentEvent) -> None:
-        """Raise what an event tells that is not there any more, and put the cursor behind that."""
+        """Raise what an event tells that is no longer there, and put the cursor behind that."""
         told = event.json()
         if event.event == "cursor-too-old":
             asked, self.cursor = self.cursor + 1, int(told["first"]) - 1

@@ -1,4 +1,4 @@
-"""A query that stands over the knowledge base of a served store."""
+"""A standing query over the knowledge base of a served store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from oxiseq.served.wire import Wire
 @faced
 class ServedStanding(Registered):
     """What `store.register(text, "sparql")` answers; as `StandingQuery`, over the wire. `cursor`: the number of the
-    last change that has been handed out."""
+    last change that has been returned."""
 
     def __init__(self, wire: Wire, value: Mapping[str, Any]) -> None:
         super().__init__(wire, value)
@@ -43,7 +43,7 @@ class ServedStanding(Registered):
         return str(self.status["reason"] or "")
 
     def snapshot(self) -> Snapshot:
-        """The answer after all updates made so far; changes up to its number count as handed out. Raises
+        """The answer after all updates made so far; changes up to its number count as returned. Raises
         UnknownError, UnreachableError."""
         kind = RdfFormat.N_TRIPLES if self.form == "CONSTRUCT" else QueryResultsFormat.JSON
         reply = self._wire.send("GET", "queries", self.name, "answer", accept=kind.media_type)
@@ -61,7 +61,7 @@ class ServedStanding(Registered):
         return [({name: row[name] for name in names}, 1) for row in found]
 
     def changes(self, since: int | None = None, timeout: Duration | None = None) -> Iterator[StoreChange]:
-        """The changes above `since` (None: those not handed out yet), as they are made; waits at most `timeout` in all
+        """The changes above `since` (None: those not returned yet), as they are made; waits at most `timeout` in all
         (None: for ever). A server that goes away meanwhile is waited for. Raises CursorError: take a new snapshot;
         UnreachableError."""
         if since is not None:
@@ -90,7 +90,7 @@ class ServedStanding(Registered):
                     yield change
 
     def take(self, since: int | None = None) -> list[StoreChange]:
-        """All changes above `since` (None: those not handed out yet) that updates have made so far. Raises
+        """All changes above `since` (None: those not returned yet) that updates have made so far. Raises
         CursorError."""
         found, cursor = self._there(self.cursor if since is None else since, {})
         if since is None:

@@ -127,9 +127,9 @@ class ServedStore:
         """Register a continuous query, as `Store.register`; it sees the events that are pushed from now on, also after
         this program has ended.
 
-        With a `name` that is registered already the same query is handed out again, so that a program can begin again
+        With a `name` that is registered already the same query is returned again, so that a program can begin again
         with the lines it began with; another one is refused (ConflictError), unless `replace`: then it takes its place,
-        and ids of matches go on. Or (`language="sparql"`) a query that stands over the knowledge base, which takes no
+        and ids of matches continue. Or (`language="sparql"`) a standing query over the knowledge base, which takes no
         options. Raises QueryError, ConflictError, BoundError, UnreachableError.
         """
         given = _given(query, language, options)
@@ -153,7 +153,7 @@ class ServedStore:
     # --- its life -------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End what this program holds of it; a server goes on. May be called twice."""
+        """End what this program holds of it; a server continues. May be called twice."""
         with self._lock:
             closed, self._closed = self._closed, True
         if not closed:

@@ -67,7 +67,7 @@ class ServedStream:
     async def push_async(
         self, graph: EventLike, time: Time | None = None, start: Time | None = None, *, key: str | None = None
     ) -> None:
-        """`push`, while other tasks go on."""
+        """`push`, while other tasks continue."""
         await asyncio.to_thread(self.push, graph, time, start, key=key)
 
     def _push_row(self, row: Row, time: Time | None, key: str | None) -> None:
@@ -108,7 +108,7 @@ class ServedStream:
         return sum(self._stored(batch, terms) for batch in _collected(chain((first,), batches), terms))
 
     async def extend_async(self, events: Events, on_error: OnError = "stop", *, session: str | None = None) -> int:
-        """`extend`, while other tasks go on. It goes on itself when its task is cancelled."""
+        """`extend`, while other tasks continue. It continues itself when its task is cancelled."""
         return await asyncio.to_thread(self.extend, events, on_error, session=session)
 
     def _stored(self, batch: EventBatch, terms: TermDictionary) -> int:

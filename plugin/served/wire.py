@@ -26,7 +26,7 @@ _NAME: Final = 200
 _LONGEST: Final = 8000
 """Characters of a name in an address: servers take no more."""
 _TELLING: Final = 0.5
-"""Seconds of a pause from which on it is told of."""
+"""Seconds after which a pause is reported."""
 _NO_ADDRESS: Final = "is no address of a server: write http://HOST:PORT"
 _JSON: Final = "application/json"
 

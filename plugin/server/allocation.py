@@ -18,7 +18,7 @@ _LARGE: Final = 1 << 20
 
 
 def share_arenas() -> None:
-    """Let all threads share a few arenas, and give back what is large. To be called before threads begin; nothing where
+    """Let all threads share a few arenas, and return what is large. To be called before threads begin; nothing where
     the C library is another."""
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -91,7 +91,7 @@ class Body:
         return receive
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release it."""
         if self._file is not None:
             self._file.close()
 

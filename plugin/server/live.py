@@ -1,7 +1,7 @@
 """The routes of streams, queries and matches as a WSGI application, before Flask's.
 
 A single event is pushed a thousand times a second: Flask's contexts and routing would take longer than all that is
-done with it. Paths and methods are told apart by LiveRoutes, tokens and CORS are checked by the code that Flask's
+done with it. Paths and methods are distinguished by LiveRoutes, tokens and CORS are checked by the code that Flask's
 routes use.
 """
 

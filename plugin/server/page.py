@@ -55,7 +55,7 @@ def _sent(path: str) -> flask.Response:
     if zipped:
         response.headers["Content-Encoding"] = "gzip"
     response.headers["Vary"] = "Accept-Encoding"
-    response.headers["Cache-Control"] = "no-cache"  # asked again each time, answered by 304
+    response.headers["Cache-Control"] = "no-cache"  # validated each time, answered by 304
     response.headers.update(SECURITY)
     response.set_etag(found.etag + ("-z" if zipped else ""))
     response.make_conditional(flask.request)

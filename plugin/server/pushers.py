@@ -91,7 +91,7 @@ class Pushers:
 
     async def serve(self, opened: Opening, talk: Talk, may: Callable[[], bool]) -> Problem | None:
         """Take what a client sends, until it ends or leaves, or may no longer push; why it was ended by the server.
-        Another connection that goes on with the same session ends it, too."""
+        Another connection that continues with the same session ends it, too."""
         key = opened.stream, opened.session
         while (before := self._open.get(key)) is not None:
             before.end(Problem(409, "continued elsewhere", "another connection continues this session"))

@@ -20,7 +20,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 """ASGI's."""
 _THREADS: Final = 4
 _LOOK: Final = 1.0
-"""Seconds after which it is asked again whether a reader may be told."""
+"""Seconds after which it is checked again whether a reader may be told."""
 
 
 class Bell:

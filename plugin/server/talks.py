@@ -55,7 +55,7 @@ class RequestTalk:
         await self._send({"type": "http.response.body", "body": line, "more_body": True})
 
     async def linger(self) -> None:
-        """Read what still comes, for a moment, and let go of it."""
+        """Read what still comes, for a moment, and release it."""
         try:
             async with asyncio.timeout(_LINGER):
                 while await self.receive() is not None:

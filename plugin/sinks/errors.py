@@ -16,7 +16,7 @@ class SinkError(OxiseqError):
 
 class DeliveryError(OxiseqError):
     """The receiver has not confirmed a delivery: `confirmed` matches of it are, from the first on. `retry`: seconds
-    after which the receiver wants to be asked again, if it said so."""
+    after which the receiver accepts the next attempt, if it said so."""
 
     def __init__(self, message: str, confirmed: int = 0, retry: float | None = None) -> None:
         super().__init__(message)

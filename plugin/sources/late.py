@@ -1,4 +1,4 @@
-"""Late events, handed out as they came (semantics.md 2.7)."""
+"""Late events, returned as they came (semantics.md 2.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query is told of its events as warnings: those that it leaves out because its language cannot take them
+"""Warnings that a query gets about its events: those that it leaves out because its language cannot take them
 (CEQL takes tuple events only, EP-SPARQL none that start after they end; semantics.md 3 and 5), and columns that can
 never be what a CEQL query asks of them.
 """

@@ -1,6 +1,6 @@
 """What events are read from in Python: files, and (graph, time) pairs of whatever makes them.
 
-Where it stands: a source → **batches** → drivers, streams of a store.
+In the flow: a source → **batches** → drivers, streams of a store.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def batches_of(
     bad: Callable[[BadRow], object] = lambda row: None,
 ) -> Iterator[EventBatch]:
     """The events of a source, coded in `terms`. `report` is handed the running report of a file. With a `mapping` the
-    source may hold rows; `bad` is told of those that are left out (`on_error="skip"`). Raises EventError,
+    source may hold rows; `bad` is notified of those that are left out (`on_error="skip"`). Raises EventError,
     ArgumentTypeError for what is no source; while reading EventError, TypeError."""
     if mapping is not None and (tables := row_tables(events, mapping.key)) is not None:
         return _mapped(tables, mapping, terms, on_error, bad)

@@ -1,6 +1,6 @@
 """Matches and late events as columns for Spark.
 
-Where it stands: a bucket's outcome → **columns** → DataFrame. Times travel as bigint microseconds, lists of them as
+In the flow: a bucket's outcome → **columns** → DataFrame. Times travel as bigint microseconds, lists of them as
 text with commas, since what else pandas may hold is converted one by one in Python; Spark makes timestamps of them.
 Only `time` is a timestamp from the start: Spark's event time must be.
 """

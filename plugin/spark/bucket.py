@@ -1,6 +1,6 @@
 """One bucket: a run of the query over the events of its keys, as bytes between two steps.
 
-Where it stands: packed rows of a micro-batch and its watermark → **bucket** → matches, late events, the next state.
+In the flow: packed rows of a micro-batch and its watermark → **bucket** → matches, late events, the next state.
 Nothing of Spark is here: a step is a function of state, rows and watermark, so it can be done again.
 
 The run's clock knows no lateness of its own: Spark's watermark alone says what is complete and what is late. All events

@@ -1,6 +1,6 @@
 """Events are dealt to the buckets that own a value which they show for the key.
 
-Where it stands: decoded events → **dealer** → packed rows, shuffled by bucket → bucket.
+In the flow: decoded events → **dealer** → packed rows, shuffled by bucket → bucket.
 
 A bucket gets whole events. One that shows values of several buckets goes to each of them; its *home* is the first: only
 there it is reported if it is late. What no pattern of the query matches goes nowhere.

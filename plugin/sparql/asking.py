@@ -1,7 +1,7 @@
 """Queries that stand over the store, asked in processes: one that takes too long, or too much memory, is ended.
 
-Where it stands: `oxiseq.api.standing` → a question → Workers → **solutions**. Where there is no snapshot for processes
-(of a large store in memory) the store is asked in this one.
+In the flow: `oxiseq.api.standing` → a question → Workers → **solutions**. Where there is no snapshot for processes
+(of a large store in memory) the store is queried in this one.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def serve() -> None:
 
 
 def bound(memory: int) -> None:
-    """Bytes that evaluations may take. Beyond them the process ends: the store cannot go on without memory."""
+    """Bytes that evaluations may take. Beyond them the process ends: the store cannot continue without memory."""
     try:
         import resource  # noqa: PLC0415  there is none on Windows
     except ModuleNotFoundError:

@@ -129,7 +129,7 @@ def answered(request: Request, respond: Callable[[Request], Response]) -> Respon
         response = respond(request)
     except Problem as problem:
         response = problem_response(problem, request)
-    except Exception as error:  # a failure of ours: told, not thrown, for a server must go on
+    except Exception as error:  # a failure of ours: told, not thrown, for a server must continue
         response = problem_response(as_problem(error), request)
     return response.without_body() if request.method == "HEAD" else response
 

@@ -4,7 +4,7 @@
 
 Why threads: pyoxigraph's results may be used on the thread that made them only (the process ends otherwise);
 its parser is recursive and needs a larger stack than a server's threads have; and it cannot be interrupted
-(0.5: no timeout, no cancellation). So a query that may go on without writing is evaluated in a process (workers.py),
+(0.5: no timeout, no cancellation). So a query that may continue without writing is evaluated in a process (workers.py),
 and its thread only passes on what comes. Where that cannot be, the client is answered at the time limit, and the
 thread is left behind until it next writes; such threads still count as running, and have a lane of their own.
 
@@ -140,7 +140,7 @@ class Evaluations:
     """At most `limits.running` pieces of work at a time in each lane.
 
     `ready`: work that notices its limits by itself, in this process; `changes`; `ended`: work in processes, which can
-    be ended; `unended`: work in this process that may go on for ever, of which there is half as much.
+    be ended; `unended`: work in this process that may continue for ever, of which there is half as much.
     """
 
     _stack_size = threading.Lock()  # threading's stack size is global: set while a thread starts
@@ -157,7 +157,7 @@ class Evaluations:
 
     @property
     def running(self) -> int:
-        """Work that goes on, also what was left behind at the time limit."""
+        """Work that continues, also what was left behind at the time limit."""
         return self._running
 
     def answer(self, work: Work, gone: Callable[[], bool] = lambda: False, lane: Lane | None = None) -> Response:

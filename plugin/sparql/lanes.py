@@ -29,7 +29,7 @@ class Lane:
         self._changed = threading.Condition()
 
     def enter(self) -> Ticket:
-        """A place, when there is one. Raises Problem 503 after waiting in vain."""
+        """A place, when there is one. Raises Problem 503 after waiting without effect."""
         with self._changed:
             self._waiting += 1
             try:

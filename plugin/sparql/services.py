@@ -108,7 +108,7 @@ def _block(text: str, every: list[Token], index: int, prologue: tuple[tuple[int,
 
 
 def _resolved(name: str, prologue: str, base: str) -> str | None:
-    """The IRI that a name means; asked of the store, which knows how."""
+    """The IRI that a name means; evaluated on the store, which knows how."""
     try:
         answer = RdfStore().query(f"{prologue}\nSELECT ?iri {{ BIND({name} AS ?iri) }}", base_iri=base)
     except (SyntaxError, ValueError):

@@ -320,7 +320,7 @@ class UpstreamError(KbError):
 class RemoteKb(Versioned):
     """A SPARQL endpoint as the engine's knowledge base (`engine.kb.KnowledgeBase`): each question is asked there.
 
-    The engine asks each pattern once and keeps the answer; `touch` says that it is to be asked again.
+    The engine asks each pattern once and keeps the answer; `touch` says that it is to be queried again.
     """
 
     def __init__(self, upstream: Upstream) -> None:

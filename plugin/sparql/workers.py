@@ -58,7 +58,7 @@ class Died(Exception):
 
 
 class _Failed(Exception):
-    """The process could not answer, and goes on."""
+    """The process could not answer, and continues."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -189,7 +189,7 @@ class Workers:
                 worker.run(job, receiver)
                 whole = True
             except _Failed as failed:
-                whole = True  # told by a process that goes on
+                whole = True  # told by a process that continues
                 raise failed.error from None
             except Died as died:
                 if died.taken or not waited:

@@ -1,6 +1,6 @@
 """The file format: a file's cases as values.
 
-Where it stands: `*.oxitest.toml` → **cases** → run.py. Whatever stands above the first `[[case]]` holds for every
+In the flow: `*.oxitest.toml` → **cases** → run.py. Whatever stands above the first `[[case]]` holds for every
 case that does not say otherwise.
 """
 

@@ -1,6 +1,6 @@
 """A first run: kernels that are not compiled yet are announced, and compiled by two processes at once.
 
-Where it stands: whoever is about to run a query calls `prepare`. Numba compiles a kernel when it is first called and
+In the flow: whoever is about to run a query calls `prepare`. Numba compiles a kernel when it is first called and
 keeps the result on disk; those that a run needs last (`ahead.KERNELS`) a second process compiles meanwhile.
 """
 

@@ -184,7 +184,7 @@ def _answer_ceql(text: str) -> None:
 
 
 def _answer_intervals(text: str) -> None:
-    """More pairs, triples and terms than there is room for at first, paths, rows that are told apart, rules."""
+    """More pairs, triples and terms than there is room for at first, paths, rows that are distinguished, rules."""
     terms, store = TermDictionary(), RdfStore()
     query = load(text, "epsparql")
     rules = () if query.consume is not None else tuple(load(rule, "epsparql") for rule in _RULES)
@@ -227,7 +227,7 @@ def _answer_together(kb: StoreKb) -> None:
 
 
 def _leave(kb: StoreKb) -> None:
-    """One of the queries that differ in a threshold is saved: it goes on alone."""
+    """One of the queries that differ in a threshold is saved: it continues alone."""
     terms = TermDictionary()
     runs = SharedRuns(terms)
     members = [QueryRun(compile_query(load(_ABOVE.format(i)), terms), terms, kb) for i in range(3)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from engine_runs import Driven, Reading, query
-from loaded import load
 
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.states import age_ranges
@@ -122,6 +121,13 @@ def test_a_long_queue_is_turned_in_pieces() -> None:
     assert run.count() == count
 
 
-def test_a_bound_at_the_end_is_refused_where_windows_count_events() -> None:
-    with pytest.raises(Exception, match="cannot be used with a window that counts EVENTS"):
-        load(query(f"A; N! WITHIN {micros(5)}", "WITHIN 5 EVENTS"))
+def test_a_bound_at_the_end_beside_a_window_that_counts_events() -> None:
+    """The bound's time decides, or before it the window's last event."""
+    run = driven("A ; N! WITHIN 100u", window="WITHIN 2 EVENTS SLIDING")
+    run.push([Reading(10, "a"), Reading(11, "c")])
+    run.run.advance()
+    assert (run.count(), run.run.deadline) == (0, 110)
+    run.run.punctuate(run.plan.streams[0], 111)
+    assert (run.count(), run.run.deadline) == (1, None)
+    run.push([Reading(200, "a"), Reading(201, "c"), Reading(202, "c"), Reading(203, "c"), Reading(204, "n")])
+    assert (run.count(), run.run.deadline) == (1, None)

@@ -444,6 +444,7 @@ class Drill:
         return self.dice.choice([*pushes, *rare])()
 
 
+@drawn(60)
 @given(st.integers(0, 2**62), st.sampled_from([3, 40, apart.MOST]))
 @pytest.mark.slow
 def test_each_query_finds_what_it_finds_alone(seed: int, most: int) -> None:

@@ -114,6 +114,17 @@ def test_iteration_waits_and_goes_on_behind_the_cursor(store: Any) -> None:
         query.matches(since=-1)
 
 
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "server"])
+def test_where_this_process_works_counts_and_matches_have_all_that_was_pushed(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path) as store:
+        query = store.register(PAIRS)
+        for number in range(1, 6):
+            pushed(store, range(number, number + 1))
+            assert query.events == number
+            store.advance(1_000_000 * number + 1)
+            assert query.found == number - 1 == len(query.matches())
+
+
 def test_asynchronously_and_by_callback(store: Any) -> None:
     query = store.register(PAIRS)
     seen: list[int | None] = []

@@ -385,7 +385,7 @@ def _failing(answers: JointAnswers, batches: Sequence[EventBatch], passed: int) 
     raise LimitError(1, 0, "rows")
 
 
-@drawn(60)
+@drawn(40)
 @given(st.integers(0, 2**32))
 @pytest.mark.slow
 def test_each_tells_what_it_tells_alone(seed: int) -> None:
@@ -411,7 +411,7 @@ def test_windows_of_numbers_of_events_are_shared() -> None:
     assert not alone
 
 
-@drawn(60)
+@drawn(40)
 @given(st.integers(0, 2**32))
 @pytest.mark.slow
 def test_each_matches_what_it_matches_alone(seed: int) -> None:
@@ -420,7 +420,7 @@ def test_each_matches_what_it_matches_alone(seed: int) -> None:
     drill.play(drill.dice.randint(2, 8), 30)
 
 
-@drawn(60)
+@drawn(40)
 @given(st.integers(0, 2**32))
 @pytest.mark.slow
 def test_each_reports_what_it_reports_alone(seed: int) -> None:
@@ -430,7 +430,7 @@ def test_each_reports_what_it_reports_alone(seed: int) -> None:
     drill.play(drill.dice.randint(3, 8), 30)
 
 
-@drawn(60)
+@drawn(40)
 @given(st.integers(0, 2**32))
 @pytest.mark.slow
 def test_constants_of_two_stars(seed: int) -> None:

@@ -1,6 +1,6 @@
 """Whole messages as N-Quads → their quads as columns of ids.
 
-Where it stands: blocks → **columns** → times.py. kernels/events/messages.py reads; this class makes room for a block
+In the flow: blocks → **columns** → times.py. kernels/events/messages.py reads; this class makes room for a block
 and does what the kernel cannot: unusual terms and lines, by pyoxigraph, and the faults. One fault costs its message.
 """
 

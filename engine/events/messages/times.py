@@ -1,6 +1,6 @@
 """When a message is: columns of its quads → events.
 
-Where it stands: columns.py → **events** → batches. A message is a dataset, an event a graph: its triples are those of
+In the flow: columns.py → **events** → batches. A message is a dataset, an event a graph: its triples are those of
 all the message's graphs. Its time is the object of its triples with the time predicate that stand in the default graph,
 or in the graph that they are about. Where several do, those count that are about one of the message's graphs; else
 those about a node of which the message says nothing else; else the others, such as sosa:resultTime of an observation.

@@ -1,6 +1,6 @@
 """Logs of messages in Turtle and TriG → the quads of each message.
 
-Where it stands: bytes → **messages** → N-Quads for columns.py. Where a statement ends engine/turtle tells; pyoxigraph
+In the flow: bytes → **messages** → N-Quads for columns.py. Where a statement ends engine/turtle tells; pyoxigraph
 parses each message by itself, with the prefixes and the base that hold there.
 
 In a message that cannot be parsed a delimiter in a line of its own behind the error ends it, whatever bracket or quote

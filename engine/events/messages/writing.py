@@ -2,7 +2,8 @@
 
 Each message ends with its delimiter: one behind the last message adds none. In N-Quads and TriG an event is written as
 in those formats without messages (engine/events/write.py): a named graph and its time. N-Triples and Turtle have no
-graphs: there the time is told of a node of which nothing else is said. What is written is read back as the same events.
+graphs: there the time is stated of a node about which nothing else is stated. What is written is read back as the same
+events.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What an EP-SPARQL pattern is compiled to: a tree of operators over rows with intervals.
 
-Where it stands: algebra → **plan** → nodes.py at work. Immutable. `columns` of each operator are distinct; `certain`
+In the flow: algebra → **plan** → nodes.py at work. Immutable. `columns` of each operator are distinct; `certain`
 are those that every row binds; `limit` is the longest hull of a row that can still be of use (NEVER: any).
 """
 

@@ -1,7 +1,7 @@
-"""What is kept, made anew: when the past is another by now, since the knowledge base has changed.
+"""What is kept, rebuilt: when the past is another by now, since the knowledge base has changed.
 
-Where it stands: a plan in the making → **which facts it must keep, for how long** → plan. All facts that what is kept
-was made of are worked through again (standing.py).
+In the flow: a plan in the making → **which facts it must keep, for how long** → plan. All facts that what is kept
+was made of are processed again (standing.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Memory:
 
 
 def needs(sheet: p.Sheet, asked: Collection[int], remembered: Collection[int]) -> dict[int, int]:
-    """By operator for how long what it brings is needed to make anew what others keep: NEVER: for ever; those that
+    """By operator for how long what it brings is needed to make again what others keep: NEVER: for ever; those that
     nobody needs are left out. asked: pairs that count however long they last; remembered: what memories tell again."""
     found: dict[int, int] = {}
 

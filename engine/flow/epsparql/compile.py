@@ -1,6 +1,6 @@
 """EP-SPARQL's patterns → operators.
 
-Where it stands: algebra → **plan**. As SPARQL's algebra translates a group, element by element, with these changes:
+In the flow: algebra → **plan**. As SPARQL's algebra translates a group, element by element, with these changes:
 triple patterns that stand together are joined in an order in which each shares a column with those before; conditions
 go down to where all that they read is bound; bounds on getDURATION() go down as limits: a part of a solution is no
 longer than the solution. What may have to be *missing* (an optional partner, MINUS) is not limited by what stands

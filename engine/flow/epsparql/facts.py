@@ -1,6 +1,6 @@
 """Events of complete instants → facts, a piece at a time (kernels/flow/facts.py).
 
-Where it stands: events in order of time → **facts**, each at the tick of its instant → rules, the query. A fact is a
+In the flow: events in order of time → **facts**, each at the tick of its instant → rules, the query. A fact is a
 row of a plan's source: its interval, subject, predicate, object. It may come several times at an instant: plans take
 it once.
 """

@@ -1,6 +1,6 @@
 """What rows that may be without their optional partner wait for, where answers use up triples (CONSUME).
 
-Where it stands: rows and their partners in a plan in the making → **numbered rows, partners kept by number** → whoever
+In the flow: rows and their partners in a plan in the making → **numbered rows, partners kept by number** → whoever
 chooses among solutions (using.py).
 """
 
@@ -54,8 +54,8 @@ class Guards:
         self._found.append((main.node, Kept(rows, tuple(range(_BEHIND, last, 2)), own)))
 
     def kept(self, asked: Collection[int], remembered: Collection[int]) -> list[Kept]:
-        """By number what is kept, for as long as rows may have the guard (anew.needs). The last ones first, since their
-        partners may have earlier ones."""
+        """By number what is kept, for as long as rows may have the guard (anew.needs). The last ones first, since
+        their partners may have earlier ones."""
         found, key = [], (INTERVAL, INTERVAL + 1)
         for main, each in reversed(self._found):
             limit = limit_of(needs(self._sheet, asked, remembered).get(main, 0))

@@ -1,9 +1,9 @@
 """EP-SPARQL's operators → a plan of delta operators (operators.md, 4.3).
 
-Where it stands: algebra → **lowering** → plan. A row's first columns are its interval. It comes at the instant at which
+In the flow: algebra → **lowering** → plan. A row's first columns are its interval. It comes at the instant at which
 it ends, or, if it has no time, when the knowledge base changes; it never goes. So what pairs with it, and what it must
 not find, is there when it comes: all lookups are of one side (plan.Look), but for joins without an order, in which
-either side may be the last. Where the past was another by now, all that is kept is made anew (anew.py).
+either side may be the last. Where the past was another by now, all that is kept is rebuilt (anew.py).
 
 What a recursive rule looks for in the past is looked for when the instant is over (`late`): such operators have a
 source of their own, which is fed then.
@@ -59,7 +59,7 @@ class Lowered:
     numbered: operators that keep rows of queries that share the plan, and in which column the number stands that says
     whose a row is (alike.py).
 
-    If what is kept may have to be made anew: leaves: where all facts are found that it was made of; memories: what has
+    If what is kept may have to be rebuilt: leaves: where all facts are found that it was made of; memories: what has
     happened besides."""
 
     plan: p.FlowPlan
@@ -118,7 +118,7 @@ class _Lowering:
         """What is made of triples, but for what is kept behind guards."""
         self._leaves: dict[int, tuple[TriplePlan, Rel]] = {}
         self._anew = False
-        """Whether what is kept may have to be made anew."""
+        """Whether what is kept may have to be rebuilt."""
         self._asked: set[int] = set()
         """Pairs of which it counts that they are there, however long they last."""
         self._guards = Guards(self.sheet)
@@ -134,7 +134,7 @@ class _Lowering:
 
     @property
     def forgets(self) -> bool:
-        """Whether what is to be made anew has to know what has happened, longer than it knows facts."""
+        """Whether what is to be rebuilt has to know what has happened, longer than it knows facts."""
         return self._anew and self._looks_back and not self._remembering
 
     def finished(self, roots: Sequence[int], columns: Sequence[tuple[SolutionColumn, ...]]) -> Lowered:
@@ -172,10 +172,10 @@ class _Lowering:
             memories,
         )
 
-    # --- what is kept, made anew ----------------------------------------------------------------------
+    # --- what is kept, rebuilt ----------------------------------------------------------------------
 
     def keep_for(self, rel: Rel, limit: int | None) -> None:
-        """Rows are kept for so long: may they have to be made anew?"""
+        """Rows are kept for so long: may they have to be rebuilt?"""
         self._anew |= rel.mixed and limit != 0
 
     def made_anew(self) -> list[Leaf]:

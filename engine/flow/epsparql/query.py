@@ -19,7 +19,7 @@ from oxiseq.grammar.rsp_algebra import Consume
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class IntervalPlan:
-    """A compiled query. `streams`: the IRIs that it reads. `rules` in the order given, worked through by `strata`."""
+    """A compiled query. `streams`: the IRIs that it reads. `rules` in the order given, processed by `strata`."""
 
     query: EpQuery
     streams: tuple[str, ...]
@@ -61,7 +61,7 @@ class IntervalPlan:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether instants are worked through one by one: to the rules' fixpoint, and so that the blank nodes that
+        """Whether instants are processed one by one: to the rules' fixpoint, and so that the blank nodes that
         rules make come in an order that the history alone fixes."""
         made = (t for rule in self.rules if isinstance(rule.form, Construct) for t in rule.form.template)
         return self.recursive or any(isinstance(part, BlankNode) for t in made for part in (t.subject, t.object))
@@ -73,7 +73,7 @@ class IntervalPlan:
 
     @property
     def reads_kb(self) -> bool:
-        """Whether something is asked of the knowledge base's graphs; its default graph every pattern may see."""
+        """Whether something is queried from the knowledge base's graphs; its default graph every pattern may see."""
         return any(isinstance(p, TimelessPlan) and p.asked for plan in self.plans for p in everything(plan))
 
     @property

@@ -1,6 +1,6 @@
 """Operators of an EP-SPARQL plan in the making, with what their columns are.
 
-Where it stands: algebra → **relations** → plan (lowering.py).
+In the flow: algebra → **relations** → plan (lowering.py).
 """
 
 from __future__ import annotations

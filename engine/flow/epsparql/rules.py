@@ -1,6 +1,6 @@
 """Rules at work: facts in, the facts that they make of these out.
 
-Where it stands: facts → plans at work (standing.py) → solutions → **templates filled** → facts.
+In the flow: facts → plans at work (standing.py) → solutions → **templates filled** → facts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Patterns at work: facts of complete instants in, solutions out.
 
-Where it stands: facts and knowledge → **plans at work** → rules' facts (rules.py), answers.
+In the flow: facts and knowledge → **plans at work** → rules' facts (rules.py), answers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SavedTerms, State
 
 _AGAIN: Final = 1 << 16
-"""Facts that are worked through again at a time."""
+"""Facts that are processed again at a time."""
 _END: Final = 2
 """Column of the time at which an interval ends."""
 _TIMELESS: Final = halves_of(np.array([NO_START, NO_END])).reshape(1, INTERVAL)
@@ -75,8 +75,8 @@ class Standing:
         return self.flow.nodes[self._lowered.roots[number]].out
 
     def learn(self, knowledge: Knowledge, tick: int) -> int:
-        """Let go of what has no time, and hand out what the knowledge base holds now; what it counts for is made anew.
-        The tick from which on it goes on."""
+        """Release what has no time, and return what the knowledge base holds now; what it counts for is rebuilt.
+        The tick from which on it continues."""
         past = self._past()
         self.keep(is_timed if past is None else _none)
         every = (each for plan in self._plans for each in everything(plan))
@@ -107,7 +107,7 @@ class Standing:
         return tick + 1 if past is None else self._again(past, tick + 1)
 
     def _past(self) -> _Past | None:
-        """What what is kept was made of. None: it is not to be made anew."""
+        """What what is kept was made of. None: it is not to be rebuilt."""
         leaves, sources = self._lowered.leaves, self._lowered
         if not leaves:
             return None
@@ -163,7 +163,7 @@ class Standing:
     # --- what it keeps --------------------------------------------------------------------------------
 
     def forget(self, passed: int, *, now: bool = False) -> None:
-        """Instants before `passed` are over: let go of what is of use to no other, if there may be much, or `now`."""
+        """Instants before `passed` are over: release what is of use to no other, if there may be much, or `now`."""
         self.flow.clock[OVER] = passed
         for node in self.flow.nodes:
             node.forget(now=now)
@@ -254,7 +254,7 @@ def _timeless(values: Ids, tick: int) -> Delta:
 
 class Query:
     """The query's pattern at work. Where answers use up triples, its solutions are chosen before they are shown.
-    asking: the patterns whose triples are asked of the knowledge base."""
+    asking: the patterns whose triples are queried from the knowledge base."""
 
     def __init__(
         self, answered: Answered, distinct: bool, terms: TermDictionary, asking: Sequence[Plan] | None = None
@@ -289,7 +289,7 @@ class Query:
         return self._shown.root()
 
     def tidy(self, *, now: bool = False) -> None:
-        """Let go of what is made of used triples, if there is much of it, or `now`."""
+        """Release what is made of used triples, if there is much of it, or `now`."""
         uses = self._uses
         if uses is not None and len(uses) and (now or uses.many(self.standing.flow)):
             uses.drop()

@@ -1,7 +1,7 @@
 """Triples that answers use up (CONSUME CHRONOLOGICAL, CONSUME RECENT; semantics.md 5).
 
-Where it stands: solutions of many instants, made of any triples → **those that are told** (kernels/flow/choosing.py).
-What is made of a used triple is not told again; it leaves what operators keep when there are enough of it.
+In the flow: solutions of many instants, made of any triples → **those that are told** (kernels/flow/choosing.py).
+What is made of a used triple is not emitted again; it leaves what operators keep when there are enough of it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Uses:
         for choice in plan.choices:
             for part in (choice.first, choice.second, choice.shared, choice.own):
                 parts += [place[c] for c in part]
-                if part is choice.own:  # operands that bind the same are told apart by their triples, all of a number
+                if part is choice.own:  # operands that bind the same differ by their triples, of a number each
                     parts += [place[c] + 1 for c in choice.second]
                 begin.append(len(parts))
         uses = [place[c] for c in plan.columns if c in place]

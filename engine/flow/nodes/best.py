@@ -23,7 +23,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _MOST_RANKS: Final = 1 << 62
 _SHRINK_FROM: Final = 4096
-"""Entries from which on memory that is mostly empty is given back."""
+"""Entries from which on memory that is mostly empty is returned."""
 _MOSTLY: Final = 8
 
 

@@ -1,6 +1,6 @@
 """FILTER and BIND: conditions and values of expressions, row by row.
 
-Where it stands: what reads columns alone is for the stack machine (matching/conditions.py); what that lacks, and all
+In the flow: what reads columns alone is for the stack machine (matching/conditions.py); what that lacks, and all
 values, the exact evaluator is asked, once per distinct row of what an expression reads.
 """
 
@@ -278,7 +278,7 @@ class _Drawn:
         return {"rows": rows, "values": values, "weights": weights}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         weights = state["weights"].tolist()
         rows = known_rows(np.asarray(state["rows"]).reshape(len(weights), self._width), self._raw, terms)
         values = terms.ids(state["values"]).tolist()

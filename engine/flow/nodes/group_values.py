@@ -49,7 +49,7 @@ class Kept(ABC):
 
     @abstractmethod
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state; for one that has nothing."""
+        """Continue from a saved state; for one that has nothing."""
 
 
 # --- numbers ----------------------------------------------------------------------------------------

@@ -55,8 +55,8 @@ class Node(ABC):
         """What the kernel of `call` has answered, other than DONE: give it what it wants, until it is through."""
         raise NotImplementedError
 
-    def tidy(self) -> None:  # noqa: B027  most have nothing to give back
-        """Between batches: give back memory that is mostly empty."""
+    def tidy(self) -> None:  # noqa: B027  most have nothing to return
+        """Between batches: return memory that is mostly empty."""
 
     @property
     def records(self) -> int:
@@ -73,7 +73,7 @@ class Node(ABC):
         return ()
 
     def forget(self, *, now: bool = False) -> None:  # noqa: B027  most keep nothing for a time
-        """Between batches: let go of the rows whose lifetime (plan.Lifetime) is over by the plan's clock, if there may
+        """Between batches: release the rows whose lifetime (plan.Lifetime) is over by the plan's clock, if there may
         be many, or `now`. With each batch they do so by themselves."""
 
     def keep(self, chosen: Chosen) -> None:  # noqa: B027  most keep nothing
@@ -84,7 +84,7 @@ class Node(ABC):
         return {}
 
     def restore(self, state: State, terms: KnownTerms) -> None:  # noqa: B027  most keep nothing
-        """Go on from a saved state; for an operator that has not seen anything."""
+        """Continue from a saved state; for an operator that has not seen anything."""
 
 
 def lifetime_scalars(lifetime: Lifetime | None, clock: I64) -> tuple[int, int, int]:
@@ -118,7 +118,7 @@ class KernelNode(Node):
 
 
 class KeepsRows(KernelNode):
-    """One that keeps rows of its input, each with a weight, and can be made anew of them."""
+    """One that keeps rows of its input, each with a weight, and can be rebuilt from them."""
 
     @abstractmethod
     def _rows(self) -> tuple[Ids, I64]:

@@ -21,7 +21,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 MOST_PAIRS: Final = 20_000_000
 """Of nodes that paths connect, past which LimitError is raised: some 1.2 GB."""
 _SHRINK_FROM: Final = 4096
-"""Pairs or edges from which on memory that is mostly empty is given back."""
+"""Pairs or edges from which on memory that is mostly empty is returned."""
 _MOSTLY: Final = 8
 
 

@@ -124,7 +124,7 @@ class Timeline:
         return {"rows": saved_rows(rows, self._raw, terms), "weight": weight}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         weight = state["weight"].astype(np.int64)
         rows = np.asarray(state["rows"]).reshape(len(weight), self._width)
         self._keep(known_rows(rows, self._raw, terms), weight)

@@ -1,11 +1,11 @@
 """A standing query as a graph of operators over rows that come and go (operators.md).
 
-Where it stands: algebra → **plan** → nodes at work. Immutable. A plan is a table: each operator names its inputs by
+In the flow: algebra → **plan** → nodes at work. Immutable. A plan is a table: each operator names its inputs by
 their places in it, so equal operators on equal inputs are one, and columns are places, not names, so what variables are
 called does not tell operators apart. In expressions the column at place 3 is the variable `column(3)`.
 
 Most columns hold ids of terms. Some are *raw*: numbers (`FlowPlan.raw` says where). An i64, a time for instance, is two
-of them, one behind the other (times.py): so rows are hashed, compared, kept and handed on in one way. Expressions and
+of them, one behind the other (times.py): so rows are hashed, compared, kept and passed on in one way. Expressions and
 orders of terms do not look at raw columns.
 
     Patterns, Asked, Given, Constant      where rows come from

@@ -122,7 +122,7 @@ def is_consolidated(plan: FlowPlan) -> bool:
 
 
 def is_settled(form: Form) -> bool:
-    """Whether an operator hands on the outcome of a tick, whatever comes and goes within it."""
+    """Whether an operator passes on the outcome of a tick, whatever comes and goes within it."""
     return isinstance(form, Distinct | Consolidate | Group | Best | Reach)
 
 

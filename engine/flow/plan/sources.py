@@ -48,7 +48,7 @@ class Patterns:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A SELECT to the knowledge base alone, asked again when that has changed; its rows with their multiplicity."""
+    """A SELECT to the knowledge base alone, queried again when that has changed; its rows with their multiplicity."""
 
     text: str
     width: int
@@ -102,8 +102,8 @@ Source: TypeAlias = Patterns | Asked | Quads | Graphs | Given | Constant
 @dataclass(frozen=True, slots=True)
 class Lifetime:
     """How long rows are of use, the interval of which stands at `start`: while it begins at most `limit` microseconds
-    before the instant in work. Then they are forgotten, which nobody is told of. Rows without a time (times.NO_START)
-    stay."""
+    before the instant in work. Then they are forgotten, and nothing is emitted about them. Rows without a time
+    (times.NO_START) stay."""
 
     start: int
     limit: int = 0

@@ -1,6 +1,6 @@
 """Plans of several queries as one plan (operators.md, 7.1).
 
-Where it stands: plans of queries over the same windows → **one plan with several roots**. Equal operators are one, as
+In the flow: plans of queries over the same windows → **one plan with several roots**. Equal operators are one, as
 on every sheet. Plans that differ in constants only are lifted to one, if there are three or more; for two, an operator
 for each costs less than a table. Conjunctions that differ in their FILTERs only are one, too: their filters are
 operators behind it. So are groups that differ in their aggregates only (widening.py).

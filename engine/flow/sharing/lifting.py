@@ -1,6 +1,6 @@
 """A plan whose constants stand in a table: it answers many queries at once (operators.md, 7.2).
 
-Where it stands: an open plan, of which some slots are columns of a table → **operators on a sheet**. The table has a
+In the flow: an open plan, of which some slots are columns of a table → **operators on a sheet**. The table has a
 row for each query: its number, a term, and its constants. What depends on the table has the number as its first column,
 which is part of every key; what does not is the same for all queries, and is worked on once.
 """

@@ -1,6 +1,6 @@
 """A plan without its constants: what queries that differ in constants only have in common.
 
-Where it stands: a query's plan → **an open plan** and the constants that stood there. Two queries are alike if their
+In the flow: a query's plan → **an open plan** and the constants that stood there. Two queries are alike if their
 open plans are equal. In an open plan the variable `slot(3)` stands for the fourth constant.
 
 Of triple patterns those constants are taken out that leave a leaf no dearer: the subjects and objects of a leaf of one

@@ -1,6 +1,6 @@
 """Plans put on a sheet as they are, with groups that differ in their aggregates only as one.
 
-Where it stands: plans that are not lifted → **operators on a sheet**. A group that several plans have, of the same rows
+In the flow: plans that are not lifted → **operators on a sheet**. A group that several plans have, of the same rows
 by the same key, has the aggregates of all; each plan has its own of them. A row of such a group also changes when
 another plan's aggregate does: what comes and goes at once is left out behind it.
 """

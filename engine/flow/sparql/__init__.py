@@ -1,12 +1,12 @@
 """Queries over windows and the knowledge base as flow plans (operators.md, 4.1).
 
-Where it stands: grammar/rsp_algebra.py → **operators** (engine/flow/plan.py). In the order in which a query meets them:
+In the flow: grammar/rsp_algebra.py → **operators** (engine/flow/plan.py). In the order in which a query meets them:
 
     around.py       what is known of a query besides its text, and what comes out
-    rebuilding.py   patterns with other elements; blank nodes told apart, the graphs that FROM NAMED leaves
+    rebuilding.py   patterns with other elements; blank nodes distinguished, the graphs that FROM NAMED leaves
     grounds.py      which graph a pattern is about, in which cases
     correlation.py  whether a pattern looks at bindings from outside
-    asking.py       what the knowledge base is asked as a whole
+    asking.py       what is queried from the knowledge base as a whole
     leaves.py       triple patterns; paths.py: paths over windows; store_leaves.py: over a store followed quad by quad
     runs.py         what is joined: leaves, questions, the rest
     groups.py       group graph patterns; existence.py: EXISTS; selects.py: sub-queries, aggregates

@@ -29,7 +29,7 @@ class Around:
     """windows: window's name → number of its content; default: contents in the default graph; `default_graphs` and
     `named_graphs`: FROM and FROM NAMED; matches: what MATCH stands for, `timed` what the one MATCH of WHERE itself
     does if its rows carry times; `events`: by name the rows of their events, `items`: whether these say which item they
-    are of, for queries that consume; `asks_kb`: whether parts of the query may be asked of the knowledge base;
+    are of, for queries that consume; `asks_kb`: whether parts of the query may be queried from the knowledge base;
     `alone`: nothing but the store is read, quad by quad: FROM and FROM NAMED, if there are any, are the whole dataset,
     as for the store's own queries, and nothing is asked; `size`: about how many quads agree with a pattern; `leaves`:
     makes the leaves of triple patterns, where others are wanted than those of windows and of stores; `event`: the

@@ -1,6 +1,6 @@
-"""What the knowledge base is asked as a whole: patterns that touch nothing else, and are no triple patterns.
+"""What is queried from the knowledge base as a whole: patterns that touch nothing else, and are no triple patterns.
 
-Where it stands: elements of a group → a SELECT → `Asked`. A pattern in GRAPH <g> {...} is asked there; one in the
+In the flow: elements of a group → a SELECT → `Asked`. A pattern in GRAPH <g> {...} is asked there; one in the
 GRAPH ?g {...} of a larger pattern with the graph's name as a column, its context.
 """
 

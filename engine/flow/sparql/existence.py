@@ -1,6 +1,6 @@
 """Conditions and expressions with EXISTS in them.
 
-Where it stands: a relation and a condition → the rows for which it holds. An EXISTS is a semijoin. One whose pattern is
+In the flow: a relation and a condition → the rows for which it holds. An EXISTS is a semijoin. One whose pattern is
 correlated with the row (correlation.py) is evaluated in *cases*: the distinct values of the variables that it mentions
 are a relation with a context column for each, the pattern's groups begin with it, and the row is found again by its
 values. No pattern is evaluated row by row.

@@ -223,7 +223,7 @@ class Groups:
         return self._relations.union(self.contexts.aligned(parts))
 
     def _each_graph(self, name: Variable, inner: Group, scope: Scope) -> Relation:
-        """GRAPH ?g over more than the knowledge base is asked as a whole: by graph, its name being a context."""
+        """GRAPH ?g over more than the knowledge base is evaluated as a whole: by graph, its name being a context."""
         if not (self._around.asks_kb or self._around.alone):
             raise OxiseqError(f"{_NOT_ASKED}: GRAPH ?{name.value}")
         return self._each(name, inner, EachGraph(self._relations.context()), scope)

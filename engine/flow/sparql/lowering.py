@@ -1,6 +1,6 @@
 """A query over windows as a flow plan: WHERE, its solution modifiers, what is told.
 
-Where it stands: a checked `RspQuery` → **Lowered**. The answers of a *plain* query (no aggregate, group, DISTINCT,
+In the flow: a checked `RspQuery` → **Lowered**. The answers of a *plain* query (no aggregate, group, DISTINCT,
 order, slice; no ASK) are full mappings, of which some columns are shown: rows are compared between instants by all.
 """
 
@@ -28,7 +28,7 @@ from oxiseq.grammar.scope import visible_variables
 
 def compile_where(query: RspQuery, around: Around) -> Lowered:
     """The plan of a checked query. Raises QueryError for NOW() elsewhere than in what SELECT lists, OxiseqError where
-    GRAPH ?g may not be asked of the knowledge base."""
+    GRAPH ?g may not be queried from the knowledge base."""
     return _Lowering(query, around).lowered()
 
 
@@ -83,7 +83,7 @@ class _Lowering:
         used = tuple(self._groups.used)
         also = tuple(each.node for each in used)
         plan = self._sheet.plan(found.node, also)
-        if not p.is_consolidated(plan):  # what comes and goes within an instant is not told
+        if not p.is_consolidated(plan):  # what comes and goes within an instant is not emitted
             plan = self._sheet.plan(self._sheet.add(p.Consolidate(found.node)), also)
         times = [i for i, c in enumerate(found.columns) if isinstance(c, Hidden)]
         told = tuple(self._column(found, name_of(c)) for c in self._told)

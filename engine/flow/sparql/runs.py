@@ -1,6 +1,6 @@
 """What a group joins, up to the next OPTIONAL, MINUS or BIND.
 
-Where it stands: elements → triple patterns by graph, questions to the knowledge base, other relations → **one
+In the flow: elements → triple patterns by graph, questions to the knowledge base, other relations → **one
 relation**. Triple patterns of the group and of plain WINDOW and GRAPH blocks in it become one leaf. What the knowledge
 base answers as a whole is asked with all that is joined with it there: one elsewhere tells blank nodes apart within one
 answer only.

@@ -1,6 +1,6 @@
 """Sub-queries and solution modifiers, in the order in which SPARQL applies them (SPARQL 1.1, 18.2.4 and 18.2.5).
 
-Where it stands: WHERE → groups and aggregates → HAVING → VALUES → what SELECT lists → ORDER BY → projection → DISTINCT
+In the flow: WHERE → groups and aggregates → HAVING → VALUES → what SELECT lists → ORDER BY → projection → DISTINCT
 → slice. Contexts are part of every key: each case has groups and ranks of its own.
 """
 

@@ -56,6 +56,7 @@ from oxiseq.engine.kernels.sequence.records import (
     INSTANT,
     LIMIT,
     MOVING,
+    NUMBERED,
     OPENED,
     PARTITIONED,
     PENDING,
@@ -82,16 +83,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
         k = scalars[INSTANT]
         clock = v.clock(R)[k] if k < last else until
         if scalars[PHASE] == BEGIN:
-            if v.sizes(T)[AGEING] > 0:
-                need = pass_time(T, S, C, v.time(R)[k] if k < last else passed, clock, k < last)
-                if need != DONE:
-                    return need
-            if v.sizes(T)[MOVING] < v.sizes(T)[AGEING]:
-                need = DONE  # windows have closed in between
-            elif v.sizes(T)[COUNTED] and k < last:
-                need = close_waits_of(T, S, v.partition(R)[k], clock)
-            else:
-                need = close_waits(T, S, clock)
+            need = _pass(T, S, R, C, k, clock, passed)
             if need != DONE:
                 return need
             if scalars[FINALS] > 0:
@@ -144,6 +136,27 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
         scalars[PHASE] = BEGIN
         scalars[INSTANT] = k + 1
     return DONE
+
+
+@inner
+def _pass(T: Any, S: Any, R: Any, C: Any, k: int, clock: int, passed: int) -> int:
+    """What waited for time becomes matches: those of one moment, or of windows that have closed, then the caller emits
+    them and calls again. The order must not depend on how events are batched: a window that counts instants is full
+    when its last one has been worked on, one of a partition is known to be when the partition's next one comes.
+    """
+    sizes, scalars, rows = v.sizes(T), v.scalars(S), k < v.clock(R).shape[0]
+    need = DONE
+    if sizes[NUMBERED] and not sizes[COUNTED]:
+        need = close_waits(T, S, clock)
+    if need == DONE and scalars[FINALS] == 0 and sizes[AGEING] > 0:
+        need = pass_time(T, S, C, v.time(R)[k] if rows else passed, clock, rows)
+    if need != DONE or scalars[FINALS] > 0:
+        return need
+    if sizes[COUNTED] and rows:
+        return close_waits_of(T, S, v.partition(R)[k], clock)
+    if sizes[COUNTED] or (not sizes[NUMBERED] and sizes[MOVING] == sizes[AGEING]):
+        return close_waits(T, S, clock)
+    return need  # `pass_time` has closed windows in between
 
 
 @inner

@@ -25,6 +25,7 @@ from oxiseq.engine.kernels.sequence.records import (
     MOVING,
     NEED_FINALS,
     NEVER_CLOSES,
+    NUMBERED,
     SLIDING,
     WINDOW,
     WINDOWED,
@@ -78,7 +79,8 @@ def _decide(T: Any, S: Any, C: Any, now: int, clock: int) -> int:
             due = _due(T, S, edge)
             if due < moment:
                 first, moment = edge, due
-        if scalars[CLOSINGS] > 0 and v.closings(S)[0].close <= moment:
+        timed = scalars[CLOSINGS] > 0 and v.sizes(T)[NUMBERED] == 0  # else `advance` closes windows
+        if timed and v.closings(S)[0].close <= moment:
             first, moment = np.int64(-1), v.closings(S)[0].close
         if moment >= now or (scalars[FINALS] > 0 and moment != scalars[MOMENT]):
             return DONE
@@ -122,6 +124,8 @@ def _leave(T: Any, S: Any, C: Any, edge: int, now: int, clock: int) -> int:
 @inner
 def _cut(T: Any, S: Any, g: int) -> int:
     """What starts before does not belong to the window of group `g`, which becomes a match at MOMENT."""
+    if v.sizes(T)[SLIDING] == 1 and v.sizes(T)[NUMBERED] == 1:
+        return np.int64(BEFORE_ALL)  # all its prefixes start together, in the window
     if v.sizes(T)[SLIDING] == 1:  # all its prefixes start together, not before this: the same cut for all of a moment
         return v.scalars(S)[MOMENT] - v.sizes(T)[WINDOW]
     if v.sizes(T)[WINDOWED] == 1:

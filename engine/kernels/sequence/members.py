@@ -77,7 +77,7 @@ def move_entries(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: An
 @inner
 def _put(A: Any, M: Any, C: Any, edge: int, node: int, keys: Any, at: int, instant: int, clock: int, time: int) -> int:
     """A run with this key (without the floor, which stands last) waits at an edge."""
-    v.pending(M)[0, 0], v.pending(M)[0, 1] = edge, node
+    v.pending(M)[0, 0], v.pending(M)[0, 1], v.pending(M)[0, 2] = edge, node, -1
     for c in range(v.edges(A)[edge].width):
         v.pending_keys(M)[0, c] = keys[at, c]
     v.scalars(M)[PENDING], v.scalars(M)[PROGRESS] = 1, 0

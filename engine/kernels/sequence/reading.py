@@ -166,6 +166,7 @@ def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int,
             return NEED_PENDING
         v.pending(S)[i, 0] = edge
         v.pending(S)[i, 1] = node
+        v.pending(S)[i, 2] = at if probe.moves == 1 else -1
         for s in range(v.edges(T)[edge].width):
             column, slot = v.fill(T)[fill + s, 0], v.fill(T)[fill + s, 1]
             if column >= 0:
@@ -213,6 +214,8 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
     """Try group `g`: (union of row-only prefixes so far, need). `sure`: the filters are known to hold."""
     probe, groups, tau = v.probes(T)[p], v.groups(S), v.scalars(S)[TAU]
     v.scalars(S)[TOUCHED] += 1
+    if probe.moves == 1 and groups[g].fired == v.scalars(S)[ATTEMPT]:
+        return acc, DONE  # another row of the instant has moved or fired it
     edge = v.edges(T)[probe.edge]
     op = edge.op
     dead = groups[g].maxs < tau or killed(T, S, g) or _overdue(T, R, k, probe.edge, v.keys(S), g)
@@ -244,10 +247,12 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
         prefixes = content(S, g, tau)
         if prefixes < 0:
             return acc, DONE
-    if op != ANY:
+    if op != ANY or probe.moves == 1:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
-        mark(S, g, v.scalars(S)[ATTEMPT], high)
+        mark(S, g, v.scalars(S)[ATTEMPT], np.int64(0) if probe.moves == 1 else high)
+    if probe.moves == 1:
+        return acc, _deliver(T, S, R, k, r, p, prefixes, g, v.keys(S), NEVER_SEEN)
     if v.spans(S).shape[0]:
         low, high = max(low, np.int64(v.spans(S)[prefixes, 0])), min(high, np.int64(v.spans(S)[prefixes, 1]))
         if low >= high:

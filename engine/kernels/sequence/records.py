@@ -136,6 +136,7 @@ PROBE = np.dtype(
         ("final", "i4"),
         ("negated", "i4"),  # slot of the leading negation's clock, NO_SLOT, or AT_START
         ("rowonly", "i4"),
+        ("moves", "i4"),  # 1: a step of a negated group, which takes runs to another edge of their gap
         ("next0", "i4"),
         ("next1", "i4"),
         ("lead0", "i4"),
@@ -265,11 +266,13 @@ class Tables(NamedTuple):
     COUNTED,
     MOVING,
     AGEING,
-) = range(13)
+    NUMBERED,
+) = range(14)
 """LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: 1 if a strategy chooses among an
 instant's finals; CONSUMES: what an instant with matches makes forgotten. PARTITIONED: 1 if instants are those of
 partitions; COUNTED: 1 if their clocks are their numbers in the partition, not to be compared between partitions.
-MOVING: how many of the aged edges make no matches by themselves; AGEING: how many there are."""
+MOVING: how many of the aged edges make no matches by themselves; AGEING: how many there are. NUMBERED: 1 if the window
+counts instants, so that its clocks are no times."""
 NO_AGE = -1
 NOTHING, EVERYTHING, THE_PARTITION = range(3)
 NEVER_CLOSES = 1 << 62
@@ -304,7 +307,7 @@ class Memory(NamedTuple):
     entries: Array
     entry_keys: Array
     chains: Array
-    pending: Array  # i32[n, 2]: edge, node
+    pending: Array  # i32[n, 3]: edge (-1: none any more), node, the group that a step of a negated group moves, or -1
     pending_keys: Array
     fired: Array
     closings: Array

@@ -69,6 +69,7 @@ def settle(T: Any, S: Any, R: Any, k: int) -> None:
                 b = bucket_of(T, S, R, r, p)
                 if b >= 0:
                     v.buckets(S)[b].kill = v.instant(R)[k]
+    _stay_gone(T, S)
     if v.spans(S).shape[0]:
         _keep_rests(T, S)
     for i in range(scalars[FIRED]):
@@ -79,6 +80,15 @@ def settle(T: Any, S: Any, R: Any, k: int) -> None:
         letter = v.letter(R)[r]
         for i in range(v.leads_at(T)[letter], v.leads_at(T)[letter + 1]):
             see_lead(T, S, R, r, np.int64(v.leads_of(T)[i]), v.clock(R)[k])
+
+
+@inner
+def _stay_gone(T: Any, S: Any) -> None:
+    """A run that has been fired or killed at an instant takes no step of a negated group there."""
+    for i in range(v.scalars(S)[PENDING]):
+        g = np.int64(v.pending(S)[i, 2])
+        if g >= 0 and (v.groups(S)[g].reach > 0 or killed(T, S, g)):
+            v.pending(S)[i, 0] = -1
 
 
 @inner
@@ -94,7 +104,7 @@ def _keep_rests(T: Any, S: Any) -> None:
         if groups[g].reach >= v.spans(S)[groups[g].node, 1]:
             continue
         at = scalars[PENDING]
-        v.pending(S)[at, 0], v.pending(S)[at, 1] = groups[g].edge, groups[g].node
+        v.pending(S)[at, 0], v.pending(S)[at, 1], v.pending(S)[at, 2] = groups[g].edge, groups[g].node, -1
         for c in range(edge.width):
             v.pending_keys(S)[at, c] = v.keys(S)[g, c]
         v.pending_keys(S)[at, edge.floor] = groups[g].reach
@@ -108,7 +118,9 @@ def write(T: Any, S: Any, C: Any, instant: int, clock: int, time: int, tau: int)
     while scalars[PROGRESS] < scalars[PENDING]:
         i = scalars[PROGRESS]
         edge = np.int64(v.pending(S)[i, 0])
-        if v.edges(T)[edge].waits == COUNTED_END:
+        if edge < 0:
+            need = np.int64(DONE)
+        elif v.edges(T)[edge].waits == COUNTED_END:
             need = tally(T, S, i, edge, clock)
         elif v.edges(T)[edge].op == STRICT and v.sizes(T)[PARTITIONED] == 0:
             need = _put_entry(T, S, i, edge, instant, time)

@@ -1,9 +1,9 @@
 """Questions to the store that stand for queries which are not followed, asked beside everything else.
 
-Where it stands: `Standing.next_question` → a thread each, some at a time → an `Asker` → `Standing.answered`.
+In the flow: `Standing.next_question` → a thread each, some at a time → an `Asker` → `Standing.answered`.
 
-No lock is held while the store is asked: it answers as it was when it began, so updates need not wait, however long
-that takes. Here the store is asked in this process and cannot be interrupted: who has waited for `most_seconds` waits
+No lock is held while the store is queried: it answers as it was when it began, so updates need not wait, however long
+that takes. Here the store is queried in this process and cannot be interrupted: who has waited for `most_seconds` waits
 no more, and leaves the thread behind until the store is through. A server asks in processes, which it ends
 (`oxiseq.sparql.asking`).
 """

@@ -138,15 +138,16 @@ class StandingQuery:
         return self._closed
 
     def explain(self) -> Explanation:
-        """How it is answered, and whether it is asked of the store; numbers of what it keeps."""
+        """How it is answered, and whether it is evaluated on the store; numbers of what it keeps."""
         with self._standings.lock:
             return explain_standing(self._upheld)
 
     # --- what it answers ------------------------------------------------------------------------------
 
     def snapshot(self, wait: bool = True) -> Snapshot:
-        """The answer after all updates made so far, and the number behind which changes go on from it. Those up to it
-        count as handed out. wait: where the store is being asked, until it has answered; else what it answered last."""
+        """The answer after all updates made so far, and the number behind which changes continue from it. Those up to
+        it count as returned. wait: where the store is being asked, until it has answered; else what it answered
+        last."""
         self._catch_up(wait)
         with self._standings.lock:
             weighed = self._answered()
@@ -160,9 +161,9 @@ class StandingQuery:
         return self._rows(self._upheld.told)
 
     def changes(self, since: int | None = None, timeout: Duration | None = None) -> Iterator[StoreChange]:
-        """The changes above `since` (None: those not handed out yet), as they are made; waits for the next one at most
+        """The changes above `since` (None: those not returned yet), as they are made; waits for the next one at most
         `timeout` in all (None: for ever). Ends when that is over, or with the query. Raises CursorError if
-        changes above `since` are not kept any more."""
+        changes above `since` are no longer kept."""
         deadline = None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6
         self._standings.catch_up()
         place = since
@@ -185,7 +186,7 @@ class StandingQuery:
                 self._standings.arrived.wait(left)
 
     def take(self, since: int | None = None, wait: bool = True) -> list[StoreChange]:
-        """All changes above `since` (None: those not handed out yet) that updates have made so far; `wait` as for
+        """All changes above `since` (None: those not returned yet) that updates have made so far; `wait` as for
         `snapshot`. Raises CursorError as `changes`."""
         self._catch_up(wait)
         with self._standings.lock:
@@ -249,12 +250,12 @@ class StandingQuery:
     @property
     @internal
     def asks(self) -> str:
-        """What the store is asked where it is not followed."""
+        """What is queried from the store where it is not followed."""
         return self._upheld.plan.asks
 
     @internal
     def asked_in_vain(self, error: str) -> None:
-        """A store elsewhere could not be asked again (empty: it could), and the answer stays."""
+        """A store elsewhere could not be queried again (empty: it could), and the answer stays."""
         if self.state != "asked":
             return
         self._upheld.reason = f"{ELSEWHERE}; the last time that failed: {error}" if error else ELSEWHERE

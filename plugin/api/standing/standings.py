@@ -1,10 +1,10 @@
-"""The queries that stand over one store: changes taken in, one after the other, and handed on.
+"""The standing queries over one store: changes taken in, one after the other, and passed on.
 
-Where it stands: `Store.listen` → queue → **Standings** → engine/standing → histories, callbacks.
+In the flow: `Store.listen` → queue → **Standings** → engine/standing → histories, callbacks.
 
 Who changes the store only puts the change into the queue, with the store's lock held. A thread that lives as long as
 the queue is not empty works it through; so does whoever wants to know what holds now. A query that is registered or
-begun anew begins with what the store holds while its lock is held, all changes in the queue having been taken in;
+begun again begins with what the store holds while its lock is held, all changes in the queue having been taken in;
 what is read of that is read after it has been let go. Queries that are asked are asked by threads of their own, with
 no lock held (asking.py). Locks are taken in this order: the store's, ours. Callbacks are called by a thread that does
 nothing else and holds neither: who wants to know what holds may hold the store's lock.
@@ -158,7 +158,7 @@ class Standings:
             self._waiting.clear()
 
     def restart(self, upheld: Upheld) -> None:
-        """Begin one anew."""
+        """Restart one."""
         with Lock(self._store_lock) as store_lock, self.lock:
             self._take_in_all()
             if upheld in self._of:
@@ -188,7 +188,8 @@ class Standings:
                     return
 
     def catch_up(self, upheld: Upheld | None = None) -> None:
-        """Take in all changes made so far. Where the store is asked for what they change of a query, wait for that."""
+        """Take in all changes made so far. Where the store is queried for what they change of a query, wait for
+        that."""
         while not self._caught_up():
             with Lock(self._store_lock) as store_lock, self.lock:
                 self._begin_anew(store_lock.let_go)
@@ -206,7 +207,7 @@ class Standings:
             return self._take_in()
 
     def _take_in(self) -> bool:
-        """What waits; with the lock held. False where queries are to begin anew: that needs the store's lock."""
+        """What waits; with the lock held. False where queries are to restart: that needs the store's lock."""
         while self._waiting:
             changed, at = self._waiting[0]
             self._at = at

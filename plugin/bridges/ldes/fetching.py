@@ -143,7 +143,7 @@ class Fetching:
             raise BridgeError(f"{_shown(url)}: from https no link leads to http")
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Release the connection."""
         self._client.close()
 
 

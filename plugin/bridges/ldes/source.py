@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _WITH_TIME: Final = "application/n-quads"
 _WITHOUT: Final = "application/n-triples"
 _WAITING: Final = 100_000
-"""Members that wait for earlier ones; if there are more, the earliest go on."""
+"""Members that wait for earlier ones; if there are more, the earliest continue."""
 _PAGES: Final = 1_000_000
 """That may change, or have not been read yet."""
 _POLL: Final = (1, 10, 86_400)
@@ -183,7 +183,7 @@ class LdesSource:
         heapq.heappush(self._queue, (_BEFORE_ALL if low is None else low, self._count, link.url))
 
     def _release(self) -> None:
-        """Those members go on that no page may precede."""
+        """Those members continue that no page may precede."""
         least = self._queue[0][0] if self._queue else None
         while self._waiting and (least is None or self._waiting[0][0] <= least or len(self._waiting) > _WAITING):
             self._ready.append(heapq.heappop(self._waiting)[2])

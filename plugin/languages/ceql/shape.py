@@ -19,7 +19,7 @@ _FEW_BITS = 16
 
 
 def ceql_shape(plan: CeaPlan | JoinedPlan, terms: TermDictionary) -> Shape:
-    """Events by variable, or rows of totals. Who holds an event is a set of variables, numbered in each block anew."""
+    """Events by variable, or rows of totals. Who holds an event is a set of variables, numbered in each block again."""
     if plan.query.totals is not None:
         names = tuple(column.name for column in plan.query.totals.columns)
         return Shape(terms, "SELECT", names, plan.streams, spans=False, vocab=plan.query.vocab or "")

@@ -13,7 +13,7 @@ from oxiseq.languages.reasons.provenance import Provenance, to_prov
 from oxiseq.languages.reasons.read import Reading
 
 SHOWN: Final = 3
-"""Events, matches, near matches that are told of each part."""
+"""Events, matches, near matches that are listed of each part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Funnel:
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A beginning of the query and how many matches it has (CEQL: events that complete it; queries over windows: rows
-    at the instant that is told of); `more`: at least so many."""
+    at the instant that is described); `more`: at least so many."""
 
     text: str
     matches: int
@@ -118,7 +118,7 @@ class Why:
     `stopped`: the first stage that has none, None if all have some; `reasons`: what its last step fails by (of the last
     stage if none has stopped). `found`: how many matches the query as it stands has (at least so many if `more`).
     `matches`: what some of them were made of. `late`: events that came too late to be seen. `at`: the one instant that
-    is told of (queries over windows); `notes`: what else there is to say.
+    is described (queries over windows); `notes`: what else there is to say.
 
     >>> import oxiseq
     >>> text = '''PREFIX : <http://example.org/>

@@ -11,7 +11,7 @@ from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.read import History, spans, within
 
 STEP = 1_024
-"""Instants that are worked through at a time."""
+"""Instants that are processed at a time."""
 
 
 def steps(

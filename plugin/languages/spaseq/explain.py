@@ -26,7 +26,7 @@ from oxiseq.engine.run.dozing import ending
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.sequence.asked import gpm_of_time
 from oxiseq.engine.sequence.positions import START, Letter
-from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Value, ValueKind, own_filters
+from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Move, Value, ValueKind, own_filters
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
@@ -246,11 +246,11 @@ class _Explainer:
 
     def edges(self) -> Iterator[EdgeFacts]:
         tables = self.plan.sequence
-        low = 0
+        low, after = 0, tuple[str, ...]()
         for edge, key, words in zip(tables.graph.edges, tables.keys, tables.indexes, strict=True):
             if edge.counts is not None:
                 continue
-            low = low if edge.follows else edge.least
+            low, after = (low, after) if edge.follows else (edge.least, ())
             limit = edge.most if edge.limit is None else edge.limit
             at_start = edge.source == START
             index = iter(words)
@@ -266,6 +266,7 @@ class _Explainer:
             guards = tuple(
                 self.guard(g, "looked up at the start" if at_start else _INDEX_WORDS[next(index)]) for g in edge.guards
             )
+            steps = tuple(self.guard(move, _INDEX_WORDS[next(index)]) for move in edge.moves)
             op = "window" if edge.waits else edge.op.value
             yield EdgeFacts(
                 edge.source,
@@ -276,10 +277,13 @@ class _Explainer:
                 age_text(low, limit),
                 _then(edge),
                 tuple(f"lasts {span_text(size)} at most" for _, size in edge.lasting),
+                after,
+                steps,
             )
+            after += (" | ".join(step.letter for step in steps),) if steps else ()
             low = 0 if limit is None else limit + 1
 
-    def guard(self, guard: GuardCheck, index: str) -> WaitFacts:
+    def guard(self, guard: GuardCheck | Move, index: str) -> WaitFacts:
         return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.letter, guard.check))
 
     def conditions(self, letter: Letter, check: Check) -> tuple[str, ...]:

@@ -93,6 +93,10 @@ def _edge(edge: EdgeFacts) -> Iterator[str]:
     if edge.age:
         then = f"; older, {edge.then}" if edge.then else ""
         yield f"    a run that has waited {edge.age}{then}"
+    if edge.after:
+        yield f"    of the negated group has come: {', '.join(edge.after)}"
+    for step in edge.steps:
+        yield f"    {step.letter} is the group's next step: {_wait(step)}"
     for arm in edge.arms:
         op = "" if edge.source < 0 else f" {_OPERATORS[edge.op]} ({edge.op})"
         yield f"    {arm.letter}{op} → state {arm.target}: {_wait(arm)}"

@@ -36,7 +36,8 @@ class SpaseqExplanation(SpaseqFacts, Explanation):
 def _arrows(edge: EdgeFacts) -> Iterator[Arrow]:
     source = "start" if edge.source < 0 else f"s{edge.source}"
     bounds = (*([edge.age] if edge.age else []), *edge.lasting)
-    without = (*bounds, *(f"no {' '.join([g.letter, *g.conditions])}" for g in edge.guards))
+    begun = (f"after {', '.join(edge.after)}",) if edge.after else ()
+    without = (*bounds, *begun, *(f"no {' '.join([g.letter, *g.conditions])}" for g in edge.guards))
     key = (f"key: {', '.join(edge.live)}",) if edge.live and edge.source >= 0 else ()
     if edge.op == "window":
         yield Arrow(source, "end", without, dashed=True, more=key)

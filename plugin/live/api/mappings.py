@@ -19,7 +19,7 @@ _ROWS: Final = 200
 """Rows that are looked at."""
 _EVENTS: Final = 20
 _BAD: Final = 20
-_LONGEST: Final = 1 << 20
+_LONGEST: Final = 1 << 18
 """Characters of the rows."""
 _ANSWER: Final = 4 << 20
 """Characters of the events' terms."""

@@ -169,7 +169,7 @@ def stream_value(call: Call, record: StreamRecord) -> dict[str, Any]:
         **({"mapping": json.loads(record.mapping)} if record.mapping else {}),
     }
     stood = call.service.resumed.get(record.iri)
-    if stood is not None and stood.next <= record.next:  # else it has been deleted and made anew
+    if stood is not None and stood.next <= record.next:  # else it has been deleted and rebuilt
         value["restored"] = {"next": stood.next, "last": None if stood.last is None else to_text(stood.last)}
     return value
 

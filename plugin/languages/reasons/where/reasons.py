@@ -25,7 +25,7 @@ _AS_LONG: Final = ("filter", "order", "constant")
 def reasons(
     relaxations: Iterable[Relaxation], strict: Rows, ask: Ask, terms: TermDictionary, times: Times
 ) -> Iterator[Reason]:
-    """Those that would give more rows. Nothing is told of a part with more rows than are looked at."""
+    """Those that would give more rows. Nothing is listed of a part with more rows than are looked at."""
     if strict.more:
         return
     for relaxation in relaxations:

@@ -4,5 +4,5 @@
                                                                               languages/reasons/where ◀─┘
 
 The parts are asked as the query itself is where it is not incremental: by Oxigraph, over a store that follows the
-windows and holds what is asked of the knowledge base.
+windows and holds what is queried from the knowledge base.
 """

@@ -135,7 +135,7 @@ def _consumption(source: Source, said: RspOptions, told: int) -> Iterator[Reason
 
 @dataclass(frozen=True, slots=True)
 class _Teller:
-    """What is told of one instant."""
+    """What is listed of one instant."""
 
     source: Source
     ladder: Sequence[Part]

@@ -71,14 +71,14 @@ function placed(states, edges, width) {
 /** One arrow for all waits between the same two states. */
 function joined(edges) {
   const found = new Map();
-  for (const { source, op, arms, guards, age, then, lasting } of edges) {
+  for (const { source, op, arms, guards, age, then, lasting, after } of edges) {
     for (const arm of arms) {
       const key = `${source} ${arm.target}`;
       const arrow = found.get(key) ?? { source, target: arm.target, words: [], bounds: [], why: [] };
       if (arm.letter) arrow.words.push(source < 0 ? arm.letter : `${op} ${arm.letter}`);
       arrow.bounds.push(...(age ? [age] : []), ...lasting.map((each) => each.replace(/^lasts (.*) at most$/, "lasting up to $1")),
         ...(arm.letter || age ? [] : ["until the window ends"]));
-      arrow.why.push(...(age ? [`${age}${then ? `, then ${then}` : ""}`] : []), ...lasting, ...arm.conditions, ...guards.map((guard) => `no ${guard.letter}`));
+      arrow.why.push(...(age ? [`${age}${then ? `, then ${then}` : ""}`] : []), ...(after.length ? [`after ${after.join(", ")}`] : []), ...lasting, ...arm.conditions, ...guards.map((guard) => `no ${guard.letter}`));
       if (guards.length) arrow.guarded = guards.map((guard) => guard.letter).join(" ");
       found.set(key, arrow);
     }

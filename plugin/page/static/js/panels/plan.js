@@ -40,8 +40,8 @@ function drawn(picture) {
 
 function words({ states, edges }) {
   const name = (number) => (number < 0 ? "start" : states.find((each) => each.number === number)?.letter ?? number);
-  return edges.flatMap(({ source, op, arms, guards, age, then, lasting }) => (arms.length ? arms : [null]).map((arm) => h("li", {},
+  return edges.flatMap(({ source, op, arms, guards, age, then, lasting, after }) => (arms.length ? arms : [null]).map((arm) => h("li", {},
     h("b", {}, `${name(source)} → ${arm ? name(arm.target) : "end"}`), source < 0 || !arm ? " " : ` ${op} `,
-    h("span", { class: "muted" }, [...(age ? [`${age}${then ? `, then ${then}` : ""}`] : []), ...(arm || age ? [] : ["until the window ends"]), ...lasting, ...(arm?.conditions ?? []),
+    h("span", { class: "muted" }, [...(age ? [`${age}${then ? `, then ${then}` : ""}`] : []), ...(arm || age ? [] : ["until the window ends"]), ...(after.length ? [`after ${after.join(", ")}`] : []), ...lasting, ...(arm?.conditions ?? []),
       ...guards.map(({ letter, conditions }) => `no ${letter}${arm ? " between" : ""}${conditions.length ? ` (${conditions.join(", ")})` : ""}`)].join(" · ") || "any"))));
 }
