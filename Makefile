@@ -1,4 +1,4 @@
-.PHONY: page check lint quick test coverage nightly mutation docs bench soak release
+.PHONY: page check lint quick test coverage nightly nightly-spark mutation docs bench soak release
 
 check: lint docs test
 
@@ -22,6 +22,14 @@ coverage:
 
 nightly:
 	OXISEQ_PROFILE=nightly python -m pytest -n auto
+
+# the oldest Spark that oxiseq takes and the newest 4.x, some 450 MB each, with a cluster of which a worker is killed
+nightly-spark:
+	for wanted in '==4.2.0' '>=4.2,<5'; do \
+	    folder=$$(mktemp -d) && pip install -q --no-deps --target $$folder "pyspark$$wanted" && \
+	    OXISEQ_SPARK_LONG=1 PYTHONPATH=$$folder python -m pytest -n 0 tests/spark || exit 1; \
+	    rm -r $$folder; \
+	done
 
 # what tests do not see: a sample of changed operators and numbers (pip install --group mutation)
 AREA = operators

@@ -47,7 +47,16 @@ AREAS = {
     "expressions": Area(
         ("engine/expressions",), ("tests/expressions/test_facts.py", "tests/expressions/test_machine.py")
     ),
-    "sequence": Area(("engine/sequence", "engine/plan"), ("tests/test_corpus.py", "tests/engine/test_strategies.py")),
+    "sequence": Area(
+        ("engine/sequence", "engine/plan"),
+        (
+            "tests/test_corpus.py",
+            "tests/engine/test_asked_filters.py",
+            "tests/engine/test_families.py",
+            "tests/ceql/test_ceql_graphs.py",
+            "tests/snapshot/test_moved_runs.py",
+        ),
+    ),
     "cea": Area(("engine/cea",), ("tests/cea", "tests/ceql")),
     "kernels": Area(("engine/kernels/sequence",), ("tests/test_corpus.py", "tests/engine/test_strategies.py")),
 }

@@ -29,9 +29,7 @@ Kind = Literal["query", "update"]
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
 _LONGEST: Final = 1 << 14
 """Characters of a text that is explained: half a second of work. Of a longer one the store's words are told."""
-_BEYOND: Final = frozenset(
-    ["ADJUST", "HASLANG", "HASLANGDIR", "LANGDIR", "STRLANGDIR"]
-)
+_BEYOND: Final = frozenset(["ADJUST", "HASLANG", "HASLANGDIR", "LANGDIR", "STRLANGDIR"])
 """Functions of RDF 1.2, and of Oxigraph's own."""
 _SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][\w*?]*(?: [\w*?<>.]+){2,})")
 """What the store says in words, among the tokens that it expected."""

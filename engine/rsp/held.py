@@ -19,6 +19,7 @@ from oxiseq.engine.rsp.items import I64, Items, WindowRange
 from oxiseq.engine.rsp.plan import ContentPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.rsp_algebra import RangeWindow
 
 _NO_TIMES = np.zeros(0, np.int64)
 
@@ -166,11 +167,19 @@ class Held:
         """Whether the same events, from now on, will do the same to both. They are of the same windows and rhythm."""
         if self.newest != other.newest or self.begun != other.begun or not self.schedule.same(other.schedule):
             return False
+        if self._phases != other._phases:
+            return False
         places = [[each.places for each in held._relative()] for held in (self, other)]
         if places[0] != places[1]:
             return False
         counts = (items.end - oldest(self.contents, stream, items.end) for stream, items in enumerate(self.items))
         return all(one.like(two, count) for one, two, count in zip(self.items, other.items, counts, strict=True))
+
+    @property
+    def _phases(self) -> list[int]:
+        """Where windows that count events are between two of their slides."""
+        each = ((self.items[c.stream].instants, o) for c in self.contents for o in c.window.operators)
+        return [count % o.slide for count, o in each if isinstance(o, RangeWindow) and o.events]
 
     def _relative(self) -> Iterator[Content]:
         """Where windows are before the end of their streams."""

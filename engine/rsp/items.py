@@ -243,6 +243,11 @@ class Items:
         graphs = (EventBatch.concat([*each.graphs(each.end - count, each.end)]) for each in (self, other))
         return np.array_equal(mine, others) and next(graphs).same(next(graphs))
 
+    @property
+    def instants(self) -> int:
+        """How many it has had."""
+        return self._instants
+
     def marked(self) -> Items:
         """As it is now, as long as nothing is forgotten: what comes to the other stands behind."""
         other = copy(self)

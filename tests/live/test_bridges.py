@@ -125,11 +125,11 @@ def test_a_lost_position_brings_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_an_event_whose_lines_come_in_pieces_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oxiseq.bridges.lines._SILENCE", 5.0)  # the writer may be held up for a second
+    monkeypatch.setattr("oxiseq.bridges.lines._SILENCE", 600.0)  # the writer may be held up
     log = tmp_path / "log.nq"
     log.touch()
     with hot(tmp_path) as doors, bridged(doors, tmp_path, url=str(log), start="all"):
-        data = event(1) + b"\n" + event(2) + b"\n"
+        data = event(1) + b"\n" + event(2) + b"\n" + event(3) + b"\n"  # the third says that the second is whole
         with log.open("ab", buffering=0) as file:
             for start in range(0, len(data), 50):
                 file.write(data[start : start + 50])

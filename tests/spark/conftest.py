@@ -25,6 +25,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
+SMALL = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Java is not compiled for, and plans are not made again, for a few rows."""
 DAEMON = "spark.python.daemon.module oxiseq.spark.daemon\n"
 """Workers need not read the engine."""
 
@@ -44,6 +51,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         with pytest.MonkeyPatch.context() as starting:  # not for programs that tests start, and kill
             starting.setenv("SPARK_CONF_DIR", str(conf))
             session = spark_session("local[2]", "1g")
-        session.conf.set("spark.sql.shuffle.partitions", 2)
+        for name, value in SMALL.items():
+            session.conf.set(name, value)
         yield session
         stop_session(session)

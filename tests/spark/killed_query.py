@@ -1,6 +1,6 @@
 """Run as a program, to be killed: a streaming query over the folder FOLDER/in whose sink keeps a file for each batch.
 
-python killed_query.py FOLDER
+python killed_query.py FOLDER [MASTER]
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SELECT ?k ?a ?b WITHIN 30 SECONDS SLIDING FROM STREAM S <http://e/s> WHERE {
 }"""
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, master: str = "local[1]") -> None:
     """A session of its own."""
     from oxiseq.kb_loader.session import spark_session  # noqa: PLC0415  this file is imported by tests without Java
 
-    spark = spark_session("local[1]", "512m")
-    spark.conf.set("spark.sql.shuffle.partitions", 1)
+    spark = spark_session(master, "512m")
+    spark.conf.set("spark.sql.shuffle.partitions", 1 if master.startswith("local") else 2)
     work_through(spark, folder)
 
 
@@ -62,4 +62,4 @@ def work_through(spark: SparkSession, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

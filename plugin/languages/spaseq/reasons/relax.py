@@ -22,8 +22,8 @@ from oxiseq.grammar.algebra import (
     Repeat,
     SequenceElement,
 )
-from oxiseq.grammar.places import atoms, elements, negation, without_bounds
-from oxiseq.grammar.render import render_window
+from oxiseq.grammar.places import atoms, elements, negation, steps_of, without_bounds
+from oxiseq.grammar.render import render_sequence, render_window
 from oxiseq.grammar.render_clauses import time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import conjuncts, expression_variables, prev_variables, split_gpm, visible_variables
@@ -123,11 +123,12 @@ def _orders(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iter
 def _negations(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
     for number in range(gap, len(items)):
         op, item = items[number]
-        if negation(item) is not None:
+        if (negated := negation(item)) is not None:
             rest = (*items[:number], *items[number + 1 :])
             if number == 0 and rest:
                 rest = ((None, rest[0][1]), *rest[1:])
-            text = f"{' '.join(dict.fromkeys(_atoms(((op, item),))))}!"
+            group = len(steps_of(negated.item)) > 1
+            text = render_sequence(negated) if group else f"{' '.join(dict.fromkeys(_atoms(((op, item),))))}!"
             yield Relaxation("negation", text, with_items(query, rest), names=last, negated=item)
 
 
