@@ -167,15 +167,19 @@ class ContinuousQuery:
         """How many matches it has found."""
         return self._found.last
 
-    def subscribe(self, callback: Callable[[Match], object]) -> CallbackHandle:
+    def subscribe(self, callback: Callable[[Match], object], since: int | None = None) -> CallbackHandle:
         """Call `callback` with each match that completes from now on, in the pushing thread, until you close the
-        returned handle."""
+        returned handle; with `since` first with those of greater ids. Raises CursorError and ArgumentValueError as
+        `matches` does."""
 
         def told(match: Match) -> object:  # another object each time: one may subscribe twice
             return callback(match)
 
         with self._arrived:
+            earlier = () if since is None else self.matches(since)
             self._callbacks = (*self._callbacks, told)
+            for match in earlier:  # no push comes between
+                callback(match)
         return CallbackHandle(lambda: self._unsubscribe(told))
 
     def _unsubscribe(self, callback: Callable[[Match], object]) -> None:

@@ -16,7 +16,7 @@ from pyoxigraph import NamedNode
 from oxiseq.bridges.ldes import LDES, TREE
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.time import to_duration_literal
-from oxiseq.journal import StreamRecord
+from oxiseq.journal import CursorError, StreamRecord
 from oxiseq.live.streams import Streams
 
 PAGE: Final = 500
@@ -44,7 +44,7 @@ def root(record: StreamRecord) -> Page:
 
 def page(streams: Streams, record: StreamRecord, number: int) -> Page | None:
     """Page `number`; None where there is none yet. What the stream's retention has deleted of it is not in it: it has
-    no members if that is all. Raises UnknownError, CursorError, DamagedBatchError."""
+    no members if that is all. Raises UnknownError, DamagedBatchError."""
     start, end = number * PAGE, (number + 1) * PAGE
     if start > record.next:
         return None
@@ -55,7 +55,10 @@ def page(streams: Streams, record: StreamRecord, number: int) -> Page | None:
     first, until = max(start, record.first), min(end, record.next)
     if first < until:
         names = [member(record, offset) for offset in range(first, until)]
-        events = streams.named(record.iri, first, until, lambda offset: names[offset - first])
+        try:
+            events = streams.named(record.iri, first, until, lambda offset: names[offset - first])
+        except CursorError:  # retention has deleted some of them meanwhile
+            return page(streams, streams.get(record.iri), number)
         stream = NamedNode(record.iri)
         text += "".join(
             f"{stream} <{TREE}member> <{name}> .\n{event}" for name, event in zip(names, events, strict=True)

@@ -14,6 +14,7 @@ from hot_service import STREAM, Doors, hot
 
 from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, opener_of
 from oxiseq.bridges.ldes import LdesSource, State
+from oxiseq.bridges.ldes.state import Open
 from oxiseq.live import ldes
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.bridges import Door, Inside
@@ -280,6 +281,82 @@ def test_settings_that_cannot_be_are_refused(given: Mapping[str, Any]) -> None:
         source(Site(), **given)
 
 
+LIST = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+WIDE = f"@prefix rdf: <{LIST}> .\n" + "".join(
+    f"_:l{n} rdf:first _:l{n + 1} ; rdf:rest [ rdf:first _:l{n + 1} ; rdf:rest rdf:nil ] .\n" for n in range(18)
+)
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (WIDE + "_:l18 sh:inversePath ex:p . ex:S tree:view <> ; ldes:timestampPath _:l0 .", "100 parts"),
+        ("ex:S tree:view <> ; ldes:timestampPath [ sh:inversePath [ sh:alternativePath () ] ] .", "no SHACL"),
+        (ROOT + "".join(f"ex:S tree:member ex:m{n} . ex:m{n} ex:x _:b . _:b ex:p {n} .\n" for n in range(40)), "bytes"),
+        (f"@prefix l: <http://e/{'x' * 3000}> . {ROOT} ex:a ex:b l:c, l:d .", "characters"),
+    ],
+)
+def test_a_short_page_that_would_become_huge_is_refused(page: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oxiseq.bridges.ldes.page._LARGEST", 100_000)
+    monkeypatch.setattr("oxiseq.bridges.ldes.fetching._LARGEST_TEXT", 5_000 if "characters" in said else 10**9)
+    with pytest.raises(BridgeError, match=said):
+        read(source(Site(root=page)))
+
+
+def test_paths_and_relations_with_many_ways_are_followed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = "ex:m1 ex:p ex:m1, ex:n . ex:n ex:p ex:m1, ex:n .\n"
+    many = ", ".join(f"ex:k{n}" for n in range(300))
+    page = f"ex:S tree:view <> ; tree:member ex:m1 ; ldes:timestampPath ( {'ex:p ' * 60} dct:created ) .\n{ways}"
+    page += 'ex:n dct:created "2026-01-01T00:00:07Z"^^xsd:dateTime .\n'
+    page += f"<> tree:relation [ a {many} ; tree:path {many} ; tree:value {many} ; tree:node <p2> ] ."
+    (message,) = source(Site(root=page, p2="")).read(10, 30)
+    assert b'"2026-01-01T00:00:07Z"' in message.body.splitlines()[0]
+    monkeypatch.setattr("oxiseq.bridges.ldes.paths._STEPS", 200)
+    with pytest.raises(BridgeError, match="200 steps"):
+        source(Site(root=page)).read(10, 30)
+
+
+def test_the_password_of_an_address_comes_into_no_event_and_no_state() -> None:
+    site, state = Site(root=ROOT + "ex:S tree:member <m> . <m> ex:p <#o> .\n" + link("p2"), p2=""), State()
+    (message,) = source(site, state, url="http://u:secret@ldes.example/").read(10, 30)
+    assert b"secret" not in message.body and list(state.opened) == [SITE, f"{SITE}p2"]
+
+
+def test_blank_nodes_inside_triple_terms_are_the_members_own() -> None:
+    reified = f"; ex:x [ <{LIST}reifies> <<( ex:a ex:b _:z )>> ] . _:z ex:deep 1"
+    bodies = [source(Site(root=ROOT + member(1, reified))).read(10, 30)[0].body.decode() for _ in range(2)]
+    assert bodies[0] == bodies[1] and "http://example.org/deep" in bodies[0] and "_:z" not in bodies[0]
+
+
+def test_who_asks_to_wait_or_packs_too_closely_is_not_asked_on(tmp_path: Path) -> None:
+    site, state = Site(), State()
+    site.status["root"], site.headers["root"] = 503, {"retry-after": "100"}
+    for said in ("status 503", "wait for"):  # a bridge opens its source again after an error
+        with pytest.raises(BridgeError, match=said):
+            source(site, state).read(10, 30)
+    assert site.asked == ["root"]
+    packed = httpx.Response(200, headers={"content-encoding": "gzip, gzip", "content-type": "text/turtle"}, content=b"")
+    opened = source(site)
+    opened._fetching._client = httpx.Client(transport=httpx.MockTransport(lambda request: packed))
+    with pytest.raises(BridgeError, match="packed by gzip, gzip"):
+        opened.read(10, 30)
+    leads = source(Site(root=ROOT + link("p2") + link("http://ldes.example/{x}")))
+    with pytest.raises(BridgeError):
+        read(leads)
+
+
+def test_members_that_wait_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oxiseq.bridges.ldes.source._HELD", 1)
+    site = Site(root=ROOT + member(5) + link("p2", "LessThanRelation", 5), p2=member(1))
+    assert read(source(site)) == ["m5", "m1"]
+
+
+def test_a_root_that_has_moved_is_not_taken_for_the_old_one() -> None:
+    site, state = Site(root=ROOT + member(1), old="ex:S ex:p 1 ."), State({f"{SITE}old": Open(), SITE: Open()})
+    assert read(source(site, state)) == ["m1"]
+    assert sorted(site.asked) == ["old", "root"]
+
+
 # --- a stream published ---------------------------------------------------------------------------------
 
 
@@ -350,10 +427,25 @@ def test_what_retention_deletes_leaves_the_pages(tmp_path: Path, monkeypatch: py
         for _ in range(5):
             doors.push()
         doors.ask("PATCH", f"/streams/{quote(STREAM, safe='')}", {"keep": {"for": "1h", "count": 1}})
+        doors.service.journal.retain()
         record = doors.service.streams.get(STREAM)
         root = get(doors, "").body.decode()
         assert f"<?page={record.first // 2}>" in root and '"PT1H"' in root
         assert b"<?page=1>" in get(doors, "page=0").body  # who is on the way goes on
+
+
+def test_a_page_that_retention_shortens_while_it_is_read_still_links_on(tmp_path: Path) -> None:
+    with hot(tmp_path) as doors:
+        doors.push(3)
+        before = doors.service.streams.get(STREAM)
+        doors.push(1)
+        for query in doors.service.journal.queries.all():  # it would still read the events
+            doors.ask("DELETE", f"/queries/{query.name}")
+        doors.ask("PATCH", f"/streams/{quote(STREAM, safe='')}", {"keep": {"count": 1}})
+        doors.service.journal.retain()
+        assert doors.service.streams.get(STREAM).first > before.first
+        found = ldes.page(doors.service.streams, before, 0)
+        assert found is not None and found.text.count("tree#member") == 1
 
 
 def test_the_scheme_is_known_and_shows_no_password(tmp_path: Path) -> None:

@@ -149,6 +149,11 @@ def test_asynchronously_and_by_callback(store: Any) -> None:
     assert seen[:3] == [1, 2, 3] and closed == []
     with listening:
         pass
+    earlier: list[int | None] = []
+    with query.subscribe(lambda match: earlier.append(match.id), since=1):
+        while len(earlier) < 2 and time.monotonic() < end:
+            time.sleep(0.02)
+    assert earlier[:2] == [2, 3]
     store.advance(9_000_000)
     eventually(query, 4)
     time.sleep(0.3)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
-from pyoxigraph import Quad, RdfFormat
+from pyoxigraph import NamedNode, Quad, RdfFormat
 
+from oxiseq.bridges.ldes.state import State
 from oxiseq.bridges.settings import BridgeError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.rdf import parse
@@ -34,8 +35,12 @@ FORMATS: Final = {
 _ACCEPT: Final = ", ".join(f"{name};q={1 - n / 10:.1f}" for n, name in enumerate(FORMATS))
 LARGEST: Final = 64 << 20
 """Bytes of a page."""
+_LARGEST_TEXT: Final = 256 << 20
+"""Characters of its quads: a prefix may be long."""
 _LONGEST: Final = 4000
 """Characters of an address."""
+_PACKED: Final = "gzip"
+"""What we unpack: a packed piece of 64 KiB has at most 64 MiB. Others pack closer, and several codings again."""
 _TIMEOUT: Final = 10.0
 _DEADLINE: Final = 120.0
 """Seconds for a whole page."""
@@ -60,9 +65,11 @@ class Fetched:
 
 class Fetching:
     """`hosts`: NAME or NAME:PORT, beside the one of `url`. User and password of `url` are sent to its host alone.
-    `transport`: what sends the requests, where it is not the network."""
+    `state`: until when we are asked to wait. `transport`: what sends the requests, where it is not the network."""
 
-    def __init__(self, url: str, hosts: Sequence[str] = (), transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self, url: str, hosts: Sequence[str], state: State, transport: httpx.BaseTransport | None = None
+    ) -> None:
         parts = urlsplit(url)
         self._auth = (parts.username or "", parts.password or "") if "@" in parts.netloc else None
         try:
@@ -72,17 +79,17 @@ class Fetching:
                 f"{_shown(url)}: write ldes+https://HOST/..., the address of the stream or its root"
             ) from None
         self._hosts, self._secure = hosts, parts.scheme == "https"
-        self._wait = 0.0
+        self._state = state
         self._client = httpx.Client(
             transport=transport,
             timeout=_TIMEOUT,
             follow_redirects=False,
-            headers={"user-agent": "oxiseq", "accept": _ACCEPT},
+            headers={"user-agent": "oxiseq", "accept": _ACCEPT, "accept-encoding": _PACKED},
         )
 
     def fetch(self, url: str, etag: str = "") -> Fetched:
         """A page, unless it is still the one of `etag`. Raises BridgeError."""
-        if (left := self._wait - time.monotonic()) > 0:
+        if (left := self._state.wait - time.monotonic()) > 0:
             raise BridgeError(f"{self._origin[0]} asks us to wait for {left:.0f} s more")
         try:
             for _ in range(_REDIRECTS):
@@ -114,6 +121,8 @@ class Fetching:
             return Fetched(url, quads, answer.headers.get("etag", ""), immutable="immutable" in kept)
 
     def _body(self, answer: httpx.Response, url: str) -> bytes:
+        if (packed := answer.headers.get("content-encoding", _PACKED).lower()) not in (_PACKED, "identity"):
+            raise BridgeError(f"{_shown(url)}: packed by {packed[:40]}; {_PACKED} is known")
         body, until = bytearray(), time.monotonic() + _DEADLINE
         for piece in answer.iter_bytes():
             body += piece
@@ -126,13 +135,14 @@ class Fetching:
     def _refused(self, answer: httpx.Response, url: str) -> None:
         status, asked = answer.status_code, answer.headers.get("retry-after", "")
         if status in _LATER and asked.isdecimal() and len(asked) < 8:
-            self._wait = time.monotonic() + min(float(asked), _PATIENCE)
+            self._state.wait = time.monotonic() + min(float(asked), _PATIENCE)
         raise BridgeError(f"{_shown(url)}: status {status}")
 
     def _check(self, url: str) -> None:
         """Raises BridgeError for what may not be asked."""
         try:
             host, port = origin = _origin(url)
+            NamedNode(url)
         except ValueError:
             raise BridgeError(f"{_shown(url)} is no address of a page") from None
         if len(url) > _LONGEST or not url.isascii():
@@ -155,11 +165,16 @@ def _origin(url: str) -> tuple[str, int]:
     return parts.hostname.lower(), parts.port or _PORTS[parts.scheme]
 
 
+def without_user(url: str) -> str:
+    """An address without user and password."""
+    scheme, separator, rest = url.partition("://")
+    end = min((at for mark in "/?#" if (at := rest.find(mark)) >= 0), default=len(rest))
+    return f"{scheme}{separator}{rest[:end].rpartition('@')[2]}{rest[end:]}"
+
+
 def _shown(url: str) -> str:
     """Without user and password, and not too long."""
-    scheme, separator, rest = url.partition("://")
-    place, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{place.rpartition('@')[2]}{slash}{path}"[:200]
+    return without_user(url)[:200]
 
 
 def _parsed(body: bytes, content_type: str, url: str) -> list[Quad]:
@@ -169,6 +184,12 @@ def _parsed(body: bytes, content_type: str, url: str) -> list[Quad]:
         raise BridgeError(f"{_shown(url)} is {media_type or 'of no type'}; known: {', '.join(FORMATS)}")
     try:
         base = {} if format in (RdfFormat.N_QUADS, RdfFormat.N_TRIPLES) else {"base_iri": url}
-        return list(parse(body, format, **base))
+        found, size = list[Quad](), 0
+        for quad in parse(body, format, **base):
+            found.append(quad)
+            size += len(str(quad))
+            if size > _LARGEST_TEXT:
+                raise BridgeError(f"{_shown(url)}: the quads of a page have at most {_LARGEST_TEXT} characters")
+        return found
     except (SyntaxError, ValueError, RecursionError, OSError) as error:
         raise BridgeError(f"{_shown(url)}: {error}") from None

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store, Triple
 
+from oxiseq.bridges.ldes.paths import Path, PathError, Paths, Term
 from oxiseq.bridges.settings import BridgeError
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.quads import GENERATED_AT
@@ -18,26 +19,32 @@ from oxiseq.engine.events.time import to_microseconds
 LDES: Final = "https://w3id.org/ldes#"
 TREE: Final = "https://w3id.org/tree#"
 _PREFIXES: Final = f"PREFIX ldes: <{LDES}> PREFIX tree: <{TREE}> "
-_SH: Final = "http://www.w3.org/ns/shacl#"
-_RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_REPEATED: Final = {"zeroOrMorePath": "*", "oneOrMorePath": "+", "zeroOrOnePath": "?"}
-_DEEPEST: Final = 20
-"""Of a SHACL path; a path of more parts than a hundred is refused as well."""
-_PARTS: Final = 100
+_REACHED: Final = NamedNode("urn:oxiseq:reached")
+_VALUE: Final = NamedNode(TREE + "value")
+_PATH: Final = NamedNode(TREE + "path")
+_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+_FROM: Final = frozenset(
+    NamedNode(f"{TREE}{name}Relation") for name in ("GreaterThan", "GreaterThanOrEqualTo", "EqualTo")
+)
+_UNTIL: Final = frozenset(NamedNode(f"{TREE}{name}Relation") for name in ("LessThan", "LessThanOrEqualTo"))
+_LARGEST: Final = 256 << 20
+"""Bytes, about, of the triples of a page's members: many members may share what is behind one blank node."""
+_TRIPLE: Final = 200
+"""Bytes that a triple takes beside its text."""
 Subject: TypeAlias = NamedNode | BlankNode
-Row: TypeAlias = Sequence[NamedNode | BlankNode | Literal | Triple | None]
+Row: TypeAlias = Sequence[Term | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What the root says of the stream. Paths are SPARQL's; empty: it has none. `poll`: seconds between readings of
-    pages that may change, None: it does not say."""
+    """What the root says of the stream; None: it does not say. `poll`: seconds between readings of pages that may
+    change."""
 
     iri: str
     root: str
-    time: str = ""
-    sequence: str = ""
-    version: str = ""
+    time: Path | None = None
+    sequence: Path | None = None
+    version: Path | None = None
     poll: int | None = None
 
 
@@ -76,61 +83,33 @@ class Quads:
 
     def __init__(self, url: str, quads: Sequence[Quad]) -> None:
         self.url, self.quads, self._store = url, quads, Store()
+        self.paths = Paths(url, quads)
         self._store.extend(quads)
 
     def rows(self, query: str) -> list[Row]:
         """Of a SELECT over all graphs."""
-        found = self._store.query(_PREFIXES + query, use_default_graph_as_union=True)
-        assert isinstance(found, QuerySolutions)
-        names = found.variables
-        return [[each[name] for name in names] for each in found]
+        return _rows(self._store, _PREFIXES + query)
 
-    def values(self, stream: Stream, path: str) -> dict[str, object]:
-        """Member → what stands at a path, the least of several; in the order of what stands there."""
-        if not path:
+    def values(self, stream: Stream, path: Path | None) -> dict[str, object]:
+        """Member → where a path leads, the least of several; in the order of these. Raises BridgeError."""
+        if path is None:
             return {}
+        reached = Store()
+        for (member,) in self.rows(f"SELECT DISTINCT ?m {{ {NamedNode(stream.iri)} tree:member ?m }}"):
+            if isinstance(member, NamedNode):
+                reached.extend(Quad(member, _REACHED, value) for value in self.paths.follow(member, path))
         found: dict[str, object] = {}
-        for member, value in self.rows(
-            f"SELECT ?m ?v {{ {NamedNode(stream.iri)} tree:member ?m . ?m {path} ?v }} ORDER BY ?v"
-        ):
-            if isinstance(member, NamedNode) and value is not None:
+        for member, value in _rows(reached, f"SELECT ?m ?v {{ ?m {_REACHED} ?v }} ORDER BY ?v"):
+            if isinstance(member, NamedNode):
                 found.setdefault(member.value, value)
         return found
 
-    def path(self, node: object, deep: int = 0) -> str:
-        """A SHACL property path as SPARQL writes it. Raises BridgeError."""
-        if isinstance(node, NamedNode):
-            return str(node)
-        if deep > _DEEPEST or not isinstance(node, BlankNode):
-            raise BridgeError(f"{self.url}: a path is no SHACL property path")
-        if self._objects(node, _RDF + "first"):
-            return "(" + "/".join(self.path(each, deep + 1) for each in self._list(node)) + ")"
-        for each in self._objects(node, _SH + "alternativePath"):
-            return "(" + "|".join(self.path(part, deep + 1) for part in self._list(each)) + ")"
-        for each in self._objects(node, _SH + "inversePath"):
-            return f"(^{self.path(each, deep + 1)})"
-        for name, sign in _REPEATED.items():
-            for each in self._objects(node, _SH + name):
-                return f"({self.path(each, deep + 1)}{sign})"
-        raise BridgeError(f"{self.url}: a path is no SHACL property path")
-
-    def is_path(self, node: object, path: str) -> bool:
-        """Whether it is this one."""
+    def is_path(self, node: Term, path: Path | None) -> bool:
+        """Whether it is this one. Raises BridgeError."""
         try:
-            return bool(path) and self.path(node) == path
-        except BridgeError:
+            return path is not None and self.paths.read(node) == path
+        except PathError:
             return False
-
-    def _list(self, node: object) -> list[object]:
-        found: list[object] = []
-        while isinstance(node, BlankNode) and len(found) < _PARTS:
-            found += self._objects(node, _RDF + "first")[:1]
-            node = next(iter(self._objects(node, _RDF + "rest")), None)
-        return found
-
-    def _objects(self, subject: object, predicate: str) -> list[object]:
-        assert isinstance(subject, BlankNode)
-        return [quad.object for quad in self._store.quads_for_pattern(subject, NamedNode(predicate), None)]
 
 
 def root_of(quads: Quads, asked: str) -> str | None:
@@ -152,9 +131,9 @@ def stream_of(quads: Quads) -> Stream:
         raise BridgeError(f"{quads.url} is the view of {len(iris)} streams, of one is expected")
     (iri,) = iris
 
-    def path(name: str) -> str:
+    def path(name: str) -> Path | None:
         nodes = [row[0] for row in quads.rows(f"SELECT ?p {{ {NamedNode(iri)} ldes:{name} ?p }}")]
-        return quads.path(nodes[0]) if nodes else ""
+        return quads.paths.read(nodes[0]) if nodes else None
 
     polls = [row[0] for row in quads.rows(f"SELECT ?p {{ {NamedNode(iri)} ldes:pollingInterval ?p }}")]
     seconds = [
@@ -178,7 +157,7 @@ def _members(quads: Quads, stream: Stream) -> list[Member]:
     inside = {each.value: each for each in named if isinstance(each, NamedNode) and each.value in members}
     times, entities = quads.values(stream, stream.time), quads.values(stream, stream.version)
     order = {iri: place for place, iri in enumerate({**quads.values(stream, stream.sequence), **inside})}
-    triples = _Triples(quads.quads)
+    triples = _Triples(quads.url, quads.quads)
     made = []
     for iri, member in inside.items():
         time, entity = times.get(iri), entities.get(iri)
@@ -191,23 +170,20 @@ def _members(quads: Quads, stream: Stream) -> list[Member]:
 def _links(quads: Quads, stream: Stream) -> list[Link]:
     """Those of the page's relations, of several to one page taken together."""
     here = NamedNode(quads.url)
-    rows = quads.rows(
-        f"SELECT ?n ?k ?p ?v {{ {here} tree:relation ?r . ?r tree:node ?n "
-        "OPTIONAL { ?r a ?k ; tree:path ?p ; tree:value ?v } }"
-    )
     found: dict[str, Link] = {}
-    for node, kind, path, value in rows:
+    for relation, node in quads.rows(f"SELECT DISTINCT ?r ?n {{ {here} tree:relation ?r . ?r tree:node ?n }}"):
         if not isinstance(node, NamedNode):
             raise BridgeError(f"{quads.url}: a relation leads to no page")
         link = found.setdefault(node.value, Link(node.value))
-        at = _at(value) if isinstance(value, Literal) else None
-        if at is None or not isinstance(kind, NamedNode) or not quads.is_path(path, stream.time):
+        values, paths = ({*quads.paths.objects(relation, each)} for each in (_VALUE, _PATH))
+        at = _at(next(iter(values))) if len(values) == len(paths) == 1 else None
+        if at is None or not quads.is_path(next(iter(paths)), stream.time):
             continue
-        name = kind.value.removeprefix(TREE)
-        if name in ("GreaterThanRelation", "GreaterThanOrEqualToRelation", "EqualToRelation"):
+        kinds = {*quads.paths.objects(relation, _TYPE)}
+        if kinds & _FROM:
             low = at if link.low is None else max(at, link.low)
             found[node.value] = Link(node.value, low, bounded=True)
-        elif name in ("LessThanRelation", "LessThanOrEqualToRelation"):
+        elif kinds & _UNTIL:
             found[node.value] = Link(node.value, link.low, bounded=True)
     return list(found.values())
 
@@ -215,9 +191,11 @@ def _links(quads: Quads, stream: Stream) -> list[Link]:
 @dataclass(slots=True)
 class _Triples:
     """The triples of members: their own and, through blank nodes, what these lead to, in the default graph, and the
-    graphs that have their names or those of these blank nodes."""
+    graphs that have their names or those of these blank nodes. `url`: the page, for errors."""
 
+    url: str
     quads: Sequence[Quad]
+    _size: int = 0
     _of_subject: dict[object, list[Quad]] = field(default_factory=lambda: defaultdict(list))
     _of_graph: dict[object, list[Quad]] = field(default_factory=lambda: defaultdict(list))
 
@@ -229,27 +207,29 @@ class _Triples:
                 self._of_graph[quad.graph_name].append(quad)
 
     def of(self, member: NamedNode) -> list[tuple[str, str, str]]:
-        """Sorted; blank nodes have new labels, the same whenever the page is read."""
+        """Sorted; blank nodes have new labels, the same whenever the page is read. Raises BridgeError."""
         found: set[tuple[str, str, str]] = set()
         labels: dict[BlankNode, str] = {}
-        reached: list[Subject] = [member]
-        done: set[Subject] = {member}
+        reached: set[Subject] = {member}
 
         def text(term: object) -> str:
-            if not isinstance(term, BlankNode):
-                return str(term)
-            if term not in labels:
-                labels[term] = f"_:b{len(labels)}"
-            return labels[term]
+            if isinstance(term, Triple):
+                return f"<<( {text(term.subject)} {term.predicate} {text(term.object)} )>>"
+            return labels.setdefault(term, f"_:b{len(labels)}") if isinstance(term, BlankNode) else str(term)
 
-        for node in reached:
+        waiting: list[Subject] = [member]
+        for node in waiting:
             for quad in (*self._of_subject.get(node, ()), *self._of_graph.get(node, ())):
                 if node == member and self._is_stamp(quad):
                     continue
-                found.add((text(quad.subject), str(quad.predicate), text(quad.object)))
-                blanks = [each for each in (quad.object,) if isinstance(each, BlankNode) and each not in done]
-                done.update(blanks)
-                reached += blanks
+                triple = (text(quad.subject), str(quad.predicate), text(quad.object))
+                found.add(triple)
+                self._size += _TRIPLE + sum(map(len, triple))
+                if self._size > _LARGEST:
+                    raise BridgeError(f"{self.url}: the members of a page have at most {_LARGEST} bytes")
+                new = [each for each in _blanks(quad.object) if each not in reached]
+                reached.update(new)
+                waiting += new
         return sorted(found)
 
     def _is_stamp(self, quad: Quad) -> bool:
@@ -258,6 +238,20 @@ class _Triples:
         graph = self._of_graph.get(quad.subject, ())
         beside = isinstance(quad.graph_name, DefaultGraph)
         return quad.predicate == GENERATED_AT and bool(graph) and (beside or len(graph) == 1)
+
+
+def _rows(store: Store, query: str) -> list[Row]:
+    found = store.query(query, use_default_graph_as_union=True)
+    assert isinstance(found, QuerySolutions)
+    names = found.variables
+    return [[each[name] for name in names] for each in found]
+
+
+def _blanks(term: object) -> list[BlankNode]:
+    """The blank nodes of an object."""
+    if isinstance(term, Triple):
+        return [*_blanks(term.subject), *_blanks(term.object)]
+    return [term] if isinstance(term, BlankNode) else []
 
 
 def _at(literal: object) -> int | None:

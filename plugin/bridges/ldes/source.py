@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from oxiseq.bridges.ldes.fetching import Fetched, Fetching
+from oxiseq.bridges.ldes.fetching import Fetched, Fetching, without_user
 from oxiseq.bridges.ldes.page import Link, Member, Page, Quads, Stream, read_page, root_of, stream_of
 from oxiseq.bridges.ldes.state import Open, State, digest
 from oxiseq.bridges.settings import BridgeError, BridgeSettings
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 _WITH_TIME: Final = "application/n-quads"
 _WITHOUT: Final = "application/n-triples"
 _WAITING: Final = 100_000
-"""Members that wait for earlier ones; if there are more, the earliest continue."""
+"""Members that wait for earlier ones; if there are more, the earliest continue..."""
+_HELD: Final = 256 << 20
+"""...or if their messages have more bytes."""
+_PAUSE: Final = 1.0
+"""Seconds between two savings of the state while much is read: it is written as a whole."""
 _PAGES: Final = 1_000_000
 """That may change, or have not been read yet."""
 _POLL: Final = (1, 10, 86_400)
@@ -43,23 +47,27 @@ class LdesSource:
 
     def __init__(self, settings: BridgeSettings, state: State, transport: httpx.BaseTransport | None = None) -> None:
         self._settings, self._state = settings, state
-        self._url = settings.url.partition("+")[2]
+        url = settings.url.partition("+")[2]
+        self._url = without_user(url)  # the base of what the page says
         self._pause, self._entities = self._read_options()
         self._timed = settings.media_type == _WITH_TIME
         hosts = [each.strip().lower() for each in settings.options.get("hosts", "").split(",")]
-        self._fetching = Fetching(self._url, hosts, transport)
+        self._fetching = Fetching(url, hosts, state, transport)
         self._stream: Stream | None = None
         self._root: Fetched | None = None
         """As it has just been read."""
         self._queue: list[tuple[int, int, str]] = []
         """Pages of this reading that have not been read: the earliest member, the order in which they were found."""
         self._waiting: list[tuple[int, int, Message]] = []
+        self._held = 0
+        """Bytes of these."""
         self._ready: deque[Message] = deque()
         self._unconfirmed: Counter[str] = Counter()
         self._read: dict[str, tuple[str, bool]] = {}
         """Pages of which members are not confirmed: their ETag, and whether they cannot change."""
         self._count = 0
         self._next = time.monotonic()
+        self._saved = 0.0
 
     def _read_options(self) -> tuple[float | None, bool]:
         """Seconds between readings, and whether versions speak of what they are versions of. Raises BridgeError."""
@@ -105,8 +113,10 @@ class LdesSource:
             self._unconfirmed[url] -= 1
             if not self._unconfirmed[url]:
                 self._settle(url)
-        if len(self._read) < before:  # what is confirmed of a page that is not is known by its key, if it comes again
-            self._state.save()
+        # what is confirmed and not saved is known by its key, if it comes again
+        ended = not self._read and not self._queue
+        if len(self._read) < before and (ended or time.monotonic() >= self._saved + _PAUSE):
+            self._save()
 
     def close(self) -> None:
         """See Source."""
@@ -141,7 +151,10 @@ class LdesSource:
         """Read a page: its members wait, its links are to be visited."""
         assert self._stream is not None
         page = self._state.opened[url]
-        found, self._root = self._root or self._fetching.fetch(url, page.etag), None
+        if self._root is not None and url == self._stream.root:
+            found, self._root = self._root, None
+        else:
+            found = self._fetching.fetch(url, page.etag)
         if found.quads is not None:
             read = Page() if found.gone else read_page(Quads(found.url, found.quads), self._stream)
             self._take_in(url, page, read)
@@ -164,7 +177,9 @@ class LdesSource:
                 continue
             self._count += 1
             at = member.at if self._timed and member.at is not None else _BEFORE_ALL
-            heapq.heappush(self._waiting, (at, self._count, self._message(url, name, member)))
+            message = self._message(url, name, member)
+            heapq.heappush(self._waiting, (at, self._count, message))
+            self._held += len(message.body)
             self._unconfirmed[url] += 1
         times = [member.at for member in read.members if member.at is not None]
         for link in read.links:
@@ -185,8 +200,12 @@ class LdesSource:
     def _release(self) -> None:
         """Those members continue that no page may precede."""
         least = self._queue[0][0] if self._queue else None
-        while self._waiting and (least is None or self._waiting[0][0] <= least or len(self._waiting) > _WAITING):
-            self._ready.append(heapq.heappop(self._waiting)[2])
+        while self._waiting and (
+            least is None or self._waiting[0][0] <= least or len(self._waiting) > _WAITING or self._held > _HELD
+        ):
+            message = heapq.heappop(self._waiting)[2]
+            self._held -= len(message.body)
+            self._ready.append(message)
 
     def _settle(self, url: str) -> None:
         """All members of a page are confirmed."""
@@ -205,7 +224,11 @@ class LdesSource:
         self._next = time.monotonic() + (min(max(said, _POLL[0]), _POLL[2]) if self._pause is None else self._pause)
         if not self._state.caught_up and not self._read:
             self._state.caught_up = True
+        self._save()
+
+    def _save(self) -> None:
         self._state.save()
+        self._saved = time.monotonic()
 
     def _message(self, url: str, name: str, member: Member) -> Message:
         assert self._stream is not None

@@ -28,13 +28,15 @@ class Open:
 @dataclass(slots=True)
 class State:
     """`opened`: address → page, the root first; `done`: digests of addresses; `caught_up`: all that there was has been
-    read once; `path`: where this is kept, None: nowhere; `url`: a digest of what is read."""
+    read once; `path`: where this is kept, None: nowhere; `url`: a digest of what is read; `wait`: until when the server
+    asks us to wait (monotonic clock, not kept)."""
 
     opened: dict[str, Open] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
     caught_up: bool = False
     path: Path | None = None
     url: str = ""
+    wait: float = 0.0
 
     @classmethod
     def of(cls, path: Path | None, url: str) -> State:
