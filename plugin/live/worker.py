@@ -174,6 +174,7 @@ class Worker:
                 gap = min(max(GAP, _SHARE * (time.monotonic() - began)), _LONGEST_GAP)
                 self.full, rest = False, _FIRST_REST
                 if not worked:
+                    gap = 0.0  # what comes after a turn without work comes alone
                     self._between()
                     self._wake.wait(self._pause())
             except FullError as error:
