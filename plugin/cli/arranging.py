@@ -12,7 +12,7 @@ import click
 from pyoxigraph import NamedNode
 
 from oxiseq.cli.progress import counted, nothing_of, working
-from oxiseq.engine.errors import EventError, OxiseqError
+from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.units import TimeUnit
 from oxiseq.kb_loader.tables import Mapping
 from oxiseq.logs import arrange
@@ -24,13 +24,14 @@ from oxiseq.options.durations import duration_text
 def mapping_of_file(path: Path) -> Mapping | StreamMapping:
     """A CONSTRUCT query, or of a file that ends in .json a mapping as a stream has one. Raises KbError, EventError,
     MappingError."""
-    if path.suffix.lower() != ".json":
-        return Mapping.of_file(path)
+    return StreamMapping(json_of(path)) if path.suffix.lower() == ".json" else Mapping.of_file(path)
+
+
+def json_of(path: Path) -> Any:
+    """The value that a file holds. Raises EventError."""
     try:
-        return StreamMapping(json.loads(path.read_text(encoding="utf-8-sig")))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
-        if isinstance(error, OxiseqError):
-            raise
         raise EventError(str(path), None, f"cannot be read: {error}") from error
 
 

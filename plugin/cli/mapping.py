@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ import click
 from oxiseq.warmup.importing import loading
 
 
-@click.group("mapping", short_help="Try a mapping of rows to events.")
+@click.group("mapping", short_help="Try a mapping of rows to events; fetch its contexts.")
 def mapping_command() -> None:
     """Mappings turn rows of CSV, JSON and the like into events: see docs/mappings.md."""
 
@@ -44,3 +45,19 @@ def try_command(file: Path, mapping: str, first: int) -> None:
 
     if not shown(file, mapping, first):
         raise SystemExit(1)
+
+
+@mapping_command.command("fetch", short_help="Fetch the JSON-LD contexts of a mapping, and print it.")
+@click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def fetch_command(file: Path) -> None:
+    """Fetch the contexts of a mapping that are null, and print the mapping with them. A server fetches none itself.
+
+    \b
+    echo '{"contexts": {"https://www.w3.org/ns/activitystreams": null}}' > wanted.json
+    oxiseq mapping fetch wanted.json > mapping.json
+    """
+    with loading():
+        from oxiseq.cli.arranging import json_of  # noqa: PLC0415
+        from oxiseq.mappings.declared import StreamMapping  # noqa: PLC0415
+
+    click.echo(json.dumps(StreamMapping.fetching(json_of(file)).as_data(), ensure_ascii=False, indent=2))

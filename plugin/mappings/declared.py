@@ -22,6 +22,7 @@ from oxiseq.kb_loader.tables import Mapping as Query
 from oxiseq.kb_loader.tables import variable_name
 from oxiseq.mappings.construct import NotCompiled, checked_query, compiled, text_growth, variables
 from oxiseq.mappings.errors import MappingError
+from oxiseq.mappings.fetching import fetched
 from oxiseq.mappings.flat import MEMBERS as FLAT
 from oxiseq.mappings.flat import PREFIXES, Flat
 from oxiseq.mappings.moment import Moment
@@ -100,6 +101,17 @@ class StreamMapping:
         """Those that it reads, in the order of the mapping; of a CONSTRUCT query as variables."""
         self._needs = frozenset(needs)
         self._query = None if self.plan is not None or not self.takes_rows else _query(self.text)
+
+    @classmethod
+    def fetching(cls, given: Declared) -> StreamMapping:
+        """The same with contexts that are null, which are fetched now, and are then part of the mapping: what uses it
+        fetches nothing. Needs the extra `client`. Raises MappingError, ExtraError.
+
+        >>> import oxiseq
+        >>> oxiseq.StreamMapping.fetching({"contexts": {"https://example.org/c.jsonld": {"@context": {"id": "@id"}}}})
+        StreamMapping({'contexts': {'https://example.org/c.jsonld': {'@context': {'id': '@id'}}}})
+        """
+        return cls(fetched(given) if isinstance(given, Mapping) else given)
 
     @property
     def query(self) -> Query:
@@ -199,6 +211,10 @@ def _query(text: str) -> Query:
 def _contexts(given: object) -> Contexts:
     if given is None:
         return NO_CONTEXTS
+    if isinstance(given, dict) and (missing := [iri for iri, each in given.items() if each is None]):
+        raise MappingError(
+            f"contexts: {str(missing[0])[:200]} is null: `oxiseq mapping fetch`, or StreamMapping.fetching, fetches it"
+        )
     if not isinstance(given, dict) or not all(isinstance(each, dict | list | str) for each in given.values()):
         raise MappingError("contexts: an object of IRIs and the JSON-LD contexts that stand there is expected")
     try:

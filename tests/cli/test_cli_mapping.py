@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from oxiseq.cli import main
 
@@ -58,3 +58,22 @@ def test_events_take_the_mapping(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["events", file, "-m", mapping, "-o", str(tmp_path / "out"), "--quiet"])
     assert done.exit_code == 0, done.output
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["20240501T100000Z.parquet"]
+
+
+def test_contexts_are_fetched_when_that_is_asked_for(tmp_path: Path) -> None:
+    known = {"contexts": {"https://example.org/c.jsonld": {"@context": {"id": "@id"}}}}
+
+    def fetch(text: str) -> Result:
+        (tmp_path / "wanted.json").write_text(text)
+        return CliRunner().invoke(main, ["mapping", "fetch", str(tmp_path / "wanted.json")])
+
+    printed = fetch(json.dumps(known))
+    assert printed.exit_code == 0 and json.loads(printed.stdout) == known
+    for text, said in (
+        ('{"contexts": {"urn:c": null}}', "'urn:c' is no http address"),
+        ("[", "cannot be read"),
+        ("[]", "mapping"),
+        ("5", "mapping"),
+    ):
+        refused = fetch(text)
+        assert refused.exit_code == 1 and said in refused.stderr, refused.stderr

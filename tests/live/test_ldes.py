@@ -296,9 +296,7 @@ WIDE = f"@prefix rdf: <{LIST}> .\n" + "".join(
         (f"@prefix l: <http://e/{'x' * 3000}> . {ROOT} ex:a ex:b l:c, l:d .", "characters"),
     ],
 )
-def test_a_short_page_that_would_become_huge_is_refused(
-    page: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_short_page_that_would_become_huge_is_refused(page: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oxiseq.bridges.ldes.page._LARGEST", 100_000)
     monkeypatch.setattr("oxiseq.bridges.ldes.fetching._LARGEST_TEXT", 5_000 if "characters" in said else 10**9)
     with pytest.raises(BridgeError, match=said):

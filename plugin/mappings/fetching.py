@@ -1,0 +1,82 @@
+"""Contexts of JSON-LD fetched once, when a mapping is written: what uses the mapping then fetches nothing.
+
+Where it stands: {"contexts": {IRI: null}} → **the context at IRI** → a mapping to store with a stream. Who calls this
+allows it: no server does.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from oxiseq.engine.events.contexts import MOST
+from oxiseq.engine.extras import needed
+from oxiseq.mappings.errors import MappingError
+
+if TYPE_CHECKING:
+    import httpx
+else:
+    httpx = needed("httpx")
+
+_ACCEPT: Final = "application/ld+json, application/json;q=0.9"
+_LARGEST: Final = 4 * MOST
+"""Bytes of a context, which has `MOST` characters at most."""
+_MOST: Final = 100
+"""Contexts of a mapping that are fetched."""
+_TIMEOUT: Final = 10.0
+_DEADLINE: Final = 60.0
+"""Seconds that a context may take in all."""
+_REDIRECTS: Final = 5
+
+
+def fetched(given: Mapping[str, Any], transport: httpx.BaseTransport | None = None) -> dict[str, Any]:
+    """A mapping whose contexts that are null are there now. `transport`: what sends the requests, where it is not the
+    network. Raises MappingError."""
+    contexts = given.get("contexts")
+    if not isinstance(contexts, Mapping) or None not in contexts.values():
+        return dict(given)
+    missing = [iri for iri, context in contexts.items() if context is None]
+    if len(missing) > _MOST:
+        raise MappingError(f"contexts: at most {_MOST} are fetched, not {len(missing)}")
+    client = httpx.Client(
+        transport=transport,
+        timeout=_TIMEOUT,
+        follow_redirects=True,
+        max_redirects=_REDIRECTS,
+        headers={"accept": _ACCEPT, "user-agent": "oxiseq"},
+    )
+    with client:
+        return {**given, "contexts": {**contexts, **{iri: _context(client, iri) for iri in missing}}}
+
+
+def _context(client: httpx.Client, iri: str) -> Any:
+    """What stands at an IRI. Raises MappingError."""
+    try:
+        if httpx.URL(iri).scheme not in ("http", "https"):
+            raise MappingError(f"contexts: {iri[:200]!r} is no http address: write the context out")
+        with client.stream("GET", iri) as answer:
+            if answer.status_code != httpx.codes.OK:
+                raise MappingError(f"contexts: {iri[:200]}: status {answer.status_code}")
+            found = json.loads(_body(answer, iri))
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise MappingError(f"contexts: {iri[:200]}: {error or type(error).__name__}") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, MappingError):
+            raise
+        raise MappingError(f"contexts: {iri[:200]} is no JSON: {error}") from None
+    if not isinstance(found, dict) or "@context" not in found:
+        raise MappingError(f'contexts: {iri[:200]} has no "@context"')
+    return {"@context": found["@context"]}
+
+
+def _body(answer: httpx.Response, iri: str) -> bytes:
+    body, until = bytearray(), time.monotonic() + _DEADLINE
+    for piece in answer.iter_bytes():
+        body += piece
+        if len(body) > _LARGEST:
+            raise MappingError(f"contexts: {iri[:200]} has more than {_LARGEST:,} bytes")
+        if time.monotonic() > until:
+            raise MappingError(f"contexts: {iri[:200]} took more than {_DEADLINE:.0f} s")
+    return bytes(body)
