@@ -6,15 +6,19 @@ In the flow: lark's tree (rules of `epsparql.lark`) → `EpQuery`. The result fo
 from __future__ import annotations
 
 from lark import Token, Tree
+from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
     Expression,
     Filter,
     Group,
     MatchFunction,
+    Path,
     PatternElement,
     Span,
     Stream,
+    SubSelect,
+    TermOrVariable,
     TimedPattern,
     TimeOp,
     Union,
@@ -80,6 +84,20 @@ class EpBuilder(SpaseqBuilder):
         for op, operand in zip(rest[::2], rest[1::2], strict=True):
             left = TimedPattern(TimeOp(str(op).upper()), left, self.either(operand), span=between(first, operand))
         return left
+
+    def with_triple_term(
+        self, subject: TermOrVariable, verb: Variable | Path, node: Tree[Token], span: Span
+    ) -> PatternElement:
+        """One with a variable: EXISTS, which asks for one without any, has no interval."""
+        found = super().with_triple_term(subject, verb, node, span)
+        if isinstance(found, SubSelect):
+            return found
+        raise self.error(
+            "a triple with a triple term needs a variable here",
+            span,
+            hint="write ?t for the term: ?r rdf:reifies ?t FILTER(?t = <<( :s :p :o )>>)",
+            code="triple-term",
+        )
 
     def either(self, node: Tree[Token] | Token) -> Group | Union:
         assert isinstance(node, Tree)

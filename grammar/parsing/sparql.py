@@ -193,7 +193,8 @@ class SparqlBuilder(TermBuilder):
         self, subject: TermOrVariable, verb: Variable | Path, node: Tree[Token], span: Span
     ) -> PatternElement:
         """A triple whose object is a triple term of RDF 1.2: a sub-query that finds the terms, keeps those whose parts
-        are as they should, and shows its variables, not the term. EXISTS where it has none."""
+        are as they should, and shows its variables, not the term. Where it has none, a group that only asks EXISTS: a
+        pattern still, which decides to what an event belongs, as no FILTER does."""
         if isinstance(subject, BlankNode):
             raise self.error(
                 "a triple with a triple term has a variable or an IRI as its subject here, not a blank node",
@@ -211,7 +212,9 @@ class SparqlBuilder(TermBuilder):
             elements.append(PathPattern(subject, verb, whole, span=span))
         self.parts_of(whole, node, elements, seen)
         group = Group(tuple(elements), span=span)
-        return SubSelect(tuple(seen), group, span=span) if seen else Filter(Exists(group, span=span), span=span)
+        if seen:
+            return SubSelect(tuple(seen), group, span=span)
+        return Group((Filter(Exists(group, span=span), span=span),), span=span)
 
     def parts_of(
         self, whole: Variable, node: Tree[Token], elements: list[PatternElement], seen: dict[Variable, None]

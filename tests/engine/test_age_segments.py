@@ -131,3 +131,15 @@ def test_a_bound_at_the_end_beside_a_window_that_counts_events() -> None:
     assert (run.count(), run.run.deadline) == (1, None)
     run.push([Reading(200, "a"), Reading(201, "c"), Reading(202, "c"), Reading(203, "c"), Reading(204, "n")])
     assert (run.count(), run.run.deadline) == (1, None)
+
+
+@pytest.mark.parametrize("window", ["WITHIN PT0.00001S SLIDING", "WITHIN 5 EVENTS SLIDING", "WITHIN 5 EVENTS"])
+def test_the_windows_end_completes_runs_of_all_ages(window: str) -> None:
+    """Also those that came after the oldest had been looked for."""
+    run = driven("A+ ; N! WITHIN 3u", window=window)
+    times, count = [1, 7, 8, 9, 11], 0
+    for time in times:
+        run.push([Reading(time, "a")])
+        count += run.count()
+    run.run.close()
+    assert count + run.count() == sum(range(1, len(times) + 1))

@@ -224,6 +224,23 @@ def test_as_many_of_them_are_joined_in_the_knowledge_base_as_of_other_triples() 
         run(query(f"?a ?q ?x GRAPH <urn:g> {{ {terms} }}"))
 
 
+NO_VARIABLE = "<urn:a> <urn:said> <<( <urn:x> <urn:p> 1 )>>"
+
+
+def test_one_without_a_variable_decides_to_which_partition_an_event_belongs() -> None:
+    text = "SELECT ?k FROM STREAM S <urn:s> PARTITION BY ?k WHERE { SEQ(A, B) "
+    text += f"DEFINE GPM A ON S {{ ?a <urn:k> ?k . {NO_VARIABLE} }} DEFINE GPM B ON S {{ ?b <urn:l> ?k }} }}"
+    stream = [(1, f"<urn:b> <urn:k> 1 . {EVENT}"), (2, "<urn:b> <urn:k> 1 ."), (3, "<urn:b> <urn:l> 1 .")]
+    assert len(list(oxiseq.run(text, {"urn:s": stream}))) == 1
+
+
+def test_one_without_a_variable_has_no_interval() -> None:
+    text = f"SELECT ?x FROM STREAM S <urn:s> WHERE {{ {{ {NO_VARIABLE} . ?x ?y ?z }} }}"
+    with pytest.raises(oxiseq.QueryError, match="needs a variable here") as caught:
+        run(text, language="epsparql")
+    assert text[caught.value.span.start :].startswith(NO_VARIABLE)
+
+
 def test_a_blank_node_in_a_term_is_refused() -> None:
     with pytest.raises(oxiseq.EventError, match="a triple term that holds a blank node is not supported"):
         run(query("?a <urn:said> ?t"), "<urn:a> <urn:said> <<( _:x <urn:p> 1 )>> .")

@@ -95,8 +95,8 @@ def end_wait(T: Any, S: Any, g: int, close: int) -> bool:
         if v.sizes(T)[SLIDING] == 0:
             cut += 1
         if is_queue(T, edge):
-            turn(T, S, g)  # it has no unions, so it needs no nodes
-            while v.groups(S)[g].old >= 0:
+            while v.groups(S)[g].old >= 0 or v.groups(S)[g].new >= 0:
+                turn(T, S, g)  # it has no unions, so it needs no nodes
                 if not add_final(S, np.int64(v.aged(S)[v.groups(S)[g].old].node), cut):
                     return False
                 pop(T, S, g)
