@@ -59,9 +59,10 @@ def check_size(asked: Group, span: Span) -> Iterator[Finding]:
 
 
 def _joined_patterns(group: Group) -> int:
-    """How many triple patterns and paths one join of the group has, those of groups and graphs in it included."""
+    """How many triple patterns, paths and sub-queries one join of the group has, those of groups and graphs in it
+    included."""
     inner = [each.pattern if isinstance(each, GraphPattern) else each for each in group.elements]
-    here = sum(isinstance(each, TriplePattern | PathPattern) for each in inner)
+    here = sum(isinstance(each, TriplePattern | PathPattern | SubSelect) for each in inner)
     return here + sum(_joined_patterns(each) for each in inner if isinstance(each, Group))
 
 

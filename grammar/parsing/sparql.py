@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import TypeAlias, TypeGuard
+from typing import Final, TypeAlias, TypeGuard
 
 from lark import Token, Tree
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
@@ -98,6 +98,10 @@ def token(node: Node) -> Token:
 def is_triple_term(node: Node) -> TypeGuard[Tree[Token]]:
     """Whether it is `<<( s p o )>>`."""
     return isinstance(node, Tree) and kind(node) == "triple_term"
+
+
+_DEEPEST: Final = 50
+"""Of triple terms in each other: behind the parser others walk through them, too."""
 
 
 class SparqlBuilder(TermBuilder):
@@ -198,6 +202,7 @@ class SparqlBuilder(TermBuilder):
                 hint="write a variable instead: ?r rdf:reifies <<( ?s ?p ?o )>>",
                 code="triple-term",
             )
+        self.check_nesting(node)
         seen = {each: None for each in (subject, verb) if isinstance(each, Variable)}
         elements: list[PatternElement] = []
         whole = self.fresh_variable()
@@ -229,6 +234,15 @@ class SparqlBuilder(TermBuilder):
                 elements.append(Bind(value, term, span=span))
             else:
                 elements.append(Filter(Call("SAMETERM", (value, term), span=span), span=span))
+
+    def check_nesting(self, node: Tree[Token]) -> None:
+        """Raise QueryError for a triple term in a triple term in a triple term..."""
+        inside = [node]
+        for _ in range(_DEEPEST):
+            inside = [part for term in inside for part in term.children if is_triple_term(part)]
+            if not inside:
+                return
+        raise self.error(f"triple terms are nested deeper than {_DEEPEST}", where(node), code="triple-term")
 
     def part(self, node: Node) -> Expression:
         """A part of a triple term, as an expression."""
@@ -431,6 +445,7 @@ class SparqlBuilder(TermBuilder):
             case "literal":
                 return self.literal(node)
             case "triple_term":
+                self.check_nesting(node)
                 return Call("TRIPLE", tuple(map(self.part, node.children)), span=span)
             case "function":
                 name_node, *rest = node.children

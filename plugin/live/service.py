@@ -119,7 +119,7 @@ class LiveService:
 
     def catch_up(self, seconds: float) -> bool:
         """Wait until queries have processed every event that is in the log now and their matches are stored; False
-        where that takes longer. Not for the worker's thread."""
+        where that takes longer, or there is no room for matches. Not for the worker's thread."""
         until, deadline = self.journal.log.position(), time.monotonic() + seconds
         while not self._ending.is_set():
             with self.worker.lock:
@@ -127,7 +127,7 @@ class LiveService:
                     with suppress(FullError):  # they are stored when there is room again
                         self.worker.flush()
                     return True
-            if time.monotonic() >= deadline:
+            if self.worker.full or time.monotonic() >= deadline:
                 break
             time.sleep(_PAUSE)
         return False

@@ -169,7 +169,7 @@ class Worker:
             time.sleep(max(0.0, began + gap - time.monotonic()))
             self._wake.clear()
             try:
-                began = time.monotonic()
+                began, gap = time.monotonic(), GAP  # also behind a turn that fails
                 worked = self.turn()
                 gap = min(max(GAP, _SHARE * (time.monotonic() - began)), _LONGEST_GAP)
                 self.full, rest = False, _FIRST_REST

@@ -34,7 +34,7 @@ from oxiseq.engine.errors import OxiseqError, QueryError
 from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.engine.run import dozing
 from oxiseq.engine.run.query import QueryRun
-from oxiseq.journal import ConflictError, Retention, UnknownError
+from oxiseq.journal import ConflictError, FullError, Retention, UnknownError
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError, read_batch
@@ -208,6 +208,20 @@ def test_silence_completes_the_newest_instant_and_stands_in_the_log(tmp_path: Pa
         eventually(lambda: bool(rows(service, "alarm")))
         assert [e.count for e in service.journal.log.follow(0) if e.stream == POWER] == [1, 0]
         assert service.streams.text(ALARMS, None, 10, "nquads")[1] == 1
+
+
+def test_nobody_waits_for_matches_while_there_is_no_room_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> bool:
+        raise FullError("no room")
+
+    with live(tmp_path) as service:
+        service.queries.register("alarm", ALARM)
+        monkeypatch.setattr(service.worker, "turn", full)
+        push(service, batches(1, seed=1)[0])
+        eventually(lambda: service.worker.full)
+        assert not service.catch_up(600)
 
 
 def test_a_query_with_lateness_is_not_hurried(tmp_path: Path) -> None:

@@ -200,6 +200,30 @@ def test_what_is_not_read_is_named(pattern: str, at: str, said: str, language: A
     assert text[caught.value.span.start :].startswith(at)
 
 
+def nested(levels: int, inner: str) -> str:
+    return "<<( <urn:a> <urn:p> " * levels + inner + " )>>" * levels
+
+
+@pytest.mark.parametrize("pattern", ["?a ?q %s", "?a ?q ?x FILTER(?a = %s)", "?a ?q ?x BIND(%s AS ?z)"])
+def test_terms_in_terms_have_an_end(pattern: str) -> None:
+    assert isinstance(oxiseq.Query(query(pattern % nested(50, "1"))), oxiseq.Query)
+    with pytest.raises(oxiseq.QueryError, match="nested deeper than 50"):
+        run(query(pattern % nested(51, "1")))
+
+
+def test_a_term_that_oxigraph_does_not_read_again_is_a_term() -> None:
+    """Calls make it: deeper than its parser goes."""
+    made = "TRIPLE(<urn:a>, <urn:p>, " * 90 + "?r" + ")" * 90
+    rows = expected("?r ?q ?x")[1]
+    assert len(run(query(f"?r ?q ?x FILTER(?x != {made})"), GRAPH)) == len(rows)
+
+
+def test_as_many_of_them_are_joined_in_the_knowledge_base_as_of_other_triples() -> None:
+    terms = " . ".join(f"?a ?q <<( ?s{n} ?p ?o )>>" for n in range(101))
+    with pytest.raises(oxiseq.QueryError, match="100 are allowed"):
+        run(query(f"?a ?q ?x GRAPH <urn:g> {{ {terms} }}"))
+
+
 NO_VARIABLE = "<urn:a> <urn:said> <<( <urn:x> <urn:p> 1 )>>"
 
 

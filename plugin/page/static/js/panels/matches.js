@@ -9,7 +9,7 @@ import { on, selectedQuery, set, state } from "../state.js";
 import { showDetail } from "./detail.js";
 import { tell } from "./notices.js";
 
-const KEPT = 10000, AT_ONCE = 2500, PAGE = 100, RETRY = 1500, MANY = 1000, PAUSE = 400, SHARE = 5;
+const KEPT = 10000, AT_ONCE = 2500, PAGE = 100, RETRY = 1500, MANY = 1000, PAUSE = 400, SHARE = 5, LONGEST = 1000;
 let reading = null;
 let planned = false;
 let due = null; // the timer of the next drawing of new matches
@@ -108,7 +108,7 @@ function show() {
   showDetail(held.find((each) => each.id === match) ?? state.matches.find((each) => each.id === match) ?? null, lanesOf());
   requestAnimationFrame(() => { // the next frame: layout and painting are done, too
     shownAt = performance.now();
-    took = shownAt - began;
+    took = Math.min(shownAt - began, LONGEST); // a tab that is hidden has no frames, for hours perhaps
   });
 }
 
