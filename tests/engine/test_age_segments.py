@@ -143,3 +143,10 @@ def test_the_windows_end_completes_runs_of_all_ages(window: str) -> None:
         count += run.count()
     run.run.close()
     assert count + run.count() == sum(range(1, len(times) + 1))
+
+
+def test_windows_that_close_together_are_one_wave_in_the_smallest_memory() -> None:
+    readings = [Reading(i, "a", i % 3) for i in range(8)] + [Reading(20, "c")]
+    text = query("A; N!", "WITHIN PT0.000009S", A="KEYED", N="KEYED")
+    found = [Driven(text, each, start=0).answer(readings) for each in (None, Capacities.smallest())]
+    assert found[0] == found[1] and len(found[0]) == 8

@@ -150,8 +150,8 @@ def _pass(T: Any, S: Any, R: Any, C: Any, k: int, clock: int, passed: int) -> in
         need = close_waits(T, S, clock)
     if need == DONE and scalars[FINALS] == 0 and sizes[AGEING] > 0:
         need = pass_time(T, S, C, v.time(R)[k] if rows else passed, clock, rows)
-    if need != DONE or scalars[FINALS] > 0:
-        return need
+    if need != DONE or (scalars[FINALS] > 0 and sizes[MOVING] < sizes[AGEING]):
+        return need  # without such bounds they are of windows, for which there was no room before: the others follow
     if sizes[COUNTED] and rows:
         return close_waits_of(T, S, v.partition(R)[k], clock)
     if sizes[COUNTED] or (not sizes[NUMBERED] and sizes[MOVING] == sizes[AGEING]):
