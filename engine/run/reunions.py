@@ -2,7 +2,7 @@
 
 To compare them costs as much as they hold. So they are compared when one has come, and again after as many events as
 they hold records, after twice as many as the last time at the least; a few at each push, so that none has to wait for
-hundreds of them.
+hundreds of them. Which ones are compared with each other is drawn in each round, so that any two meet.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count, islice
+from random import Random
 from typing import Final
 
 from oxiseq.engine.run.member import Member
@@ -22,18 +24,21 @@ AT_ONCE: Final = 32
 @dataclass(slots=True)
 class _Alike:
     """Runs that are, those that are compared next first. pause: events from one round to the next; due: the number of
-    the event of the next time; left: how many are to be compared in this round still; records: what the others hold."""
+    the event of the next time; left: how many are to be compared in this round still; records: what the others hold;
+    dice: draws the order of each round."""
 
     members: dict[Member, None] = field(default_factory=dict)
     pause: int = 0
     due: int = 0
     left: int = 0
     records: int = 0
+    dice: Random = field(default_factory=partial(Random, 0))
 
     def next(self) -> tuple[Member, ...]:
         """Some that have not been compared in this round."""
         if self.left <= 0:
             self.left, self.records = len(self.members), 0
+            self.members = dict.fromkeys(self.dice.sample([*self.members], self.left))
         some = tuple(islice(self.members, AT_ONCE))
         for member in some:
             self.members[member] = self.members.pop(member)

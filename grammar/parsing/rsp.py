@@ -87,6 +87,10 @@ class RspBuilder(ClauseBuilder):
         body = self.body(tree)  # what MATCH binds is known by now
         form, template = self.form(tree, body)
         if self._made:
+            if body.group_by or body.having:
+                message = "a triple term of a template cannot be made beside GROUP BY"
+                hint = "group in a sub-query: WHERE { { SELECT ... WHERE { ... } GROUP BY ?o } }"
+                raise self.error(message, self._made[0].span, hint=hint, code="template")
             body = replace(body, where=replace(body.where, elements=(*body.where.elements, *self._made)))
         return RspQuery(
             self.language,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 from hypothesis import given
@@ -473,6 +473,18 @@ def test_queries_that_differ_in_constants_find_what_they_find_alone(seed: int) -
             drill.dice.choice([drill.register_alike, *[drill.step] * 15] if drill.pairs else [drill.register_alike])()
         while drill.pairs:
             drill.close()
+
+
+def test_any_two_that_are_alike_are_compared_in_time() -> None:
+    """Though only some are at one push."""
+    met, meeting = set[frozenset[Any]](), reunions.Reunions()
+    members = [Mock(equal=0, run=Mock(records=1)) for _ in range(4)]
+    for member in members:
+        meeting.enter(member)
+    with patch.object(reunions, "AT_ONCE", 2):
+        for _ in range(100):
+            met |= {frozenset(some) for some in meeting.due(1 << 60)}
+    assert len(met) == 6
 
 
 def test_equal_queries_are_one() -> None:

@@ -241,6 +241,14 @@ def test_one_without_a_variable_has_no_interval() -> None:
     assert text[caught.value.span.start :].startswith(NO_VARIABLE)
 
 
+def test_a_template_makes_none_beside_group_by() -> None:
+    text = "CONSTRUCT { ?o <urn:told> <<( ?o <urn:n> 1 )>> } FROM NAMED WINDOW <urn:w> ON <urn:s> "
+    text += "[RANGE PT1S STEP PT1S] WHERE { WINDOW <urn:w> { ?s <urn:p> ?o } } GROUP BY ?o"
+    with pytest.raises(oxiseq.QueryError, match="cannot be made beside GROUP BY") as caught:
+        run(text, language="rspql")
+    assert text[caught.value.span.start :].startswith("?o <urn:told> <<(")
+
+
 def test_a_blank_node_in_a_term_is_refused() -> None:
     with pytest.raises(oxiseq.EventError, match="a triple term that holds a blank node is not supported"):
         run(query("?a <urn:said> ?t"), "<urn:a> <urn:said> <<( _:x <urn:p> 1 )>> .")
