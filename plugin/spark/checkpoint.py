@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -28,7 +29,11 @@ def check_checkpoint(spark: SparkSession, location: str, at_work: Work) -> None:
 
     Raises CheckpointError.
     """
-    if not exists(spark, f"{literal(location)}/commits/[0-9]*"):
+    try:
+        begun = exists(spark, f"{literal(location)}/commits/[0-9]*")
+    except Py4JJavaError as error:
+        raise CheckpointError(f"{location}: Spark cannot read there: {error.java_exception}") from error
+    if not begun:
         return
     refused = []
     for buckets, data in _states(spark, location):
@@ -51,7 +56,7 @@ def _states(spark: SparkSession, location: str) -> Iterator[tuple[int, bytes]]:
             state = _state(spark, location, number)
             if state is not None:
                 yield int(state["buckets"]), bytes(state["data"])
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise CheckpointError(
             f"{location}: Spark cannot read the states of this checkpoint: {error}. Give a new checkpointLocation: the "
             "query then begins with the source's first events"

@@ -193,6 +193,8 @@ def checkpoint_is_looked_at(spark: SparkSession, streams: dict[str, DataFrame], 
     checkpoint = folder / "checkpoint"
     match(spark, TWO, streams, buckets=3, checkpoint=checkpoint)
     match(spark, TWO, streams, buckets=2, checkpoint=folder / "none")
+    with pytest.raises(CheckpointError, match=r"nothing://here: Spark cannot read there: .*nothing"):
+        match(spark, TWO, streams, buckets=3, checkpoint="nothing://here")
     with pytest.raises(CheckpointError, match="the checkpoint is of 3 buckets, not 2: pass buckets=3"):
         match(spark, TWO, streams, buckets=2, checkpoint=checkpoint)
     with pytest.raises(CheckpointError, match=r"cannot go on with this query: .*give a new checkpointLocation"):

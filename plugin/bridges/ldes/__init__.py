@@ -2,6 +2,8 @@
 
 Fetching: one page, politely ─▶ `read_page`: members, relations ─▶ LdesSource: in the order of time ─▶ messages
                                                                       └▶ State: which pages need not be read again
+
+paths.py follows the SHACL paths of a page in bounded steps.
 """
 
 from oxiseq.bridges.ldes.page import LDES, TREE
