@@ -8,7 +8,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.plan.query import QueryPlan, compile_query
-from oxiseq.engine.sequence.positions import START, Automaton, Position, build_automaton
+from oxiseq.engine.sequence.positions import START, Automaton, Guard, Position, build_automaton
 from oxiseq.engine.sequence.states import Value, ValueKind
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.checks import load
@@ -26,6 +26,12 @@ def letters(position: Position) -> str:
     return "|".join("&".join(letter) for letter in position.letters)
 
 
+def guard(found: Guard) -> str:
+    """`N`; of a negated group `(N;M)`, its steps."""
+    steps = ["|".join("&".join(letter) for letter in step) for step in found.steps]
+    return steps[0] if len(steps) == 1 else f"({';'.join(steps)})"
+
+
 def ways(found: Automaton) -> set[str]:
     """`A;B`: from A to B by `;`; `A;!NB` with N absent; `^A`: A begins; `B$`: B may end (`B!N$` if N is absent)."""
 
@@ -37,11 +43,11 @@ def ways(found: Automaton) -> set[str]:
 
     made = set()
     for way in found.transitions:
-        guards = "".join("!" + "&".join(g.letter) for g in way.left + way.right)
+        guards = "".join("!" + guard(g) for g in way.left + way.right)
         source = "^" if way.source == START else name(way.source) + way.op.value
         made.add(f"{source}{guards}{name(way.target)}")
     for ending in found.endings:
-        made.add(name(ending.source) + "".join("!" + "&".join(g.letter) for g in ending.guards) + "$")
+        made.add(name(ending.source) + "".join("!" + guard(g) for g in ending.guards) + "$")
     return made
 
 

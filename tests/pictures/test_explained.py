@@ -67,7 +67,7 @@ def test_an_unknown_language_is_refused() -> None:
     ("pattern", "told"),
     [
         ("?who :paid ?second", "partitioned by ?who"),
-        ("?other :paid ?second", "one run has to see all events: no variable joins all"),
+        ("?other :paid ?second", "one run has to see all events: no variable joins the first event"),
     ],
 )
 def test_spaseq_tells_by_which_key_it_could_be_dealt_out(pattern: str, told: str) -> None:

@@ -294,6 +294,6 @@ def test_many_instants_are_worked_on_in_parts(monkeypatch: pytest.MonkeyPatch) -
 def test_too_much_that_is_told_again_is_an_error() -> None:
     window = "[RANGE 3000000 SLIDE 3000000]"
     text = P + f"FROM NAMED <urn:S> WIN {window} AS :w WHERE {{ WINDOW :w {{ ?s :p ?o }} }} REPORT EVERY 1"
-    with pytest.raises(LimitError, match="told again"):
+    with pytest.raises(LimitError, match="repeats while the windows do not change"):
         told(text, [(1, graph("a p 1"))])
     assert told(text, [(1, graph("a p 1"))], "ISTREAM") == [(3_000_000, 1)]
