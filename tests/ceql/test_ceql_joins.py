@@ -243,7 +243,10 @@ PAIR = "SELECT * FROM S WHERE A AS x; B AS y FILTER y[v > x.v]"
         (PAIR.replace("x.v", "y.v"), "y.v is an attribute of the event itself"),
         (PAIR.replace("x.v", "A.v").replace("y[", "x["), "no event of x, A comes after the others"),
         (PAIR.replace("y[v > x.v]", "x[v < y.v]").replace("B AS y", "B+ AS y"), "y may hold several events"),
-        (PAIR.replace("y[v > x.v]", "x[v < y.v]").replace("A AS x", "A+ AS x"), "x may hold several events and comes before y"),
+        (
+            PAIR.replace("y[v > x.v]", "x[v < y.v]").replace("A AS x", "A+ AS x"),
+            "x may hold several events and comes before y",
+        ),
         (PAIR + " OR x[v = 1]", "a join cannot be one side of this OR"),
         (PAIR + " WITHIN 3 [t]", "has no window over an attribute"),
         (PAIR + " WITHIN 0 EVENTS", "a window of size 0"),
