@@ -18,12 +18,17 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def load(folder: str, name: str = "run") -> ModuleType:
     """The module examples/`folder`/`name`.py, loaded afresh as if the folder were the working directory."""
     sys.path.insert(0, str(EXAMPLES / folder))
+    _forget()  # a notebook may have imported another example's
     try:
         return import_module(name)
     finally:
         sys.path.pop(0)
-        for each in ("make_events", "run"):
-            sys.modules.pop(each, None)
+        _forget()
+
+
+def _forget() -> None:
+    for each in ("make_events", "run"):
+        sys.modules.pop(each, None)
 
 
 def cells_run(notebook: Path) -> list[tuple[str, Any]]:
