@@ -11,6 +11,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from oxiseq.engine.bodies import whole_body
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.contexts import MOST
 from oxiseq.engine.extras import needed
 from oxiseq.mappings.errors import MappingError
@@ -45,7 +47,7 @@ def fetched(given: Mapping[str, Any], transport: httpx.BaseTransport | None = No
         timeout=_TIMEOUT,
         follow_redirects=True,
         max_redirects=_REDIRECTS,
-        headers={"accept": _ACCEPT, "user-agent": "oxiseq"},
+        headers={"accept": _ACCEPT, "accept-encoding": "identity", "user-agent": "oxiseq"},
     )
     with client:
         return {**given, "contexts": {**contexts, **{iri: _context(client, iri) for iri in missing}}}
@@ -72,11 +74,11 @@ def _context(client: httpx.Client, iri: str) -> Any:
 
 
 def _body(answer: httpx.Response, iri: str) -> bytes:
-    body, until = bytearray(), time.monotonic() + _DEADLINE
-    for piece in answer.iter_bytes():
-        body += piece
-        if len(body) > _LARGEST:
-            raise MappingError(f"contexts: {iri[:200]} has more than {_LARGEST:,} bytes")
-        if time.monotonic() > until:
-            raise MappingError(f"contexts: {iri[:200]} took more than {_DEADLINE:.0f} s")
-    return bytes(body)
+    if (packed := answer.headers.get("content-encoding", "identity").lower()) != "identity":
+        raise MappingError(f"contexts: {iri[:200]} is packed by {packed[:40]}, unasked")  # what it holds has no bound
+    try:
+        return whole_body(answer.iter_raw(), _LARGEST, time.monotonic() + _DEADLINE)
+    except LimitError:
+        raise MappingError(f"contexts: {iri[:200]} has more than {_LARGEST:,} bytes") from None
+    except TimeoutError:
+        raise MappingError(f"contexts: {iri[:200]} took more than {_DEADLINE:.0f} s") from None

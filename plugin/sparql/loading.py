@@ -23,6 +23,8 @@ from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes.tokens import Token, tokens
+from oxiseq.engine.bodies import whole_body
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.rdf import parse
 from oxiseq.sparql.media import rdf_format
 from oxiseq.sparql.problems import Problem, syntax_problem
@@ -191,14 +193,12 @@ def _body(response: httpx.Response, room: int, deadline: float) -> bytes:
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise Problem(502, "cannot be read", f"it is packed by {response.headers['content-encoding']}, unasked")
     _format_of(response)
-    pieces = bytearray()
-    for piece in response.iter_raw():
-        pieces += piece
-        if len(pieces) > room:
-            raise _too_big(room)
-        if time.monotonic() > deadline:
-            raise Problem(504, "no answer in time")
-    return bytes(pieces)
+    try:
+        return whole_body(response.iter_raw(), room, deadline)
+    except LimitError:
+        raise _too_big(room) from None
+    except TimeoutError:
+        raise Problem(504, "no answer in time") from None
 
 
 def _format_of(response: httpx.Response) -> RdfFormat:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 
@@ -19,7 +20,7 @@ CONTEXT = {"@context": {"id": "@id", "celsius": "http://example.org/celsius"}}
 def served(answer: Callable[[str], tuple[int, dict[str, str], bytes]]) -> httpx.MockTransport:
     def answered(request: httpx.Request) -> httpx.Response:
         status, headers, body = answer(str(request.url))
-        return httpx.Response(status, headers=headers, content=body)
+        return httpx.Response(status, headers=headers, content=iter([body]))
 
     return httpx.MockTransport(answered)
 
@@ -78,6 +79,13 @@ def test_answers_that_do_not_come_or_do_not_end(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(fetching, "_DEADLINE", -1.0)
     with pytest.raises(oxiseq.OxiseqError, match="took more than"):
         fetched(wanted, served(lambda url: (200, {}, b"{}")))
+
+
+def test_a_packed_answer_is_refused() -> None:
+    """A few bytes may unpack to any size."""
+    packed = served(lambda url: (200, {"content-encoding": "gzip"}, gzip.compress(json.dumps(CONTEXT).encode())))
+    with pytest.raises(oxiseq.OxiseqError, match="is packed by gzip, unasked"):
+        fetched({"contexts": {AT: None}}, packed)
 
 
 @pytest.mark.parametrize("iri", ["file:///etc/hosts", "urn:c", "c.jsonld", "http://", ""])

@@ -16,6 +16,8 @@ from pyoxigraph import NamedNode, Quad, RdfFormat
 
 from oxiseq.bridges.ldes.state import State
 from oxiseq.bridges.settings import BridgeError
+from oxiseq.engine.bodies import whole_body
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.extras import needed
 from oxiseq.engine.rdf import parse
 
@@ -123,14 +125,12 @@ class Fetching:
     def _body(self, answer: httpx.Response, url: str) -> bytes:
         if (packed := answer.headers.get("content-encoding", _PACKED).lower()) not in (_PACKED, "identity"):
             raise BridgeError(f"{_shown(url)}: packed by {packed[:40]}; {_PACKED} is known")
-        body, until = bytearray(), time.monotonic() + _DEADLINE
-        for piece in answer.iter_bytes():
-            body += piece
-            if len(body) > LARGEST:
-                raise BridgeError(f"{_shown(url)}: a page has at most {LARGEST} bytes")
-            if time.monotonic() > until:
-                raise BridgeError(f"{_shown(url)}: a page is read for at most {_DEADLINE:.0f} s")
-        return bytes(body)
+        try:
+            return whole_body(answer.iter_bytes(), LARGEST, time.monotonic() + _DEADLINE)
+        except LimitError:
+            raise BridgeError(f"{_shown(url)}: a page has at most {LARGEST} bytes") from None
+        except TimeoutError:
+            raise BridgeError(f"{_shown(url)}: a page is read for at most {_DEADLINE:.0f} s") from None
 
     def _refused(self, answer: httpx.Response, url: str) -> None:
         status, asked = answer.status_code, answer.headers.get("retry-after", "")
