@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_EVENTS, EPOCH, KIND, LIVE_TOP, SIZE
+from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_EVENTS, EPOCH, KIND, LIVE_TOP, SIZE, Cache, Memory
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.collect import reach, root, slide
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
 @kernel
-def collect(A: Any, S: Any, marks: Any, floors: Any, tau: int) -> int:
+def collect(A: Ptr[Cache], S: Ptr[Memory], marks: Array, floors: Array, tau: int) -> int:
     """Drop what is dead and slide the nodes down; the smallest position still referred to.
 
     `marks`: i32[nodes], zeros; `floors`: i64[partitions], scratch. What starts before `tau` is dead, in windows of
@@ -49,7 +48,7 @@ def collect(A: Any, S: Any, marks: Any, floors: Any, tau: int) -> int:
 
 
 @inner
-def _dead_before(A: Any, S: Any, p: int, tau: int) -> int:
+def _dead_before(A: Ptr[Cache], S: Ptr[Memory], p: int, tau: int) -> int:
     if v.sizes(A)[KIND] == BY_EVENTS:
         return v.parts(S)[p].clock - v.sizes(A)[SIZE]
     if v.sizes(A)[KIND] == BY_ATTRIBUTE:
@@ -58,7 +57,7 @@ def _dead_before(A: Any, S: Any, p: int, tau: int) -> int:
 
 
 @kernel
-def pack(S: Any, target: Any) -> int:
+def pack(S: Ptr[Memory], target: Array) -> int:
     """Move the partitions' blocks of live records to `target`, without what lies between; records in use.
 
     With an empty `target` nothing is moved, only counted.
@@ -85,7 +84,7 @@ def pack(S: Any, target: Any) -> int:
 
 
 @kernel
-def renumber(S: Any, numbers: Any) -> None:
+def renumber(S: Ptr[Memory], numbers: Array) -> None:
     """States in use get `numbers[state]`; where that is -1 it becomes the next number from `numbers[0]` on.
 
     `numbers` is i32[states], all -1 but numbers[0], which is the first number to give.

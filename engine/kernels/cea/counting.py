@@ -1,17 +1,15 @@
 """How many complex events end at an event, by visiting what is alive below its finals (answers.md, tier D).
 
-A node remembers how many prefixes it stands for and the oldest start among them: as long as that is in the window the
-number stands, so usually only new nodes are visited, and those below which something has left the window.
+A node remembers how many prefixes it represents and the oldest start among them: as long as that is in the window the
+number holds, so usually only new nodes are visited, and those below which something has left the window.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.records import AT, BASE, BY_ATTRIBUTE, KIND, LEAST, TELLS_COUNTS
+from oxiseq.engine.kernels.cea.records import AT, BASE, BY_ATTRIBUTE, KIND, LEAST, TELLS_COUNTS, Cache
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.records import (
     DONE,
@@ -22,7 +20,9 @@ from oxiseq.engine.kernels.matches.records import (
     OUT_FULL,
     OUT_MATCHES,
     OUT_ROWS,
+    HasMatches,
 )
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 COUNT, OLDEST, STANDS = range(3)
 """Columns of `weights`: prefixes, the oldest start among them, and 0: not known, 1: as long as OLDEST is in the window,
@@ -32,9 +32,9 @@ COUNTED = 3
 
 
 @inner
-def count_ends(A: Any, S: Any) -> int:
-    """DONE: they are counted, and told of, or fewer than anybody asks for; NEED_CHOICE: somebody has to look at them,
-    or they are too many; or what is needed."""
+def count_ends(A: Ptr[Cache], S: Ptr[HasMatches]) -> int:
+    """DONE: they are counted, and the number is written, or fewer than LEAST; NEED_CHOICE: the caller reads them as a
+    set, or they are too many; or what is needed."""
     scalars, sizes, finals = v.scalars(S), v.sizes(A), v.finals(S)
     total = np.uint64(0)
     for i in range(scalars[FINALS]):
@@ -59,7 +59,7 @@ def count_ends(A: Any, S: Any) -> int:
 
 
 @inner
-def _tell(S: Any, count: int) -> bool:
+def _tell(S: Ptr[HasMatches], count: int) -> bool:
     """Write the number as if it were the one row of a match; False: there is no room."""
     scalars, out_ends = v.scalars(S), v.out_ends(S)
     rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
@@ -73,7 +73,7 @@ def _tell(S: Any, count: int) -> bool:
 
 
 @inner
-def _visit(A: Any, S: Any, final: int, cut: int) -> int:
+def _visit(A: Ptr[Cache], S: Ptr[HasMatches], final: int, cut: int) -> int:
     """Fill the columns of a node and of what is alive below it, children first."""
     nodes, weights, stack = v.nodes(S), v.weights(S), v.stack(S)
     event = np.uint64(v.scalars(S)[BASE] + v.scalars(S)[AT] + 2)
@@ -118,6 +118,6 @@ def _visit(A: Any, S: Any, final: int, cut: int) -> int:
 
 
 @inner
-def _known(weights: Any, n: int, cut: int, event: int) -> bool:
+def _known(weights: Array, n: int, cut: int, event: int) -> bool:
     stands = weights[n, STANDS]
     return stands == event or (stands == np.uint64(1) and np.int64(weights[n, OLDEST]) >= cut)

@@ -1,6 +1,6 @@
 """What one event does to its partition: every live state moves on, with the event in D and without it, and runs begin.
 
-What comes to one state is melded, so an event costs one look per live state, however many prefixes they stand for
+What comes to one state is melded, so an event costs one step per live state, however many prefixes these represent
 and whatever the window. New states are written aside (`fresh`) and nothing changes before the event is through.
 Where all states stay what they are and few of them get the event into D, as with `;`, they are changed in place.
 """
@@ -40,18 +40,22 @@ from oxiseq.engine.kernels.cea.records import (
     UNBOUNDED,
     WANTED_STATE,
     WANTED_SYMBOL,
+    Cache,
+    Events,
+    Memory,
 )
 from oxiseq.engine.kernels.cea.symbols import number_of, recall
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.nodes import SPINE, meld, output
-from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NODE_TOP, PLACE_BITS
+from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NODE_TOP, PLACE_BITS, HasMatches
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 FEW = 8
 """As many live records may be marked in place, by searching for the states that they come to."""
 
 
 @inner
-def read(A: Any, S: Any, E: Any, at: int) -> int:
+def read(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], at: int) -> int:
     """READ for one event."""
     scalars, sizes = v.scalars(S), v.sizes(A)
     symbol = number_of(A, v.symbol(E), at)
@@ -107,7 +111,7 @@ def read(A: Any, S: Any, E: Any, at: int) -> int:
 
 
 @inner
-def passed(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
+def passed(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], part: Any, at: int) -> None:
     """The partition has had an event."""
     part.clock += 1
     if v.sizes(A)[KIND] == BY_ATTRIBUTE:
@@ -115,7 +119,7 @@ def passed(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
 
 
 @inner
-def _scan(A: Any, S: Any, part: Any, symbol: int, tau: int) -> int:
+def _scan(A: Ptr[Cache], S: Ptr[Memory], part: Any, symbol: int, tau: int) -> int:
     """How many live records do more than wait; they are copied to `fresh`. -1: more than FEW, or something leaves
     its state, is dead or not known."""
     moves, live, fresh = v.moves(A), v.live(S), v.fresh(S)
@@ -142,14 +146,14 @@ def _scan(A: Any, S: Any, part: Any, symbol: int, tau: int) -> int:
 
 
 @inner
-def _has_room(S: Any, part: Any, changed: int) -> bool:
+def _has_room(S: Ptr[HasMatches], part: Any, changed: int) -> bool:
     """Whether nothing can be lacking when so many records are marked and runs begin: then nothing need be undone."""
     most = v.scalars(S)[NODE_TOP] + (changed + 2) * (SPINE + 2)
     return most <= v.nodes(S).shape[0] and part.count + changed + 2 <= part.room
 
 
 @inner
-def _mark_in_place(A: Any, S: Any, part: Any, symbol: int, pos: int, tau: int, changed: int) -> int:
+def _mark_in_place(A: Ptr[Cache], S: Ptr[Memory], part: Any, symbol: int, pos: int, tau: int, changed: int) -> int:
     """The moves of the records that `_scan` has copied; the others stay where they are. As `_move_all`."""
     moves, fresh = v.moves(A), v.fresh(S)
     stride = v.sizes(A)[STRIDE]
@@ -165,10 +169,10 @@ def _mark_in_place(A: Any, S: Any, part: Any, symbol: int, pos: int, tau: int, c
 
 
 @inner
-def _move_all(A: Any, S: Any, part: Any, symbol: int, pos: int, tau: int) -> int:
+def _move_all(A: Ptr[Cache], S: Ptr[Memory], part: Any, symbol: int, pos: int, tau: int) -> int:
     """The live states' moves; how many new live records there are, or minus what is needed.
 
-    First those without the event, then those with it in D: the order in which states come to stand.
+    First those without the event, then those with it in D: the order of the states.
     """
     scalars, live, moves = v.scalars(S), v.live(S), v.moves(A)
     stride = v.sizes(A)[STRIDE]
@@ -199,7 +203,9 @@ def _move_all(A: Any, S: Any, part: Any, symbol: int, pos: int, tau: int) -> int
 
 
 @inner
-def _mark(A: Any, S: Any, part: Any, in_place: bool, entry: Any, move: Any, pos: int, tau: int, made: int) -> int:
+def _mark(
+    A: Ptr[Cache], S: Ptr[Memory], part: Any, in_place: bool, entry: Any, move: Any, pos: int, tau: int, made: int
+) -> int:
     """The event comes into D after the prefixes of a live record."""
     scalars, nodes = v.scalars(S), v.nodes(S)
     if scalars[NODE_TOP] + SPINE + 2 > nodes.shape[0]:
@@ -213,7 +219,9 @@ def _mark(A: Any, S: Any, part: Any, in_place: bool, entry: Any, move: Any, pos:
 
 
 @inner
-def _begin(A: Any, S: Any, part: Any, in_place: bool, symbol: int, pos: int, clock: int, tau: int, made: int) -> int:
+def _begin(
+    A: Ptr[Cache], S: Ptr[Memory], part: Any, in_place: bool, symbol: int, pos: int, clock: int, tau: int, made: int
+) -> int:
     """Runs that begin with the event, not in D or in it; as `_move_all`."""
     scalars, nodes = v.scalars(S), v.nodes(S)
     move = v.moves(A)[symbol]
@@ -241,7 +249,7 @@ def _begin(A: Any, S: Any, part: Any, in_place: bool, symbol: int, pos: int, clo
 
 
 @inner
-def _end(S: Any, node: int) -> None:
+def _end(S: Ptr[HasMatches], node: int) -> None:
     """Complex events end here: there is room for two per live state and two that begin."""
     scalars = v.scalars(S)
     v.finals(S)[scalars[FINALS], 0] = node
@@ -250,7 +258,9 @@ def _end(S: Any, node: int) -> None:
 
 
 @inner
-def _come(A: Any, S: Any, part: Any, in_place: bool, state: int, node: int, maxs: int, tau: int, made: int) -> int:
+def _come(
+    A: Ptr[Cache], S: Ptr[Memory], part: Any, in_place: bool, state: int, node: int, maxs: int, tau: int, made: int
+) -> int:
     """Prefixes come to a state; the number of live records, or minus what is needed."""
     if not in_place:
         return _seat(A, S, state, node, maxs, tau, made)
@@ -271,7 +281,7 @@ def _come(A: Any, S: Any, part: Any, in_place: bool, state: int, node: int, maxs
 
 
 @inner
-def _seat(A: Any, S: Any, state: int, node: int, maxs: int, tau: int, made: int) -> int:
+def _seat(A: Ptr[Cache], S: Ptr[Memory], state: int, node: int, maxs: int, tau: int, made: int) -> int:
     """`_come` to the new live records."""
     scalars, fresh, seat, seated = v.scalars(S), v.fresh(S), v.seat(A), v.seated(A)
     if seated[state] != scalars[SERIAL]:
@@ -290,7 +300,7 @@ def _seat(A: Any, S: Any, state: int, node: int, maxs: int, tau: int, made: int)
 
 
 @inner
-def _keep_in_place(A: Any, S: Any, part: Any, made: int) -> int:
+def _keep_in_place(A: Ptr[Cache], S: Ptr[Memory], part: Any, made: int) -> int:
     """The records that have been added count; `made`."""
     live, restless = v.live(S), v.restless(A)
     first = np.int64(part.first)
@@ -301,7 +311,7 @@ def _keep_in_place(A: Any, S: Any, part: Any, made: int) -> int:
 
 
 @inner
-def _keep(A: Any, S: Any, part: Any, made: int) -> int:
+def _keep(A: Ptr[Cache], S: Ptr[Memory], part: Any, made: int) -> int:
     """The new live records become the partition's; `made`, or minus what is needed."""
     scalars, live, fresh, restless = v.scalars(S), v.live(S), v.fresh(S), v.restless(A)
     if made > part.room:

@@ -11,21 +11,22 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.records import STRIDE, SYMBOLS, WORDS
+from oxiseq.engine.kernels.cea.records import STRIDE, SYMBOLS, WORDS, Cache, Events
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.hashing import SPREAD
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 
 
 @inner
 def _mixed(h: Any, word: Any) -> Any:
-    h = (h ^ word) * _MULTIPLIER
+    h = (h ^ word) * SPREAD
     return h ^ (h >> _HALF)
 
 
 @inner
-def _hash(bits: Any, row: int, words: int) -> int:
+def _hash(bits: Array, row: int, words: int) -> int:
     h = np.uint64(0)
     for w in range(words):
         h = _mixed(h, bits[row, w])
@@ -33,7 +34,7 @@ def _hash(bits: Any, row: int, words: int) -> int:
 
 
 @inner
-def is_read(A: Any, E: Any, at: int) -> bool:
+def is_read(A: Ptr[Cache], E: Ptr[Events], at: int) -> bool:
     """Whether some letter reads an event of the batch."""
     bits = v.symbol(E)
     union = bits[at, 0]
@@ -43,7 +44,7 @@ def is_read(A: Any, E: Any, at: int) -> bool:
 
 
 @inner
-def number_of(A: Any, bits: Any, row: int) -> int:
+def number_of(A: Ptr[Cache], bits: Array, row: int) -> int:
     """The number of the symbol in a row of bits, a new one if need be; -1: there is no room for another."""
     sizes, table, symbols = v.sizes(A), v.table(A), v.symbols(A)
     words = sizes[WORDS]
@@ -70,7 +71,7 @@ def number_of(A: Any, bits: Any, row: int) -> int:
 
 
 @kernel
-def enter_symbols(A: Any) -> None:
+def enter_symbols(A: Ptr[Cache]) -> None:
     """Enter all symbols into the table, which is empty and has room for twice as many."""
     sizes, table, symbols = v.sizes(A), v.table(A), v.symbols(A)
     mask = table.shape[0] - 1
@@ -82,7 +83,7 @@ def enter_symbols(A: Any) -> None:
 
 
 @inner
-def recall(A: Any, state: int, symbol: int) -> bool:
+def recall(A: Ptr[Cache], state: int, symbol: int) -> bool:
     """Whether the state's move on the symbol is known from another one; then it is entered for this one too."""
     sizes, table, moves, known = v.sizes(A), v.step_table(A), v.moves(A), v.step_move(A)
     symbols, relevant, states, bits = v.symbols(A), v.relevant(A), v.step_state(A), v.step_bits(A)
@@ -109,7 +110,7 @@ def recall(A: Any, state: int, symbol: int) -> bool:
 
 
 @kernel
-def enter_steps(A: Any, first: int, end: int) -> None:
+def enter_steps(A: Ptr[Cache], first: int, end: int) -> None:
     """Enter the steps first..end into their table, which has room for twice as many as there are."""
     table, states, bits = v.step_table(A), v.step_state(A), v.step_bits(A)
     words = v.sizes(A)[WORDS]

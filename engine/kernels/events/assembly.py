@@ -1,11 +1,11 @@
 """What an event is: the rules by which quads, in the order in which they come, become events.
 
-Where it stands: reader's tokens → **open, waiting and complete events** → columns of a batch. What is accepted:
+In the flow: reader's tokens → **open, waiting and complete events** → columns of a batch. What is accepted:
 
 - An event is a named graph. Its time is the object of `GRAPH time-predicate TIME`, in the default graph or
   inside the event's own graph; there the triple does not count as part of the graph. TIME is an xsd:dateTime
   (no zone means UTC) or an integer of microseconds since 1970.
-- The time may stand before the graph's quads, among them, or after them.
+- The time may come before the graph's quads, among them, or after them.
 - The graph of the last quad is open. It is **complete** when a quad of another named graph comes, or the
   input ends, and its time is known. If its time is not known then, it waits (in memory): more of its quads
   may come, and its time completes it. Events are handed out in the order of completion, so for a stream in
@@ -212,7 +212,7 @@ def _place(S: int, r: int, h: int) -> None:
 
 @inner
 def _leave(S: int, r: int) -> None:
-    """Free a record; what stood behind it in the table moves up."""
+    """Free a record; the ones behind it in the table move up."""
     record = _record(S, r)
     if get(record, KIND) != AGAIN:
         slots, mask = get(S, SLOTS), get(S, SLOT_MASK)
@@ -397,7 +397,7 @@ def _queue(S: int, event: int) -> None:
 
 @inner
 def switch(S: int, at: int, size: int) -> int:
-    """Another graph begins, or goes on; there is room. FAULT_AGAIN when its event was complete."""
+    """Another graph begins, or continues; there is room. FAULT_AGAIN when its event was complete."""
     status = close_open(S)
     if status != OK:
         return status
@@ -417,7 +417,7 @@ def switch(S: int, at: int, size: int) -> int:
 
 @inner
 def tell_time(S: int, at: int, size: int, time: int) -> int:
-    """The time of an event is told; there is room. FAULT_SECOND when another one is known."""
+    """The time of an event is known; there is room. FAULT_SECOND when another one is known."""
     h = name_hash(0, at, size)
     r = seek(S, 0, at, size, h)
     if r == 0:

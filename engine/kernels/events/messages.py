@@ -1,7 +1,7 @@
 """RDF Messages in N-Quads, line by line → columns of term ids, cut where a message ends.
 
-Where it stands: a block of whole messages → **columns** → events (engine/events/messages). What is plain is done here;
-of the rest Python is told by a status, as nquads.py tells it. A block holds whole messages, so all that is remembered
+In the flow: a block of whole messages → **columns** → events (engine/events/messages). What is plain is done here;
+of the rest Python learns by a status, as from nquads.py. A block holds whole messages, so all that is remembered
 of blank nodes, which mean something within their message only, is forgotten with it.
 
 `S` is the address of the state, i64 words; engine/events/messages/columns.py makes it and what it points to, large
@@ -48,8 +48,8 @@ LABEL_TEXT, LABEL_SIZE, LABEL_MESSAGE, LABEL_ID = range(4)
 LABEL_WORDS: Final = 4
 
 OK, WHOLE_LINE, UNUSUAL_TERM, NEED_TERMS = range(4)
-"""WHOLE_LINE: the line START..END is for pyoxigraph, and reading goes on behind it. UNUSUAL_TERM: the token START..END
-is to be interned, NEED_TERMS: the dictionary is full; the line is read again."""
+"""WHOLE_LINE: the line START..END is for pyoxigraph, and reading continues behind it. UNUSUAL_TERM: the token
+START..END is to be interned, NEED_TERMS: the dictionary is full; the line is read again."""
 
 _HASH: Final = ord("#")
 _LESS: Final = ord("<")

@@ -1,7 +1,7 @@
 """N-Quads, byte by byte: lines → term ids and events.
 
-Where it stands: block of whole lines → **tokens, ids** → assembly.py. What is plain is done here; of the rest
-Python is told by a status (assembly.py) and the reader goes on from the same line or the next one:
+In the flow: block of whole lines → **tokens, ids** → assembly.py. What is plain is done here; of the rest
+Python learns by a status (assembly.py), and the reader continues from the same line or the next one:
 
 - a term that is not known and not plain: Python interns it, and from then on it is found by its bytes;
 - a line whose shape is unusual, or that may be malformed: pyoxigraph reads it, and what it gives comes back as a
@@ -178,7 +178,7 @@ def _after_triple_term(at: int, end: int) -> int:
 
 @inner
 def ends_line(at: int, end: int) -> bool:
-    """Whether nothing but blanks, and a carriage return, stands before the line break."""
+    """Whether only blanks, and a carriage return, come before the line break."""
     at = after_blanks(at)
     return at == end or (byte(at) == _RETURN and at + 1 == end)
 
@@ -275,7 +275,7 @@ def _default_triple(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int,
 
 @inner
 def _tell_time(S: int, known: bool, time: int, o0: int, o1: int, name: int, size: int) -> int:
-    """The time of the event of that name: `time` if it is known, else what Python has read, or is asked to."""
+    """The time of the event of that name: `time` if it is known, else what Python has read, or has to read."""
     if not known:
         answer = get(S, ANSWER)
         if answer == NO_ANSWER:

@@ -1,18 +1,18 @@
 """Rows handed on as they are, with other columns, with the opposite weight, or those of several operators as one.
 
-The output holds what has been done so far: each kernel goes on behind it.
+The output holds what has been done so far: each kernel appends to it.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 # --- columns -----------------------------------------------------------------------------------------
 
@@ -26,12 +26,12 @@ class Picked(NamedTuple):
     """i64: columns of the input, of which the first that is bound is taken."""
 
 
-_first: Any = view_of(Picked, "first", np.int64)
-_places: Any = view_of(Picked, "places", np.int64)
+_first = view_of(Picked, "first", np.int64)
+_places = view_of(Picked, "places", np.int64)
 
 
 @kernel
-def pick(S: int, D: int, out: int) -> int:
+def pick(S: Ptr[Picked], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
     """Write the delta D with other columns."""
     first, places, rows, made, top = _first(S), _places(S), buffers.rows(D), buffers.rows(out), buffers.count(out)
     at, weight, new_at, new_weight = buffers.at(D), buffers.weight(D), buffers.at(out), buffers.weight(out)
@@ -52,7 +52,7 @@ def pick(S: int, D: int, out: int) -> int:
 
 
 @kernel
-def negate(D: int, out: int) -> int:
+def negate(D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
     """Write the delta D with the opposite weights."""
     top, room, weight = buffers.count(out), buffers.at(out).shape[0], buffers.weight(out)
     for i in range(top[0], buffers.count(D)[0]):
@@ -65,7 +65,7 @@ def negate(D: int, out: int) -> int:
 
 
 @inner
-def copy_row(D: Any, i: int, out: Any, n: int) -> None:
+def copy_row(D: Ptr[Flowing], i: int, out: Ptr[Flowing], n: int) -> None:
     """Write row `i` of a delta as the row `n` of another; there is room."""
     rows, made = buffers.rows(D), buffers.rows(out)
     buffers.at(out)[n], buffers.weight(out)[n] = buffers.at(D)[i], buffers.weight(D)[i]
@@ -85,12 +85,12 @@ class Merging(NamedTuple):
     """i64 by child: the row that comes next; 0 between batches."""
 
 
-_children: Any = view_of(Merging, "children", np.int64)
-_next: Any = view_of(Merging, "next", np.int64)
+_children = view_of(Merging, "children", np.int64)
+_next = view_of(Merging, "next", np.int64)
 
 
 @kernel
-def merge(S: int, out: int) -> int:
+def merge(S: Ptr[Merging], out: Ptr[Flowing]) -> int:
     """Write the deltas of all children in order of ticks."""
     children, following, top = _children(S), _next(S), buffers.count(out)
     room = buffers.at(out).shape[0]

@@ -6,16 +6,16 @@ tick.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
 from oxiseq.engine.kernels.flow.looking import END, START
 from oxiseq.engine.kernels.flow.moments import time_in
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.raw import get, half
 from oxiseq.engine.kernels.terms.table import TermArrays
 from oxiseq.engine.kinds import BLANK, IRI
@@ -45,13 +45,13 @@ class Arriving(NamedTuple):
     """i64[6]: addresses of time, start (i64), offset (i64), subject, predicate, object (u32)."""
 
 
-_kind: Any = view_of(TermArrays, "kind", np.uint8)
-_scalars: Any = view_of(Arriving, "scalars", np.int64)
-_columns: Any = view_of(Arriving, "columns", np.int64)
+_kind = view_of(TermArrays, "kind", np.uint8)
+_scalars = view_of(Arriving, "scalars", np.int64)
+_columns = view_of(Arriving, "columns", np.int64)
 
 
 @kernel
-def write_facts(S: int, out: int) -> int:
+def write_facts(S: Ptr[Arriving], out: Ptr[Flowing]) -> int:
     """Write the facts of further instants, each whole. NEED_OUT: nothing has been written."""
     scalars, columns, at = _scalars(S), _columns(S), buffers.at(out)
     time, offset, subjects, predicates = columns[0], columns[2], columns[3], columns[4]
@@ -78,7 +78,7 @@ def write_facts(S: int, out: int) -> int:
 
 
 @inner
-def _write(columns: Any, i: int, k: int, made: Any, n: int) -> None:
+def _write(columns: Array, i: int, k: int, made: Array, n: int) -> None:
     start, end = get(columns[1], i), get(columns[0], i)
     made[n, START], made[n, START + 1] = (start >> 32) + 0x80000000, start
     made[n, END], made[n, END + 1] = (end >> 32) + 0x80000000, end
@@ -92,15 +92,15 @@ class Making(NamedTuple):
     next: Array
     """i64[1]: the row that comes next."""
     parts: Array
-    """i64[3 * triples, 2]: the column at which a part stands, or -1; else a term."""
+    """i64[3 * triples, 2]: the column of a part, or -1; else a term."""
 
 
-_next: Any = view_of(Making, "next", np.int64)
-_parts: Any = view_of(Making, "parts", np.int64, 2)
+_next = view_of(Making, "next", np.int64)
+_parts = view_of(Making, "parts", np.int64, 2)
 
 
 @kernel
-def make_facts(S: int, T: int, D: int, out: int) -> int:
+def make_facts(S: Ptr[Making], T: Ptr[TermArrays], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
     """Write what a template makes of the rows of a delta, as far as it is triples. T: the dictionary."""
     following, parts, kind, rows = _next(S), _parts(S), _kind(T), buffers.rows(D)
     made, at, top, count = buffers.rows(out), buffers.at(out), buffers.count(out), buffers.count(D)[0]
@@ -126,7 +126,7 @@ def make_facts(S: int, T: int, D: int, out: int) -> int:
 
 
 @kernel
-def read_rows(D: int, ends: Any, values: Any, times: Any) -> int:
+def read_rows(D: Ptr[Flowing], ends: Array, values: Array, times: Array) -> int:
     """Copy the rows of a delta, those of a tick in order of their starts: i64[n], when each ended; u32[n, columns]
     terms; i64[2 * n], both times of each. 1: order is left to be made, or some have one interval; 0: it is done."""
     at, rows = buffers.at(D), buffers.rows(D)
@@ -147,7 +147,7 @@ def read_rows(D: int, ends: Any, values: Any, times: Any) -> int:
 
 
 @inner
-def _move(ends: Any, values: Any, times: Any, i: int, to: int) -> None:
+def _move(ends: Array, values: Array, times: Array, i: int, to: int) -> None:
     ends[to], times[2 * to], times[2 * to + 1] = ends[i], times[2 * i], times[2 * i + 1]
     for c in range(values.shape[1]):
         values[to, c] = values[i, c]

@@ -6,8 +6,6 @@ go to the first child, to the next sibling, and back to the sibling before or, f
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
@@ -23,17 +21,19 @@ from oxiseq.engine.kernels.flow.rank_records import (
     ORDERED,
     STEPS,
 )
-from oxiseq.engine.kernels.terms.order import compare_terms, compare_values
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.terms.order import OrderArrays, compare_terms, compare_values
+from oxiseq.engine.kernels.terms.table import TermArrays
 
 
 @inner
-def compare_ordered(S: Any, D: Any, L: Any, a: int, b: int) -> int:
-    """Below 0, 0 or above 0: how two entries stand by the columns of ORDER BY alone."""
+def compare_ordered(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int) -> int:
+    """Below 0, 0 or above 0: how two entries compare by the columns of ORDER BY alone."""
     return _compare(S, D, L, a, b, v.scalars(S)[ORDERED])
 
 
 @inner
-def _compare(S: Any, D: Any, L: Any, a: int, b: int, columns: int) -> int:
+def _compare(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int, columns: int) -> int:
     rows, sequence = v.rows(S), v.sequence(S)
     for i in range(columns):
         x, y, how = np.int64(rows[a, sequence[i, 0]]), np.int64(rows[b, sequence[i, 0]]), sequence[i, 1]
@@ -48,7 +48,7 @@ def _compare(S: Any, D: Any, L: Any, a: int, b: int, columns: int) -> int:
 
 
 @inner
-def ranks_before(S: Any, D: Any, L: Any, border: int, a: int, b: int) -> bool:
+def ranks_before(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], border: int, a: int, b: int) -> bool:
     """Whether an entry ranks before another one."""
     links, count = v.links(S), v.bounds(S).shape[0]
     v.scalars(S)[STEPS] += 1
@@ -57,7 +57,7 @@ def ranks_before(S: Any, D: Any, L: Any, border: int, a: int, b: int) -> bool:
 
 
 @inner
-def meld(S: Any, D: Any, L: Any, border: int, a: int, b: int, side: int) -> int:
+def meld(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], border: int, a: int, b: int, side: int) -> int:
     """One heap of two (NONE: empty), the roots of which have no siblings; its root."""
     if a < 0:
         return b
@@ -77,7 +77,9 @@ def meld(S: Any, D: Any, L: Any, border: int, a: int, b: int, side: int) -> int:
 
 
 @inner
-def put_in(S: Any, D: Any, L: Any, border: int, root: int, e: int, side: int) -> int:
+def put_in(
+    S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], border: int, root: int, e: int, side: int
+) -> int:
     """Put an entry that is in no heap of the border into one; the new root."""
     link = v.links(S)[e * v.bounds(S).shape[0] + border]
     link.child = NONE
@@ -88,7 +90,7 @@ def put_in(S: Any, D: Any, L: Any, border: int, root: int, e: int, side: int) ->
 
 
 @inner
-def take_out(S: Any, D: Any, L: Any, border: int, root: int, e: int) -> int:
+def take_out(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], border: int, root: int, e: int) -> int:
     """Take an entry out of its heap; the new root."""
     links, count = v.links(S), v.bounds(S).shape[0]
     link = links[e * count + border]
@@ -108,7 +110,7 @@ def take_out(S: Any, D: Any, L: Any, border: int, root: int, e: int) -> int:
 
 
 @inner
-def _gather(S: Any, D: Any, L: Any, border: int, first: int, side: int) -> int:
+def _gather(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], border: int, first: int, side: int) -> int:
     """One heap of siblings: in pairs from the first to the last, then pair by pair from the last back."""
     links, count = v.links(S), v.bounds(S).shape[0]
     pairs = np.int64(NONE)  # the last pair melded; `previous` leads to those before
@@ -133,6 +135,6 @@ def _gather(S: Any, D: Any, L: Any, border: int, first: int, side: int) -> int:
 
 
 @inner
-def _part(links: Any, at: int) -> None:
+def _part(links: Array, at: int) -> None:
     links[at].next = NONE
     links[at].previous = NONE

@@ -7,7 +7,7 @@ Both deltas are merged by tick, so that the output ascends. The join has no memo
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers, walking
 from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, ROW, WEIGHT, WIDTH
 from oxiseq.engine.kernels.flow.arranging import mask_of, sweep
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 (
     LEFT_AT,  # row of the left delta that comes next
@@ -37,11 +37,13 @@ class Joining(NamedTuple):
     """i64[PLACES]."""
 
 
-places: Any = view_of(Joining, "places", np.int64)
+places = view_of(Joining, "places", np.int64)
 
 
 @kernel
-def join(J: int, A: int, dA: int, B: int, dB: int, out: int) -> int:
+def join(
+    J: Ptr[Joining], A: Ptr[v.Arrangement], dA: Ptr[Flowing], B: Ptr[v.Arrangement], dB: Ptr[Flowing], out: Ptr[Flowing]
+) -> int:
     """The pairs of the arrangements A and B, which have taken in their deltas dA and dB."""
     at_, left_at, right_at = places(J), buffers.at(dA), buffers.at(dB)
     lefts, rights = buffers.count(dA)[0], buffers.count(dB)[0]
@@ -69,7 +71,15 @@ def join(J: int, A: int, dA: int, B: int, dB: int, out: int) -> int:
 
 
 @inner
-def _pairs(J: Any, mine: Any, D: Any, i: int, count: int, other: Any, out: Any) -> int:
+def _pairs(
+    J: Ptr[Joining],
+    mine: Ptr[v.Arrangement],
+    D: Ptr[Flowing],
+    i: int,
+    count: int,
+    other: Ptr[v.Arrangement],
+    out: Ptr[Flowing],
+) -> int:
     """The pairs of row `i` of a side's delta with the other side's rows."""
     at_, rows, seen = places(J), buffers.rows(D), v.seen(other)
     key, loose = v.key(mine), v.loose(mine)
@@ -85,7 +95,9 @@ def _pairs(J: Any, mine: Any, D: Any, i: int, count: int, other: Any, out: Any) 
 
 
 @inner
-def _walk(J: Any, mine: Any, D: Any, i: int, other: Any, out: Any) -> bool:
+def _walk(
+    J: Ptr[Joining], mine: Ptr[v.Arrangement], D: Ptr[Flowing], i: int, other: Ptr[v.Arrangement], out: Ptr[Flowing]
+) -> bool:
     """Write the pairs of a row with the entries of a chain, from where the join is. Whether the end is reached."""
     at_, words, halves, links = places(J), v.words(other), v.halves(other), v.links(other)
     at, weight, top = buffers.at(out), buffers.weight(out), buffers.count(out)

@@ -3,17 +3,17 @@ operators.md, 3.4). Nothing is kept from tick to tick."""
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.flow.hashing import row_tag, same_rows
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
 from oxiseq.engine.kernels.flow.moments import time_in
-from oxiseq.engine.kernels.flow.slots import SLOT, put_slot
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.hashing import row_tag, same_rows
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.slots import SLOT, put_slot
 
 (
     READ_AT,  # row of the delta that is taken in next
@@ -49,12 +49,12 @@ class Cancelling(NamedTuple):
     """SLOT → row of the output, counted from BASE for the tick's first."""
 
 
-_places: Any = view_of(Cancelling, "places", np.int64)
-_found: Any = view_of(Cancelling, "slots", SLOT)
+_places = view_of(Cancelling, "places", np.int64)
+_found = view_of(Cancelling, "slots", SLOT)
 
 
 @kernel
-def consolidate(S: int, D: int, out: int) -> int:
+def consolidate(S: Ptr[Cancelling], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
     """Write the delta D with equal rows of a tick as one: with their weights added up, of what adds up to 0 nothing.
     Or, where rows only come, each once.
 
@@ -91,7 +91,7 @@ def consolidate(S: int, D: int, out: int) -> int:
 
 
 @inner
-def _add(S: Any, D: Any, i: int, out: Any) -> None:
+def _add(S: Ptr[Cancelling], D: Ptr[Flowing], i: int, out: Ptr[Flowing]) -> None:
     """Add row `i` of a delta to what its tick has written; there is room."""
     places, rows, written, weight = _places(S), buffers.rows(D), buffers.rows(out), buffers.weight(out)
     width = rows.shape[1]
@@ -113,7 +113,7 @@ def _add(S: Any, D: Any, i: int, out: Any) -> None:
 
 
 @inner
-def _written(S: Any, rows: Any, i: int, out: Any) -> int:
+def _written(S: Ptr[Cancelling], rows: Array, i: int, out: Ptr[Flowing]) -> int:
     """The row of the output, of this tick, that is equal to row `i` of a table; -1: there is none, and the next one is
     entered in its place."""
     places, made, n, width = _places(S), buffers.rows(out), buffers.count(out)[0], rows.shape[1]
@@ -137,7 +137,7 @@ def _written(S: Any, rows: Any, i: int, out: Any) -> int:
 
 
 @inner
-def _drop_zeros(first: int, out: Any) -> None:
+def _drop_zeros(first: int, out: Ptr[Flowing]) -> None:
     """The tick is over: close the gaps that rows of weight 0 leave."""
     at, weight, rows, top = buffers.at(out), buffers.weight(out), buffers.rows(out), buffers.count(out)
     kept = first
@@ -153,7 +153,7 @@ def _drop_zeros(first: int, out: Any) -> None:
 
 
 @kernel
-def fill_found(S: int, D: int, out: int) -> None:
+def fill_found(S: Ptr[Cancelling], D: Ptr[Flowing], out: Ptr[Flowing]) -> None:
     """Fill an empty table from what the tick in work has written."""
     places, rows, width = _places(S), buffers.rows(out), buffers.rows(D).shape[1]
     if places[FIRST] < 0 or places[LARGE] == 0:

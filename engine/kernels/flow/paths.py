@@ -5,14 +5,12 @@
             proves is none, and so may those be that follow from it. The suspects that are left are gone
     seed    pairs that a new edge makes: of whatever reaches its source
     spread  what follows from a new pair by one edge more, until nothing new follows
-    tell    pairs that are there and were not, or were and are not
+    emit    pairs that are there and were not, or were and are not
 
 Doubt costs the suspects, times the edges at their ends; seed and spread the new pairs, times the edges that leave them.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -60,10 +58,11 @@ from oxiseq.engine.kernels.flow.path_storing import (
     unlink_edge,
     vertex_of,
 )
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
 @kernel
-def reach(S: int, source: int, target: int) -> int:
+def reach(S: Ptr[v.PathMemory], source: Ptr[f.Flowing], target: Ptr[f.Flowing]) -> int:
     """Take the delta `source` from where the scalars say, and put into `target` what comes of it."""
     scalars, at, n = v.scalars(S), f.at(source), f.count(source)[0]
     while True:
@@ -99,7 +98,7 @@ def reach(S: int, source: int, target: int) -> int:
 
 
 @inner
-def _take(S: Any, source: Any, i: int) -> None:
+def _take(S: Ptr[v.PathMemory], source: Ptr[f.Flowing], i: int) -> None:
     scalars, given = v.scalars(S), f.rows(source)
     context = v.rows(S).shape[1] - 1
     x = vertex_of(S, given, i, context)
@@ -114,7 +113,7 @@ def _take(S: Any, source: Any, i: int) -> None:
 
 
 @inner
-def _relink(S: Any) -> None:
+def _relink(S: Ptr[v.PathMemory]) -> None:
     """Edges that are gone leave their vertices, new ones join theirs: proofs may use these at once."""
     edges = v.edges(S)
     e = v.scalars(S)[CHANGED_EDGES]
@@ -131,7 +130,7 @@ def _relink(S: Any) -> None:
 
 
 @inner
-def _doubt(S: Any) -> None:
+def _doubt(S: Ptr[v.PathMemory]) -> None:
     scalars, pairs = v.scalars(S), v.pairs(S)
     _first_suspects(S)
     k = scalars[CHANGED_PAIRS]
@@ -155,7 +154,7 @@ def _doubt(S: Any) -> None:
 
 
 @inner
-def _first_suspects(S: Any) -> None:
+def _first_suspects(S: Ptr[v.PathMemory]) -> None:
     """Pairs (x, target) whose proof is the source of an edge that is gone; x is the source or reaches it."""
     edges, pairs, vertices = v.edges(S), v.pairs(S), v.vertices(S)
     e = v.scalars(S)[CHANGED_EDGES]
@@ -172,7 +171,7 @@ def _first_suspects(S: Any) -> None:
 
 
 @inner
-def _suspect(S: Any, source: int, target: int, proof: int) -> None:
+def _suspect(S: Ptr[v.PathMemory], source: int, target: int, proof: int) -> None:
     """A pair is suspect if it has this proof."""
     pairs, k = v.pairs(S), find_pair(S, source, target)
     if is_there(S, k) and pairs[k].proof == proof and pairs[k].state & SUSPECT == 0:
@@ -181,7 +180,7 @@ def _suspect(S: Any, source: int, target: int, proof: int) -> None:
 
 
 @inner
-def _suspect_children(S: Any, k: int) -> None:
+def _suspect_children(S: Ptr[v.PathMemory], k: int) -> None:
     """Pairs with the same source whose proof rests on a suspect. What follows the source itself rests on an edge."""
     edges, pair = v.edges(S), v.pairs(S)[k]
     if pair.source == pair.target:
@@ -193,7 +192,7 @@ def _suspect_children(S: Any, k: int) -> None:
 
 
 @inner
-def _has_proof(S: Any, k: int) -> bool:
+def _has_proof(S: Ptr[v.PathMemory], k: int) -> bool:
     """Whether an edge from the source, or from where a pair that is no suspect ends, leads to its target: takes it."""
     edges, pairs, pair = v.edges(S), v.pairs(S), v.pairs(S)[k]
     e = np.int64(v.vertices(S)[pair.target].arriving)
@@ -210,7 +209,7 @@ def _has_proof(S: Any, k: int) -> bool:
 
 
 @inner
-def _clear(S: Any) -> None:
+def _clear(S: Ptr[v.PathMemory]) -> None:
     """Suspects with another proof give those one that follow from them by an edge. First come those that need no
     other suspect: a proof of few steps makes fewer suspects later."""
     scalars, edges, pairs, vertices = v.scalars(S), v.edges(S), v.pairs(S), v.vertices(S)
@@ -229,7 +228,7 @@ def _clear(S: Any) -> None:
 
 
 @inner
-def _look_at(S: Any, k: int) -> None:
+def _look_at(S: Ptr[v.PathMemory], k: int) -> None:
     """Put a pair behind those that are to be looked at."""
     scalars, pairs = v.scalars(S), v.pairs(S)
     pairs[k].work = NONE
@@ -244,7 +243,7 @@ def _look_at(S: Any, k: int) -> None:
 
 
 @inner
-def _seed(S: Any) -> bool:
+def _seed(S: Ptr[v.PathMemory]) -> bool:
     """Make the pairs of new edges; False: there is no room."""
     scalars, edges, pairs = v.scalars(S), v.edges(S), v.pairs(S)
     while scalars[EDGE_AT] != LAST:
@@ -265,7 +264,7 @@ def _seed(S: Any) -> bool:
 
 
 @inner
-def _spread(S: Any) -> bool:
+def _spread(S: Ptr[v.PathMemory]) -> bool:
     """Extend new pairs by one edge, in the order in which they were made; False: there is no room."""
     scalars, edges, pairs, vertices = v.scalars(S), v.edges(S), v.pairs(S), v.vertices(S)
     while scalars[WORK] >= 0:
@@ -282,7 +281,7 @@ def _spread(S: Any) -> bool:
 
 
 @inner
-def _make(S: Any, source: int, target: int, proof: int) -> bool:
+def _make(S: Ptr[v.PathMemory], source: int, target: int, proof: int) -> bool:
     """Have a pair there, and look at it later if it was not; False: there is no room."""
     pairs, k = v.pairs(S), find_pair(S, source, target)
     if k < 0:
@@ -298,11 +297,11 @@ def _make(S: Any, source: int, target: int, proof: int) -> bool:
     return True
 
 
-# --- tell -------------------------------------------------------------------------------------------
+# --- emit -------------------------------------------------------------------------------------------
 
 
 @inner
-def _tell(S: Any, target: Any) -> bool:
+def _tell(S: Ptr[v.PathMemory], target: Ptr[f.Flowing]) -> bool:
     """Tell what has changed, and free pairs that are gone; False: there is no room in `target`."""
     scalars, pairs = v.scalars(S), v.pairs(S)
     count, room = f.count(target), f.at(target).shape[0]
@@ -323,7 +322,7 @@ def _tell(S: Any, target: Any) -> bool:
 
 
 @inner
-def _write(S: Any, target: Any, k: int, weight: int) -> None:
+def _write(S: Ptr[v.PathMemory], target: Ptr[f.Flowing], k: int, weight: int) -> None:
     given, rows, pair = f.rows(target), v.rows(S), v.pairs(S)[k]
     context, n = rows.shape[1] - 1, f.count(target)[0]
     f.at(target)[n], f.weight(target)[n] = v.scalars(S)[TICK], weight
@@ -335,7 +334,7 @@ def _write(S: Any, target: Any, k: int, weight: int) -> None:
 
 
 @inner
-def _free_edges(S: Any) -> None:
+def _free_edges(S: Ptr[v.PathMemory]) -> None:
     """Those that have no weight any more."""
     scalars, edges = v.scalars(S), v.edges(S)
     while scalars[CHANGED_EDGES] != LAST:

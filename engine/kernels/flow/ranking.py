@@ -1,15 +1,13 @@
-"""Ranks: rows come and go, and at the end of each tick what is told of each group is set right (operators.md, 3.5).
+"""Ranks: rows come and go; the end of each tick emits how each group's first rows have changed (operators.md, 3.5).
 
     take    the rows of a tick, one by one: weights change; their entries are listed, their groups noted
     settle  entries go into the heaps of their groups and out of them, and over borders (rank_records.py)
-    tell    of each listed entry − what was told, + what is to be told: the difference
+    emit    of each listed entry − what was emitted, + what is to be emitted: the difference
 
-O(log n) for each row, and for each row that is told; nothing depends on how many ranks are asked for.
+O(log n) for each row, and for each row that is emitted; nothing depends on how many ranks are wanted.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +15,6 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers as f
 from oxiseq.engine.kernels.flow import rank_records as v
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.flow.hashing import SEED, find_key, mixed, tag_of
 from oxiseq.engine.kernels.flow.heaps import compare_ordered, put_in, ranks_before, take_out
 from oxiseq.engine.kernels.flow.rank_records import (
     BY_NUMBER,
@@ -46,12 +43,17 @@ from oxiseq.engine.kernels.flow.rank_records import (
     TOP,
     UNLISTED,
 )
-from oxiseq.engine.kernels.flow.slots import drop_slot, find_number, put_slot
-from oxiseq.engine.kernels.terms.order import is_unknown, prefix_of
+from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.slots import drop_slot, find_key, find_number, put_slot
+from oxiseq.engine.kernels.terms.order import OrderArrays, is_unknown, prefix_of
+from oxiseq.engine.kernels.terms.table import TermArrays
 
 
 @kernel
-def rank(S: int, D: int, L: int, source: int, target: int) -> int:
+def rank(
+    S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], source: Ptr[f.Flowing], target: Ptr[f.Flowing]
+) -> int:
     """Take the delta `source` from where the scalars say, and put into `target` what comes of it. D: the dictionary,
     L: the order of its terms."""
     scalars, at, n = v.scalars(S), f.at(source), f.count(source)[0]
@@ -80,7 +82,7 @@ def rank(S: int, D: int, L: int, source: int, target: int) -> int:
 
 
 @inner
-def _take(S: Any, D: Any, L: Any, source: Any, i: int) -> int:
+def _take(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], source: Ptr[f.Flowing], i: int) -> int:
     """Add the weight of a row."""
     given, tag = f.rows(source), _row_tag(source, i)
     e = _find_row(S, given, i, tag)
@@ -99,7 +101,7 @@ def _take(S: Any, D: Any, L: Any, source: Any, i: int) -> int:
 
 
 @inner
-def _row_tag(source: Any, i: int) -> int:
+def _row_tag(source: Ptr[f.Flowing], i: int) -> int:
     rows = f.rows(source)
     h = np.int64(SEED)
     for c in range(rows.shape[1]):
@@ -108,7 +110,7 @@ def _row_tag(source: Any, i: int) -> int:
 
 
 @inner
-def _find_row(S: Any, given: Any, i: int, tag: int) -> int:
+def _find_row(S: Ptr[v.RankMemory], given: Array, i: int, tag: int) -> int:
     """The entry of a row, or NONE."""
     slots, rows = v.slots(S), v.rows(S)
     mask = slots.shape[0] - 1
@@ -126,7 +128,7 @@ def _find_row(S: Any, given: Any, i: int, tag: int) -> int:
 
 
 @inner
-def _has_room(S: Any) -> bool:
+def _has_room(S: Ptr[v.RankMemory]) -> bool:
     """For one more entry and one more group."""
     scalars = v.scalars(S)
     return (
@@ -138,7 +140,7 @@ def _has_room(S: Any) -> bool:
 
 
 @inner
-def _new_entry(S: Any, D: Any, L: Any, given: Any, i: int, tag: int) -> int:
+def _new_entry(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], given: Array, i: int, tag: int) -> int:
     """An entry of weight 0 for a row that has none; there is room."""
     scalars, entries, rows, links = v.scalars(S), v.entries(S), v.rows(S), v.links(S)
     e = scalars[FREE]
@@ -167,7 +169,7 @@ def _new_entry(S: Any, D: Any, L: Any, given: Any, i: int, tag: int) -> int:
 
 
 @inner
-def _prefix(S: Any, D: Any, L: Any, e: int) -> int:
+def _prefix(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], e: int) -> int:
     sequence = v.sequence(S)
     if sequence.shape[0] == 0:
         return np.int64(0)
@@ -177,7 +179,7 @@ def _prefix(S: Any, D: Any, L: Any, e: int) -> int:
 
 
 @inner
-def _group_of(S: Any, e: int) -> int:
+def _group_of(S: Ptr[v.RankMemory], e: int) -> int:
     """The group of an entry's row, which may be new; there is room."""
     rows, place, keys, slots = v.rows(S), v.place(S), v.keys(S), v.group_slots(S)
     h = np.int64(SEED)
@@ -189,7 +191,7 @@ def _group_of(S: Any, e: int) -> int:
 
 
 @inner
-def _new_group(S: Any, e: int, tag: int) -> int:
+def _new_group(S: Ptr[v.RankMemory], e: int, tag: int) -> int:
     scalars, groups, keys, borders = v.scalars(S), v.groups(S), v.keys(S), v.borders(S)
     place, count = v.place(S), v.bounds(S).shape[0]
     g = scalars[GROUP_FREE]
@@ -215,8 +217,8 @@ def _new_group(S: Any, e: int, tag: int) -> int:
 
 
 @inner
-def _note_group(S: Any, g: int) -> None:
-    """Its heaps are to be set right; what is last before a border may be told otherwise."""
+def _note_group(S: Ptr[v.RankMemory], g: int) -> None:
+    """Its heaps are to be set right; the last one before a border may be emitted or retracted."""
     scalars, group, count = v.scalars(S), v.groups(S)[g], v.bounds(S).shape[0]
     if group.chain != UNLISTED:
         return
@@ -229,8 +231,8 @@ def _note_group(S: Any, g: int) -> None:
 
 
 @inner
-def _list(S: Any, e: int) -> None:
-    """An entry may be told otherwise at the end of the tick."""
+def _list(S: Ptr[v.RankMemory], e: int) -> None:
+    """An entry may be emitted or retracted at the end of the tick."""
     scalars, entry = v.scalars(S), v.entries(S)[e]
     if entry.chain == UNLISTED:
         entry.was = entry.weight
@@ -242,7 +244,7 @@ def _list(S: Any, e: int) -> None:
 
 
 @inner
-def _settle(S: Any, D: Any, L: Any) -> None:
+def _settle(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays]) -> None:
     """Bring all heaps to the weights that there are now. A row whose weight is not above 0 is in none."""
     scalars, entries, groups, count = v.scalars(S), v.entries(S), v.groups(S), v.bounds(S).shape[0]
     e = scalars[LISTED]
@@ -263,8 +265,8 @@ def _settle(S: Any, D: Any, L: Any) -> None:
 
 
 @inner
-def _move(S: Any, D: Any, L: Any, e: int, border: int) -> None:
-    """Put an entry into a border, take it out, or count its copies anew."""
+def _move(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], e: int, border: int) -> None:
+    """Put an entry into a border, take it out, or count its copies again."""
     count, entry = v.bounds(S).shape[0], v.entries(S)[e]
     part, link = v.borders(S)[entry.group * count + border], v.links(S)[e * count + border]
     was, now = entry.was, entry.weight
@@ -286,15 +288,15 @@ def _move(S: Any, D: Any, L: Any, e: int, border: int) -> None:
 
 
 @inner
-def _belongs_low(S: Any, D: Any, L: Any, e: int, last: int, border: int) -> bool:
-    """Whether a new row stands before the last of the low rows; of ties: with them."""
+def _belongs_low(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], e: int, last: int, border: int) -> bool:
+    """Whether a new row comes before the last of the low rows; of ties: with them."""
     if v.scalars(S)[TIES]:
         return compare_ordered(S, D, L, e, last) == 0
     return ranks_before(S, D, L, border, e, last)
 
 
 @inner
-def _lower(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+def _lower(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int, border: int) -> None:
     """The first of the high rows becomes a low one."""
     part = v.borders(S)[g * v.bounds(S).shape[0] + border]
     e = np.int64(part.high)
@@ -305,7 +307,7 @@ def _lower(S: Any, D: Any, L: Any, g: int, border: int) -> None:
 
 
 @inner
-def _raise(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+def _raise(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int, border: int) -> None:
     """The last of the low rows becomes a high one."""
     part = v.borders(S)[g * v.bounds(S).shape[0] + border]
     e = np.int64(part.low)
@@ -316,7 +318,7 @@ def _raise(S: Any, D: Any, L: Any, g: int, border: int) -> None:
 
 
 @inner
-def _balance(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+def _balance(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int, border: int) -> None:
     """As few low rows as have the copies of the ranks before the border."""
     part, bound, entries = v.borders(S)[g * v.bounds(S).shape[0] + border], v.bounds(S)[border], v.entries(S)
     while part.copies < bound and part.high >= 0:
@@ -328,7 +330,7 @@ def _balance(S: Any, D: Any, L: Any, g: int, border: int) -> None:
 
 
 @inner
-def _level(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+def _level(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int, border: int) -> None:
     """Low rows are those that are equal to the first."""
     part = v.borders(S)[g * v.bounds(S).shape[0] + border]
     if part.high < 0 or (part.low >= 0 and compare_ordered(S, D, L, part.low, part.high) < 0):
@@ -340,12 +342,12 @@ def _level(S: Any, D: Any, L: Any, g: int, border: int) -> None:
         _lower(S, D, L, g, border)
 
 
-# --- tell -------------------------------------------------------------------------------------------
+# --- emit -------------------------------------------------------------------------------------------
 
 
 @inner
-def _tell(S: Any, target: Any) -> int:
-    """Tell of each listed entry what is new, and free those that are gone."""
+def _tell(S: Ptr[v.RankMemory], target: Ptr[f.Flowing]) -> int:
+    """Emit the change of each listed entry, and free those that are gone."""
     scalars, entries = v.scalars(S), v.entries(S)
     count, room = f.count(target), f.at(target).shape[0]
     while scalars[LISTED] != LAST:
@@ -366,8 +368,8 @@ def _tell(S: Any, target: Any) -> int:
 
 
 @inner
-def _copies(S: Any, e: int) -> int:
-    """How many copies of a row are to be told."""
+def _copies(S: Ptr[v.RankMemory], e: int) -> int:
+    """How many copies of a row are to be emitted."""
     scalars = v.scalars(S)
     told = max(v.entries(S)[e].weight, np.int64(0))
     if scalars[ENDLESS] == 0:
@@ -378,7 +380,7 @@ def _copies(S: Any, e: int) -> int:
 
 
 @inner
-def _copies_before(S: Any, e: int, border: int) -> int:
+def _copies_before(S: Ptr[v.RankMemory], e: int, border: int) -> int:
     """How many copies of a row lie before a border."""
     count, entry = v.bounds(S).shape[0], v.entries(S)[e]
     if v.links(S)[e * count + border].side != LOW:
@@ -390,7 +392,7 @@ def _copies_before(S: Any, e: int, border: int) -> int:
 
 
 @inner
-def _write(S: Any, target: Any, e: int, weight: int) -> None:
+def _write(S: Ptr[v.RankMemory], target: Ptr[f.Flowing], e: int, weight: int) -> None:
     given, rows = f.rows(target), v.rows(S)
     n = f.count(target)[0]
     f.at(target)[n], f.weight(target)[n] = v.scalars(S)[TICK], weight
@@ -400,7 +402,7 @@ def _write(S: Any, target: Any, e: int, weight: int) -> None:
 
 
 @inner
-def _free_entry(S: Any, e: int) -> None:
+def _free_entry(S: Ptr[v.RankMemory], e: int) -> None:
     scalars, entry, rows = v.scalars(S), v.entries(S)[e], v.rows(S)
     drop_slot(v.slots(S), find_number(v.slots(S), entry.tag, e))
     v.groups(S)[entry.group].count -= 1
@@ -412,7 +414,7 @@ def _free_entry(S: Any, e: int) -> None:
 
 
 @inner
-def _free_groups(S: Any) -> None:
+def _free_groups(S: Ptr[v.RankMemory]) -> None:
     """Those that have no rows any more."""
     scalars, groups = v.scalars(S), v.groups(S)
     while scalars[CHANGED] != LAST:
@@ -431,7 +433,7 @@ def _free_groups(S: Any) -> None:
 
 
 @kernel
-def fill_slots(S: int) -> None:
+def fill_slots(S: Ptr[v.RankMemory]) -> None:
     """Fill empty hash tables from the entries and the groups."""
     scalars, entries, groups = v.scalars(S), v.entries(S), v.groups(S)
     free = scalars[FREE]

@@ -1,12 +1,12 @@
 """Results of aggregates → ids of terms in the store's normal form.
 
-Where it stands: exact sums → **terms** → rows. The text is written to scratch memory, and looked up or added in the
+In the flow: exact sums → **terms** → rows. The text is written to scratch memory, and looked up or added in the
 dictionary (`D`, kernels/terms/table.py). An id of -1: the dictionary has no room.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -30,8 +30,9 @@ from oxiseq.engine.kernels.flow.wide import (
     rounded,
     taken_apart,
 )
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.memory.raw import byte, set_byte
-from oxiseq.engine.kernels.terms.table import add, find, hashed
+from oxiseq.engine.kernels.terms.table import TermArrays, add, find, hashed
 
 SCRATCH: Final = 640
 """Bytes of scratch memory: a double has up to 343 characters, its datatype 46; behind them digits are made."""
@@ -58,8 +59,8 @@ _CHUNKS: Final = 5
 
 
 @inner
-def _written(D: Any, scratch: int, at: int, kind: int, number: float, exact: int, quality: int) -> int:
-    """The id of the literal whose quote and digits stand from `scratch` to `at`."""
+def _written(D: Ptr[TermArrays], scratch: int, at: int, kind: int, number: float, exact: int, quality: int) -> int:
+    """The id of the literal whose quote and digits are from `scratch` to `at`."""
     row = kind - kinds.INTEGER
     for i in range(_SIZES[row]):
         set_byte(at + i, np.int64(_SUFFIXES[row, i]))
@@ -96,7 +97,7 @@ def _put_digits(at: int, word: np.uint64) -> int:
 
 
 @inner
-def integer_term(D: Any, scratch: int, number: int) -> int:
+def integer_term(D: Ptr[TermArrays], scratch: int, number: int) -> int:
     """xsd:integer."""
     nearest = np.float64(number)
     quality = kinds.ROUNDED | kinds.EXACT_INTEGER
@@ -111,7 +112,7 @@ def integer_term(D: Any, scratch: int, number: int) -> int:
 
 
 @inner
-def decimal_term(D: Any, scratch: int, negative: bool, high: np.uint64, low: np.uint64) -> int:
+def decimal_term(D: Ptr[TermArrays], scratch: int, negative: bool, high: np.uint64, low: np.uint64) -> int:
     """xsd:decimal of a magnitude in units of 10^-18."""
     if high == ZERO and low == ZERO:
         set_byte(_begun(scratch, False), _NOUGHT)
@@ -197,7 +198,7 @@ def _nearest(negative: bool, high: np.uint64, low: np.uint64) -> tuple[float, bo
 
 
 @inner
-def double_term(D: Any, scratch: int, number: float, kind: int) -> int:
+def double_term(D: Ptr[TermArrays], scratch: int, number: float, kind: int) -> int:
     """xsd:double, or xsd:float of a double that is one."""
     quality = kinds.ROUNDED | kinds.EXACT_NUMBER
     if number != number:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.flow import moments as v
 from oxiseq.engine.kernels.flow.moments import NONE
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 _A: Final = -7046029254386353131
 _B: Final = -4417276706812531889
@@ -16,7 +17,7 @@ _B: Final = -4417276706812531889
 
 
 @inner
-def last_until(S: Any, g: int, time: int, inclusive: bool) -> int:
+def last_until(S: Ptr[v.Timeline], g: int, time: int, inclusive: bool) -> int:
     """The last moment of a group before a time, or (`inclusive`) at it; NONE: there is none."""
     moments, group = v.moments(S), v.groups(S)[g]
     m = np.int64(group.tail)
@@ -39,13 +40,13 @@ def _lies_before(time: int, other: int, inclusive: bool) -> bool:
 
 
 @inner
-def next_after(S: Any, g: int, m: int) -> int:
+def next_after(S: Ptr[v.Timeline], g: int, m: int) -> int:
     """The moment after one; after NONE the first."""
     return np.int64(v.groups(S)[g].head) if m < 0 else np.int64(v.moments(S)[m].after)
 
 
 @inner
-def put_moment(S: Any, g: int, before: int, m: int) -> None:
+def put_moment(S: Ptr[v.Timeline], g: int, before: int, m: int) -> None:
     """Put a moment, whose time is set, into a group. before: the one that it comes after; NONE: it is the first."""
     moments, group = v.moments(S), v.groups(S)[g]
     after = next_after(S, g, before)
@@ -78,7 +79,7 @@ def put_moment(S: Any, g: int, before: int, m: int) -> None:
 
 
 @inner
-def drop_moment(S: Any, m: int) -> None:
+def drop_moment(S: Ptr[v.Timeline], m: int) -> None:
     """Take a moment out of its group."""
     moments = v.moments(S)
     old = moments[m]
@@ -109,7 +110,7 @@ def _priority(m: int) -> int:
 
 
 @inner
-def _rotate_up(S: Any, g: int, m: int) -> None:
+def _rotate_up(S: Ptr[v.Timeline], g: int, m: int) -> None:
     """A moment takes the place of its parent, which becomes its child."""
     moments = v.moments(S)
     child, p = moments[m], np.int64(moments[m].parent)
@@ -131,7 +132,7 @@ def _rotate_up(S: Any, g: int, m: int) -> None:
 
 
 @inner
-def _set_child(S: Any, g: int, parent: int, old: int, new: int) -> None:
+def _set_child(S: Ptr[v.Timeline], g: int, parent: int, old: int, new: int) -> None:
     """Put another child where one was; without a parent it was the root."""
     if parent < 0:
         v.groups(S)[g].root = new

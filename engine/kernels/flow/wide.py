@@ -98,7 +98,7 @@ FLOAT_HIGHEST: Final = 104
 
 @inner
 def rounded(window: np.uint64, rest: bool, top: int, digits: int, lowest: int) -> tuple[np.uint64, int, bool]:
-    """(c, e, exact): c · 2^e is nearest to a number, of two the even one. The number's first digit stands at 2^top, its
+    """(c, e, exact): c · 2^e is nearest to a number, of two the even one. The number's first digit is at 2^top, its
     first 64 are `window`, and `rest` says whether others are not 0. c has at most so many digits, and e ≥ lowest."""
     e = max(top - digits + 1, lowest)
     kept = top - e + 1

@@ -8,17 +8,16 @@ by owner; of several owners the one with the least floor counts.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
-from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS
+from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, HasMatches
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
 @inner
-def root(marks: Any, floors: Any, node: int, owner: int) -> None:
+def root(marks: Array, floors: Array, node: int, owner: int) -> None:
     """`owner` holds `node`."""
     mark = marks[node]
     if mark == 0 or floors[owner] < floors[mark - 1]:
@@ -26,7 +25,7 @@ def root(marks: Any, floors: Any, node: int, owner: int) -> None:
 
 
 @inner
-def reach(S: Any, marks: Any, floors: Any) -> None:
+def reach(S: Ptr[HasMatches], marks: Array, floors: Array) -> None:
     """What is alive below held nodes is held: children are older than their parents, so one pass back suffices."""
     nodes = v.nodes(S)
     for i in range(v.scalars(S)[NODE_TOP] - 1, -1, -1):
@@ -44,7 +43,7 @@ def reach(S: Any, marks: Any, floors: Any) -> None:
 
 
 @inner
-def slide(S: Any, marks: Any) -> int:
+def slide(S: Ptr[HasMatches], marks: Array) -> int:
     """Move held nodes together; `marks` becomes the old → new index. The smallest row id still referred to."""
     scalars, nodes, weights, spans = v.scalars(S), v.nodes(S), v.weights(S), v.spans(S)
     oldest = np.int64(1) << np.int64(62)

@@ -6,8 +6,6 @@ sub-heap. It follows from the history alone. The delay is linear in a match's le
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
@@ -22,11 +20,13 @@ from oxiseq.engine.kernels.matches.records import (
     OUT_ROWS,
     PROGRESS,
     STACK,
+    HasMatches,
 )
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
 @inner
-def emit(S: Any, limit: int, mark: int) -> int:
+def emit(S: Ptr[HasMatches], limit: int, mark: int) -> int:
     """Enumerate the final nodes into the output buffers; resumable when a buffer is full.
 
     The walk ends at the instant's `limit`th match: the rest is not looked at. Each match carries `mark`. A stack

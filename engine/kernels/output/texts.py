@@ -1,18 +1,19 @@
 """Answers as text: columns of plain values, rows of SPARQL JSON, straight from the term table.
 
-Where it stands: ids of a match batch → **UTF-8** → Arrow, JSON. Each function either measures (`out` 0) or writes
+In the flow: ids of a match batch → **UTF-8** → Arrow, JSON. Each function either measures (`out` 0) or writes
 from the address `out` on, and returns the number of bytes. `D` is the pointer table of the term table. The escapes of
-N-Triples in the table's texts are escapes of JSON as well, so JSON takes them as they stand.
+N-Triples in the table's texts are escapes of JSON as well, so JSON takes them as they are.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import byte, move, set_byte
 from oxiseq.engine.kernels.terms.table import kind_of, serial_of, text_of
 from oxiseq.engine.kernels.terms.texts import digits, label_length, write_digits, write_label
@@ -36,7 +37,7 @@ _PIECE_BYTES: Final = np.frombuffer(b"".join(_PIECES), np.uint8)
 
 
 @kernel
-def plain_texts(D: int, ids: Any, ends: Any, out: int) -> int:
+def plain_texts(D: int, ids: Array, ends: Array, out: int) -> int:
     """IRIs without brackets, literals' lexical forms, blank nodes with their labels, nothing for 0.
 
     ids: i64[n]; `ends` i64[n + 1] is filled when measuring and read when writing.
@@ -51,7 +52,7 @@ def plain_texts(D: int, ids: Any, ends: Any, out: int) -> int:
 
 
 @kernel
-def json_rows(D: int, values: Any, names: Any, name_ends: Any, out: int) -> int:
+def json_rows(D: int, values: Array, names: Array, name_ends: Array, out: int) -> int:
     """The rows of u32[n, c] term ids as JSON objects, each after a comma and a line break.
 
     names u8: the columns' names as `"name": `, up to `name_ends` i64[c + 1]. No triple terms.
@@ -134,7 +135,7 @@ def _unescaped(at: int, end: int, out: int) -> int:
         if value == 92:
             value = byte(at)
             at += 1
-            if value == 117:  # \\uXXXX; never one of the pairs that stand for larger characters
+            if value == 117:  # \\uXXXX; never one of the surrogate pairs of larger characters
                 value = 0
                 for i in range(4):
                     value = 16 * value + _hexadecimal(byte(at + i))

@@ -6,12 +6,11 @@ that of time (answers.md 3.3).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.records import DONE, FINALS
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.closings import add_final, close_first
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
@@ -29,18 +28,21 @@ from oxiseq.engine.kernels.sequence.records import (
     SLIDING,
     WINDOW,
     WINDOWED,
+    Memory,
+    Tables,
 )
 from oxiseq.engine.kernels.sequence.writing import insert_run
+from oxiseq.engine.kernels.terms.columns import TermColumns
 
 
 @inner
-def pass_time(T: Any, S: Any, C: Any, now: int, clock: int, rows: bool) -> int:
+def pass_time(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], now: int, clock: int, rows: bool) -> int:
     """No event before `now` (µs; `clock` in the window's unit) will come: runs that are too old by then leave their
     segments. Where some become matches so, what else waits for its window to close before `now` does too; it returns
     with the finals of one moment, and is called again.
 
-    `rows`: rows come at `now`. Only then do those runs move that rows look at: how they are joined decides the order of
-    matches, which must not depend on how events are batched.
+    `rows`: rows come at `now`. Only then do those runs move that rows may join: how they are joined decides the order
+    of matches, which must not depend on how events are batched.
     """
     if rows and v.scalars(S)[DUE] < now:
         for i in range(v.sizes(T)[MOVING]):
@@ -62,14 +64,14 @@ def pass_time(T: Any, S: Any, C: Any, now: int, clock: int, rows: bool) -> int:
 
 
 @inner
-def _due(T: Any, S: Any, edge: int) -> int:
+def _due(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
     """How long the oldest run of an edge may stay; NEVER_CLOSES if there is none."""
     x = np.int64(v.ages(S)[edge].oldest)
     return v.aged(S)[x].time + v.edges(T)[edge].limit if x >= 0 else np.int64(NEVER_CLOSES)
 
 
 @inner
-def _decide(T: Any, S: Any, C: Any, now: int, clock: int) -> int:
+def _decide(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], now: int, clock: int) -> int:
     """Whatever becomes a match before `now`, as far as the first moment at which something does."""
     scalars = v.scalars(S)
     while True:
@@ -94,7 +96,7 @@ def _decide(T: Any, S: Any, C: Any, now: int, clock: int) -> int:
 
 
 @inner
-def _leave(T: Any, S: Any, C: Any, edge: int, now: int, clock: int) -> int:
+def _leave(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], edge: int, now: int, clock: int) -> int:
     """The oldest run of `edge` leaves it. Nothing has changed for it where something is full."""
     groups, x = v.groups(S), np.int64(v.ages(S)[edge].oldest)
     g, then = np.int64(v.aged(S)[x].group), np.int64(v.edges(T)[edge].then)
@@ -122,7 +124,7 @@ def _leave(T: Any, S: Any, C: Any, edge: int, now: int, clock: int) -> int:
 
 
 @inner
-def _cut(T: Any, S: Any, g: int) -> int:
+def _cut(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
     """What starts before does not belong to the window of group `g`, which becomes a match at MOMENT."""
     if v.sizes(T)[SLIDING] == 1 and v.sizes(T)[NUMBERED] == 1:
         return np.int64(BEFORE_ALL)  # all its prefixes start together, in the window

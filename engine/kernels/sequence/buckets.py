@@ -1,4 +1,4 @@
-"""Buckets: the groups that one probe looks at for one set of equality values.
+"""Buckets: the groups of one probe with one set of equality values.
 
 A bucket holds skew heaps over the probe's inequality, one for numbers and one for times, and a plain list of those
 that have no order (engine.md, sections 3 and 7).
@@ -6,11 +6,10 @@ that have no order (engine.md, sections 3 and 7).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
 from oxiseq.engine.kernels.sequence.records import (
@@ -21,11 +20,12 @@ from oxiseq.engine.kernels.sequence.records import (
     HEAP_TIME,
     LISTED,
     NEVER,
+    Memory,
 )
 
 
 @inner
-def find_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
+def find_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int) -> int:
     """The bucket of `probe` with these equality values, or -1."""
     table, buckets, keys = v.bucket_table(S), v.buckets(S), v.bucket_keys(S)
     mask = np.uint64(table.shape[0] - 1)
@@ -40,7 +40,7 @@ def find_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
 
 
 @inner
-def new_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
+def new_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int) -> int:
     """Make a bucket; the caller has seen to it that there is room."""
     scalars, buckets = v.scalars(S), v.buckets(S)
     b = scalars[BUCKET_FREE]
@@ -65,7 +65,7 @@ def new_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
 
 
 @inner
-def _free_bucket(S: Any, b: int) -> None:
+def _free_bucket(S: Ptr[Memory], b: int) -> None:
     bucket = v.buckets(S)[b]
     drop(v.bucket_table(S), v.buckets(S), bucket.hash, b)
     bucket.probe = -1
@@ -78,7 +78,7 @@ def _free_bucket(S: Any, b: int) -> None:
 
 
 @inner
-def _merge(links: Any, probes: int, local: int, a: int, b: int) -> int:
+def _merge(links: Array, probes: int, local: int, a: int, b: int) -> int:
     """Merge two skew heaps of groups; the root (its parent is -1)."""
     if a < 0:
         if b >= 0:
@@ -107,7 +107,7 @@ def _merge(links: Any, probes: int, local: int, a: int, b: int) -> int:
 
 
 @inner
-def link(S: Any, probes: int, local: int, g: int, b: int, kind: int, value: float) -> None:
+def link(S: Ptr[Memory], probes: int, local: int, g: int, b: int, kind: int, value: float) -> None:
     """Put group `g` into bucket `b` in the order that `kind` names."""
     links = v.links(S)
     bucket = v.buckets(S)[b]
@@ -132,7 +132,7 @@ def link(S: Any, probes: int, local: int, g: int, b: int, kind: int, value: floa
 
 
 @inner
-def unlink(S: Any, probes: int, local: int, g: int) -> None:
+def unlink(S: Ptr[Memory], probes: int, local: int, g: int) -> None:
     """Take group `g` out of its bucket, which goes with its last group."""
     links = v.links(S)
     own = links[g * probes + local]

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.hashing import hash_key, same_key
-from oxiseq.engine.kernels.sequence.records import LEADS
+from oxiseq.engine.kernels.sequence.records import LEADS, Memory, Rows, Tables
 
 NEVER_SEEN = -(1 << 62)
 
 
 @inner
-def _lead_place(S: Any, number: int, width: int, h: Any) -> int:
+def _lead_place(S: Ptr[Memory], number: int, width: int, h: np.uint64) -> int:
     """Where the lead's values (in `v.key(S)`) are or belong in the lead table."""
     mask = np.uint64(v.lead_table(S).shape[0] - 1)
     i = h & mask
@@ -32,7 +33,7 @@ def _lead_place(S: Any, number: int, width: int, h: Any) -> int:
 
 
 @inner
-def last_lead(T: Any, S: Any, R: Any, r: int, probe: Any) -> int:
+def last_lead(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, probe: Any) -> int:
     """The last clock at which a negated row that joins row `r` was seen before this instant."""
     latest = np.int64(NEVER_SEEN)
     for l in range(probe.lead0, probe.lead1):
@@ -60,7 +61,7 @@ def last_lead(T: Any, S: Any, R: Any, r: int, probe: Any) -> int:
 
 
 @inner
-def see_lead(T: Any, S: Any, R: Any, r: int, l: int, clock: int) -> None:
+def see_lead(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, l: int, clock: int) -> None:
     lead = v.leads(T)[l]
     width = lead.equal1 - lead.equal0
     for i in range(width):
@@ -78,7 +79,7 @@ def see_lead(T: Any, S: Any, R: Any, r: int, l: int, clock: int) -> None:
 
 
 @kernel
-def rebuild_leads(T: Any, S: Any, keys: Any, count: int, tau: int) -> None:
+def rebuild_leads(T: Ptr[Tables], S: Ptr[Memory], keys: Array, count: int, tau: int) -> None:
     """Fill the (new, empty) lead arrays with what is not older than `tau`."""
     for place in range(v.lead_table(S).shape[0]):
         v.lead_table(S)[place] = -1

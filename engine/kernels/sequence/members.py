@@ -6,22 +6,32 @@ family's, or -1; progress: where to go on when something was full. First nodes, 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.counting import extend, unite
 from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PROGRESS
+from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PROGRESS, HasMatches
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.groups import killed
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, ENTRY_TIME, ENTRY_TOP, OPENED, PENDING
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, ENTRY_TIME, ENTRY_TOP, OPENED, PENDING, Memory, Tables
 from oxiseq.engine.kernels.sequence.writing import write
+from oxiseq.engine.kernels.terms.columns import TermColumns
 
 
 @kernel
-def move_nodes(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: Any, member: int, instant: int) -> int:
+def move_nodes(
+    T: Ptr[Tables],
+    S: Ptr[HasMatches],
+    A: Ptr[Tables],
+    M: Ptr[HasMatches],
+    C: Ptr[TermColumns],
+    made: Array,
+    progress: Array,
+    member: int,
+    instant: int,
+) -> int:
     """Outputs that hold for the query, and unions of them; children are older than their parents."""
     nodes, spans = v.nodes(S), v.spans(S)
     while progress[0] < v.scalars(S)[NODE_TOP]:
@@ -45,7 +55,17 @@ def move_nodes(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: Any,
 
 
 @kernel
-def move_groups(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: Any, member: int, instant: int) -> int:
+def move_groups(
+    T: Ptr[Tables],
+    S: Ptr[Memory],
+    A: Ptr[Tables],
+    M: Ptr[Memory],
+    C: Ptr[TermColumns],
+    made: Array,
+    progress: Array,
+    member: int,
+    instant: int,
+) -> int:
     """In the order in which they expire; those whose keys differ in the floor alone become one. progress: the next."""
     while progress[0] >= 0:
         group = v.groups(S)[progress[0]]
@@ -61,7 +81,17 @@ def move_groups(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: Any
 
 
 @kernel
-def move_entries(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: Any, member: int, instant: int) -> int:
+def move_entries(
+    T: Ptr[Tables],
+    S: Ptr[Memory],
+    A: Ptr[Tables],
+    M: Ptr[Memory],
+    C: Ptr[TermColumns],
+    made: Array,
+    progress: Array,
+    member: int,
+    instant: int,
+) -> int:
     """Made at the last `instant`."""
     while progress[0] < v.scalars(S)[ENTRY_TOP]:
         entry = v.entries(S)[progress[0]]
@@ -75,8 +105,19 @@ def move_entries(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: An
 
 
 @inner
-def _put(A: Any, M: Any, C: Any, edge: int, node: int, keys: Any, at: int, instant: int, clock: int, time: int) -> int:
-    """A run with this key (without the floor, which stands last) waits at an edge."""
+def _put(
+    A: Ptr[Tables],
+    M: Ptr[Memory],
+    C: Ptr[TermColumns],
+    edge: int,
+    node: int,
+    keys: Array,
+    at: int,
+    instant: int,
+    clock: int,
+    time: int,
+) -> int:
+    """A run with this key (without the floor, its last value) waits at an edge."""
     v.pending(M)[0, 0], v.pending(M)[0, 1], v.pending(M)[0, 2] = edge, node, -1
     for c in range(v.edges(A)[edge].width):
         v.pending_keys(M)[0, c] = keys[at, c]

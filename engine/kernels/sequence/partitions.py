@@ -7,12 +7,11 @@ not comparable with those of others, and CONSUME BY PARTITION raises one alone.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.records import DONE
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.closings import end_wait
 from oxiseq.engine.kernels.sequence.groups import remove_group
@@ -32,13 +31,16 @@ from oxiseq.engine.kernels.sequence.records import (
     STRICT,
     TAU,
     WINDOW_END,
+    Memory,
+    Rows,
+    Tables,
 )
 
 _NEVER = 1 << 62
 
 
 @inner
-def enter_partition(T: Any, S: Any, R: Any, k: int) -> None:
+def enter_partition(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> None:
     """Instant `k` begins in its partition: the floor may rise."""
     scalars, floors = v.scalars(S), v.floors(S)
     p = v.partition(R)[k]
@@ -55,7 +57,7 @@ def enter_partition(T: Any, S: Any, R: Any, k: int) -> None:
 
 
 @inner
-def partition_of(T: Any, S: Any, g: int) -> int:
+def partition_of(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
     """The partition of group `g`; 0 where there are none."""
     if v.sizes(T)[PARTITIONED] == 0:
         return np.int64(0)
@@ -63,7 +65,7 @@ def partition_of(T: Any, S: Any, g: int) -> int:
 
 
 @inner
-def floor_of(T: Any, S: Any, p: int) -> int:
+def floor_of(T: Ptr[Tables], S: Ptr[Memory], p: int) -> int:
     """What starts before is dead in partition `p`."""
     scalars = v.scalars(S)
     if v.sizes(T)[PARTITIONED] == 0:
@@ -74,7 +76,7 @@ def floor_of(T: Any, S: Any, p: int) -> int:
 
 
 @inner
-def close_waits_of(T: Any, S: Any, p: int, number: int) -> int:
+def close_waits_of(T: Ptr[Tables], S: Ptr[Memory], p: int, number: int) -> int:
     """Where windows count events: groups of partition `p` whose window has closed before its instant `number` become
     final. Looks at all groups that wait."""
     scalars, closings, groups = v.scalars(S), v.closings(S), v.groups(S)
@@ -100,7 +102,7 @@ def close_waits_of(T: Any, S: Any, p: int, number: int) -> int:
 
 
 @kernel
-def sweep(T: Any, S: Any) -> None:
+def sweep(T: Ptr[Tables], S: Ptr[Memory]) -> None:
     """Remove groups that are dead in their partition, and `,` waits that it has passed."""
     groups = v.groups(S)
     for g in range(v.scalars(S)[GROUP_TOP]):
@@ -113,7 +115,7 @@ def sweep(T: Any, S: Any) -> None:
 
 
 @kernel
-def used_partitions(T: Any, S: Any, used: Any) -> None:
+def used_partitions(T: Ptr[Tables], S: Ptr[Memory], used: Array) -> None:
     """Set `used` (u8 by partition) where a group or a leading negation is known."""
     groups = v.groups(S)
     for g in range(v.scalars(S)[GROUP_TOP]):

@@ -14,7 +14,17 @@ from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import extend, unite
 from oxiseq.engine.kernels.matches.families import EVERYBODY, span
 from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NEED_STACK, NODE_BASE, NODE_TOP, PLACE_BITS
+from oxiseq.engine.kernels.matches.records import (
+    DONE,
+    FINALS,
+    NEED_NODES,
+    NEED_STACK,
+    NODE_BASE,
+    NODE_TOP,
+    PLACE_BITS,
+    HasMatches,
+)
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket
 from oxiseq.engine.kernels.sequence.groups import find_group, killed, mark
@@ -54,11 +64,15 @@ from oxiseq.engine.kernels.sequence.records import (
     TAU,
     TOUCHED,
     WINDOWED,
+    Memory,
+    Rows,
+    Tables,
 )
+from oxiseq.engine.kernels.terms.columns import TermColumns
 
 
 @inner
-def read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
+def read(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int) -> int:
     scalars = v.scalars(S)
     scalars[NODE_BASE] = scalars[NODE_TOP]
     scalars[ATTEMPT] += 1
@@ -98,13 +112,13 @@ def read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
 
 
 @inner
-def _rank(R: Any, r: int, probe: Any) -> int:
+def _rank(R: Ptr[Rows], r: int, probe: Any) -> int:
     """Queries of a family below this take the row."""
     return np.int64(EVERYBODY) if probe.rank < 0 else v.values(R)[r, probe.rank]
 
 
 @inner
-def _room(S: Any) -> int:
+def _room(S: Ptr[HasMatches]) -> int:
     """Room for one more output, its pending entries aside."""
     if v.scalars(S)[NODE_TOP] + SPINE > v.nodes(S).shape[0]:
         return NEED_NODES
@@ -114,14 +128,14 @@ def _room(S: Any) -> int:
 
 
 @inner
-def _pos(R: Any, r: int, probe: Any) -> int:
+def _pos(R: Ptr[Rows], r: int, probe: Any) -> int:
     return ((v.base(R)[0] + r) << PLACE_BITS) | probe.place
 
 
 @inner
-def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+def _start(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int, r: int, p: int) -> int:
     probe = v.probes(T)[p]
-    if probe.filter0 < probe.filter1:  # all that stands left was skipped: its variables are unbound
+    if probe.filter0 < probe.filter1:  # all to the left was skipped: its variables are unbound
         outcome = joins(T, S, p, v.values(R), r, v.keys(S), 0, C)
         if outcome != YES:
             return NEED_DECISIONS if outcome == ASK else DONE
@@ -143,7 +157,9 @@ def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 
 
 @inner
-def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int, keys: Any, seen: int) -> int:
+def _deliver(
+    T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, r: int, p: int, node: int, at: int, keys: Array, seen: int
+) -> int:
     """The output `node` has reached the probe's target: note its end and its next waits.
 
     `keys[at]` is the key of the group it came from; `seen` the clock of a leading negation at a start.
@@ -192,7 +208,7 @@ def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int,
 
 
 @inner
-def _fire(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+def _fire(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int, r: int, p: int) -> int:
     """Row `r` extends every group that it joins on probe `p`."""
     probe = v.probes(T)[p]
     if probe.index == CHAINED:
@@ -210,7 +226,18 @@ def _fire(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 
 
 @inner
-def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc: int, sure: bool) -> tuple[int, int]:
+def _extend(
+    T: Ptr[Tables],
+    S: Ptr[Memory],
+    R: Ptr[Rows],
+    C: Ptr[TermColumns],
+    k: int,
+    r: int,
+    p: int,
+    g: int,
+    acc: int,
+    sure: bool,
+) -> tuple[int, int]:
     """Try group `g`: (union of row-only prefixes so far, need). `sure`: the filters are known to hold."""
     probe, groups, tau = v.probes(T)[p], v.groups(S), v.scalars(S)[TAU]
     v.scalars(S)[TOUCHED] += 1
@@ -268,7 +295,7 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
 
 
 @inner
-def _overdue(T: Any, R: Any, k: int, edge: int, keys: Any, at: int) -> bool:
+def _overdue(T: Ptr[Tables], R: Ptr[Rows], k: int, edge: int, keys: Array, at: int) -> bool:
     """Whether something that LASTING bounds has lasted too long for `keys[at]`: then it is dead."""
     for i in range(v.edges(T)[edge].lasting0, v.edges(T)[edge].lasting1):
         if v.time(R)[k] - keys[at, v.lasting(T)[i, 0]] > v.lasting(T)[i, 1]:
@@ -277,13 +304,13 @@ def _overdue(T: Any, R: Any, k: int, edge: int, keys: Any, at: int) -> bool:
 
 
 @inner
-def _in_time(T: Any, edge: int, age: int) -> bool:
+def _in_time(T: Ptr[Tables], edge: int, age: int) -> bool:
     """Whether the gap of a `,` edge is as its bounds want it."""
     return v.edges(T)[edge].least <= age <= v.edges(T)[edge].most
 
 
 @inner
-def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> int:
+def _accumulated(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, r: int, p: int, acc: int) -> int:
     """One output for all groups whose future no longer depends on where they came from."""
     probe = v.probes(T)[p]
     need = _room(S)
@@ -296,7 +323,7 @@ def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> in
 
 
 @inner
-def bucket_of(T: Any, S: Any, R: Any, r: int, p: int) -> int:
+def bucket_of(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, p: int) -> int:
     probe = v.probes(T)[p]
     width = probe.equal1 - probe.equal0
     for i in range(width):
@@ -305,7 +332,7 @@ def bucket_of(T: Any, S: Any, R: Any, r: int, p: int) -> int:
 
 
 @inner
-def _fire_bucket(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+def _fire_bucket(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int, r: int, p: int) -> int:
     b = bucket_of(T, S, R, r, p)
     if b < 0:
         return DONE
@@ -325,7 +352,7 @@ def _fire_bucket(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 
 
 @inner
-def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
+def _gather(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, p: int, b: int) -> int:
     """List the groups of bucket `b` that may join row `r`: (group, surely) in the stack, their number.
 
     A heap is walked from its top and no further than the inequality holds, so this is linear in what
@@ -377,7 +404,7 @@ def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
 
 
 @inner
-def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int, r: int, p: int) -> int:
     """`,`: only what was put here at the instant just before. (Of partitions each has its own instants, so there `,`
     waits in groups, which are dead when the partition has gone on.)"""
     probe, edge = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge]
@@ -431,7 +458,7 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 
 
 @inner
-def _kill(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+def _kill(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int, r: int, p: int) -> int:
     """A negated row: note the bucket to be stamped, or mark the groups it joins."""
     b = bucket_of(T, S, R, r, p)
     if b < 0:

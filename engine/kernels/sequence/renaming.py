@@ -1,20 +1,19 @@
-"""Other ids in the live keys, for a state that goes on with another dictionary: hashes and chains are made anew."""
+"""Other ids in the live keys, for a state that continues with another dictionary: hashes and chains are made again."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.hashing import hash_key, hash_row
-from oxiseq.engine.kernels.sequence.records import BUCKET_TOP, ENTRY_TOP, GROUP_TOP
+from oxiseq.engine.kernels.sequence.records import BUCKET_TOP, ENTRY_TOP, GROUP_TOP, Memory, Tables
 
 
 @kernel
-def rename(T: Any, S: Any, slots: Any, numbers: Any, instant: int) -> None:
-    """Put `numbers` (i64 by id) into all keys where `slots` (u8[edges, width]) says that ids stand.
+def rename(T: Ptr[Tables], S: Ptr[Memory], slots: Array, numbers: Array, instant: int) -> None:
+    """Put `numbers` (i64 by id) into all keys where `slots` (u8[edges, width]) says that there are ids.
 
     The `,` arena was written at `instant`. Hash tables of groups and buckets must be filled again afterwards.
     """
@@ -40,14 +39,14 @@ def rename(T: Any, S: Any, slots: Any, numbers: Any, instant: int) -> None:
 
 
 @inner
-def _rename(keys: Any, at: int, slots: Any, edge: int, width: int, numbers: Any) -> None:
+def _rename(keys: Array, at: int, slots: Array, edge: int, width: int, numbers: Array) -> None:
     for c in range(width):
         if slots[edge, c]:
             keys[at, c] = numbers[keys[at, c]]
 
 
 @inner
-def _chain(T: Any, S: Any, at: int, edge: int, instant: int) -> None:
+def _chain(T: Ptr[Tables], S: Ptr[Memory], at: int, edge: int, instant: int) -> None:
     """Put an entry of the `,` arena into its chain, as when it was written."""
     chained, first = v.edges(T)[edge].chained, v.edges(T)[edge].chain0
     for c in range(chained):

@@ -5,20 +5,19 @@ A tally is a record by (bucket, edge, key), found by hash. Python takes all of t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import add, carries
-from oxiseq.engine.kernels.matches.mixing import mix
 from oxiseq.engine.kernels.matches.records import DONE, NEED_LIMBS
+from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
-from oxiseq.engine.kernels.sequence.records import BUCKET_ORIGIN, BUCKET_WIDTH, NEED_TALLIES, TALLIES
+from oxiseq.engine.kernels.sequence.records import BUCKET_ORIGIN, BUCKET_WIDTH, NEED_TALLIES, TALLIES, Memory, Tables
 
 
 @inner
-def tally(T: Any, S: Any, i: int, edge: int, clock: int) -> int:
+def tally(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, clock: int) -> int:
     """Count the matches of pending prefix `i`, which end at `clock`."""
     scalars, keys, table, counts = v.scalars(S), v.tally_keys(S), v.tally_table(S), v.tally(S)
     bucket = clock
@@ -26,7 +25,7 @@ def tally(T: Any, S: Any, i: int, edge: int, clock: int) -> int:
         bucket = (clock - scalars[BUCKET_ORIGIN]) // scalars[BUCKET_WIDTH]
     width = v.edges(T)[edge].width
     pending = v.pending_keys(S)
-    h = mix(np.uint64(bucket) * np.uint64(0x9E3779B97F4A7C15), edge)
+    h = mix(np.uint64(bucket) * SPREAD, edge)
     for c in range(width):
         h = mix(h, pending[i, c])
     mask = np.uint64(table.shape[0] - 1)
@@ -55,7 +54,7 @@ def tally(T: Any, S: Any, i: int, edge: int, clock: int) -> int:
 
 
 @inner
-def _add(S: Any, at: int, node: int) -> int:
+def _add(S: Ptr[Memory], at: int, node: int) -> int:
     if carries(S, v.tally(S), at, v.weights(S), node):
         return NEED_LIMBS
     add(v.tally(S), at, v.weights(S), node)

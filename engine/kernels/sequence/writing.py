@@ -5,8 +5,6 @@ Fired groups go, kills are stamped, pending prefixes join the group of their edg
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
@@ -14,6 +12,7 @@ from oxiseq.engine.kernels.matches.counting import unite
 from oxiseq.engine.kernels.matches.families import EVERYBODY
 from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import CARRIED, DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, PROGRESS
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket, link, new_bucket
 from oxiseq.engine.kernels.sequence.closings import push_closing, push_lapse
@@ -53,12 +52,16 @@ from oxiseq.engine.kernels.sequence.records import (
     STRICT,
     WINDOW,
     WINDOWED,
+    Memory,
+    Rows,
+    Tables,
 )
 from oxiseq.engine.kernels.sequence.tallies import tally
+from oxiseq.engine.kernels.terms.columns import TermColumns
 
 
 @inner
-def settle(T: Any, S: Any, R: Any, k: int) -> None:
+def settle(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> None:
     """Stamp kills, remove what was marked, clear the last `,` waits, note leading negations."""
     scalars = v.scalars(S)
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
@@ -83,7 +86,7 @@ def settle(T: Any, S: Any, R: Any, k: int) -> None:
 
 
 @inner
-def _stay_gone(T: Any, S: Any) -> None:
+def _stay_gone(T: Ptr[Tables], S: Ptr[Memory]) -> None:
     """A run that has been fired or killed at an instant takes no step of a negated group there."""
     for i in range(v.scalars(S)[PENDING]):
         g = np.int64(v.pending(S)[i, 2])
@@ -92,8 +95,8 @@ def _stay_gone(T: Any, S: Any) -> None:
 
 
 @inner
-def _keep_rests(T: Any, S: Any) -> None:
-    """Of a family: what `;` has fired goes on waiting for the queries that did not take the row (`read` has seen to it
+def _keep_rests(T: Ptr[Tables], S: Ptr[Memory]) -> None:
+    """Of a family: what `;` has fired still waits for the queries that did not take the row (`read` has seen to it
     that there is room)."""
     scalars, groups = v.scalars(S), v.groups(S)
     for i in range(scalars[FIRED]):
@@ -112,7 +115,7 @@ def _keep_rests(T: Any, S: Any) -> None:
 
 
 @inner
-def write(T: Any, S: Any, C: Any, instant: int, clock: int, time: int, tau: int) -> int:
+def write(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], instant: int, clock: int, time: int, tau: int) -> int:
     """Pending prefixes become groups, or `,` entries; resumes at the item where something was full."""
     scalars = v.scalars(S)
     while scalars[PROGRESS] < scalars[PENDING]:
@@ -133,7 +136,7 @@ def write(T: Any, S: Any, C: Any, instant: int, clock: int, time: int, tau: int)
 
 
 @inner
-def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int, time: int) -> int:
+def _put_entry(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, instant: int, time: int) -> int:
     scalars = v.scalars(S)
     at = scalars[ENTRY_TOP]
     if at == v.entries(S).shape[0]:
@@ -160,7 +163,17 @@ def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int, time: int) -> in
 
 
 @inner
-def _put_group(T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: int, time: int, tau: int) -> int:
+def _put_group(
+    T: Ptr[Tables],
+    S: Ptr[Memory],
+    C: Ptr[TermColumns],
+    i: int,
+    edge: int,
+    instant: int,
+    clock: int,
+    time: int,
+    tau: int,
+) -> int:
     node = np.int64(v.pending(S)[i, 1])
     for c in range(v.edges(T)[edge].width):
         v.key(S)[c] = v.pending_keys(S)[i, c]
@@ -174,9 +187,18 @@ def _put_group(T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: i
 
 @inner
 def insert_run(
-    T: Any, S: Any, C: Any, edge: int, node: int, instant: int, clock: int, time: int, tau: int, close: int
+    T: Ptr[Tables],
+    S: Ptr[Memory],
+    C: Ptr[TermColumns],
+    edge: int,
+    node: int,
+    instant: int,
+    clock: int,
+    time: int,
+    tau: int,
+    close: int,
 ) -> int:
-    """A run with the prefixes `node` joins the group of `edge` whose key stands in `v.key(S)`, or makes one.
+    """A run with the prefixes `node` joins the group of `edge` with the key in `v.key(S)`, or makes one.
 
     It came to its gap at `time`, at an instant of this number; `close`: the clock at which the window ends for which it
     waits, if it waits. Nothing has changed where something is full.
@@ -226,7 +248,7 @@ def insert_run(
 
 
 @inner
-def _join(T: Any, S: Any, g: int, node: int, time: int, tau: int, queue: bool) -> bool:
+def _join(T: Ptr[Tables], S: Ptr[Memory], g: int, node: int, time: int, tau: int, queue: bool) -> bool:
     """The prefixes `node` join those of group `g`. False: their number needs more limbs, and they have not."""
     groups = v.groups(S)
     groups[g].time = time
@@ -244,8 +266,8 @@ def _join(T: Any, S: Any, g: int, node: int, time: int, tau: int, queue: bool) -
 
 
 @inner
-def _lapses_at(T: Any, S: Any, edge: int) -> int:
-    """When (µs) what LASTING bounds has lasted too long in a group of `edge`; its key stands in `v.key(S)`."""
+def _lapses_at(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
+    """When (µs) what LASTING bounds has lasted too long in a group of `edge`; its key is in `v.key(S)`."""
     lapse = np.int64(NEVER_CLOSES)
     for i in range(v.edges(T)[edge].lasting0, v.edges(T)[edge].lasting1):
         lapse = min(lapse, v.key(S)[v.lasting(T)[i, 0]] + v.lasting(T)[i, 1])
@@ -253,7 +275,7 @@ def _lapses_at(T: Any, S: Any, edge: int) -> int:
 
 
 @inner
-def _index(T: Any, S: Any, C: Any, g: int, edge: int) -> None:
+def _index(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], g: int, edge: int) -> None:
     """Put a new group into the bucket of each probe that has an index."""
     probes = v.sizes(T)[PROBES]
     for p in range(v.edges(T)[edge].probe0, v.edges(T)[edge].probe1):

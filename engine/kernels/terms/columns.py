@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ class TermColumns(NamedTuple):
     quality: NDArray[np.uint8]
 
 
-kind: Any = view_of(TermColumns, "kind", np.uint8)
-number: Any = view_of(TermColumns, "number", np.float64)
-exact: Any = view_of(TermColumns, "exact", np.int64)
-quality: Any = view_of(TermColumns, "quality", np.uint8)
+kind = view_of(TermColumns, "kind", np.uint8)
+number = view_of(TermColumns, "number", np.float64)
+exact = view_of(TermColumns, "exact", np.int64)
+quality = view_of(TermColumns, "quality", np.uint8)

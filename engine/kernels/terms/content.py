@@ -1,26 +1,26 @@
-"""Rows in the order of their terms' texts, N-Triples as they stand in the dictionary."""
+"""Rows in the order of their terms' texts, N-Triples as they are in the dictionary."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.pointers import WORDS, view_of
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.raw import byte, get, word
 from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays
 
-_own: Any = view_of(TermArrays, "own", np.int32)
-_entries: Any = view_of(TermArrays, "entries", ENTRY)
+_own = view_of(TermArrays, "own", np.int32)
+_entries = view_of(TermArrays, "entries", ENTRY)
 _TEXT: Final = WORDS * TermArrays._fields.index("text")
-_kind: Any = view_of(TermArrays, "kind", np.uint8)
-_exact: Any = view_of(TermArrays, "exact", np.int64)
+_kind = view_of(TermArrays, "kind", np.uint8)
+_exact = view_of(TermArrays, "exact", np.int64)
 
 
 @kernel
-def sort_rows(D: int, event: Any, rows: Any, numbers: Any, spare: Any) -> None:
+def sort_rows(D: Ptr[TermArrays], event: Array, rows: Array, numbers: Array, spare: Array) -> None:
     """Sort the numbers of rows (i64[n]; spare: as many) stably by event, then by terms from the first column on.
 
     event: i64[n]; rows: u32[n, columns], ids, 0 first. Blank nodes come last, as they came to be. D: the dictionary.
@@ -35,7 +35,9 @@ def sort_rows(D: int, event: Any, rows: Any, numbers: Any, spare: Any) -> None:
 
 
 @inner
-def _merge(D: Any, event: Any, rows: Any, numbers: Any, spare: Any, low: int, middle: int, high: int) -> None:
+def _merge(
+    D: Ptr[TermArrays], event: Array, rows: Array, numbers: Array, spare: Array, low: int, middle: int, high: int
+) -> None:
     i, j = low, middle
     for k in range(low, high):
         if i < middle and (j >= high or _compare(D, event, rows, numbers[i], numbers[j]) <= 0):
@@ -47,8 +49,8 @@ def _merge(D: Any, event: Any, rows: Any, numbers: Any, spare: Any, low: int, mi
 
 
 @inner
-def _compare(D: Any, event: Any, rows: Any, one: int, other: int) -> int:
-    """Below 0, 0, or above 0: how two rows stand."""
+def _compare(D: Ptr[TermArrays], event: Array, rows: Array, one: int, other: int) -> int:
+    """Below 0, 0, or above 0: how two rows compare."""
     if event[one] != event[other]:
         return event[one] - event[other]
     for c in range(rows.shape[1]):
@@ -59,7 +61,7 @@ def _compare(D: Any, event: Any, rows: Any, one: int, other: int) -> int:
 
 
 @inner
-def _compare_terms(D: Any, a: int, b: int) -> int:
+def _compare_terms(D: Ptr[TermArrays], a: int, b: int) -> int:
     """The same of two terms, which are not the same."""
     if a == 0 or b == 0:
         return np.int64(-1) if a == 0 else np.int64(1)
@@ -73,7 +75,7 @@ def _compare_terms(D: Any, a: int, b: int) -> int:
 
 
 @inner
-def _compare_texts(D: Any, a: int, b: int) -> int:
+def _compare_texts(D: Ptr[TermArrays], a: int, b: int) -> int:
     """Byte by byte, which is character by character."""
     entries, own, text = _entries(D), _own(D), get(D, _TEXT)
     one, other = entries[own[a]], entries[own[b]]

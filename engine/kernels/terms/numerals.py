@@ -1,6 +1,6 @@
 """Numbers and dates as literals write them: text → value, and the store's way to write it.
 
-Where it stands: plain.py's literals. Only shapes are read whose value and normal form are certain: few enough digits
+In the flow: plain.py's literals. Only shapes are read whose value and normal form are certain: few enough digits
 that a mantissa is exact and one division rounds it, the years 1 to 9999. Places are addresses.
 """
 
@@ -17,7 +17,7 @@ from oxiseq.engine.kernels.memory.raw import byte, set_byte
 UNUSUAL: Final = 0
 """Nothing is known."""
 PLAIN: Final = 1
-"""The store writes it as it stands."""
+"""The store writes it unchanged."""
 NORMALISED: Final = 2
 """The store writes it in another way, which is known."""
 
@@ -45,7 +45,7 @@ _FIVES = np.array([5**k for k in range(19)], np.int64)
 ALL_EXACT: Final = kinds.ROUNDED | kinds.EXACT_INTEGER | kinds.EXACT_NUMBER
 _MAX_INTEGER_DIGITS: Final = 18
 _MAX_DIGITS: Final = 15
-"""Decimals of so many digits are written back by doubles as they stand, and are exact as a mantissa."""
+"""Decimals of so many digits are written back by doubles unchanged, and are exact as a mantissa."""
 _FLOAT_DIGITS: Final = 6
 _FLOAT_SCALE: Final = 3
 

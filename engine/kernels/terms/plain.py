@@ -1,12 +1,12 @@
-"""Terms whose text alone, byte by byte, tells that they are valid and what they are worth.
+"""Terms whose text alone, byte by byte, shows that they are valid and what their values are.
 
-Where it stands: token of N-Quads → **plain or not** → term table. A token is *plain* when pyoxigraph's strict
-parser certainly takes it and the store certainly writes it as it stands; *normalised* when the store writes it
+In the flow: token of N-Quads → **plain or not** → term table. A token is *plain* when pyoxigraph's strict
+parser certainly takes it and the store certainly writes it unchanged; *normalised* when the store writes it
 in another way that is known here (prices with trailing zeros, doubles with an exponent). Everything else is
 *unusual*, which says nothing about it: Python asks pyoxigraph. The twin of `plain_literal` is term_value of
 normalise, in engine/terms; tests compare them.
 
-A normal form is written to scratch memory, and its length told. All places are addresses; tokens end before `end`,
+A normal form is written to scratch memory, and its length returned. All places are addresses; tokens end before `end`,
 and PADDING bytes are readable behind it.
 """
 
@@ -143,7 +143,7 @@ def plain_name(at: int, end: int) -> bool:
 
 @inner
 def plain_text(at: int, end: int) -> bool:
-    """Whether it is UTF-8 that is written in quotes as it stands."""
+    """Whether it is UTF-8 that is written in quotes unchanged."""
     while True:
         at = find_special(at, end)
         if at >= end:
@@ -219,7 +219,7 @@ _N_STAMP, _N_STAMP_END = _name("dateTime"), _name("Stamp")
 _INTEGER_END: Final = _name("integer>")
 
 _FOREIGN: Final = np.uint64(0)
-"""A datatype of nobody in particular."""
+"""A datatype without a special meaning."""
 _RESERVED: Final = np.uint64(1)
 """A datatype that is not looked at here."""
 _STAMP: Final = np.uint64(2)
@@ -332,7 +332,7 @@ def _date_literal(at: int, quote: int, end: int, scratch: int) -> tuple[int, int
 def _other_literal(
     at: int, quote: int, end: int, name: np.uint64, scratch: int
 ) -> tuple[int, int, float, int, int, int]:
-    """Booleans, strings that say so, and literals of datatypes of nobody in particular."""
+    """Booleans, strings that say so, and literals of datatypes without a special meaning."""
     if name == _N_BOOLEAN:
         size = quote - (at + 1)
         text = word(at + 1)

@@ -1,19 +1,20 @@
 """The table of terms: texts ↔ ids, with the values of terms beside them.
 
-Where it stands: bytes of a term in N-Triples form → **id** → columns. `D` is the pointer table of a `TermArrays`.
+In the flow: bytes of a term in N-Triples form → **id** → columns. `D` is the pointer table of a `TermArrays`.
 A term has one id; its *own* entry holds the text in the store's normal form, and other entries (aliases) may hold
 other ways to write it. Texts are compared byte by byte, the hash only finds the candidates. Ids are freed by
-`sweep` alone, which keeps the ids it is told to keep and whose numbers are then given again.
+`sweep` alone, which keeps the marked ids and gives the numbers of the others again.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.hashing import SPREAD
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import byte, get, half, move, put, put_half, put_number, same, set_byte, word
 
@@ -67,7 +68,7 @@ def _entry(D: int, e: int) -> int:
 @inner
 def hashed(data: int, start: int, stop: int) -> int:
     """A hash of data[start:stop], u64; `data` is an address."""
-    h = np.uint64(stop - start) * np.uint64(0x9E3779B97F4A7C15)
+    h = np.uint64(stop - start) * SPREAD
     at = data + start
     last = data + stop - 8
     while at < last:
@@ -225,14 +226,14 @@ def make_blank(D: int) -> int:
 
 
 @kernel
-def make_blanks(D: int, ids: Any) -> None:
+def make_blanks(D: int, ids: Array) -> None:
     """Fill u32[n] with new blank nodes, for which there is room."""
     for i in range(ids.shape[0]):
         ids[i] = fresh_blank(D)
 
 
 @kernel
-def mark(marks: Any, ids: Any) -> None:
+def mark(marks: Array, ids: Array) -> None:
     """Set `marks` u8[n] at those of `ids` (i64[k]) that lie within."""
     for i in range(ids.shape[0]):
         if 0 <= ids[i] < marks.shape[0]:
@@ -247,7 +248,7 @@ def rebuild(D: int) -> None:
 
 
 @kernel
-def sweep(D: int, marks: Any) -> int:
+def sweep(D: int, marks: Array) -> int:
     """Free every id that is not marked (`marks` u8[ids]), and all aliases; how many ids that freed.
 
     Entries and texts slide together in the order in which they came. Linear in ids, entries and slots.
@@ -269,8 +270,8 @@ def sweep(D: int, marks: Any) -> int:
 
 
 @inner
-def _slide(D: int, marks: Any) -> None:
-    """Keep the entries with the normal forms of marked terms, and place them anew."""
+def _slide(D: int, marks: Array) -> None:
+    """Keep the entries with the normal forms of marked terms, and place them again."""
     counts, own, text, slots = get(D, _COUNTS), get(D, _OWN), get(D, _TEXT), get(D, _SLOTS)
     top, at = 1, 0
     for slot in range(get(D, _SLOTS + 1)):

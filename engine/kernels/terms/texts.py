@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import byte, move, set_byte
 from oxiseq.engine.kernels.terms.numerals import NORMALISED, UNUSUAL
 from oxiseq.engine.kernels.terms.plain import plain_iri, plain_literal
 from oxiseq.engine.kernels.terms.table import add, find, hashed, kind_of, serial_of, text_of
 
 _LABEL: Final = 3
-"""Bytes of `_:b`, which stands before the serial number of a blank node."""
+"""Bytes of `_:b`, which comes before the serial number of a blank node."""
 
 
 NO_ROOM: Final = -1
@@ -30,7 +31,7 @@ def intern_text(D: int, data: int, length: int, scratch: int) -> int:
 
 
 @kernel
-def intern_texts(D: int, data: int, ends: Any, first: int, ids: Any, scratch: int) -> int:
+def intern_texts(D: int, data: int, ends: Array, first: int, ids: Array, scratch: int) -> int:
     """Find or add the ids (u32[n]) of texts `first`, first + 1...; the number of the first that is left, or n.
 
     Text i is data[ends[i]:ends[i + 1]]; ends i64[n + 1]. That it is left may be for want of room.
@@ -69,7 +70,7 @@ def intern_plain(D: int, text: int, size: int, scratch: int) -> int:
 
 
 @kernel
-def measure_texts(D: int, ids: Any, ends: Any) -> None:
+def measure_texts(D: int, ids: Array, ends: Array) -> None:
     """Fill `ends` i64[n + 1] with where the text of each id ends; 0, unbound, has an empty text."""
     ends[0] = 0
     for i in range(ids.shape[0]):
@@ -77,7 +78,7 @@ def measure_texts(D: int, ids: Any, ends: Any) -> None:
 
 
 @kernel
-def write_texts(D: int, ids: Any, ends: Any, out: int) -> None:
+def write_texts(D: int, ids: Array, ends: Array, out: int) -> None:
     """Write the texts of the ids one after the other, each up to its end, from the address `out` on."""
     for i in range(ids.shape[0]):
         term, at = ids[i], out + ends[i]

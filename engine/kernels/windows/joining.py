@@ -1,23 +1,23 @@
 """One entry joined with all that is stored: depth first, always along the shortest chain at hand.
 
 Each level binds one pattern to an entry. For every open pattern that has a newly bound variable the bucket of that
-value, or the one entry if all is known, is looked up at once: nothing there, and the level goes on with its next
+value, or the one entry if all is known, is looked up at once: nothing there, and the level continues with its next
 entry; else the shortest of a pattern's chains is kept. The next level takes the pattern with the shortest. No order
 is planned and no statistics are kept (windows.md, section 5).
 
-A join stops when the output is full and goes on where it stood: levels and values are memory, not locals.
+A join stops when the output is full and continues where it stopped: levels and values are memory, not locals.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, entry_truth, run
 from oxiseq.engine.kernels.matching.match import lowest
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.terms import columns
+from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.kernels.windows import views as v
 from oxiseq.engine.kernels.windows.hashing import bucket_key, find_bucket, find_pair, pair_hash
 from oxiseq.engine.kernels.windows.records import (
@@ -37,13 +37,17 @@ from oxiseq.engine.kernels.windows.records import (
     START_PATTERN,
     STEPS,
     WHOLE,
+    Memory,
+    Tables,
 )
 
 _FAILED = -1
 
 
 @inner
-def begin_join(T: Any, S: Any, query: int, pattern: int, e: int, side: int, skip: int, kind: int) -> None:
+def begin_join(
+    T: Ptr[Tables], S: Ptr[Memory], query: int, pattern: int, e: int, side: int, skip: int, kind: int
+) -> None:
     """Set out to join entry `e`, or the chain that begins with it, as `pattern` of `query` (numbered within it)."""
     scalars, q, level = v.scalars(S), v.queries(T)[query], v.levels(S)[0]
     scalars[OF_QUERY], scalars[START_PATTERN], scalars[SKIP], scalars[KIND] = query, pattern, skip, kind
@@ -57,8 +61,8 @@ def begin_join(T: Any, S: Any, query: int, pattern: int, e: int, side: int, skip
 
 
 @inner
-def join(T: Any, S: Any, C: Any) -> int:
-    """Go on with the join in work: DONE, or OUT_FULL."""
+def join(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns]) -> int:
+    """Continue the join in work: DONE, or OUT_FULL."""
     scalars, entries, levels, patterns = v.scalars(S), v.entries(S), v.levels(S), v.patterns(T)
     values, best = v.values(S), v.best(S)
     query, skip, start = scalars[OF_QUERY], scalars[SKIP], scalars[START_PATTERN]
@@ -127,7 +131,7 @@ def join(T: Any, S: Any, C: Any) -> int:
 
 
 @inner
-def _following(S: Any, e: int, side: int) -> int:
+def _following(S: Ptr[Memory], e: int, side: int) -> int:
     """The entry after `e` in a chain."""
     entry = v.entries(S)[e]
     if side == SINGLE:
@@ -142,7 +146,7 @@ def _following(S: Any, e: int, side: int) -> int:
 
 
 @inner
-def _look_ahead(T: Any, S: Any, query: int, d: int, fresh: int, bound: int, left: int) -> int:
+def _look_ahead(T: Ptr[Tables], S: Ptr[Memory], query: int, d: int, fresh: int, bound: int, left: int) -> int:
     """The best chains of the open patterns `left` on level d + 1: which of them is shortest, or _FAILED.
 
     `fresh`: the variables that level d has bound; `bound`: all.
@@ -192,7 +196,7 @@ def _look_ahead(T: Any, S: Any, query: int, d: int, fresh: int, bound: int, left
 
 
 @inner
-def _narrow(T: Any, S: Any, number: int, at: int, fresh: int, bound: int) -> bool:
+def _narrow(T: Ptr[Tables], S: Ptr[Memory], number: int, at: int, fresh: int, bound: int) -> bool:
     """Shorten the chain best[at] of a pattern by the variables `fresh`; False: nothing agrees with them."""
     pattern, best, values = v.patterns(T)[number], v.best(S)[at], v.values(S)
     view = np.int64(pattern.of)
@@ -223,7 +227,7 @@ def _narrow(T: Any, S: Any, number: int, at: int, fresh: int, bound: int) -> boo
 
 
 @inner
-def _shorten(S: Any, view: int, position: int, term: int, at: int, side: int) -> bool:
+def _shorten(S: Ptr[Memory], view: int, position: int, term: int, at: int, side: int) -> bool:
     """Take the bucket of a term if it is shorter; False: there is none."""
     buckets, best = v.buckets(S), v.best(S)[at]
     i = find_bucket(S, bucket_key(view, position, term))
@@ -237,7 +241,7 @@ def _shorten(S: Any, view: int, position: int, term: int, at: int, side: int) ->
 
 
 @inner
-def _passes(T: Any, S: Any, C: Any, query: int, before: int, bound: int, d: int) -> int:
+def _passes(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], query: int, before: int, bound: int, d: int) -> int:
     """The query's filters whose last variable has just been bound: 0 pass, 1 one is undecided, _FAILED."""
     q, joint = v.queries(T)[query], v.joint(T)
     doubt = np.int64(0)
@@ -267,7 +271,7 @@ def _passes(T: Any, S: Any, C: Any, query: int, before: int, bound: int, d: int)
 
 
 @inner
-def _emit(T: Any, S: Any, query: int, doubt: int) -> bool:
+def _emit(T: Ptr[Tables], S: Ptr[Memory], query: int, doubt: int) -> bool:
     """Write the row; False: there is no room."""
     scalars, out, cells, values = v.scalars(S), v.out(S), v.out_values(S), v.values(S)
     row = scalars[ROWS]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.choice import memory as m
 from oxiseq.engine.kernels.matches.choice.classes import wins, with_row
 from oxiseq.engine.kernels.matches.nodes import meld, output
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
 @inner
-def choose_best(M: Any) -> int:
+def choose_best(M: Ptr[m.ChoiceMemory]) -> int:
     state, finals = m.state(M), m.finals(M)
     wanted = np.int64(-1)
     for f in range(state[m.FINAL_COUNT]):
@@ -31,7 +30,7 @@ def choose_best(M: Any) -> int:
 
 
 @inner
-def _look_below(M: Any, final: int) -> int:
+def _look_below(M: Ptr[m.ChoiceMemory], final: int) -> int:
     """The best prefixes of every live node that `final` reaches, its children first."""
     stack, nodes, best, cut = m.stack(M), m.nodes(M), m.best(M), m.state(M)[m.CUT]
     stack[0] = final
@@ -68,7 +67,7 @@ def _look_below(M: Any, final: int) -> int:
 
 
 @inner
-def _keep_output(M: Any, n: int, left: int) -> bool:
+def _keep_output(M: Ptr[m.ChoiceMemory], n: int, left: int) -> bool:
     nodes = m.nodes(M)
     made = with_row(M, np.int64(m.best(M)[left]) if left >= 0 else np.int64(0), n)
     if made < 0:
@@ -82,7 +81,7 @@ def _keep_output(M: Any, n: int, left: int) -> bool:
 
 
 @inner
-def _keep_heap(M: Any, n: int) -> None:
+def _keep_heap(M: Ptr[m.ChoiceMemory], n: int) -> None:
     """The union of those of its parts whose best prefixes are the best."""
     nodes, best, cut = m.nodes(M), m.best(M), m.state(M)[m.CUT]
     leaf, left, right = np.int64(nodes[n].leaf), np.int64(nodes[n].left), np.int64(nodes[n].right)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.choice import memory as m
-from oxiseq.engine.kernels.matches.mixing import mix
+from oxiseq.engine.kernels.memory.hashing import mix
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
 @inner
-def with_row(M: Any, parent: int, node: int) -> int:
+def with_row(M: Ptr[m.ChoiceMemory], parent: int, node: int) -> int:
     """The class of `parent`'s positions and that of the node's row; -1: there is no room for it."""
     if m.nodes(M)[node].pos & m.PLACE == m.state(M)[m.SILENT]:
         return parent
@@ -20,7 +19,7 @@ def with_row(M: Any, parent: int, node: int) -> int:
 
 
 @inner
-def _class_of(M: Any, parent: int, position: int) -> int:
+def _class_of(M: Ptr[m.ChoiceMemory], parent: int, position: int) -> int:
     """The class of `parent`'s positions and a larger one; -1: there is no room for it."""
     state, classes, table = m.state(M), m.classes(M), m.table(M)
     mask = np.uint64(table.shape[0] - 1)
@@ -51,13 +50,13 @@ def _class_of(M: Any, parent: int, position: int) -> int:
 
 
 @inner
-def wins(M: Any, a: int, b: int) -> bool:
+def wins(M: Ptr[m.ChoiceMemory], a: int, b: int) -> bool:
     """Whether class `a` wins against another class `b`, as prefixes with the same continuation."""
     return _first_wins(m.classes(M), a, b) if m.state(M)[m.STRATEGY] == m.FIRST_WINS else _last_wins(m.classes(M), a, b)
 
 
 @inner
-def _first_wins(classes: Any, a: int, b: int) -> bool:
+def _first_wins(classes: Array, a: int, b: int) -> bool:
     """The smallest position in which they differ is `a`'s. Logarithmic, by jumps to where they are still one."""
     x, y = a, b
     while classes[x].depth > classes[y].depth:
@@ -77,7 +76,7 @@ def _first_wins(classes: Any, a: int, b: int) -> bool:
 
 
 @inner
-def _last_wins(classes: Any, a: int, b: int) -> bool:
+def _last_wins(classes: Array, a: int, b: int) -> bool:
     """The largest position in which they differ is `a`'s."""
     while a != 0 and b != 0 and classes[a].position == classes[b].position:
         a, b = np.int64(classes[a].parent), np.int64(classes[b].parent)
@@ -85,7 +84,7 @@ def _last_wins(classes: Any, a: int, b: int) -> bool:
 
 
 @inner
-def contains(M: Any, a: int, b: int) -> bool:
+def contains(M: Ptr[m.ChoiceMemory], a: int, b: int) -> bool:
     """Whether every position of class `b` is one of class `a`."""
     classes, state = m.classes(M), m.state(M)
     while b != 0 and a != b:

@@ -1,6 +1,6 @@
 """The k best matches of a frozen set, one after the other (recursive enumeration, Jiménez and Marzal, WAE 1999).
 
-Of each node a list of its best prefixes grows as it is asked for: an output's i-th best is the i-th best of what it
+Of each node a list of its best prefixes grows on demand: an output's i-th best is the i-th best of what it
 extends, with its row; a union merges the lists of its parts. What matches are ordered by is a sum over their rows, so a
 prefix that is better stays better whatever follows. Ties go to the match that has the first of the rows in which
 two differ, as SELECT NEXT decides (semantics.md 2.6b).
@@ -8,19 +8,18 @@ two differ, as SELECT NEXT decides (semantics.md 2.6b).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.frozen import memory as f
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 _UNKNOWN, _NONE = -1, -2
 
 
 @kernel
-def find_best(M: Any) -> int:
+def find_best(M: Ptr[f.FrozenMemory]) -> int:
     """Put the records of the WANTED best, or of all if there are not so many, into `picked`."""
     state = f.state(M)
     while state[f.PICKED] < state[f.WANTED]:
@@ -41,7 +40,7 @@ def find_best(M: Any) -> int:
 
 
 @inner
-def _following(M: Any, n: int, entry: int) -> int:
+def _following(M: Ptr[f.FrozenMemory], n: int, entry: int) -> int:
     """The entry of node `n` behind `entry` (-1: the first one); _UNKNOWN before it has been looked for."""
     lists = f.lists(M)
     following = np.int64(lists[n, 0]) if entry < 0 else np.int64(f.entries(M)[entry, 1])
@@ -51,9 +50,9 @@ def _following(M: Any, n: int, entry: int) -> int:
 
 
 @inner
-def _look(M: Any) -> int:
+def _look(M: Ptr[f.FrozenMemory]) -> int:
     """The root's next entry. The stack holds nodes of which the one above waits for the next entry of the one below;
-    no node stands on it twice, since nodes are older than what they are below."""
+    no node is on it twice, since nodes are older than what they are below."""
     state, stack = f.state(M), f.stack(M)
     if state[f.STACK_TOP] == 0:
         stack[0] = state[f.ROOT]
@@ -74,7 +73,7 @@ def _look(M: Any) -> int:
 
 
 @inner
-def _extend(M: Any, n: int) -> int:
+def _extend(M: Ptr[f.FrozenMemory], n: int) -> int:
     """An output's next entry; the node whose next entry it needs, -1 if it is done."""
     before, lists = np.int64(f.kids(M)[n, 0]), f.lists(M)
     if before < 0:
@@ -95,7 +94,7 @@ def _extend(M: Any, n: int) -> int:
 
 
 @inner
-def _merge(M: Any, n: int) -> int:
+def _merge(M: Ptr[f.FrozenMemory], n: int) -> int:
     """A union's next entry, the best of its parts' next ones; the part whose next entry it needs, -1 if it is done."""
     kids, turns, cursors, entries = f.kids(M), f.turns(M), f.cursors(M), f.entries(M)
     best = np.int64(-1)
@@ -123,7 +122,7 @@ def _merge(M: Any, n: int) -> int:
 
 
 @inner
-def _list(M: Any, n: int, record: int) -> None:
+def _list(M: Ptr[f.FrozenMemory], n: int, record: int) -> None:
     """A new last entry of node `n`."""
     state, lists, entries = f.state(M), f.lists(M), f.entries(M)
     entry = state[f.ENTRIES]
@@ -137,7 +136,7 @@ def _list(M: Any, n: int, record: int) -> None:
 
 
 @inner
-def _record(M: Any, parent: int, n: int) -> int:
+def _record(M: Ptr[f.FrozenMemory], parent: int, n: int) -> int:
     """The prefix `parent` (-1: none) and output `n`'s row."""
     state, records, sums, values = f.state(M), f.records(M), f.sums(M), f.values(M)
     made = state[f.RECORDS]
@@ -160,12 +159,12 @@ def _record(M: Any, parent: int, n: int) -> int:
 
 
 @inner
-def _depth(records: Any, r: int) -> int:
+def _depth(records: Array, r: int) -> int:
     return np.int64(records[r].depth) if r >= 0 else np.int64(0)
 
 
 @inner
-def _wins(M: Any, a: int, b: int) -> bool:
+def _wins(M: Ptr[f.FrozenMemory], a: int, b: int) -> bool:
     """Whether prefix `a` comes before prefix `b`: by what they add up to, then by the first row in which they
     differ. That cannot be undecided: two matches, or prefixes with one continuation, differ in a row."""
     sums = f.sums(M)
@@ -176,7 +175,7 @@ def _wins(M: Any, a: int, b: int) -> bool:
 
 
 @inner
-def _comes_first(records: Any, a: int, b: int) -> bool:
+def _comes_first(records: Array, a: int, b: int) -> bool:
     """Whether the first row in which they differ is `a`'s. Logarithmic, by jumps to where they are still one."""
     x, y = np.int64(a), np.int64(b)
     while _depth(records, x) > _depth(records, y):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.frozen import memory as f
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
 @kernel
-def freeze(M: Any) -> int:
-    """Fill `pos`, `kids` and ROOT from `nodes` and `finals`; all finals stand below one root, in their order."""
+def freeze(M: Ptr[f.FrozenMemory]) -> int:
+    """Fill `pos`, `kids` and ROOT from `nodes` and `finals`; all finals are below one root, in their order."""
     state, number, pos = f.state(M), f.number(M), f.pos(M)
     state[f.FROZEN] = 0
     for i in range(number.shape[0]):
@@ -40,8 +39,8 @@ def freeze(M: Any) -> int:
 
 
 @inner
-def _copy(M: Any) -> int:
-    """The live finals' numbers come to stand at the beginning of the stack, PICKED of them."""
+def _copy(M: Ptr[f.FrozenMemory]) -> int:
+    """The live finals' numbers are put at the beginning of the stack, PICKED of them."""
     state, nodes, number, stack = f.state(M), f.nodes(M), f.number(M), f.stack(M)
     roots = np.int64(0)
     for final in range(state[f.FINAL_COUNT]):
@@ -93,7 +92,7 @@ def _copy(M: Any) -> int:
 
 
 @inner
-def _put(M: Any, pos: int, first: int, second: int, third: int) -> None:
+def _put(M: Ptr[f.FrozenMemory], pos: int, first: int, second: int, third: int) -> None:
     state, kids = f.state(M), f.kids(M)
     n = state[f.FROZEN]
     f.pos(M)[n] = pos
@@ -102,7 +101,7 @@ def _put(M: Any, pos: int, first: int, second: int, third: int) -> None:
 
 
 @kernel
-def count_ways(M: Any) -> int:
+def count_ways(M: Ptr[f.FrozenMemory]) -> int:
     """Fill `ways`: numbers of limbs, the least first."""
     kids, ways, blocked = f.kids(M), f.ways(M), f.blocked(M)
     limbs = ways.shape[1]
@@ -121,8 +120,8 @@ def count_ways(M: Any) -> int:
 
 
 @kernel
-def count_above(M: Any) -> None:
-    """Fill `above`, whose limbs are those that were enough for `ways`: parents stand behind their children."""
+def count_above(M: Ptr[f.FrozenMemory]) -> None:
+    """Fill `above`, whose limbs are those that were enough for `ways`: parents come after their children."""
     kids, above, root = f.kids(M), f.above(M), f.state(M)[f.ROOT]
     for n in range(f.state(M)[f.FROZEN]):
         for limb in range(above.shape[1]):
@@ -137,7 +136,7 @@ def count_above(M: Any) -> None:
 
 
 @inner
-def _adds_too_much(sums: Any, n: int, other: int) -> bool:
+def _adds_too_much(sums: Array, n: int, other: int) -> bool:
     """Add row `other` to row `n`; whether the sum needs more limbs."""
     carry = np.uint64(0)
     for limb in range(sums.shape[1]):

@@ -6,11 +6,13 @@ shifts back what follows, so that nothing is left behind. What is found does not
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.hashing import same_rows
+from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import fetch, get
 
 SLOT: Final = np.dtype([("tag", "u4"), ("number", "i4")], align=True)
@@ -25,7 +27,7 @@ def slots_for(rows: int) -> int:
 
 
 @inner
-def put_slot(slots: Any, tag: int, number: int) -> None:
+def put_slot(slots: Array, tag: int, number: int) -> None:
     """Enter a number; there is room."""
     mask = slots.shape[0] - 1
     i = tag & mask
@@ -36,7 +38,7 @@ def put_slot(slots: Any, tag: int, number: int) -> None:
 
 
 @inner
-def find_number(slots: Any, tag: int, number: int) -> int:
+def find_number(slots: Array, tag: int, number: int) -> int:
     """The slot of a number that is there."""
     mask = slots.shape[0] - 1
     i = tag & mask
@@ -46,7 +48,38 @@ def find_number(slots: Any, tag: int, number: int) -> int:
 
 
 @inner
-def drop_slot(slots: Any, i: int) -> None:
+def slot_of_row(slots: Array, tag: int, rows: Array, first: int, given: Array, i: int, width: int) -> int:
+    """The slot of row `i` of `given`, whose tag this is; below 0: there is none, and -1 - slot is the free one that it
+    would get. The slots' numbers are those of rows, which begin at column `first` of `rows`."""
+    mask = slots.shape[0] - 1
+    at = tag & mask
+    while slots[at].number != 0:
+        n = np.int64(slots[at].number) - 1
+        if slots[at].tag == tag and same_rows(rows, n, first, given, i, 0, width):
+            return at
+        at = (at + 1) & mask
+    return -1 - at
+
+
+@inner
+def find_key(slots: Array, tag: int, keys: Array, rows: Array, i: int, places: Array) -> int:
+    """The number of the key that a row has at `places`, -1 if there is none. keys: u32[numbers, places]."""
+    mask = slots.shape[0] - 1
+    at = tag & mask
+    while slots[at].number != 0:
+        if slots[at].tag == tag:
+            g = np.int64(slots[at].number) - 1
+            c = np.int64(0)
+            while c < places.shape[0] and keys[g, c] == rows[i, places[c]]:
+                c += 1
+            if c == places.shape[0]:
+                return g
+        at = (at + 1) & mask
+    return np.int64(-1)
+
+
+@inner
+def drop_slot(slots: Array, i: int) -> None:
     """Empty a slot, and shift back what it would hide."""
     mask = slots.shape[0] - 1
     j = i
@@ -63,7 +96,7 @@ def drop_slot(slots: Any, i: int) -> None:
 
 
 @inner
-def fetch_slot(table: Any, place: int, tag: int) -> None:
-    """A tag will be looked for soon. place: where the array of slots stands in the pointer table."""
+def fetch_slot(table: int, place: int, tag: int) -> None:
+    """A tag will be looked for soon. place: of the array of slots in the pointer table."""
     mask = get(table, place + 1) - 1
     fetch(get(table, place) + (tag & mask) * _SLOT_SIZE)
