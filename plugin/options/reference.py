@@ -9,8 +9,8 @@ from oxiseq.options.declared import HISTORY, QUERY, SOURCES, STATE, Door, Option
 _HEAD: Final = """# Options
 
 The options of a query beside its text. The names are the same everywhere: keywords in Python, `--kebab-case` on
-the command line, members of JSON and parameters of the address over HTTP, keys of `*.oxitest.toml`. Generated from their
-declaration by `python -m oxiseq.options.reference`.
+the command line, members of JSON and parameters of the address over HTTP, keys of `*.oxitest.toml`. Generated from
+their declaration by `python -m oxiseq.options.reference`.
 """
 _DOORS: Final[dict[Door, str]] = {
     QUERY: "Wherever a query is run or registered",
