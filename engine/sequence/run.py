@@ -1,6 +1,6 @@
 """A run of a compiled sequence: rows in, matches out.
 
-In the flow: plan → events → rows → **run** → matches. It calls the kernel, gives it room when it asks,
+In the flow: plan → events → rows → **run** → matches. It calls the kernel, grows its memory on demand,
 and makes the decisions that need exact arithmetic or string functions.
 """
 
@@ -48,7 +48,7 @@ class Picker(Protocol):
     """Picks some of the matches that end at one instant."""
 
     def pick(self, S: k.Memory) -> k.Memory:
-        """Memory whose finals stand for those, in the order in which they are to be told."""
+        """Memory whose finals stand for those, in the order of emission."""
         ...
 
 
@@ -226,7 +226,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         self.oldest_row = int(state["oldest"])
 
     def held_ids(self) -> tuple[AnyIds, ...]:
-        """The live keys, some of which may be dead by now; other values stand among the terms."""
+        """The live keys, some of which may be dead by now; other values are among the terms."""
         return () if self._allocated is None else held_ids(self._allocated)
 
     @property
@@ -281,8 +281,8 @@ _NOTHING_YET = np.zeros(k.SCALARS, np.int64)
 
 
 def _by_end(found: Found, positions: Positions | None) -> Found:
-    """Matches whose windows closed at one clock come in order of their ends (semantics.md 2.6): their prefixes stand in
-    order of start. A window's close is told by its cut-off; all closed by then are of one wave."""
+    """Matches whose windows closed at one clock come in order of their ends (semantics.md 2.6): their prefixes are in
+    order of start. A window's close shows as its cut-off; all closed by then are of one wave."""
     waves = found.marks
     if not (waves[:, 0] & 1).any():
         return found
