@@ -30,7 +30,7 @@ class MatchRunner(Generic[M]):
         self._too_much: LimitError | None = None
 
     def take_error(self) -> LimitError | None:
-        """The first limit that has been passed since the last call; what comes behind it has been worked on."""
+        """The first limit that has been passed since the last call; what comes behind it has been processed."""
         error, self._too_much = self._too_much, None
         return error
 
