@@ -81,7 +81,7 @@ def rehearsed(found: Rehearsal) -> str:
 
 def _loading(given: dict[str, Any]) -> Callable[..., LoadReport]:
     if given.pop("batch") is not None:
-        raise KbError("--batch is of what is appended: it needs --append")
+        raise KbError("--batch names an appended batch: it needs --append")
     return load
 
 

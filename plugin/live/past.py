@@ -152,7 +152,7 @@ class Past:
                 if triples > most:
                     raise BoundError(
                         f"the events of <{iri}> of that time have more than {most:,} triples, which is "
-                        "the most that is looked at: choose a shorter time"
+                        "the limit: choose a shorter time"
                     )
                 yield batch
 

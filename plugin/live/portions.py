@@ -50,4 +50,4 @@ class Decoder(Protocol):
 
 def too_large(what: str) -> Problem:
     """An item that is refused before it has come whole."""
-    return Problem(413, "too large", f"{what} has more than {LARGEST_ITEM} bytes: push it by itself")
+    return Problem(413, "too large", f"{what} has more than {LARGEST_ITEM} bytes: push it alone")

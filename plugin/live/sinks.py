@@ -129,7 +129,7 @@ class Sinks:
             return settings_of(row.config)
         declared = self._declared.get((row.query, row.name))
         if declared is None:
-            raise SinkError("it is gone from the server's settings")
+            raise SinkError("the server's settings no longer name it")
         return declared.settings
 
     def _check_undeclared(self, query: str, name: str) -> None:
@@ -310,7 +310,7 @@ class _AtWork:
                 except Exception as error:  # whatever a receiver's library raises concerns this sink alone
                     self._fail(error)
         except UnknownError:
-            LOG.debug("sink %s of %s is gone", self._row.name, self._row.query)
+            LOG.debug("sink %s of %s was deleted", self._row.name, self._row.query)
         finally:
             self._let_go()
 
