@@ -153,7 +153,7 @@ class QueryRun(Run):
         since 1970).
 
         It continues as if it had been registered now, and sees the events that wait for their instant. Counters, the
-        beginning of tumbling windows and the KB's answers stay; windows of n EVENTS in partitions restarts.
+        beginning of tumbling windows and the KB's answers stay; windows of n EVENTS begin again in each partition.
         """
         self.origin = None
         self.resets = self.resets.another(at, self.clock.completed, self.records)
