@@ -1,6 +1,6 @@
 """The content of gzip data, of one member or of many, in time that grows with the data alone.
 
-zlib copies what it has been given and does not need: with a whole block behind each member, many small members would
+zlib copies input that it does not need: with a whole block behind each member, many small members would
 cost the square of their number. So a member begins with a small piece, and pieces double.
 """
 

@@ -191,10 +191,10 @@ class ApartRuns(Dispatcher[AloneRun]):
                 self._streams[iri].known.pop(member, None)
         member.lineage, member.ended = object(), ()
 
-    # --- what comes ---------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------
 
     def push(self, iri: str, batch: EventBatch) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did."""
+        """Events of a stream, in order of arrival; the result."""
         stream = self._streams.get(iri)
         if stream is None:
             return []
@@ -307,7 +307,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         self._by_itself(run, "forget", forgets)
 
     def _by_itself(self, run: AloneRun, what: str, step: Callable[[Member], list[Outcome]]) -> list[Outcome]:
-        """What a run does that those in the same state do not, or have just done; what has come of it."""
+        """What a run does that those in the same state do not, or have just done; the result."""
         outcomes = self.catch_up(run)
         if any(outcome.error is not None for outcome in outcomes):
             return outcomes
@@ -382,7 +382,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         return _Passed(events, last) if events and order.takes(0, first) else None
 
     def _step(self, member: Member, items: Sequence[_Item]) -> list[Outcome]:
-        """Hand events and punctuations to runs in one state; what has come of that for each."""
+        """Hand events and punctuations to runs in one state; the result for each."""
         return member.told(self._stepped_once(member, items))
 
     def _stepped_once(

@@ -145,7 +145,7 @@ class IntervalRun(KbRun):
 
     @property
     def kept(self) -> Kept | None:
-        """What it keeps that has a time; None for nothing."""
+        """Its rows that have a time; None for none."""
         if self._begun is None:
             return None
         self.collect()
@@ -460,7 +460,7 @@ class IntervalRun(KbRun):
 
     @property
     def bytes(self) -> int:
-        """How large what is kept is."""
+        """The size of its memory."""
         return sum(part.flow.bytes for part in self._parts)
 
 

@@ -84,7 +84,7 @@ class Runs:
         return tuple(self._number)
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did."""
+        """Events of a stream, in order of arrival; the result."""
         shared, together = self._shared.push(stream, batch), self._together.push(stream, batch)
         return self._in_order(shared, together, self._apart.push(stream, batch))
 

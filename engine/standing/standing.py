@@ -391,7 +391,7 @@ class Standing:
         if len(told):
             yield Outcome(upheld, told)
 
-    # --- what it holds --------------------------------------------------------------------------------
+    # --- its memory ------------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""
