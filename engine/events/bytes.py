@@ -78,7 +78,7 @@ class ByteSource(io.RawIOBase):
 
 
 def unpacked(file: BinaryIO) -> Iterator[Piece]:
-    """The content of a gzip file of one or several members; zeros after them are passed over."""
+    """The content of a gzip file of one or several members; zeros after them are skipped."""
     for piece in inflated(file.read):
         yield piece, file.tell()
 

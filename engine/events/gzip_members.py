@@ -23,7 +23,7 @@ _ZEROS: Final = re.compile(rb"\0*")
 
 
 def inflated(read: Callable[[int], bytes], most_members: int | None = None) -> Iterator[bytes]:
-    """The content, piece by piece; zeros behind a member are passed over. `read` gives at most so many bytes, none at
+    """The content, piece by piece; zeros behind a member are skipped. `read` gives at most so many bytes, none at
     the end. Raises gzip.BadGzipFile, EOFError and zlib.error for damaged data and for too many members."""
     block, at, members = read(PACKED), 0, 0
     while block:

@@ -9,7 +9,7 @@ and state are those that it would have had; whoever reads or saves them calls `c
 that have waited longest catch up a few at a time, so that no push has to work for all of them.
 
 Runs of equal queries that are in the same state are one (member.py): those that are registered before anything comes,
-or brought back from the same snapshot. Those that are alike become one when their states have come to be the same
+or restored from the same snapshot. Those that are alike become one when their states have come to be the same
 (reunions.py).
 """
 
@@ -125,7 +125,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         self._want_more(member, known)
 
     def _want_more(self, member: Member, known: Mapping[str, Iterable[Key]]) -> None:
-        """There are others in its state. known: by stream the keys of before."""
+        """There are others in its state. known: by stream the earlier keys."""
         for iri, keys in known.items():
             self._want(member, iri, frozenset(self._keys(member, iri)).difference(keys))
 
@@ -184,7 +184,7 @@ class ApartRuns(Dispatcher[AloneRun]):
             self._streams[iri].known[member] = None
 
     def _touch(self, member: Member) -> None:
-        """Its state is not the one of before any more."""
+        """Its state is not the earlier one any more."""
         if self._known.get((member.equal, member.lineage)) is member:
             del self._known[member.equal, member.lineage]
             for iri in member.seen:
@@ -323,7 +323,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         if len(member.runs) > 1:
             large = run.bytes > LARGE
             member = self._members[run] = member.part(run, self._terms)
-            if large:  # or whoever reads matches and waits would have it copied time and again
+            if large:  # or whoever reads matches and waits would have it copied repeatedly
                 member.equal = object()
             self._enter(member)
             self._place(member)

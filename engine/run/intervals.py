@@ -340,7 +340,7 @@ class IntervalRun(KbRun):
             self._begun.query.tidy(now=now)
 
     def _learn(self) -> None:
-        """Hand out what the knowledge base holds at the instant."""
+        """Return what the knowledge base holds at the instant."""
         arriving = self._work.arriving
         self._tidy(now=True)
         arriving.tick = max(part.learn(self._knowledge.now, arriving.tick) for part in self._parts)

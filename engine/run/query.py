@@ -272,8 +272,8 @@ class QueryRun(Run):
         return self.finder.answers.texts
 
     def keep_answers(self) -> bool:
-        """The KB is about to change: instants up to the newest one so far keep the answers of now. Whether some do that
-        did not before."""
+        """The KB is about to change: instants up to the newest one so far keep the present answers. Whether some do
+        that did not before."""
         return self.finder.answers.keep(self.clock)
 
     @property

@@ -7,7 +7,7 @@ are in one *group* as long as their states are the same, which depend on the win
 (`why_alone` says which queries this does not hold for). One that is registered later, or has settled by itself, is
 alone in a group until its windows hold the same as those of others. A query that leaves a group makes its own state
 again from the contents of the windows. So a query's matches are exactly those that it finds alone. One that settles
-alone time and again stays alone. An error ends the group: each of its queries continues alone.
+alone repeatedly stays alone. An error ends the group: each of its queries continues alone.
 
 Each query asks the knowledge base itself, and knows what it has received. So an error of the KB is its own, and a
 change of the KB is seen by each at the instant at which it is seen alone. Those for which the KB has blank nodes stay
