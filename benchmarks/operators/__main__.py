@@ -17,9 +17,9 @@ from benchmarks.operators.queries import IN_TIME, OPERATORS, InTime, Operator
 WINDOWS: Final = (100, 1_000, 10_000, 100_000, 1_000_000)
 """Triples."""
 _EXPLAINED: Final = """CPU time of one process, one thread, medians; windows are full when measuring begins, slide by
-one event of two triples, and ISTREAM is emitted. The runs over all windows of a query are measured in turns. Coding terms
-is outside the clock on all sides. The store is pyoxigraph's: it follows the window, evaluates the whole query after each
-event, and the answer is compared with the one before; both emitted the same for the same events. Orders
+one event of two triples, and ISTREAM is emitted. The runs over all windows of a query are measured in turns. Coding
+terms is outside the clock on all sides. The store is pyoxigraph's: it follows the window, evaluates the whole query
+after each event, and the answer is compared with the one before; both emitted the same for the same events. Orders
 in time are EP-SPARQL's, bounded by the window's length, and RSEP-QL's MATCH (columns: the window, two triples a
 second)."""
 

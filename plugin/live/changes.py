@@ -9,11 +9,11 @@ put between two entries of the log:
    the KB get a checkpoint, in the journal. That costs nothing where nothing has come since the last one.
 3. Then the store commits the change.
 
-The journal and the store are two files, with a commit each. A kill between the two, 2. done and 3. not, leaves the KB
-earlier ones and present checkpoints: the change has not been acknowledged and has not happened; queries continue with
-what they had. A kill after 3. leaves the KB of after and the same checkpoints, and every event behind them has yet to
-be processed. Either way no event before the checkpoint is read again, and all that is behind it meets the KB that is
-there. Nothing is lost or doubled, then, whenever the process dies. Of a machine that dies the same holds as far as
+The journal and the store are two files, with a commit each. A kill between the two, 2. done and 3. not, leaves the
+earlier KB and the new checkpoints: the change has not been acknowledged and has not happened; queries continue with
+what they had. A kill after 3. leaves the changed KB and the same checkpoints, and every event behind them has yet to
+be processed. Either way no event before the checkpoint is read again, and all events behind it meet the KB that is
+there. So nothing is lost or doubled, whenever the process dies. Of a machine that dies the same holds as far as
 both files are on its disk: with `durability` full the journal's are, always; whether the store's last commits are, is
 Oxigraph's matter, and a change that it loses there has been seen by the matches since.
 
