@@ -172,7 +172,8 @@ class Recent:
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for one that has not seen any event."""
         self._last = int(state["last"])
-        self._instants = [int(n) for n in state.get("instants", self._instants)]
+        if self._counted:
+            self._instants = [int(n) for n in state["instants"]]
         self._old = [_Part([EventBatch.restored(each, terms) for each in state["events"]], tuple(self._instants))]
 
 
