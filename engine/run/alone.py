@@ -14,7 +14,11 @@ from oxiseq.engine.terms.saved import SameTerms, SavedTerms
 
 
 class AloneRun(Run):
-    """The running state of a query with an order of its own."""
+    """The running state of a query with an order of its own.
+
+    Runs in one state have one `__dict__` (`share`): what one of them sets, all of them see. What a query has for
+    itself, whatever state it is in, its class declares in `__slots__`.
+    """
 
     @abstractmethod
     def another(self) -> Self:

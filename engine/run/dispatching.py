@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from oxiseq.engine.events.batch import EventBatch
@@ -50,7 +51,27 @@ def stepped_alone(run: Run, step: Callable[[], Any]) -> Outcome:
 
 
 class Dispatcher(ABC, Generic[R]):
-    """Some queries of a store."""
+    """Some queries of a store, numbered in order of registration."""
+
+    def __init__(self) -> None:
+        self._number: dict[R, int] = {}
+        self._next = count()
+        self._stepped: set[R] = set()
+
+    def _enrol(self, run: R) -> None:
+        """A query comes."""
+        self._number[run] = next(self._next)
+
+    def _strike(self, run: R) -> None:
+        """A query goes."""
+        del self._number[run]
+        self._stepped.discard(run)
+
+    def _in_order(self, outcomes: list[Outcome]) -> list[Outcome]:
+        """Of registration."""
+        if len(outcomes) > 1:
+            outcomes.sort(key=lambda outcome: self._number[outcome.run])  # type: ignore[index]  # it is one of these
+        return outcomes
 
     @abstractmethod
     def remove(self, run: R) -> None:
@@ -87,4 +108,5 @@ class Dispatcher(ABC, Generic[R]):
 
     def stepped(self) -> set[R]:
         """Those whose state may be another than at the last call, but for those that share it."""
-        return set()
+        stepped, self._stepped = self._stepped, set()
+        return stepped

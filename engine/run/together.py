@@ -43,6 +43,7 @@ class Together(Dispatcher[RspRun]):
     """The queries of a store that may share states. Outcomes come in any order, where there is something to tell."""
 
     def __init__(self, terms: TermDictionary) -> None:
+        super().__init__()
         self.terms = terms
         self._states: dict[Kind, list[_Any]] = {}
         self._of: dict[RspRun, tuple[Kind, _Any]] = {}
