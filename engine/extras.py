@@ -50,7 +50,7 @@ EXTRAS: Final = {
 
 
 class Needed:
-    """A module that is imported when something of it is first asked for."""
+    """A module that is imported at the first access to one of its names."""
 
     def __init__(self, name: str) -> None:
         self.__name = name

@@ -1,4 +1,4 @@
-"""The languages that oxiseq itself has: each a record, and nothing else of it stands outside its own modules.
+"""The languages that oxiseq itself has: each a record; all else of it is in its own modules.
 
 In the flow: imported with the package, so that `languages` knows them.
 """

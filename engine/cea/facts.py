@@ -53,7 +53,7 @@ class FactPlan:
 
     @property
     def attributes(self) -> tuple[Variable, ...]:
-        """Those that some leaf asks for."""
+        """The facts that some leaf needs."""
         return tuple(dict.fromkeys(v for leaf in self.leaves for v in sorted(expression_variables(leaf), key=str)))
 
     def of_leaves(self, wanted: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -136,7 +136,7 @@ class _Compiler:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Gates stand after the leaves."""
+    """Gates come after the leaves."""
 
     leaves: int
 

@@ -43,7 +43,7 @@ from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 _COLLECT_EVERY = 1 << 14
 _FEW = 128
-"""So many events of a batch are copied to where the kernel looks anyhow: that is cheaper than to tell it where."""
+"""Batches of at most so many events are copied into the kernel's own buffer: cheaper than passing their address."""
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
@@ -115,7 +115,7 @@ class CeaRun:
         ends: Ends | None = None,
         picker: EventPicker | None = None,
     ) -> None:
-        """`ends`: sees the complex events of each end as a set, instead of their being told one by one. `picker`: for a
+        """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `picker`: for a
         query that has ORDER BY or SAMPLE."""
         self._capacities = capacities = capacities or Capacities()
         self.plan = plan
@@ -135,7 +135,7 @@ class CeaRun:
         self._picker = picker
         self._ends = ends
         if ends is not None:
-            self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is told, for CONSUME BY
+            self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is emitted, for CONSUME BY
             self._sizes[k.COUNTS] = self._counted
             self._sizes[k.LEAST], self._sizes[k.TELLS_COUNTS] = ends.least, ends.counts and self._counted
         self._memory = allocate(capacities, self._counted)
@@ -328,8 +328,8 @@ class CeaRun:
             scalars[k.AT] += 1
 
     def _chosen(self, time: int) -> k.Memory:
-        """Of what ends at an event at `time` what the strategy keeps, and of that what is asked for. Raises
-        LimitError."""
+        """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,
+        SAMPLE choose. Raises LimitError."""
         memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
         at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
         if self._ends is not None:
@@ -363,7 +363,7 @@ class CeaRun:
         self._holders.forget(self.oldest)
 
     def _learn(self, need: int) -> None:
-        """Answer what the kernel does not know, or make room so that it asks again."""
+        """Computes what the kernel lacks (a step, an answer), or grows an array; the kernel then repeats the event."""
         scalars, cache = self._memory.scalars, self._cache
         at = int(scalars[k.AT])
         symbols = need == k.NEED_SYMBOL

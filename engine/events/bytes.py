@@ -1,7 +1,7 @@
 """The bytes of a file, plain or gzip.
 
 Gzip is unpacked ahead by a thread of its own: zlib works without Python's lock, so the second core unpacks while
-the first one reads and matches. Plain files are read as they are asked for: that is a copy from the system's cache.
+the first one reads and matches. Plain files are read on demand: a copy from the system's cache.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate
 
 TOO_MANY: Final = 1 << 4096
-"""Counts and sums are told below it."""
+"""Counts and sums below it are emitted."""
 _INTEGER: Final = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 _KINDS: Final = (kinds.INTEGER, kinds.DECIMAL, kinds.FLOAT, kinds.DOUBLE)
 
@@ -188,7 +188,7 @@ def _in(kind: int, value: Value) -> Value:
 _MOST_JOINED: Final = 1_000_000
 """Values of GROUP_CONCAT; of more it is unbound."""
 _IN_ORDER: Final = frozenset(["MIN", "MAX", "SAMPLE", "GROUP_CONCAT"])
-"""What would hang on the order of values: matches that end at once have none, so blank nodes stand as they came to be,
+"""Removes what would depend on the order of values: matches that end at once have none, so blank nodes sort by age,
 behind all others, and those by their texts."""
 
 

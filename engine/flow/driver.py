@@ -30,7 +30,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 _TIDIED: Final = 64
-"""Steps after which nodes are asked to return memory."""
+"""Steps after which nodes return unused memory."""
 
 
 class Driver:

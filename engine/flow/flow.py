@@ -86,7 +86,7 @@ class Flow:
                 node.step()
 
     def roots(self, places: Sequence[int]) -> Roots:
-        """Several operators whose rows are looked at after each step."""
+        """Several operators whose rows are read after each step."""
         return Roots([self.nodes[place].out.address for place in places])
 
     def rows(self, place: int) -> Delta:

@@ -102,7 +102,7 @@ class Occurring:
         return int(self._place[: self._count].searchsorted(self._start))
 
     def forget(self) -> None:
-        """Nobody asks for items that have left the window."""
+        """Items that have left the window are not needed."""
         gone = self._first()
         if 2 * gone > self._count:
             self.going -= gone

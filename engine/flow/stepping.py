@@ -26,7 +26,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
 class Found(NamedTuple):
-    """Of some stretches. ticks: i64[stretches], how many ticks of each have been worked on; rows: by name what has come
+    """Of some stretches. ticks: i64[stretches], how many ticks of each have been processed; rows: by name what has come
     and gone, the first of these ticks being 0."""
 
     ticks: I64

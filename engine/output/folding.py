@@ -55,7 +55,7 @@ class MatchFolder:
         self._folded: list[Folded] = []
 
     def pick(self, S: Memory) -> Memory:
-        """The same: one of the matches is told, for CONSUME BY. Raises LimitError."""
+        """The same set if one of its matches is emitted, for CONSUME BY. Raises LimitError."""
         found = FrozenMatches(S)
         if found.exceeds(0):
             nodes = np.flatnonzero(found.pos >= 0)

@@ -48,7 +48,7 @@ class EventMappings:
                 self._match(stream, place, batch)
 
     def _match(self, stream: int, place: int, batch: EventBatch) -> None:
-        """What events bring, which stand from a place on; nothing counts after the end of its window."""
+        """The rows of events, from a place on; nothing counts after the end of its window."""
         matcher = self._matchers[stream]
         if matcher is None or not len(batch):
             return

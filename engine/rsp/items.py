@@ -268,7 +268,7 @@ class Items:
         return self._instants
 
     def marked(self) -> Items:
-        """As it is now, as long as nothing is forgotten: what comes to the other stands behind."""
+        """A view of the present content, valid until something is forgotten; later events come behind it."""
         other = copy(self)
         other._graphs = list(self._graphs)
         return other
@@ -295,7 +295,7 @@ class Items:
                 return
 
     def forget(self, before: int, *, now: bool = False) -> None:
-        """Nobody asks for what is before this place: it goes where it is most of what there is, or `now`."""
+        """Nothing before this place is needed: it is freed where it is most of the content, or `now`."""
         gone = min(before - self.first, self._count)
         if 2 * gone <= self._count and not (now and gone > 0):
             return
@@ -304,7 +304,7 @@ class Items:
         self.first, self._count = self.first + gone, kept
 
     def forget_graphs(self, before: int) -> None:
-        """Nobody asks for the graphs of events before this place."""
+        """The graphs of events before this place are not needed."""
         gone = next((n for n, (place, batch) in enumerate(self._graphs) if place + len(batch) > before), None)
         del self._graphs[:gone]
         self._small = min(self._small, len(self._graphs))

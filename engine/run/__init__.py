@@ -9,8 +9,8 @@ alike.py    which of them find their matches together; narrowed.py: in windows o
 together.py queries over windows: those in the same state share it; recent.py: what their windows hold
 merging.py  CEQL: marks of events in any order → all of them, each at its position
 tuples.py   one CEQL query over its streams
-concern.py  which events a query has to be handed at once
-backlog.py  events that some queries have not been handed yet
+concern.py  which events a query must get at once
+backlog.py  events that some queries have not got yet
 apart.py    many queries of other languages than SPAseq: each works when events concern it, or somebody looks
 runs.py     the queries of a store, of all languages
 """

@@ -1,4 +1,4 @@
-"""Runs that share neither clock nor matching: each is handed events by itself, but only when something may come of it.
+"""Runs that share neither clock nor matching: each gets its events separately, and only those that may matter to it.
 
     events of a stream ─ keys ─▶ runs that they concern: at once
                        └ backlog ─▶ the others: when they are concerned, when somebody looks, or when it has become long
@@ -86,7 +86,7 @@ class ApartRuns(Dispatcher[AloneRun]):
 
     @property
     def behind(self) -> int:
-        """How many runs have not been handed all events that have come."""
+        """How many runs have not got all events that have come."""
         asleep = {member for stream in self._streams.values() for member in stream.asleep}
         late = (m for m in asleep if any(seen < self._streams[iri].backlog.end for iri, seen in m.seen.items()))
         return sum(len(member.runs) for member in late)
@@ -330,7 +330,7 @@ class ApartRuns(Dispatcher[AloneRun]):
     # --- one run ------------------------------------------------------------------------------------
 
     def _missed(self, member: Member) -> list[_Item]:
-        """What one that is asleep has not been handed."""
+        """The events that a sleeping one has not got."""
         if member not in self._streams[next(iter(member.seen))].asleep:
             return []
         items: list[_Item] = []
@@ -347,7 +347,7 @@ class ApartRuns(Dispatcher[AloneRun]):
                 if first < last:
                     if needed is None:
                         items.append((iri, backlog.events(first, last)))
-                    else:  # late events are told whole
+                    else:  # late events are reported completely
                         late, largest = late_ones(backlog.times(first, last), largest, punctuation, lateness)
                         items.append((iri, backlog.bare(first, last, needed, late)))
                 if mark is not None:

@@ -31,10 +31,10 @@ class Runs(Dispatcher[Run]):
         self._apart = ApartRuns(terms)
         self._of: dict[Run, Dispatcher[Any]] = {}
         self._single: dict[Kind, RspRun] = {}
-        """By kind a query that may share with others and is handed events apart, as long as there are none: so it may
+        """By kind a query that may share with others and gets its events apart, as long as there are none: so it may
         sleep."""
         self._owed: list[Outcome] = []
-        """What has come of events that a query was handed when another came."""
+        """The results of events that a query got when another came."""
 
     def add(self, run: Run, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None) -> None:
         """A query; `start` as it was given. shares: it may share its state with others. bounds: how large that may

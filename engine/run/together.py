@@ -9,9 +9,9 @@ alone in a group until its windows hold the same as those of others. Whoever lea
 what the windows hold. So a query's matches are exactly those that it finds alone. One that settles by itself time and
 again stays alone. An error ends the group: each of its queries continues alone.
 
-Each query asks the knowledge base itself, and knows what it has been told. So an error of the KB is its own, and a
+Each query asks the knowledge base itself, and knows what it has received. So an error of the KB is its own, and a
 change of the KB is seen by each at the instant at which it is seen alone. Those for which the KB has blank nodes stay
-alone: in which order they stand is each query's own.
+alone: their order is each query's own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Any: TypeAlias = Group | RspRun
 
 
 class Together(Dispatcher[RspRun]):
-    """The queries of a store that may share states. Outcomes come in any order, where there is something to tell."""
+    """The queries of a store that may share states. Outcomes come in any order, where there is something to emit."""
 
     def __init__(self, terms: TermDictionary) -> None:
         super().__init__()
@@ -80,14 +80,14 @@ class Together(Dispatcher[RspRun]):
             self._patience.pop(kind, None)
 
     def release(self, group: Group, run: RspRun) -> None:
-        """One that shares a state continues by itself. Raises LimitError."""
+        """One that shares a state continues alone. Raises LimitError."""
         run.leave()
         self._count_left(run, 1)
         self._put(group.kind, run)
         self._drop(group, run)
 
     def _drop(self, group: Group, run: RspRun) -> None:
-        """Of two, the other one continues by itself then."""
+        """Of two, the other one continues alone then."""
         group.drop(run)
         if len(group.runs) == 1:
             self._states[group.kind].remove(group)
@@ -229,7 +229,7 @@ def _same(one: _Any, other: _Any) -> bool:
 
 
 def _worth_while(states: Sequence[_Any]) -> bool:
-    """Whether it is time for them to share: all that windows hold is worked on once more then."""
+    """Whether it is time for them to share: all that windows hold is processed again then."""
     groups = [state for state in states if isinstance(state, Group)]
     largest = max(groups, key=_size, default=None)
     if largest is None or not len(largest.recent):

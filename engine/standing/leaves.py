@@ -28,12 +28,12 @@ Source: TypeAlias = p.Quads | p.Graphs
 Key: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """Of an arrangement: its columns, and those that agree where both sides have a value."""
 Found: TypeAlias = Iterator[Quad] | Iterator[NamedNode | BlankNode]
-"""Of a store: quads, or names of graphs, as it was when they were asked for."""
+"""Quads of a store, or names of its graphs, at the time of the call."""
 _ANY: Final = object()
 """Of an index: any named graph."""
 _PARTS: Final = ("subject", "predicate", "object", "graph_name")
 _COUNTED: Final = 1 << 14
-"""Quads that are counted to tell small patterns from large ones."""
+"""Quads that are counted to distinguish small patterns from large ones."""
 
 
 class Leaf:

@@ -7,7 +7,7 @@ cross-product, kb-unjoined   parts of one group share nothing
 endless      a rule that reads what it derives makes new terms of it, and no FILTER ends that
 unbound      SELECT or a template shows, or a condition reads, a variable that nothing binds there
 itself, kinds   a comparison that can hardly be meant: see `checking.comparisons`
-consume      a part of the pattern does not tell which triples an answer uses up
+consume      a part of the pattern does not say which triples an answer consumes
 """
 
 from __future__ import annotations

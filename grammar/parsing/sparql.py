@@ -1,6 +1,6 @@
 """Parse tree → algebra, for the SPARQL part of a text.
 
-Where it stands: lark's tree (rules of `sparql.lark`) → `Group`, `Expression`, `Path`. Collections and
+In the flow: lark's tree (rules of `sparql.lark`) → `Group`, `Expression`, `Path`. Collections and
 blank node property lists become triples over fresh blank nodes, triples with triple terms become sub-queries; nothing
 else is rewritten.
 """
@@ -66,7 +66,7 @@ def kind(node: Node) -> str:
 
 
 def where(node: Node) -> Span:
-    """Where a node stands in the text."""
+    """A node's span in the text."""
     if isinstance(node, Token):
         return span_of(node)
     m = node.meta

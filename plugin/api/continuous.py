@@ -1,4 +1,4 @@
-"""A registered query: it sees its streams' events from now on and hands out each match when it completes."""
+"""A registered query: it sees its streams' events from now on and emits each match when it completes."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ContinuousQuery:
         """As it was registered."""
         self.name = name
         self.cursor = 0
-        """The id of the last match that has been handed out one by one: those behind it come next. May be set."""
+        """The id of the last match that has been returned one by one; the next ones follow it. May be set."""
         self._spoken = language
         self._kb = kb
         self._options = options
@@ -211,7 +211,7 @@ class ContinuousQuery:
 
     @property
     def _now(self) -> Run:
-        """Its run, when it has been handed all that has come."""
+        """Its run, once it has processed all events."""
         self._feed.catch_up(self._run)
         return self._run
 
@@ -344,7 +344,7 @@ class ContinuousQuery:
     @property
     @internal
     def due_at(self) -> float | None:
-        """When time alone completes a match (monotonic clock), if it goes on behind the newest event; None: never."""
+        """When time alone completes a match (monotonic clock), if time goes on behind the newest event; None: never."""
         silence = self._run.silence
         return None if silence is None else self.last_push + silence / 1_000_000
 

@@ -1,6 +1,6 @@
 """A running query as a notebook shows it: its counts and newest matches, redrawn while events come.
 
-    query ─(looked at every so often, on a thread)─▶ HTML ─▶ IPython.display's DisplayHandle.update
+    query ─(read at intervals, on a thread)─▶ HTML ─▶ IPython.display's DisplayHandle.update
 
 Pushing does no more than note the newest matches of a push; nothing is drawn there. IPython is asked only when a
 notebook shows the view, so it is no dependency.

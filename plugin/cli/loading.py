@@ -50,7 +50,7 @@ _APART: Final = ("append", "batch", "restart", "master", "memory", "parts", "sha
 
 
 def _rehearse(sources: Sequence[str], quiet: bool, given: dict[str, Any]) -> None:
-    """Raises KbError where something is asked for that only a real load does."""
+    """Raises KbError for options that only a real load takes."""
     for name in _APART:
         if given[name]:
             raise KbError(f"--{name} cannot go with --dry-run, which reads and writes nothing")
@@ -86,7 +86,7 @@ def _loading(given: dict[str, Any]) -> Callable[..., LoadReport]:
 
 
 def _appending(given: dict[str, Any]) -> Callable[..., LoadReport]:
-    """Takes away what only `load` takes. Raises KbError where that is asked for."""
+    """Removes the options that only `load` takes. Raises KbError where one of them is given."""
     for name, usual in (("engine", "auto"), ("master", None), ("memory", None), ("parts", None), ("restart", False)):
         if given.pop(name) not in (usual, "plain"):
             raise KbError(f"--{name} cannot go with --append, which adds to the store in this process")

@@ -28,7 +28,7 @@ NO_MAPPING = "a table needs a mapping: --mapping says what its rows mean, or the
 
 
 def mapping_of_stream(server: Wire, stream: str) -> Callable[[], StreamMapping | None]:
-    """Gives the mapping that the stream has, which is asked for once, when the first file comes that needs it."""
+    """Gives the stream's mapping, which is fetched once, for the first file that needs it."""
 
     @cache
     def asked() -> StreamMapping | None:

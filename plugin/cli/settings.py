@@ -72,7 +72,7 @@ def _setting(default: Any, help: str, metavar: str | None = None, *short: str, *
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """What `oxiseq serve` is told; durations in microseconds, 0 where there is no limit."""
+    """The options of `oxiseq serve`; durations in microseconds, 0 where there is no limit."""
 
     location: Path | None = _setting(
         None,

@@ -1,6 +1,6 @@
 """The file: its tables, how it is opened, what is refused.
 
-SQLite in WAL mode: one writes (writer.py), any number read meanwhile, each from a snapshot. Beside the file stand
+SQLite in WAL mode: one writes (writer.py), any number read meanwhile, each from a snapshot. Beside the file are
 `-wal` and `-shm`, which belong to it, and `.lock`, an empty SQLite file whose lock says that a process writes here;
 it ends with the process, however that ends.
 """

@@ -73,7 +73,7 @@ class KbChanges:
 
     @property
     def _matters(self) -> bool:
-        """Whether any query asks the KB, now or as soon as the log has come to where it stands."""
+        """Whether any query reads the KB, now or once the log has come to its position."""
         return any(query.run.reads_kb for query in (*self._engine.queries, *self._worker.joining))
 
     def _keep(self) -> None:

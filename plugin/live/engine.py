@@ -34,7 +34,7 @@ LOG = logging.getLogger("oxiseq.live")
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """What has come of entries: matches that are to be stored and told, and events of other streams made of them."""
+    """The results of entries: matches to store and emit, and events of other streams made of them."""
 
     found: tuple[Found, ...] = ()
     events: tuple[tuple[str, bytes], ...] = ()
@@ -192,7 +192,7 @@ class Engine:
 
     @property
     def upset(self) -> bool:
-        """Whether queries have failed or broken and `collected` has not told of it."""
+        """Whether queries have failed or broken and `collected` has not reported it."""
         return self._at_work.upset
 
     def _packed(self, query: LiveQuery) -> Found | None:

@@ -39,7 +39,7 @@ class _Numbers:
             self._reasons.append(Reason(reason, line))
 
     def portions(self, batches: list[EventBatch], terms: TermDictionary) -> list[Portion]:
-        """The new ones of these events; what was left out is told with them."""
+        """The new ones of these events; what was left out is emitted with them."""
         found: list[Portion] = []
         for batch in batches:
             before, self.last = self.last, self.last + len(batch)

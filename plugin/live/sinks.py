@@ -44,12 +44,12 @@ from oxiseq.live.settings import LiveSettings
 from oxiseq.sinks import DeclaredSink, Delivery, DeliveryError, Receiver, SinkError, SinkSettings, settings_of
 
 _DECLARED: Final = "declared"
-"""Member of a stored configuration that stands in the server's settings."""
+"""Member of a stored configuration that comes from the server's settings."""
 LOG: Final = logging.getLogger("oxiseq.live")
 _PAGE: Final = 1000
 """Matches that are read at a time, where a delivery does not have more."""
 _LOOK: Final = 5.0
-"""Seconds after which a sink looks for matches that nobody has told it of."""
+"""Seconds after which a sink looks for matches without being notified."""
 _END: Final = 2.0
 """Seconds for which the end of a sink is waited for: what it delivers meanwhile is not noted any more."""
 
@@ -57,7 +57,7 @@ _END: Final = 2.0
 @dataclass(frozen=True, slots=True)
 class SinkStatus:
     """A sink and how it is doing. `waiting`: matches that are not delivered yet; `next_try`: µs since 1970, None where
-    it is not waiting for one; `declared`: it stands in the server's settings."""
+    it is not waiting for one; `declared`: it is in the server's settings."""
 
     row: SinkRow
     settings: Mapping[str, Any]
@@ -150,7 +150,7 @@ class Sinks:
     def put(
         self, query: str, name: str, config: Mapping[str, Any], variables: Iterable[str], since: int | None = None
     ) -> SinkStatus:
-        """Store and begin; one of this name goes on where it stands, with other settings. Raises SinkError,
+        """Store and begin; one of this name continues at its position, with other settings. Raises SinkError,
         UnknownError, BoundError, ConflictError."""
         if self._journal.queries.get(query).language == STANDING:
             raise SinkError(OF_ANSWER.format(query))
@@ -394,7 +394,7 @@ class _AtWork:
         self._advance(position, lost=position - self._position)
 
     def _fail(self, error: Exception) -> None:
-        """Note it, and wait. Raises UnknownError where the sink is gone."""
+        """Notes it, and waits. Raises UnknownError where the sink was deleted."""
         self._let_go()
         if self._stopped.is_set():
             return

@@ -84,7 +84,7 @@ class Sockets:
     async def _tell(
         self, subscription: Subscription, socket: EventSocket, connection: Connection, may: Callable[[], bool]
     ) -> None:
-        """Until the subscription ends, or the client leaves or says anything. Raises what telling raises."""
+        """Until the subscription ends, or the client leaves or says anything. Raises what sending raises."""
         listening = asyncio.create_task(socket.listen())
         reading = asyncio.create_task(self._readers.serve(subscription, connection, socket.send, may))
         try:

@@ -116,7 +116,7 @@ class _Publisher:
         for confirmed, message in enumerate(under_way):
             try:
                 message.wait_for_publish(_TIMEOUT)
-            except (RuntimeError, ValueError) as error:  # as the library tells what cannot be sent
+            except (RuntimeError, ValueError) as error:  # as the library reports what cannot be sent
                 raise DeliveryError(f"the broker {settings.host}: {error}", confirmed) from error
             if not message.is_published():
                 raise DeliveryError(f"the broker {settings.host} does not confirm", confirmed)

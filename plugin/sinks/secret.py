@@ -1,6 +1,6 @@
 """A secret of a sink: a text, or where the operator keeps it.
 
-    "whsec_..."                       stands in the journal, or in the settings' file
+    "whsec_..."                       is in the journal, or in the settings' file
     {"env": "OXISEQ_SECRET_CHAT"}     an environment variable of the server
     {"file": "chat"}                  a file below the operator's folder of secrets
 

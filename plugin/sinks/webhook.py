@@ -116,7 +116,7 @@ def _secret(given: Any, name: str) -> str:
 
 
 def key_of(secret: str) -> bytes:
-    """The key that a secret stands for. Raises SinkError."""
+    """The key in a secret. Raises SinkError."""
     if not secret.startswith(SECRET_PREFIX):
         return secret.encode()
     try:

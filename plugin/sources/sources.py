@@ -57,7 +57,7 @@ def batches_of(
     mapping: StreamMapping | None = None,
     bad: Callable[[BadRow], object] = lambda row: None,
 ) -> Iterator[EventBatch]:
-    """The events of a source, coded in `terms`. `report` is handed the running report of a file. With a `mapping` the
+    """The events of a source, coded in `terms`. `report` gets the running report of a file. With a `mapping` the
     source may hold rows; `bad` is notified of those that are left out (`on_error="skip"`). Raises EventError,
     ArgumentTypeError for what is no source; while reading EventError, TypeError."""
     if mapping is not None and (tables := row_tables(events, mapping.key)) is not None:

@@ -52,7 +52,7 @@ class MessageColumns:
 
 
 def read_columns(block: Block, terms: TermDictionary, line: int, format: RdfFormat | None) -> MessageColumns:
-    """The messages of a block, which holds whole ones; what stands behind its last delimiter is one more, unless there
+    """The messages of a block, which holds whole ones; what follows its last delimiter is one more, unless there
     is no quad.
 
     `line`: the number of its first line. `format`: N-Triples or N-Quads as it came; None: pyoxigraph has written it,

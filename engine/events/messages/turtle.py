@@ -1,6 +1,6 @@
 """Logs of messages in Turtle and TriG → the quads of each message.
 
-In the flow: bytes → **messages** → N-Quads for columns.py. Where a statement ends engine/turtle tells; pyoxigraph
+In the flow: bytes → **messages** → N-Quads for columns.py. engine/turtle finds where a statement ends; pyoxigraph
 parses each message by itself, with the prefixes and the base that hold there.
 
 In a message that cannot be parsed a delimiter in a line of its own behind the error ends it, whatever bracket or quote
@@ -53,7 +53,7 @@ def turtle_messages(content: IO[bytes], format: RdfFormat) -> Iterator[Parsed]:
 
 
 class _Log:
-    """The text from where reading stands on, and what was declared before."""
+    """The text not read yet, and the prefixes declared before it."""
 
     def __init__(self, content: IO[bytes], *, trig: bool) -> None:
         self._content, self._trig = content, trig

@@ -21,8 +21,8 @@ FactPart: TypeAlias = int | NamedNode | Literal
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An arrangement of a pattern's triples. fact: where subject, predicate and object stand; seen: whether used ones
-    are among them."""
+    """An arrangement of a pattern's triples. fact: the columns of subject, predicate and object; seen: whether used
+    ones are among them."""
 
     place: int
     fact: tuple[FactPart, FactPart, FactPart]
@@ -31,7 +31,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What has happened, each with its interval of the first time. place: its arrangement; source: what it is told
+    """What has happened, each with its interval of the first time. place: its arrangement; source: what it is passed on
     again by."""
 
     place: int
@@ -40,7 +40,7 @@ class Memory:
 
 def needs(sheet: p.Sheet, asked: Collection[int], remembered: Collection[int]) -> dict[int, int]:
     """By operator for how long what it brings is needed to make again what others keep: NEVER: for ever; those that
-    nobody needs are left out. asked: pairs that count however long they last; remembered: what memories tell again."""
+    nobody needs are left out. asked: pairs that count however long they last; remembered: what memories emit again."""
     found: dict[int, int] = {}
 
     def need(place: int, limit: int) -> None:

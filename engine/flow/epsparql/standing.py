@@ -144,7 +144,7 @@ class Standing:
         return [self._kept(place).address for place in places]
 
     def _again(self, past: _Past, tick: int) -> int:
-        """Work through instants that are over; nobody is told. The tick behind them."""
+        """Processes instants that are over and emits nothing. Returns the tick behind them."""
         for instants, told in past.pieces():
             for place, rows in told:
                 at = tick + 2 * np.searchsorted(instants, times_at(rows, _END)) + (place == self._lowered.past)
@@ -193,7 +193,7 @@ class Standing:
 
     @property
     def numbered(self) -> dict[int, int]:
-        """The operators that keep rows of several queries, and in which column it stands whose they are."""
+        """The operators that keep rows of several queries, and the column that says whose they are."""
         return dict(self._lowered.numbered)
 
     def _of(self, numbers: Ids) -> dict[int, Chosen]:

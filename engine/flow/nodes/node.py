@@ -39,7 +39,7 @@ class Node(ABC):
         self.inputs = inputs
 
     def begin(self, tick: int) -> bool:
-        """The first tick, before anything else; whether it has something to tell then, input or not."""
+        """The first tick, before anything else. Returns whether it emits then, input or not."""
         return False
 
     @abstractmethod
@@ -77,7 +77,7 @@ class Node(ABC):
         be many, or `now`. With each batch they do so by themselves."""
 
     def keep(self, chosen: Chosen) -> None:  # noqa: B027  most keep nothing
-        """Between batches: keep those of its rows alone that are chosen, and tell nobody."""
+        """Between batches: keeps only the chosen ones of its rows, and emits nothing."""
 
     def save(self, terms: SavedTerms) -> State:
         """What it keeps, between batches."""

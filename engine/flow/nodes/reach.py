@@ -124,7 +124,7 @@ class Reach(KernelNode):
         return np.hstack([rows[edges["source"]], rows[edges["target"], -1:]]), edges["weight"].astype(np.int64)
 
     def _load(self, rows: Ids, weight: I64) -> None:
-        """Keep these edges and nothing else. The pairs are those that have been told."""
+        """Keep these edges and nothing else. The pairs are those emitted before."""
         pairs = min(max(self._least, 2 * self.records), self.most_pairs)
         self._point(self._empty(max(self._least, 2 * len(rows)), pairs))
         source = Buffer(self.out.width)

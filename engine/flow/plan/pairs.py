@@ -38,7 +38,7 @@ SIGNS: Final[Mapping[str, tuple[Sign, Sign]]] = {
     ">=": (">", "<"),
     "=": ("=", "="),
 }
-"""By comparison how the first operand stands to the second, and the other way round."""
+"""By comparison: the first operand's relation to the second, and the converse."""
 
 
 @dataclass(frozen=True, slots=True)

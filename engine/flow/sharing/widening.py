@@ -21,7 +21,7 @@ _Wide: TypeAlias = Mapping[tuple[int, int], tuple[p.Sum, ...]]
 
 
 class _Seen(NamedTuple):
-    """An operator of a plan. columns: where its columns stand in the node's rows; None: they are the node's."""
+    """An operator of a plan. columns: the places of its columns in the node's rows; None: the same as the node's."""
 
     node: int
     columns: tuple[int, ...] | None = None

@@ -30,7 +30,7 @@ from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
 @dataclass(frozen=True, slots=True)
 class AtomFacts:
-    """What is asked of an event by itself, once for all positions that ask it."""
+    """The conditions on a single event, evaluated once for all positions that need them."""
 
     number: int
     type: str
@@ -68,7 +68,7 @@ class CeqlExplanation(Explanation):
     order: str | None
     sample: str | None
     found: str | None
-    """How those that ORDER BY asks for are found."""
+    """How those that ORDER BY chooses are found."""
     totals: str | None
     """SELECT with aggregates, and GROUP BY and HAVING."""
     counted: str | None

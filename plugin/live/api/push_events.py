@@ -30,7 +30,7 @@ _MOST: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a client says at the beginning: the stream, its session, the number of the first item that tells none, the
+    """What a client says at the beginning: the stream, its session, the number of the first item that states none, the
     format, whether events without a time are stamped."""
 
     stream: str
@@ -83,7 +83,7 @@ def _format(call: Call, *, socket: bool) -> str:
 
 
 def last_of(service: LiveService, opened: Opening) -> Callable[[], int]:
-    """Reads where a session stands."""
+    """Reads a session's position."""
     return lambda: service.journal.log.session(opened.stream, opened.session)
 
 

@@ -100,7 +100,7 @@ def _alone(source: Source, holder: PatternElement | None, element: PatternElemen
 
 def _provenances(source: Source, told: Rows, most: int) -> Iterator[Provenance]:
     """Of the first answers: the events in an answer's interval that have a triple of it. What rules derive is in no
-    event, so of that nothing is told."""
+    event, so no reason is given for that."""
     if not len(told) or not most:
         return
     rows, terms, where = source.part(source.query.where), source.history.terms, source.query.where
