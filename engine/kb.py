@@ -44,7 +44,7 @@ class WatchedKb(KnowledgeBase, Protocol):
         ...
 
     def unchanged_since(self, version: int, texts: Sequence[str]) -> bool:
-        """Whether their answers are those of a version of before, at which or before which they have been watched."""
+        """Whether their answers are those of an earlier version, at which or before which they have been watched."""
         ...
 
 

@@ -3,7 +3,7 @@
 In the flow: the KB and its changes → **what holds at an instant** → graph patterns, windows, rules.
 
 A change of the KB has one place in a query's stream time: behind the newest instant of which an event had been
-accepted before it. Instants up to that one see the KB of before, also their events that come later, within the
+accepted before it. Instants up to that one see the KB before the change, also their events that come later, within the
 lateness; later instants see the KB of after. Several changes may wait at once, each behind its own instant; between
 two of them no new instant may have begun, and then nothing sees the KB between them.
 
@@ -154,7 +154,7 @@ class KbInTime:
 
     @property
     def waits(self) -> bool:
-        """Whether instants may come that see the KB of before a change."""
+        """Whether instants may come that see the KB before a change."""
         return bool(self._kept)
 
     def same(self, other: KbInTime) -> bool:

@@ -101,7 +101,7 @@ def reason(store: RdfStore) -> int:
 
 
 def remove_inferred(store: RdfStore) -> None:
-    """Take away what `reason` has written."""
+    """Remove what `reason` has written."""
     store.remove_graph(INFERRED)
 
 

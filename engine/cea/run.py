@@ -189,7 +189,7 @@ class CeaRun:
         return error
 
     def collect(self) -> None:
-        """Free what is dead now, to learn `oldest`."""
+        """Free dead memory, to learn `oldest`."""
         self._events = self._events._replace(partition=np.zeros(0, np.int64))
         self._free(again=False)
 
@@ -200,7 +200,7 @@ class CeaRun:
 
     def partitions_in_use(self, count: int) -> NDArray[np.bool_]:
         """Of which of the `count` partitions something is remembered: partial matches, or that a window of an attribute
-        has forgotten some. What is dead goes first."""
+        has forgotten some. Dead ones go first."""
         self.collect()
         parts = self._memory.parts[:count]
         used: NDArray[np.bool_] = (parts["count"] > 0) | (parts["gone"] != k.BEFORE_ALL)
@@ -213,7 +213,7 @@ class CeaRun:
 
     @property
     def behind(self) -> int:
-        """At how many events a window of an attribute reached back to what had been forgotten: matches that end there
+        """At how many events a window of an attribute reached back to forgotten events: matches that end there
         may be missing (kernels/cea/ageing.py)."""
         return int(self._memory.scalars[k.BEHIND])
 
@@ -262,7 +262,7 @@ class CeaRun:
         self._collected, self._rebuilt = 0, -1
 
     def save(self) -> State:
-        """Its state between batches, without what is dead."""
+        """Its state between batches, without dead records."""
         self.collect()
         self._holders.forget(self.oldest)
         return {
@@ -316,7 +316,7 @@ class CeaRun:
         return known[1].address
 
     def _choose(self, time: int) -> None:
-        """Have the kernel continue with what is chosen at an event at `time`, or behind it where that is too much."""
+        """Let the kernel continue with the choice at an event at `time`, or behind it where that is too large."""
         begin_choice(self._memory)
         try:
             self._memory = self._chosen(time)
@@ -381,7 +381,7 @@ class CeaRun:
         cache.rebuild(numbers)
 
     def _drain(self, full: bool) -> None:
-        """Take what has been written; more room if the buffers were full."""
+        """Takes the written output; more room if the buffers were full."""
         memory = self._memory
         s = memory.scalars
         rows, count = int(s[matches.OUT_ROWS]), int(s[matches.OUT_MATCHES])
@@ -400,7 +400,7 @@ class CeaRun:
             ends.count(each.last, each.rows)
 
     def _found(self) -> FoundEvents:
-        """What has been drained."""
+        """The drained output."""
         if not self._written:
             return self._nothing
         written = joined(self._written)

@@ -135,7 +135,7 @@ class Knowledge:
         self._terms.hold(*tables, *(ids for event in graphs for ids in event.ids))
         return KbAnswers(graphs, tables)
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of the tables."""

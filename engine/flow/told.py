@@ -126,7 +126,7 @@ class Told:
         """About how large the answer is."""
         return len(self._answer) * (_PER_ROW + 4 * self._width)
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Ids:
         """The terms of the answer."""

@@ -85,7 +85,7 @@ class MatchFolder:
 
     def _keys(self, outputs: _Outputs, time: int) -> Iterator[tuple[Key, NDArray[np.bool_]]]:
         """Each combination of keys that matches may have, with the outputs that are in none of those matches; in the
-        order of the events that have the keys, which does not hang on ids."""
+        order of the events that have the keys, which does not depend on ids."""
         by_row = np.argsort(outputs.row_of, kind="stable")
         found: list[tuple[Key, NDArray[np.bool_]]] = [((), np.zeros(len(outputs.nodes), np.bool_))]
         for key in self._folding.keys:

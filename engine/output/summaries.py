@@ -250,7 +250,7 @@ class Summaries:
             np.zeros(0, np.int64),
         )
 
-    # --- what it keeps --------------------------------------------------------------------------------
+    # --- its saved state --------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of groups and of matches that have not left."""

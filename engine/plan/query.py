@@ -1,6 +1,6 @@
 """Compiling a query: algebra → plan. A plan is immutable; `engine.run.QueryRun` holds all that changes.
 
-For each GPM the plan says what its rows must hand on: what the sequence compares, what joins the KB and the
+For each GPM the plan says what its rows must pass on: what the sequence compares, what joins the KB and the
 partners of `&`, and what the answer shows. KB variables that nothing compares are left to the end, when a
 match is written out (late enrichment).
 """

@@ -107,7 +107,7 @@ class GeneralAnswers:
         held.forget()
         return stretches, *found
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of all that it may still look at."""

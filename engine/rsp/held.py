@@ -2,7 +2,7 @@
 is answered.
 
 In the flow: complete events in order → **windows through the instants that are due** → what comes into them and
-what goes. All operators behind it can be rebuilt from what the windows hold.
+what goes. All operators behind it can be rebuilt from the contents of the windows.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ class Held:
                     return end
         return None
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     @property
     def bytes(self) -> int:

@@ -1,7 +1,7 @@
 """Queries over the same windows that are answered at instants of their own (REPORT), or look for event patterns
 (MATCH), answered together.
 
-In the flow: complete events in order → what all their windows hold (held.py), event mappings (common_events.py) →
+In the flow: complete events in order → the contents of all their windows (held.py), event mappings (common_events.py) →
 one plan of operators with several roots (joint.py) → **what each query emits**.
 """
 
@@ -111,7 +111,7 @@ class JointGeneral:
             self._step([each[0] for each in now], [(np.array([low]), np.array([high])) for low, high, _ in now], 1)
             self._joint.pass_over()
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at, but for what is held of streams."""

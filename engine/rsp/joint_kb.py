@@ -1,7 +1,7 @@
 """What several queries know of the knowledge base, as one.
 
 In the flow: each query's own answers of the KB, all of the same version → **an event for each graph**, with what
-any of them knows, and **what comes and goes** of each table. Each query asks the KB itself: so one that leaves the
+any of them knows, and **changes** of each table. Each query asks the KB itself: so one that leaves the
 others knows what it has received.
 """
 

@@ -78,7 +78,7 @@ class SteadyAnswers:
         if any(map(len, batches)):
             self._standing.pass_over([batches[content.stream] for content in self._plan.contents])
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""

@@ -9,7 +9,7 @@ and state are those that it would have had; whoever reads or saves them calls `c
 that have waited longest catch up a few at a time, so that no push has to work for all of them.
 
 Runs of equal queries that are in the same state are one (member.py): those that are registered before anything comes,
-or brought back from the same snapshot. Those that are alike become one when their states have come to be the same
+or restored from the same snapshot. Those that are alike become one when their states have come to be the same
 (reunions.py).
 """
 
@@ -118,7 +118,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         self._want_more(member, known)
 
     def _want_more(self, member: Member, known: Mapping[str, Iterable[Key]]) -> None:
-        """There are others in its state. known: by stream the keys of before."""
+        """There are others in its state. known: by stream the earlier keys."""
         for iri, keys in known.items():
             self._want(member, iri, frozenset(self._keys(member, iri)).difference(keys))
 
@@ -176,17 +176,17 @@ class ApartRuns(Dispatcher[AloneRun]):
             self._streams[iri].known[member] = None
 
     def _touch(self, member: Member) -> None:
-        """Its state is not the one of before any more."""
+        """Its state is not the earlier one any more."""
         if self._known.get((member.equal, member.lineage)) is member:
             del self._known[member.equal, member.lineage]
             for iri in member.seen:
                 self._streams[iri].known.pop(member, None)
         member.lineage, member.ended = object(), ()
 
-    # --- what comes ---------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------
 
     def push(self, iri: str, batch: EventBatch) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did."""
+        """Events of a stream, in order of arrival; the result."""
         stream = self._streams.get(iri)
         if stream is None:
             return []
@@ -290,7 +290,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         self._by_itself(run, "forget", forgets)
 
     def _by_itself(self, run: AloneRun, what: str, step: Callable[[Member], list[Outcome]]) -> list[Outcome]:
-        """What a run does that those in the same state do not, or have just done; what has come of it."""
+        """What a run does that those in the same state do not, or have just done; the result."""
         outcomes = self.catch_up(run)
         if any(outcome.error is not None for outcome in outcomes):
             return outcomes
@@ -306,7 +306,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         if len(member.runs) > 1:
             large = run.bytes > LARGE
             member = self._members[run] = member.part(run, self._terms)
-            if large:  # or whoever reads matches and waits would have it copied time and again
+            if large:  # or whoever reads matches and waits would have it copied repeatedly
                 member.equal = object()
             self._enter(member)
             self._place(member)
@@ -365,7 +365,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         return _Passed(events, last) if events and order.takes(0, first) else None
 
     def _step(self, member: Member, items: Sequence[_Item]) -> list[Outcome]:
-        """Hand events and punctuations to runs in one state; what has come of that for each."""
+        """Hand events and punctuations to runs in one state; the result for each."""
         return member.told(self._stepped_once(member, items))
 
     def _stepped_once(

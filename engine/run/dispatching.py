@@ -79,7 +79,7 @@ class Dispatcher(ABC, Generic[R]):
 
     @abstractmethod
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did."""
+        """Events of a stream, in order of arrival; the result."""
 
     @abstractmethod
     def punctuate(self, stream: str, time: int) -> list[Outcome]:

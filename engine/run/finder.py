@@ -393,7 +393,7 @@ class Finder:
         """The smallest time (µs) that may still come, after the instant at `time`."""
         return passed if last or time is None else time + 1
 
-    # --- what goes ----------------------------------------------------------------------------------
+    # --- release ------------------------------------------------------------------------------------
 
     @property
     def records(self) -> int:

@@ -145,7 +145,7 @@ class IntervalRun(KbRun):
 
     @property
     def kept(self) -> Kept | None:
-        """What it keeps that has a time; None for nothing."""
+        """Its rows that have a time; None for none."""
         if self._begun is None:
             return None
         self.collect()
@@ -340,7 +340,7 @@ class IntervalRun(KbRun):
             self._begun.query.tidy(now=now)
 
     def _learn(self) -> None:
-        """Hand out what the knowledge base holds at the instant."""
+        """Return what the knowledge base holds at the instant."""
         arriving = self._work.arriving
         self._tidy(now=True)
         arriving.tick = max(part.learn(self._knowledge.now, arriving.tick) for part in self._parts)
@@ -460,7 +460,7 @@ class IntervalRun(KbRun):
 
     @property
     def bytes(self) -> int:
-        """How large what is kept is."""
+        """The size of its memory."""
         return sum(part.flow.bytes for part in self._parts)
 
 

@@ -153,7 +153,7 @@ class QueryRun(Run):
         since 1970).
 
         It continues as if it had been registered now, and sees the events that wait for their instant. Counters, the
-        beginning of tumbling windows and the KB's answers stay; windows of n EVENTS in partitions restarts.
+        beginning of tumbling windows and the KB's answers stay; windows of n EVENTS begin again in each partition.
         """
         self.origin = None
         self.resets = self.resets.another(at, self.clock.completed, self.records)
@@ -272,8 +272,8 @@ class QueryRun(Run):
         return self.finder.answers.texts
 
     def keep_answers(self) -> bool:
-        """The KB is about to change: instants up to the newest one so far keep the answers of now. Whether some do that
-        did not before."""
+        """The KB is about to change: instants up to the newest one so far keep the present answers. Whether some do
+        that did not before."""
         return self.finder.answers.keep(self.clock)
 
     @property

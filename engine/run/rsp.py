@@ -90,7 +90,7 @@ class RspRun(KbRun):
         self.resets = Resets()
         """How often it has forgotten its windows."""
         self.recent: Recent | Held | None = None
-        """What its windows hold, where others may come to share its state."""
+        """The contents of its windows, where others may come to share its state."""
         self._shared: Share | None = None
         self._begin()
         terms.register(self)
@@ -133,7 +133,7 @@ class RspRun(KbRun):
         return 0 if self._shared is None else self._shared.others
 
     def remember(self) -> None:
-        """Remember what the windows hold from now on."""
+        """Remember the contents of the windows from now on."""
         if isinstance(self._answers, GeneralAnswers):
             self.recent = self._answers.held
             self.recent.remember()
@@ -142,8 +142,8 @@ class RspRun(KbRun):
             self.recent = Recent(self._plan, since, self._answers.instants)
 
     def knows_all(self, recent: Recent | Held) -> bool:
-        """Whether its state is of the KB that holds now and of what its windows hold, and of nothing else. Blank nodes
-        of the KB are in the order in which each query meets them."""
+        """Whether its state is of the KB that holds now and of the contents of its windows, and of nothing else. Blank
+        nodes of the KB are in the order in which each query meets them."""
         if not self.reads_kb:
             return True
         assert isinstance(recent, Recent)  # no others that read the KB share their state

@@ -81,8 +81,8 @@ class Run(ABC):
         """Work through all that is complete by now; the batches of matches found."""
 
     def keep_answers(self) -> bool:
-        """The KB is about to change: instants up to the newest one so far keep the answers of now. Whether some do that
-        did not before. Raises KbError."""
+        """The KB is about to change: instants up to the newest one so far keep the present answers. Whether some do
+        that did not before. Raises KbError."""
         return False
 
     @property

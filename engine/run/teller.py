@@ -120,7 +120,7 @@ class Teller:
             return 0
         return plan.window.size if plan.window is not None else plan.sequence.graph.longest_wait or 0
 
-    # --- what it keeps ------------------------------------------------------------------------------
+    # --- its saved state ------------------------------------------------------------------------------
 
     @property
     def records(self) -> int:

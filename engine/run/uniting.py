@@ -91,11 +91,11 @@ class MayUnite(Protocol):
 
     @property
     def is_steady(self) -> bool:
-        """Whether its state hangs on events, and on what the knowledge base holds now, alone."""
+        """Whether its state depends on events, and on the knowledge base's present content, alone."""
 
     @property
     def kept(self) -> Kept | None:
-        """What it keeps that has a time; None for nothing."""
+        """Its rows that have a time; None for none."""
 
 
 Run = TypeVar("Run", bound=MayUnite)

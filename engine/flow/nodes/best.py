@@ -126,7 +126,7 @@ class Best(KernelNode):
         self._memory.set(memory)
         fill_slots(self._memory.address)
 
-    # --- what it keeps ------------------------------------------------------------------------------
+    # --- its saved state ------------------------------------------------------------------------------
 
     def _content(self) -> tuple[Ids, I64, I64]:
         """Rows, their weights, how many copies of each have been emitted."""

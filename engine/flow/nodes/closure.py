@@ -82,7 +82,7 @@ class Closure(Node):
         self._once.step()
         return self._once.out.delta.rows.copy()
 
-    # --- what it keeps --------------------------------------------------------------------------------
+    # --- its saved state --------------------------------------------------------------------------------
 
     @property
     def records(self) -> int:

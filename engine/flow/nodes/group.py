@@ -196,7 +196,7 @@ class Group(Node):
             each.take(keys, delta.rows[some, each.place], delta.weight[some])
         self._seen = row
 
-    # --- what it keeps ------------------------------------------------------------------------------
+    # --- its saved state ------------------------------------------------------------------------------
 
     @property
     def _live(self) -> I64:

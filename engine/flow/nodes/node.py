@@ -65,11 +65,11 @@ class Node(ABC):
 
     @property
     def bytes(self) -> int:
-        """How large what it keeps is, room for more included."""
+        """The size of its memory, spare room included."""
         return 0
 
     def held_ids(self) -> Iterable[Ids]:
-        """The terms of what it keeps (see `TermDictionary`)."""
+        """The terms in its memory (see `TermDictionary`)."""
         return ()
 
     def forget(self, *, now: bool = False) -> None:  # noqa: B027  most keep nothing for a time
@@ -80,7 +80,7 @@ class Node(ABC):
         """Between batches: keeps only the chosen ones of its rows, and emits nothing."""
 
     def save(self, terms: SavedTerms) -> State:
-        """What it keeps, between batches."""
+        """Its state between batches."""
         return {}
 
     def restore(self, state: State, terms: KnownTerms) -> None:  # noqa: B027  most keep nothing

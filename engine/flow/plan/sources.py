@@ -80,7 +80,7 @@ class Graphs:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Rows that whoever runs the plan gives. raw: places of columns that hold numbers; once: each comes once."""
+    """Rows that the plan's caller supplies. raw: places of columns that hold numbers; once: each comes once."""
 
     name: str
     width: int

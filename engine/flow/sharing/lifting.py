@@ -146,7 +146,7 @@ class _Lifting:
         node = self._filtered(pair.node, filters[2], columns)
         kept = (places[key] for key in form.query.keys if key not in self._parameters)
         found = self._sheet.pick(node, ((0,), *((i,) for i in kept)))
-        return _Lifted(self._sheet.add(p.Consolidate(found)), True)  # nor does a leaf say what comes and goes at once
+        return _Lifted(self._sheet.add(p.Consolidate(found)), True)  # leaves omit rows that come and go
 
     def _conjunction(self, form: p.Patterns) -> _Lifted:
         query = form.query
