@@ -41,7 +41,7 @@ class Split:
     keys: I64
     """Keys (instant, partition), ascending."""
     places: I64
-    """Where each of `keys` stands among the instants of partitions."""
+    """The place of each of `keys` among the instants of partitions."""
     instants: int
     """How many instants the batch has."""
 
@@ -214,7 +214,7 @@ def _ascend(keys: I64) -> bool:
 
 
 def _first_of_each(keys: I64) -> tuple[I64, I64]:
-    """The distinct keys, ascending, and where each stands first."""
+    """The distinct keys, ascending, and the first place of each."""
     if _ascend(keys):
         return keys, np.arange(len(keys))
     distinct, first = np.unique(keys, return_index=True)
