@@ -16,6 +16,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, MOST_ROWS, Delta, Ids
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow.telling import tell, told_rows
+from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows, slots_for
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -78,10 +79,13 @@ class Told:
 
     def _groups(self, delta: Delta) -> NDArray[np.int64]:
         """A number for each row, equal for those of one instant that are equal where they are compared."""
-        numbers: dict[tuple[int, ...], int] = {}
-        columns = delta.rows[:, : self._compared].T.tolist()
-        keys = zip(delta.at.tolist(), *columns, strict=True)
-        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+        count, compared = len(delta), self._compared
+        keys, numbers = np.empty((count, compared + 2), np.uint32), np.arange(count)
+        keys[:, :compared], keys[:, compared:] = delta.rows[:, :compared], delta.at[:, None].view(np.uint32)
+        slots = slots_for(count)
+        enter_rows(numbers, slots, keys)
+        find_rows(keys, slots, keys, numbers)
+        return numbers
 
     def _all(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
         ends = np.searchsorted(delta.at, np.arange(first, first + instants), "right").tolist()
