@@ -5,7 +5,7 @@ OxiseqError              everything this package raises on purpose (grammar/erro
 ├── ArgumentValueError   an argument of a value that it does not take; a ValueError, too (grammar/errors.py)
 ├── QueryError           a query text that is not accepted (grammar/errors.py)
 ├── EventError           an event, or a file of events, that cannot be read
-├── LimitError           a limit is exceeded: what was given, what is allowed
+├── LimitError           a limit is exceeded: the value given, the value allowed
 ├── KbError              the knowledge base cannot be read or queried
 ├── ExtraError           a package is not installed: which, and the extra that brings it; an ImportError, too
 └── SnapshotError        a saved state cannot be restored

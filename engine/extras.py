@@ -56,7 +56,7 @@ class Needed:
         self.__name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        """What the module has under this name. Raises ExtraError where it is not installed."""
+        """The module's attribute of this name. Raises ExtraError where it is not installed."""
         if attribute.startswith("__"):  # doctest, pickle and others ask every object for these
             raise AttributeError(attribute)
         found = getattr(loaded(self.__name), attribute)

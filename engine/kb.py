@@ -15,7 +15,8 @@ from oxiseq.engine.errors import KbError
 
 
 class Solution(Protocol):
-    """What a query binds, by the place of a variable in SELECT or by its name: a term, None where it is unbound."""
+    """The bindings of a query, by the place of a variable in SELECT or by its name: a term, None where it is
+    unbound."""
 
     def __getitem__(self, key: Any, /) -> Any: ...
 
@@ -44,12 +45,12 @@ class WatchedKb(KnowledgeBase, Protocol):
         ...
 
     def unchanged_since(self, version: int, texts: Sequence[str]) -> bool:
-        """Whether their answers are those of a version of before, at which or before which they have been watched."""
+        """Whether their answers are those of an earlier version, at which or before which they have been watched."""
         ...
 
 
 class Versioned:
-    """What a KB is whose owner says when its content has changed."""
+    """A KB whose owner says when its content has changed."""
 
     def __init__(self) -> None:
         self._version = 1

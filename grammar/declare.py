@@ -97,7 +97,7 @@ def _check(
     if template.ends and (within is None) == (end is None):
         bound = "either --within or --end" if template.timed else "--end"
         raise ArgumentValueError(
-            f"{name} wants {bound}: while a case is open, what is missing may still come; --end ACTIVITY names the "
+            f"{name} wants {bound}: while a case is open, missing activities may still come; --end ACTIVITY names the "
             "last activity of every case" + (", --within DURATION says how long to wait" if template.timed else "")
         )
     if end is not None and not template.ends:

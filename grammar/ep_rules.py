@@ -91,10 +91,10 @@ def feeds_itself(rule: EpQuery) -> bool:
 
 def _circular(rule: EpQuery) -> QueryError:
     return QueryError(
-        "the rule looks at the same instant for triples that it derives, perhaps through other rules",
+        "the rule reads at the same instant triples that it derives, perhaps through other rules",
         rule.where.span,
         rule.text,
-        hint="move that pattern into the first operand of a SEQ, which looks at the past",
+        hint="move that pattern into the first operand of a SEQ, which reads the past",
         code="rules",
     )
 

@@ -53,7 +53,7 @@ def _place(grammar: str) -> Path:
 
 
 def _key() -> bytes:
-    """What the tables hang on; grammars import each other."""
+    """What the tables depend on; grammars import each other."""
     whole = hashlib.sha256(lark.__version__.encode())
     for file in sorted(_GRAMMARS.glob("*.lark")):
         whole.update(file.read_bytes())

@@ -92,14 +92,14 @@ def _checked(asked: Asked) -> Asked:
     if asked.kind == "table" and not asked.text:
         raise KbError(f"{_TABLE}NAME: the name of a table is missing")
     if asked.kind == "address" and asked.text.lower().startswith(_WEB):
-        raise KbError(f"{asked.text}: Spark does not list what is on the web: download the file, and load that")
+        raise KbError(f"{asked.text}: Spark does not list files on the web: download the file, and load that")
     return asked
 
 
 def check_frame(given: Any) -> Frame:
     """Raise KbError for a DataFrame that cannot be loaded."""
     if getattr(given, "isStreaming", False) is True:
-        raise KbError("a DataFrame that streams has no end: load what is whole, or each micro-batch in foreachBatch")
+        raise KbError("a streaming DataFrame has no end: load a static one, or each micro-batch in foreachBatch")
     return Frame(given)
 
 

@@ -1,5 +1,5 @@
-"""Columns that can never be what a query compares them with: text with a number, a date with text. All the engine can
-say of each row is "no", so one note for the column says it.
+"""Columns that never have the type that a query compares them with: text with a number, a date with text. All the
+engine can say of each row is "no", so one note for the column says it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What the atoms of a plan ask, taken apart: each distinct question once.
+"""The conditions of a plan's atoms, taken apart: each distinct one once.
 
 In the flow: atoms → **facts and gates** → symbols of events (term_marks.py, table_marks.py).
 
 A predicate is brought to leaves joined by "all of" and "any of". In SPARQL's three-valued logic a NOT passes through
-both (De Morgan), and what is left is true by which leaves are true alone, whatever the others are: false or an error.
+both (De Morgan), and the rest depends only on which leaves are true; the others may be false or errors.
 So a *fact* about an event is one bit: the leaf, or its negation, is true.
 """
 

@@ -1,4 +1,4 @@
-"""Leaves on the stack machine; what it leaves undecided, the exact evaluator decides."""
+"""Leaves on the stack machine; the exact evaluator decides the rest."""
 
 from __future__ import annotations
 

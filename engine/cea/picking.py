@@ -69,7 +69,7 @@ class EventPicker:
     def _best(self, found: FrozenMatches, ranking: EndRanking, holders: Holders, at: int) -> list[Places]:
         values = None if ranking.listed else self._sums(found, ranking, holders)
         if values is None:
-            self._bounded(found, MOST_LISTED, "complex events of one end that ORDER BY looks at one by one")
+            self._bounded(found, MOST_LISTED, "complex events of one end that ORDER BY compares one by one")
             return self._in_order([found.at(i) for i in range(found.count)], ranking, holders, at)
         if self._limit is None or self._limit > MOST_ORDERED:
             self._bounded(found, MOST_ORDERED, "complex events of one end for ORDER BY (write a smaller LIMIT)")

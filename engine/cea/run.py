@@ -181,7 +181,7 @@ class CeaRun(MatchRunner[k.Memory]):
         return found
 
     def collect(self) -> None:
-        """Free what is dead now, to learn `oldest`."""
+        """Free dead memory, to learn `oldest`."""
         self._events = self._events._replace(partition=np.zeros(0, np.int64))
         self._free(again=False)
 
@@ -192,7 +192,7 @@ class CeaRun(MatchRunner[k.Memory]):
 
     def partitions_in_use(self, count: int) -> NDArray[np.bool_]:
         """Of which of the `count` partitions something is remembered: partial matches, or that a window of an attribute
-        has forgotten some. What is dead goes first."""
+        has forgotten some. Dead ones go first."""
         self.collect()
         parts = self._memory.parts[:count]
         used: NDArray[np.bool_] = (parts["count"] > 0) | (parts["gone"] != k.BEFORE_ALL)
@@ -205,7 +205,7 @@ class CeaRun(MatchRunner[k.Memory]):
 
     @property
     def behind(self) -> int:
-        """At how many events a window of an attribute reached back to what had been forgotten: matches that end there
+        """At how many events a window of an attribute reached back to forgotten events: matches that end there
         may be missing (kernels/cea/ageing.py)."""
         return int(self._memory.scalars[k.BEHIND])
 
@@ -254,7 +254,7 @@ class CeaRun(MatchRunner[k.Memory]):
         self._collected, self._rebuilt = 0, -1
 
     def save(self) -> State:
-        """Its state between batches, without what is dead."""
+        """Its state between batches, without dead records."""
         self.collect()
         self._holders.forget(self.oldest)
         return {
@@ -359,7 +359,7 @@ class CeaRun(MatchRunner[k.Memory]):
             ends.count(counted.marks[:, 0] + self._memory.scalars[k.BASE], counted.rows)
 
     def _found(self) -> FoundEvents:
-        """What has been drained."""
+        """The drained output."""
         found = self._taken()
         if not len(found):
             return self._nothing

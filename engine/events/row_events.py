@@ -54,7 +54,7 @@ class RowEncoder:
     """Encodes the rows of a query's streams in its dictionary.
 
     `vocab`: the namespace of columns and types. `asked`: IRIs of the predicates that the query reads; other columns
-    are not read. None: it reads all; then columns whose names are no names of attributes are passed over.
+    are not read. None: it reads all; then columns whose names are no names of attributes are skipped.
     """
 
     def __init__(self, terms: TermDictionary, vocab: str, asked: Collection[str] | None) -> None:

@@ -62,8 +62,9 @@ class Leaves:
         self._run = WindowRun(compile_windows(queries, terms, len(every)), terms, every, wanted) if queries else None
 
     def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> I64:
-        """Events by window, each in order of time, and what the KB's graphs hold now, at the time of the first event,
-        if it has changed. The instants' times; each node's changes go into `outs`, that of instant k at `tick` + k."""
+        """Events by window, each in order of time, and the present content of the KB's graphs, at the time of the first
+        event, if it has changed. The instants' times; each node's changes go into `outs`, that of instant k at `tick` +
+        k."""
         self._sinks.tick = tick
         if self._run is None:
             return np.unique(np.concatenate([batch.time for batch in batches]))
@@ -74,8 +75,8 @@ class Leaves:
         return self._run.push_on([*batches, *known], self._sinks.take)
 
     def move(self, moves: Moves, graphs: Sequence[EventBatch], tick: int) -> None:
-        """Several instants, for a run whose windows get their contents from outside; what the KB's graphs hold now, if
-        that has changed, holds from the first on. Each node's changes go into `outs` as those of `push`."""
+        """Several instants, for a run whose windows get their contents from outside; the present content of the KB's
+        graphs, if that has changed, holds from the first on. Each node's changes go into `outs` as those of `push`."""
         self._sinks.tick = tick
         if self._run is None:
             return
@@ -103,7 +104,7 @@ class Leaves:
         """The operators of the plan whose changes are emitted, in their order."""
         return self._nodes
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     @property
     def triples(self) -> int:

@@ -84,7 +84,7 @@ class Standing:
         self._told.pass_over(self._flow.step(first))
 
     def move(self, moves: Moves, given: Mapping[str, Delta]) -> tuple[I64, Ids]:
-        """Several instants: how windows move; by name what comes and goes of the given rows, tick k being
+        """Several instants: how windows move; by name changes of the given rows, tick k being
         instant k. Numbers of instants, ascending, and the rows to emit at them. Raises KbError, LimitError."""
         self._feed(moves, self._know(self.knowledge.changed()), given)
         return self._step(len(moves.low))
@@ -107,7 +107,7 @@ class Standing:
         return self._tick > 0
 
     def _know(self, answers: KbAnswers | None) -> Sequence[EventBatch]:
-        """What the KB's graphs hold now, if that has changed; tables go to their operators."""
+        """The present content of the KB's graphs, if that has changed; tables go to their operators."""
         if answers is None:
             return ()
         for place, delta in zip(self._tables, self.knowledge.changes(answers, self._tick), strict=True):
@@ -118,7 +118,7 @@ class Standing:
         first, self._tick = self._tick, self._tick + instants
         return self._told.rows(self._flow.step(first), first, instants)
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""

@@ -34,7 +34,7 @@ class MatchSieve:
         """Memory whose finals stand for the matches that pass. Raises LimitError."""
         found = FrozenMatches(S)
         if found.exceeds(MOST_LOOKED_AT):
-            what = "matches of one instant that a FILTER behind SEQ looks at"
+            what = "matches of one instant that a FILTER behind SEQ tests"
             raise LimitError(MOST_LOOKED_AT + 1, MOST_LOOKED_AT, what)
         kept: list[Places] = []
         for low in range(0, found.count, _AT_ONCE):

@@ -7,5 +7,5 @@
     joined_exists.py  EXISTS of stateful FILTERs, evaluated in a store; kb_graphs.py: the KB's graphs beside its events
 
 Plans are immutable; what changes while events pass (memo tables, the cached answers of the KB, operators) belongs to
-the matcher. An event's rows, and their order, hang on that event alone.
+the matcher. An event's rows, and their order, depend on that event alone.
 """

@@ -1,7 +1,7 @@
 """Queries over the same windows that are answered at instants of their own (REPORT), or look for event patterns
 (MATCH), answered together.
 
-In the flow: complete events in order → what all their windows hold (held.py), event mappings (common_events.py) →
+In the flow: complete events in order → the contents of all their windows (held.py), event mappings (common_events.py) →
 one plan of operators with several roots (joint.py) → **what each query emits**.
 """
 
@@ -34,7 +34,7 @@ _LEAST_INSTANTS: Final = 1 << 10
 
 
 class JointGeneral:
-    """All that changes for them. held: what they have of their streams."""
+    """All that changes for them. held: their events."""
 
     def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary, held: Held) -> None:
         self._held = held
@@ -59,7 +59,7 @@ class JointGeneral:
 
     def advance(self, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
         """Complete events by stream in order of time; all before `passed` is complete: what is emitted. Raises
-        LimitError; what is held is as before then, all else of no use."""
+        LimitError; the events held are as before then, the rest is of no use."""
         held, before = self._held, self._held.mark()
         try:
             self._mappings.add(batches)
@@ -111,10 +111,10 @@ class JointGeneral:
             self._step([each[0] for each in now], [(np.array([low]), np.array([high])) for low, high, _ in now], 1)
             self._joint.pass_over()
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
-        """The terms of all that it may still look at, but for what is held of streams."""
+        """The terms of all that it may still look at, but for the events held."""
         yield from self._joint.held_ids()
         yield from self._mappings.held_ids()
 

@@ -6,7 +6,7 @@ query.py    one query over its streams
 shared.py   many queries: those that take events alike share the clock and the matching (joint_matching.py)
 dozing.py   those of them whose rows are without effect: they work when a match may end, or somebody looks
 alike.py    which of them find their matches together; narrowed.py: in windows of their own
-together.py queries over windows: those in the same state share it; recent.py: what their windows hold
+together.py queries over windows: those in the same state share it; recent.py: the contents of their windows
 merging.py  CEQL: marks of events in any order → all of them, each at its position
 tuples.py   one CEQL query over its streams
 concern.py  which events a query must get at once

@@ -121,8 +121,8 @@ class Group:
     # --- events -------------------------------------------------------------------------------------
 
     def advance(self, terms: TermDictionary, late: EventBatch | None) -> list[Outcome]:
-        """Work through what is complete by now. Raises KbError, PartError before events are taken. Another error loses
-        what has been derived from the windows, not what they hold, and emits nothing for `taken`."""
+        """Processes the events that are complete. Raises KbError, PartError before events are taken. Another error
+        loses what has been derived from the windows, not what they hold, and emits nothing for `taken`."""
         self.found, self.taken = {}, ()
         for passed in self._stretches():
             if self.order.complete(passed) or isinstance(self.recent, Held):
@@ -137,7 +137,7 @@ class Group:
         return [Outcome(run, self.found.get(run, []), late) for run in self.runs]
 
     def _work(self, passed: int, terms: TermDictionary) -> None:
-        """Work through what is complete before a time."""
+        """Processes the complete events before a time."""
         self.taken = self.order.take(passed)
         found: dict[RspRun, list[MatchBatch]] = {}
         for part in self._at_work(terms).advance(self.taken, passed):
@@ -187,7 +187,7 @@ class Group:
         """As that of each (`RspRun.knows_all`)."""
         return all(run.knows_all(recent) for run in self.runs)
 
-    # --- what is at work ----------------------------------------------------------------------------
+    # --- its operators -------------------------------------------------------------------------------
 
     def _at_work(self, terms: TermDictionary) -> JointAnswers | JointGeneral:
         if self._answers is None:
@@ -199,7 +199,7 @@ class Group:
         return self._answers
 
     def _made(self, terms: TermDictionary) -> JointAnswers | JointGeneral:
-        """All operators, as they are with what the windows hold."""
+        """All operators, as they are with the contents of the windows."""
         plans = [run.plan for run in self.runs]
         if isinstance(self.recent, Held):
             general = JointGeneral(plans, terms, self.recent)

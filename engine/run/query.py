@@ -84,7 +84,7 @@ class QueryRun(Run):
         return found
 
     def take_error(self) -> LimitError | None:
-        """Why what ends at some instant since the last call is not among the matches; the others are."""
+        """Why the matches of some instant since the last call are missing; the others are there."""
         error, self._too_much = self._too_much, None
         return error
 
@@ -153,7 +153,7 @@ class QueryRun(Run):
         since 1970).
 
         It continues as if it had been registered now, and sees the events that wait for their instant. Counters, the
-        beginning of tumbling windows and the KB's answers stay; windows of n EVENTS in partitions restarts.
+        beginning of tumbling windows and the KB's answers stay; windows of n EVENTS begin again in each partition.
         """
         self.origin = None
         self.resets = self.resets.another(at, self.clock.completed, self.records)
@@ -202,8 +202,8 @@ class QueryRun(Run):
     def save_own(self, terms: SavedTerms) -> State:
         """Its state between batches, but for the clock, which it may share: that is named before.
 
-        Of the KB only what has been answered for instants up to now is saved: for rows that matches may still be made
-        of, and for instants that were not complete when the KB changed. What holds from now on is queried again
+        Of the KB only the answers for instants up to now are saved: for rows that matches may still be made
+        of, and for instants that were not complete when the KB changed. The present answers are queried again
         (semantics.md 2.2).
         """
         self._forget()
@@ -272,8 +272,8 @@ class QueryRun(Run):
         return self.finder.answers.texts
 
     def keep_answers(self) -> bool:
-        """The KB is about to change: instants up to the newest one so far keep the answers of now. Whether some do that
-        did not before."""
+        """The KB is about to change: instants up to the newest one so far keep the present answers. Whether some do
+        that did not before."""
         return self.finder.answers.keep(self.clock)
 
     @property
@@ -309,7 +309,7 @@ class QueryRun(Run):
 
 
 class _Counters(NamedTuple):
-    """What a clock had counted when a query joined it."""
+    """A clock's counts when a query joined it."""
 
     events: int
     late: int

@@ -42,7 +42,7 @@ class Run(ABC):
     @property
     @abstractmethod
     def plan(self) -> Plan:
-        """What it was compiled to."""
+        """Its plan."""
 
     @property
     @abstractmethod
@@ -70,7 +70,7 @@ class Run(ABC):
         self.order.advance(self.plan.streams.index(stream), time)
 
     def settle(self) -> None:
-        """Take everything seen so far as complete: what comes for it from now on is late."""
+        """Take everything seen so far as complete: later events of it are late."""
         self.order.settle()
 
     def close(self) -> None:
@@ -85,8 +85,8 @@ class Run(ABC):
         """Work through all that is complete by now; the batches of matches found."""
 
     def keep_answers(self) -> bool:
-        """The KB is about to change: instants up to the newest one so far keep the answers of now. Whether some do that
-        did not before. Raises KbError."""
+        """The KB is about to change: instants up to the newest one so far keep the present answers. Whether some do
+        that did not before. Raises KbError."""
         return False
 
     @property
@@ -130,7 +130,7 @@ class Run(ABC):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What cannot be meant in what it has been given."""
+        """Faults of the events that it has got."""
         return ()
 
     @property

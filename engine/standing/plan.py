@@ -80,7 +80,7 @@ def _changing(query: RspQuery) -> QueryError:
 
 
 def _shown(lowered: Lowered, places: list[int]) -> p.FlowPlan:
-    """With the columns that are shown as root; what comes and goes of them at once is left out."""
+    """With the columns that are shown as root; rows that come and go at once are left out."""
     plan = lowered.plan
     if places == list(range(plan.widths[plan.root])):
         return plan

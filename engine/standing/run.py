@@ -258,7 +258,7 @@ class StoreRun:
         self._kept.clear()
         self._by_place.clear()
 
-    # --- what it holds --------------------------------------------------------------------------------
+    # --- its memory ------------------------------------------------------------------------------------
 
     @property
     def quads(self) -> int:
@@ -276,7 +276,7 @@ class StoreRun:
         return sum(node.bytes for node in self._working)
 
     def held_ids(self) -> Iterable[Ids]:
-        """The terms of what it keeps for itself."""
+        """The terms in its own memory."""
         for node in self._working:
             yield from node.held_ids()
 

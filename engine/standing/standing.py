@@ -346,7 +346,7 @@ class Standing:
         )
 
     def answered(self, asking: Asking, found: Solutions | Exception) -> Iterator[Outcome]:
-        """What has come of a question: what differs from the answer of before, unless nobody wants it any more."""
+        """What has come of a question: what differs from the earlier answer, unless nobody wants it any more."""
         upheld = asking.upheld
         if self._asking.get(upheld) is not asking:
             return
@@ -361,7 +361,7 @@ class Standing:
         upheld.asked = asking.wanted
 
     def anew(self, only: Upheld | None = None, pinned: Callable[[], object] = _nothing) -> Iterator[Outcome]:
-        """Begin again, all or one: what differs from the answers of before. For a change that is not known in
+        """Begin again, all or one: what differs from the earlier answers. For a change that is not known in
         detail."""
         again = [*self._all] if only is None else [only]
         begun: list[Upheld] = []
@@ -391,7 +391,7 @@ class Standing:
         if len(told):
             yield Outcome(upheld, told)
 
-    # --- what it holds --------------------------------------------------------------------------------
+    # --- its memory ------------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""

@@ -1,4 +1,4 @@
-"""Rows in an order that hangs on their terms' texts alone, not on ids."""
+"""Rows in an order that depends on their terms' texts alone, not on ids."""
 
 from __future__ import annotations
 

@@ -307,7 +307,7 @@ def _before_all(group: Group) -> Iterator[Finding]:
         reads = reads_stream(element)
         if isinstance(element, OptionalPattern | Minus) and reads:
             word = "OPTIONAL" if isinstance(element, OptionalPattern) else "MINUS"
-            hint = "it looks at the triples that ended before: put a triple pattern of the stream before it"
+            hint = "it reads the triples that ended before: put a triple pattern of the stream before it"
             yield lint_finding("timeless", f"what comes before {word} has no time", element.span, hint)
         elif reads and not isinstance(element, Filter):
             return

@@ -72,4 +72,4 @@ def _compared(element: SequenceElement, known: frozenset[Variable], seen: Overvi
 
 def _told_apart(name: str, what: str, span: Span) -> Finding:
     message = f"{name} is compared with an earlier event of the negated group by {what}"
-    return error("negation", message, span, "bind it in a GPM that stands before the group, in every match")
+    return error("negation", message, span, "bind it in a GPM before the group, in every match")

@@ -251,7 +251,7 @@ class SparqlBuilder(TermBuilder):
         term = RDF_TYPE if kind(node) == "rdf_type" else self.term(node)
         if isinstance(term, BlankNode):
             hint = "write a variable instead"
-            message = "a blank node cannot stand in a triple term here"
+            message = "a blank node is not allowed in a triple term here"
             raise self.error(message, where(node), hint=hint, code="triple-term")
         return term
 
@@ -265,7 +265,7 @@ class SparqlBuilder(TermBuilder):
             return self.collection(node, out)
         if is_triple_term(node):
             raise self.error(
-                "a triple term cannot stand in a collection here",
+                "a triple term is not allowed in a collection here",
                 where(node),
                 hint="it is the object of a triple: ?r rdf:reifies <<( ?s ?p ?o )>>",
                 code="triple-term",

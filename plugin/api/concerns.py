@@ -74,7 +74,7 @@ class ConcernedKb(StoreKb):
         return tuple(map(self._leaves.get, forms))
 
     def unchanged_since(self, version: int, texts: Sequence[str]) -> bool:
-        """Whether the answers to watched queries are those of a version of before."""
+        """Whether the answers to watched queries are those of an earlier version."""
         if version < self._everything:
             return False
         for text in texts:

@@ -350,7 +350,7 @@ class ContinuousQuery:
 
     @internal
     def settle(self) -> None:
-        """Take all that has been pushed as complete, and the time since then as passed; hand on what that finds."""
+        """Take all that has been pushed as complete, and the time since then as passed; pass on what that finds."""
         until, deadline = BEFORE_ALL, self._run.deadline
         due = self.due_at
         if due is not None and deadline is not None and time.monotonic() >= due:
@@ -382,7 +382,7 @@ class ContinuousQuery:
 
     @internal
     def before_change(self) -> None:
-        """The KB is about to change: instants up to the newest one so far keep the answers of now."""
+        """The KB is about to change: instants up to the newest one so far keep the present answers."""
         self._feed.keep_answers(self._run)
 
     def _repr_html_(self) -> str:

@@ -85,7 +85,7 @@ class LiveView:
         """Its current state as HTML."""
         query = self._query()
         if query is None:
-            return "<p>the query is gone</p>"
+            return "<p>the query no longer exists</p>"
         with self._lock:
             recent = list(self._recent)
         state = "ended" if query.closed else "stopped" if self._ending.is_set() else "running"

@@ -86,7 +86,7 @@ class Reopening:
 
     def _open(self, folder: Path) -> None:
         self._store = None
-        gc.collect()  # an error's traceback may hold the store of before
+        gc.collect()  # an error's traceback may hold the earlier store
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

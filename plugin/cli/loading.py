@@ -46,7 +46,7 @@ def load_kb(sources: Sequence[str], location: Path | None, *, quiet: bool, dry_r
 
 _REHEARSED: Final = ("mapping", "graph", "skolemise", "strict")
 _APART: Final = ("append", "batch", "restart", "master", "memory", "parts", "shapes", "quarantine")
-"""Of a load that writes; --engine and --reason are passed over where they ask for what a rehearsal does anyway."""
+"""Of a load that writes; --engine and --reason are skipped where they ask for what a rehearsal does anyway."""
 
 
 def _rehearse(sources: Sequence[str], quiet: bool, given: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ def rehearsed(found: Rehearsal) -> str:
 
 def _loading(given: dict[str, Any]) -> Callable[..., LoadReport]:
     if given.pop("batch") is not None:
-        raise KbError("--batch is of what is appended: it needs --append")
+        raise KbError("--batch names an appended batch: it needs --append")
     return load
 
 

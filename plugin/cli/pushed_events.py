@@ -91,7 +91,7 @@ def _of_rows(
     file: Path, terms: TermDictionary, on_error: OnError, mapping: StreamMapping, report: ReadReport
 ) -> Iterator[EventBatch]:
     if not mapping.time:
-        raise EventError(str(file), None, "the mapping has no time: a table's rows need a column that tells it")
+        raise EventError(str(file), None, "the mapping has no time: a table's rows need a column for it")
 
     def left_out(row: BadRow) -> None:
         report.fault(row.place, str(row), on_error)

@@ -136,7 +136,7 @@ class ServeSettings:
     )
     behind_proxy: bool = _setting(
         False,
-        "Clients come through a proxy: its X-Forwarded-For tells apart those that send wrong tokens.",
+        "Clients come through a proxy: its X-Forwarded-For distinguishes those that send wrong tokens.",
         is_flag=True,
     )
     timeout: int = _setting("5m", "How long an answer may take; 0s: no limit.", "DURATION", type=_WAIT)

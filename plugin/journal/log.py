@@ -45,7 +45,7 @@ class Logged:
 
 
 class Appending:
-    """An append under way: `done` when it is durable or refused."""
+    """A running append: `done` when it is durable or refused."""
 
     def __init__(self, append: Appends, written: Written[Appended], reader: Reader) -> None:
         self._append, self._written, self._reader = append, written, reader

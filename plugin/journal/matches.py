@@ -41,7 +41,7 @@ class MatchLog:
         self._clock = clock
 
     def append(self, *found: Found) -> None:
-        """Store matches, all or none; those whose ids are stored already are passed over.
+        """Store matches, all or none; those whose ids are stored already are skipped.
 
         Raises UnknownError, ConflictError when it would leave a gap, DamagedError, FullError.
         """

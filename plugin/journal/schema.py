@@ -185,7 +185,7 @@ CREATE INDEX session_changed ON session (changed);
 
 
 class Writing(sqlite3.Connection):
-    """A connection that writes. `arrived`: what the transaction under way has put into the log; `forgotten`: whether it
+    """A connection that writes. `arrived`: what the running transaction has put into the log; `forgotten`: whether it
     has taken streams out of it."""
 
     arrived: list[Entry]

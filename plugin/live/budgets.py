@@ -8,7 +8,7 @@ which is that entry's: the state without partial matches, and all matches up to 
 the entry is processed before the checkpoint is durable, so no restart ever reads the log across a decision. The
 other way round, a restart must not decide where the run before it did not: where entries share a turn, and
 what has been freed by then, is another matter each time. So nothing is decided before the entry that was the log's last
-one when the query was brought back (`LiveQuery.decided`): nobody has processed what comes behind it.
+one when the query was restored (`LiveQuery.decided`): nobody has processed what comes behind it.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class StandingElsewhere:
         self._restored = False
 
     def restored(self) -> None:
-        """All queries of before are at work again: who registers one now is answered again."""
+        """All earlier queries are at work again: who registers one now is answered again."""
         self._restored = True
 
     def register(

@@ -2,7 +2,7 @@
 
     journal ─(a range of time, bounded)─▶ why, what if
 
-The query is run again, with the knowledge base of now, over the events that the log holds: also those from before it
+The query is run again, with the present knowledge base, over the events that the log holds: also those from before it
 was registered, and none that retention has deleted. Queries at work are not touched.
 """
 
@@ -152,7 +152,7 @@ class Past:
                 if triples > most:
                     raise BoundError(
                         f"the events of <{iri}> of that time have more than {most:,} triples, which is "
-                        "the most that is looked at: choose a shorter time"
+                        "the limit: choose a shorter time"
                     )
                 yield batch
 

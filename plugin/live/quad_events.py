@@ -25,7 +25,7 @@ _REMEMBERED: Final = 4096
 
 
 class _Numbers:
-    """Counts events, and passes over those that are stored."""
+    """Counts events, and skips those that are stored."""
 
     def __init__(self, after: int, first: int) -> None:
         self.stored, self.last = after, first - 1

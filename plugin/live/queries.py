@@ -297,7 +297,7 @@ class Queries:
         return [self._status(record) for record in self._journal.queries.all()]
 
     def restore(self) -> int:
-        """At the start: bring back what was registered; the position to read the log from."""
+        """At the start: restore what was registered; the position to read the log from."""
         head = self._journal.log.position()
         for record in self._journal.queries.all():
             if record.language == STANDING:
@@ -374,7 +374,7 @@ class Queries:
         self._known[query.name] = _Facts(shape.reads, shape.feeds, shape.told, asks)
 
     def _begin(self, query: LiveQuery, record: QueryRecord, decided: int | None = None) -> None:
-        """From its checkpoint on; matches that are stored already are passed over. `decided` as in LiveQuery; without
+        """From its checkpoint on; matches that are stored already are skipped. `decided` as in LiveQuery; without
         it, all matches that have been emitted are stored."""
         checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(query.name, b"")
         if checkpoint.state:

@@ -5,7 +5,7 @@
 
 Standing queries over it (elsewhere.py) are sent again then, too, each on its own.
 
-So the endpoint may be slow or away while queries work, and a restart continues with the answers of before. To ask is
+So the endpoint may be slow or away while queries work, and a restart continues with the earlier answers. To ask is
 done without locks; putting all new answers in place is one change of the KB, between two entries of the log.
 """
 
@@ -75,7 +75,7 @@ class RemoteKnowledge:
         self._told = Refreshed()
 
     def begin(self, kept: KbAnswers) -> None:
-        """Continue with the answers of before, and keep new ones there."""
+        """Continue with the earlier answers, and keep new ones there."""
         self._kept, self._answers = kept, kept.all()
         asked = max((answer.asked for answer in self._answers.values()), default=0)
         self._told = Refreshed(len(self._answers), asked)

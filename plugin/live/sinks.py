@@ -129,7 +129,7 @@ class Sinks:
             return settings_of(row.config)
         declared = self._declared.get((row.query, row.name))
         if declared is None:
-            raise SinkError("it is gone from the server's settings")
+            raise SinkError("the server's settings no longer name it")
         return declared.settings
 
     def _check_undeclared(self, query: str, name: str) -> None:
@@ -265,7 +265,7 @@ class _AtWork:
         self._read_settings, self._before = read_settings, before
         self._position, self._place = row.position, row.place
         self._bound = 0
-        """The last match of the delivery under way, where it is one under one key: it is tried again as it is."""
+        """The last match of the running delivery, where it is one under one key: it is tried again as it is."""
         self._failing = row.failing
         labels = (row.query, row.name)
         self._delivered, self._failures = metrics.sink_delivered.labels(*labels), metrics.sink_failures.labels(*labels)
@@ -294,7 +294,7 @@ class _AtWork:
         self._news.set()
 
     def join(self) -> None:
-        """Wait for the delivery under way, but not for long."""
+        """Wait for the running delivery, but not for long."""
         self._thread.join(_END)
 
     def _run(self) -> None:
@@ -310,7 +310,7 @@ class _AtWork:
                 except Exception as error:  # whatever a receiver's library raises concerns this sink alone
                     self._fail(error)
         except UnknownError:
-            LOG.debug("sink %s of %s is gone", self._row.name, self._row.query)
+            LOG.debug("sink %s of %s was deleted", self._row.name, self._row.query)
         finally:
             self._let_go()
 

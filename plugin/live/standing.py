@@ -254,7 +254,7 @@ class StandingQueries:
             self._topics.close(name, reason)
 
     def restore(self, record: QueryRecord) -> None:
-        """At the start. A query that cannot be brought back has failed."""
+        """At the start. A query that cannot be restored has failed."""
         with self._lock:
             try:
                 if _is_unnamed(record):
@@ -323,7 +323,7 @@ class StandingQueries:
     # --- what they answer -----------------------------------------------------------------------------
 
     def answer(self, name: str) -> Answer:
-        """The answer of now, under the id of the last change in it, which is stored. Of a query that is not at work:
+        """The present answer, under the id of the last change in it, which is stored. Of a query that is not at work:
         what was emitted last. Raises UnknownError, JournalError, FullError."""
         self._wait_for(name)
         with self._lock:
@@ -496,7 +496,7 @@ class StandingQueries:
         query = at_work.query
         try:
             changes = query.take(at_work.number, wait=False)
-        except CursorError:  # it has been brought back, or that was too much at once
+        except CursorError:  # it has been restored, or that was too much at once
             snapshot = until if until is not None else query.snapshot(wait=False)
             return self._compared(at_work, _answer(query, snapshot, snapshot.number))
         step = _Step(at_work, at_work.number, [], at_work.count, at_work.size, at_work.at)

@@ -49,7 +49,7 @@ class Push:
     reading: Reading
     begun: float
     repeated: int = 0
-    """Items that were stored before, and are passed over."""
+    """Items that were stored before, and are skipped."""
 
 
 @dataclass(frozen=True, slots=True)

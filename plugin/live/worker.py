@@ -6,8 +6,8 @@ the log finds the same matches again, under the same ids. Where the knowledge ba
 that is not so, and matches are stored before they are emitted. A change of what is at work (a query comes or goes)
 holds `lock`, hence does so between two turns.
 
-No entry stops it. What cannot be read is passed over by all who read its stream (reading.py). Where an error comes from
-a query, that query is brought back from its checkpoint, by itself, and mending.py finds the entry that it passes over.
+No entry stops it. What cannot be read is skipped by all who read its stream (reading.py). Where an error comes from
+a query, that query is restored from its checkpoint, by itself, and mending.py finds the entry that it skips.
 Where an error cannot be assigned to one query, all of them are restored so: as after a kill, without one.
 """
 
@@ -94,10 +94,10 @@ class Worker:
         self.on_stored: Callable[[Iterable[str]], None] = lambda queries: None
         """Called with the queries whose matches have been stored."""
         self._lost: list[str] = []
-        """Queries that are to be brought back."""
+        """Queries that are to be restored."""
         self._asides: list[Aside] = []
         self._at_hand: Sequence[Entry] = ()
-        """The entries of the turn under way."""
+        """The entries of the present turn."""
         self._journal, self._engine, self._topics = journal, engine, topics
         self._settings, self._metrics = settings, metrics
         self._store_lock = store_lock if store_lock is not None else nullcontext()
@@ -130,7 +130,7 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the turn that is under way; a checkpoint is made."""
+        """End after the turn that is running; a checkpoint is made."""
         self._stopping = True
         self._wake.set()
         if self._thread.is_alive():
@@ -239,7 +239,7 @@ class Worker:
             self._emit(emission)
 
     def _stopped(self, error: Exception) -> None:
-        """Release all that is in memory, as a kill would: its state is not known. All queries are to be brought back,
+        """Release all that is in memory, as a kill would: its state is not known. All queries are to be restored,
         and pass the entries at hand by themselves."""
         with self.lock:
             self.error = error
@@ -438,7 +438,7 @@ class Worker:
 
     def add(self, query: LiveQuery) -> None:
         """Let a query see what comes behind its position; what has been processed already it sees at once, and by
-        itself all up to the last entry that it passes over.
+        itself all up to the last entry that it skips.
 
         Raises FullError, UnworkableError: then it is not at work."""
         until = max(query.passed_over, default=0)
@@ -467,11 +467,11 @@ class Worker:
         self._engine.remove(query)
 
     def lose(self, name: str) -> None:
-        """A query is to be brought back as soon as that is possible."""
+        """A query is to be restored as soon as that is possible."""
         self._lost = [*(each for each in self._lost if each != name), name]
 
     def found_again(self, name: str) -> None:
-        """A query need not be brought back any more: it is at work, or is not to be."""
+        """A query need not be restored any more: it is at work, or is not to be."""
         self._lost = [each for each in self._lost if each != name]
 
     def forget(self, stream: str) -> None:
@@ -620,5 +620,5 @@ class Worker:
 
 
 def aside(query: str, entry: Entry, reason: str) -> Aside:
-    """An entry that a query passes over."""
+    """An entry that a query skips."""
     return Aside(query, entry.position, entry.stream, entry.first, entry.count, reason)

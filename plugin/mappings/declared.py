@@ -216,7 +216,7 @@ def _contexts(given: object) -> Contexts:
             f"contexts: {str(missing[0])[:200]} is null: `oxiseq mapping fetch`, or StreamMapping.fetching, fetches it"
         )
     if not isinstance(given, dict) or not all(isinstance(each, dict | list | str) for each in given.values()):
-        raise MappingError("contexts: an object of IRIs and the JSON-LD contexts that stand there is expected")
+        raise MappingError("contexts: an object of IRIs and their JSON-LD contexts is expected")
     try:
         return Contexts(given)
     except SyntaxError as error:

@@ -206,7 +206,7 @@ def _parts(template: str, what: str) -> Iterator[tuple[str, str, str]]:
     if at < len(template):
         yield "", "", template[at:]
     if count > MOST or "{" in _HOLE.sub("", template) or "}" in _HOLE.sub("", template):
-        raise MappingError(f"{what}: {template[:100]!r}: a template's columns stand in {{}}, one name in each")
+        raise MappingError(f"{what}: {template[:100]!r}: a template has its columns in {{}}, one name in each")
 
 
 def _texts(given: Any, what: str) -> dict[str, str]:

@@ -32,7 +32,7 @@ _SHOWN: Final = 60
 
 @dataclass(slots=True)
 class Work:
-    """Rows under way: `column` gives the values of a column by its name, n of them; `most`: characters of text
+    """Rows being mapped: `column` gives the values of a column by its name, n of them; `most`: characters of text
     (see `check_text`)."""
 
     count: int

@@ -86,7 +86,7 @@ class Registered:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- what comes -----------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------
 
     @internal
     def listened(self, what: str, timeout: Duration | None) -> Iterator[ServerSentEvent]:

@@ -129,7 +129,7 @@ class Wire:
 
     @contextmanager
     def listening(self, *path: str, params: Mapping[str, Any], patience: float) -> Iterator[httpx.Response]:
-        """A reply of server-sent events that is under way; reading it raises httpx.ReadTimeout after `patience`
+        """A reply of server-sent events that is running; reading it raises httpx.ReadTimeout after `patience`
         seconds of silence. Raises as `send` does."""
         self.check_open()
         headers = {"accept": "text/event-stream"}

@@ -241,7 +241,7 @@ class Connection(asyncio.Protocol):
         self.waits_since = time.monotonic()
 
     def abort(self) -> None:
-        """Close it, whatever is under way."""
+        """Close it, whatever is running."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -274,7 +274,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def waiting(self) -> bool:
-        """Whether no whole request of it is at work, and no answer under way."""
+        """Whether no whole request of it is at work, and no answer running."""
         return not self._working and not self.pending
 
     def too_slow(self, now: float, slow: float, stall: float) -> bool:

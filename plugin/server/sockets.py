@@ -129,7 +129,7 @@ class EventSocket:
 
 
 def _messages(events: bytes) -> Iterator[str]:
-    """Server-Sent Events as JSON objects: `event`, `id` where there is one, `data`. Comments are passed over."""
+    """Server-Sent Events as JSON objects: `event`, `id` where there is one, `data`. Comments are skipped."""
     for event in events.decode().split("\n\n"):
         fields = dict(line.split(": ", 1) for line in event.split("\n") if line and not line.startswith((":", "retry")))
         if "event" in fields:

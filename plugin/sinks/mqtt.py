@@ -31,7 +31,7 @@ _WILD: Final = frozenset("#+\0")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mqtt(SinkSettings):
-    """By default up to 100 messages are under way at once."""
+    """By default up to 100 messages are in progress at once."""
 
     kind: ClassVar[str] = "mqtt"
     templates: ClassVar[tuple[str, ...]] = ("template", "topic")

@@ -70,7 +70,7 @@ def secret_text(given: Any, name: str) -> str:
     """A text of one line that is not what is shown in a secret's place. Raises SinkError."""
     found = line_of(given, name, _LONGEST)
     if HIDDEN in found:
-        raise SinkError(f"{name}: {HIDDEN} is what is shown in place of a secret: give the secret itself")
+        raise SinkError(f"{name}: {HIDDEN} is shown in place of a secret: give the secret itself")
     return found
 
 

@@ -289,7 +289,7 @@ class _Poster:
 
 
 class _Deadline:
-    """When the request under way must be over: a receiver that answers byte by byte does not hold it up for ever."""
+    """When the running request must be over: a receiver that answers byte by byte does not hold it up for ever."""
 
     def __init__(self) -> None:
         self.at = 0.0

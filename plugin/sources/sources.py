@@ -89,7 +89,7 @@ def row_event(row: Row, mapping: StreamMapping | None, time: Time | None, terms:
     if mapping is None:
         raise EventError(None, None, "the stream has no mapping: store.stream(iri, mapping=) says what a row means")
     if mapping.time and time is not None:
-        raise EventError(None, None, "time is given twice: the stream's mapping says which columns tell it")
+        raise EventError(None, None, "time is given twice: the stream's mapping names its columns")
     at = None if time is None else to_microseconds(time)
     parts = list(mapped(object_table([row], mapping.key), mapping, terms, at))
     for part in parts:

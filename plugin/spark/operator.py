@@ -135,7 +135,7 @@ def match(
     if any(name in metric_names(each.frame) for each in given.values()):
         raise SparkError(f"a stream comes from another match with the name {name!r}: give name= to one of them")
     if chosen.lateness and streaming == {True} and all(has_watermark(each.frame) for each in given.values()):
-        raise SparkError("the streams have watermarks of their own, which say what is late: leave lateness out")
+        raise SparkError("the streams have watermarks of their own, which decide lateness: leave lateness out")
     keys = even_keys(number)
     dealt = _dealt(order, given, plan, keys, chosen.lateness)
     grouped = dealt.groupBy("bucket")

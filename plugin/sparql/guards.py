@@ -105,7 +105,7 @@ def _refuse(
         raise Problem(400, "the place of LOAD cannot be determined", _APART)
     called = " or ".join(word.upper() for word in used)
     options = " or ".join(f"--allow-{word}" for word in used)
-    elsewhere = " of what is no stream here" if "service" in used else ""
+    elsewhere = " outside of its streams" if "service" in used else ""
     raise Problem(
         403,
         "calls to other servers are not allowed",

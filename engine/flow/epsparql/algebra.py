@@ -1,4 +1,4 @@
-"""What an EP-SPARQL pattern is compiled to: a tree of operators over rows with intervals.
+"""The form to which an EP-SPARQL pattern is compiled: a tree of operators over rows with intervals.
 
 In the flow: algebra → **plan** → nodes.py at work. Immutable. `columns` of each operator are distinct; `certain`
 are those that every row binds; `limit` is the longest hull of a row that can still be of use (NEVER: any).
@@ -21,8 +21,8 @@ Place: TypeAlias = Column | NamedNode | Literal
 
 @dataclass(frozen=True, slots=True)
 class TriplePlan:
-    """A triple pattern on the stream and on what the knowledge base states and infers; `but`: predicates that it does
-    not accept (of a negated property set); `use`: the column, its last, that says which triple it was."""
+    """A triple pattern on the stream and on the statements and inferences of the knowledge base; `but`: predicates that
+    it does not accept (of a negated property set); `use`: the column, its last, that says which triple it was."""
 
     places: tuple[Place, Place, Place]
     columns: tuple[Column, ...]
@@ -91,7 +91,7 @@ class OptionalPlan:
     late: bool = False
     """Of OPTIONALSEQ: see `JoinPlan`."""
     longest: int = NEVER
-    """What no row outlasts that is of use; one that does still has its partner, and is not alone."""
+    """The longest duration of a useful row; a longer one still has its partner, and is not alone."""
 
 
 class _OfMain:
@@ -274,7 +274,7 @@ class SeqChoice:
 
 @dataclass(frozen=True, slots=True)
 class UsePlan:
-    """How triples are used up (semantics.md 5): `columns` say which triples a solution is made of, `copies` what a
+    """How triples are consumed (semantics.md 5): `columns` say which triples a solution is made of, `copies` what a
     second operand of SEQ binds by itself; the choices, innermost first, take the last operands if `recent`, else the
     first."""
 

@@ -3,7 +3,7 @@
 In the flow: algebra → **plan**. As SPARQL's algebra translates a group, element by element, with these changes:
 adjacent triple patterns are joined in an order in which each shares a column with those before; conditions
 go down to where all that they read is bound; bounds on getDURATION() go down as limits: a part of a solution is no
-longer than the solution. What may have to be *missing* (an optional partner, MINUS) is not limited by what stands
+longer than the solution. Rows that may have to be *missing* (an optional partner, MINUS) are not limited by what stands
 outside.
 """
 
@@ -163,7 +163,7 @@ class Compiler:
         return plan
 
     def after(self, plan: Plan, element: PatternElement, limit: int) -> Plan:
-        """What comes of `plan` by one more element of its group."""
+        """`plan` with one more element of its group."""
         match element:
             case OptionalPattern(inner):
                 return optional(None, plan, self.optional_part(inner, NEVER), limit)

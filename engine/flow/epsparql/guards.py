@@ -1,7 +1,7 @@
 """What rows that may be without their optional partner wait for, where answers use up triples (CONSUME).
 
-In the flow: rows and their partners in a plan in the making → **numbered rows, partners kept by number** → whoever
-chooses among solutions (using.py).
+In the flow: rows and their partners in a plan in the making → **numbered rows, partners kept by number** → operators
+that choose among solutions (using.py).
 """
 
 from __future__ import annotations

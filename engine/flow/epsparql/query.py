@@ -1,4 +1,4 @@
-"""What an EP-SPARQL query and its rules are compiled to."""
+"""An EP-SPARQL query and its rules, compiled."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class IntervalPlan:
 
     @property
     def patterns(self) -> int:
-        """How many triple patterns look at what comes."""
+        """How many triple patterns read the events."""
         return sum(isinstance(p, TriplePlan) for plan in self.plans for p in everything(plan))
 
 

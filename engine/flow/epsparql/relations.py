@@ -38,7 +38,7 @@ SolutionColumn: TypeAlias = Column | Low | Guard
 @dataclass(frozen=True, slots=True)
 class Rel:
     """An operator, and its columns behind the interval. timed: whether all rows have a time; longest: what none of them
-    outlasts; mixed: whether it hangs on the knowledge base which rows with a time there are."""
+    outlasts; mixed: whether it depends on the knowledge base which rows with a time there are."""
 
     node: int
     columns: tuple[SolutionColumn, ...]

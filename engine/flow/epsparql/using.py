@@ -1,7 +1,7 @@
 """Triples that answers use up (CONSUME CHRONOLOGICAL, CONSUME RECENT; semantics.md 5).
 
 In the flow: solutions of many instants, made of any triples → **those that are emitted** (kernels/flow/choosing.py).
-What is made of a used triple is not emitted again; it leaves what operators keep when there are enough of it.
+Rows made of a used triple are not emitted again; operators release them when there are enough of them.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ class Uses:
         return int(self._memory.arrays.scalars[k.COUNT])
 
     def many(self, flow: Flow) -> bool:
-        """Whether what is made of them should leave what a plan keeps."""
+        """Whether a plan should release the rows made of them."""
         if len(self) <= self._most:
             return False
         self._most = _FEW + flow.records // 8
         return len(self) > self._most
 
     def drop(self) -> None:
-        """What is made of them is no longer kept, so nothing is made of used triples any more."""
+        """Rows made of them are no longer kept, so nothing is made of used triples any more."""
         memory = self._memory.arrays
         u.drop_used(self._kept.address, memory.used)
         memory.scalars[k.COUNT], self._most = 0, _FEW

@@ -102,7 +102,7 @@ class Best(KernelNode):
             self._grow()
 
     def _grow(self) -> None:
-        """Room for twice as many of what is full."""
+        """Twice the room where it is full."""
         memory, borders = self._memory.arrays, len(self._bounds)
         scalars = memory.scalars
         if scalars[k.COUNT] >= len(memory.entries):
@@ -126,7 +126,7 @@ class Best(KernelNode):
         self._memory.set(memory)
         fill_slots(self._memory.address)
 
-    # --- what it keeps ------------------------------------------------------------------------------
+    # --- its saved state ------------------------------------------------------------------------------
 
     def _content(self) -> tuple[Ids, I64, I64]:
         """Rows, their weights, how many copies of each have been emitted."""

@@ -113,7 +113,7 @@ class Reach(KernelNode):
         self._point(memory._replace(pairs=longer(memory.pairs, size), pair_slots=np.zeros(slots_for(size), SLOT)))
         fill_pair_slots(self._table.address)
 
-    # --- what it keeps ------------------------------------------------------------------------------
+    # --- its saved state ------------------------------------------------------------------------------
 
     def _content(self) -> tuple[Ids, I64]:
         """Edges, as they came in, and their weights."""

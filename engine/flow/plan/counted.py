@@ -18,7 +18,7 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class Consolidate:
-    """The same rows, what comes and goes within a tick left out. Without memory."""
+    """The same rows, those that come and go within a tick left out. Without memory."""
 
     child: int
 

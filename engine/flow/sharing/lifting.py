@@ -146,7 +146,7 @@ class _Lifting:
         node = self._filtered(pair.node, filters[2], columns)
         kept = (places[key] for key in form.query.keys if key not in self._parameters)
         found = self._sheet.pick(node, ((0,), *((i,) for i in kept)))
-        return _Lifted(self._sheet.add(p.Consolidate(found)), True)  # nor does a leaf say what comes and goes at once
+        return _Lifted(self._sheet.add(p.Consolidate(found)), True)  # leaves omit rows that come and go
 
     def _conjunction(self, form: p.Patterns) -> _Lifted:
         query = form.query
@@ -265,7 +265,7 @@ class _Lifting:
     def _pair(
         self, sides: Sequence[_Lifted], keys: Sequence[tuple[int, ...]], loose: Sequence[tuple[int, ...]]
     ) -> _Lifted:
-        """The pairs of two sides that agree on their keys, and on what is loose where both have a value."""
+        """The pairs of two sides that agree on their keys, and on loose columns where both have a value."""
         both = all(side.by_row for side in sides)
         nodes = []
         for side, key, other in zip(sides, keys, loose, strict=True):

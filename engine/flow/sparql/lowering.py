@@ -83,7 +83,7 @@ class _Lowering:
         used = tuple(self._groups.used)
         also = tuple(each.node for each in used)
         plan = self._sheet.plan(found.node, also)
-        if not p.is_consolidated(plan):  # what comes and goes within an instant is not emitted
+        if not p.is_consolidated(plan):  # rows that come and go within an instant are not emitted
             plan = self._sheet.plan(self._sheet.add(p.Consolidate(found.node)), also)
         times = [i for i, c in enumerate(found.columns) if isinstance(c, Hidden)]
         told = tuple(self._column(found, name_of(c)) for c in self._told)

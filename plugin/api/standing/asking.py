@@ -30,7 +30,7 @@ LOG: Final = logging.getLogger("oxiseq.standing")
 
 
 def in_process(store: Callable[[], RdfStore]) -> Asker:
-    """Asks the store of now."""
+    """Asks the present store."""
 
     def ask(question: Question) -> Solutions:
         found: list[Solutions | Exception] = []

@@ -41,7 +41,7 @@ KEEP: Final = 10_000
 
 
 class Standings:
-    """store: the store of now, None where it is elsewhere; store_lock: held while it changes; asker: how one elsewhere
+    """store: the present store, None where it is elsewhere; store_lock: held while it changes; asker: how one elsewhere
     is asked."""
 
     def __init__(

@@ -131,7 +131,7 @@ def _found(plan: CeaPlan, order: EndOrder) -> str:
     if plan.query.sample is not None:
         return "of those that are drawn"
     if listed is not None:
-        return f"{MOST_LISTED:,} at most are looked at one by one, because {listed}"
+        return f"{MOST_LISTED:,} at most are examined one by one, because {listed}"
     return "they are found on the compact set, the others are not listed"
 
 
@@ -142,7 +142,7 @@ def _counted(plan: CeaPlan, totals: Totals) -> str:
 
 def _way(plan: CeaPlan, totals: Totals) -> str:
     if plan.ambiguous and any(aggregate.arg is not None for aggregate in aggregates(totals)):
-        listed = f"{MOST_LISTED:,} at most are looked at one by one"
+        listed = f"{MOST_LISTED:,} at most are examined one by one"
         return f"they are counted by visiting live nodes; where several variables may hold an event {listed}"
     return "they are counted by visiting live nodes, none is listed"
 

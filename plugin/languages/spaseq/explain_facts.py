@@ -31,7 +31,7 @@ class GpmFacts:
 
     `answered`: "columns" (the match kernel), "operators" (over rows of the match kernel) or "always" (an empty
     pattern). `reason`: what makes it more than a basic graph pattern; `patterns`: triple patterns that the kernel
-    matches. `keeps`: the variables that its rows hand on.
+    matches. `keeps`: the variables that its rows pass on.
     """
 
     name: str

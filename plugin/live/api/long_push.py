@@ -2,7 +2,7 @@
 
 Its carrier (one request, a WebSocket, or a whole body at once) passes bytes in, lets the log store what comes
 out, and sends the client the lines of `hello`, `acknowledgement` and `failure`. The client's position is stored with
-its events in one transaction, so that it may send anything again: what is stored already is passed over.
+its events in one transaction, so that it may send anything again: what is stored already is skipped.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ ROUTES: Final = (
             STREAM,
             Parameter(
                 "session",
-                "The client's name for what it numbers, to continue after a broken connection; without one the server "
-                "assigns one.",
+                "The client's name for its numbered items, to continue after a broken connection; without one the "
+                "server assigns one.",
             ),
             Parameter("first", "The number of the first item, if items have none.", {"type": "integer", "minimum": 1}),
             Parameter("time", "`arrival`: lines without a time are stamped by the server.", {"enum": [ON_ARRIVAL]}),

@@ -81,7 +81,7 @@ def _of_totals(plan: CeaPlan, totals: Totals, history: History, bounds: Bounds) 
         for each in (every, plan)
     )
     having = "" if totals.having is None else f", of which HAVING {render_predicate(totals.having)} leaves {left:,}"
-    yield f"complex events end at {rows:,} event{'s' * (rows != 1)}{having}; below they are looked at one by one"
+    yield f"complex events end at {rows:,} event{'s' * (rows != 1)}{having}; below, each of them is examined"
 
 
 def _stage(place: Place, completed: dict[int, NDArray[np.int64]]) -> Stage:

@@ -78,7 +78,7 @@ def _funnels(source: Source) -> Iterator[Funnel]:
         distinct = len(np.unique(np.stack(batch.ids, axis=1), axis=0))
         yield Funnel("the query", f"<{iri}>", len(batch), (Step("holds", "different triples", distinct),))
     each = [_alone(source, holder, element, writer) for holder, element in asked_alone(source.query.where)]
-    yield Funnel("patterns, each by itself", "", 0, tuple(each))
+    yield Funnel("patterns, each alone", "", 0, tuple(each))
     if source.rules:
         rows = [len(source.part(rule.where)) for rule in source.rules]
         derived = tuple(counted(number, "row", f"of rule {n + 1}", MOST) for n, number in enumerate(rows))
