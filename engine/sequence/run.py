@@ -81,7 +81,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         self._counts: list[Counts] = []
         self.oldest_row = 0
 
-    @property  # type: ignore[override]
+    @property
     def _memory(self) -> k.Memory:
         if self._allocated is None:
             self._allocated = allocate(self._compiled, self._capacities)

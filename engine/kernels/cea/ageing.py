@@ -16,12 +16,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.records import BEFORE_ALL, BEHIND, CANNOT_END, DISORDER, EPOCH, Cache, Events, Memory
 from oxiseq.engine.kernels.cea.symbols import is_read
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
@@ -41,11 +40,11 @@ def age(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], part: Any, at: int) -> No
         v.scalars(S)[BEHIND] += 1
     if part.count == 0 or part.epoch != v.scalars(S)[EPOCH]:
         return
-    part.low = min(np.int64(part.low), cut)
+    part.low = min(i64(part.low), cut)
     part.aged += 1
     if part.aged >= v.sizes(A)[DISORDER]:
-        part.tau = max(np.int64(part.tau), np.int64(part.low))  # what is forgotten stays so until it is dropped
-        part.gone = max(np.int64(part.gone), np.int64(part.low))
+        part.tau = max(i64(part.tau), i64(part.low))  # what is forgotten stays so until it is dropped
+        part.gone = max(i64(part.gone), i64(part.low))
         part.low = CANNOT_END
         part.aged = 0
         _drop(S, part)
@@ -63,7 +62,7 @@ def begin_anew(part: Any) -> None:
 def _drop(S: Ptr[Memory], part: Any) -> None:
     """Live records that start before `tau` go, so that `count` tells whether something has begun."""
     live = v.live(S)
-    first, count = np.int64(part.first), np.int64(0)
+    first, count = i64(part.first), i64(0)
     for i in range(first, first + part.count):
         if live[i].maxs >= part.tau:
             there = live[first + count]

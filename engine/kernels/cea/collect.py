@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_EVENTS, EPOCH, KIND, LIVE_TOP, SIZE, Cache, Memory
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.collect import reach, root, slide
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
@@ -23,9 +22,9 @@ def collect(A: Ptr[Cache], S: Ptr[Memory], marks: Array, floors: Array, tau: int
     for p in range(parts.shape[0]):
         dead = _dead_before(A, S, p, tau)
         floors[p] = dead
-        count = np.int64(0)
+        count = i64(0)
         if parts[p].epoch == scalars[EPOCH]:
-            first = np.int64(parts[p].first)
+            first = i64(parts[p].first)
             for i in range(first, first + parts[p].count):
                 if live[i].maxs >= dead:
                     root(marks, floors, live[i].node, p)
@@ -52,7 +51,7 @@ def _dead_before(A: Ptr[Cache], S: Ptr[Memory], p: int, tau: int) -> int:
     if v.sizes(A)[KIND] == BY_EVENTS:
         return v.parts(S)[p].clock - v.sizes(A)[SIZE]
     if v.sizes(A)[KIND] == BY_ATTRIBUTE:
-        return np.int64(v.parts(S)[p].tau)
+        return i64(v.parts(S)[p].tau)
     return tau
 
 
@@ -63,12 +62,12 @@ def pack(S: Ptr[Memory], target: Array) -> int:
     With an empty `target` nothing is moved, only counted.
     """
     scalars, parts, live = v.scalars(S), v.parts(S), v.live(S)
-    top = np.int64(0)
+    top = i64(0)
     for p in range(parts.shape[0]):
-        count = np.int64(parts[p].count) if parts[p].epoch == scalars[EPOCH] else np.int64(0)
-        room = np.int64(0)
+        count = i64(parts[p].count) if parts[p].epoch == scalars[EPOCH] else i64(0)
+        room = i64(0)
         if count > 0:
-            room = np.int64(2)
+            room = i64(2)
         while room < count:
             room *= 2
         if target.shape[0] > 0:

@@ -22,6 +22,7 @@ from oxiseq.engine.kernels.matches.records import (
     OUT_ROWS,
     HasMatches,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 COUNT, OLDEST, STANDS = range(3)
@@ -49,10 +50,10 @@ def count_ends(A: Ptr[Cache], S: Ptr[HasMatches]) -> int:
             return NEED_CHOICE
         total = more
     if total != np.uint64(0):
-        if np.int64(total) >= sizes[LEAST]:
+        if i64(total) >= sizes[LEAST]:
             if not sizes[TELLS_COUNTS]:
                 return NEED_CHOICE
-            if not _tell(S, np.int64(total)):
+            if not _tell(S, i64(total)):
                 return OUT_FULL
         scalars[EMITTED] = 1
     return DONE
@@ -79,7 +80,7 @@ def _visit(A: Ptr[Cache], S: Ptr[HasMatches], final: int, cut: int) -> int:
     event = np.uint64(v.scalars(S)[BASE] + v.scalars(S)[AT] + 2)
     rises = v.sizes(A)[KIND] != BY_ATTRIBUTE  # what has left the window never comes back
     stack[0, 0] = final
-    top = np.int64(1)
+    top = i64(1)
     while top > 0:
         n = stack[top - 1, 0]
         if _known(weights, n, cut, event):
@@ -89,7 +90,7 @@ def _visit(A: Ptr[Cache], S: Ptr[HasMatches], final: int, cut: int) -> int:
             return NEED_STACK
         before = top
         whole = True
-        for child in (np.int64(nodes[n].leaf), np.int64(nodes[n].left), np.int64(nodes[n].right)):
+        for child in (i64(nodes[n].leaf), i64(nodes[n].left), i64(nodes[n].right)):
             if child < 0:
                 continue
             if nodes[child].maxs < cut:
@@ -99,16 +100,16 @@ def _visit(A: Ptr[Cache], S: Ptr[HasMatches], final: int, cut: int) -> int:
                 top += 1
         if top > before:
             continue
-        count, oldest = np.uint64(0), np.int64(nodes[n].maxs)
+        count, oldest = np.uint64(0), i64(nodes[n].maxs)
         if nodes[n].leaf < 0 and nodes[n].left < 0:
             count = np.uint64(1)
-        for child in (np.int64(nodes[n].leaf), np.int64(nodes[n].left), np.int64(nodes[n].right)):
+        for child in (i64(nodes[n].leaf), i64(nodes[n].left), i64(nodes[n].right)):
             if child >= 0 and nodes[child].maxs >= cut:
                 more = count + weights[child, COUNT]
                 if more < count:
                     return NEED_CHOICE
                 count = more
-                oldest = min(oldest, np.int64(weights[child, OLDEST]))
+                oldest = min(oldest, i64(weights[child, OLDEST]))
                 whole = whole and weights[child, STANDS] == np.uint64(1)
         weights[n, COUNT] = count
         weights[n, OLDEST] = np.uint64(oldest)
@@ -118,6 +119,6 @@ def _visit(A: Ptr[Cache], S: Ptr[HasMatches], final: int, cut: int) -> int:
 
 
 @inner
-def _known(weights: Array, n: int, cut: int, event: int) -> bool:
+def _known(weights: Array, n: int, cut: int, event: np.uint64) -> bool:
     stands = weights[n, STANDS]
-    return stands == event or (stands == np.uint64(1) and np.int64(weights[n, OLDEST]) >= cut)
+    return stands == event or (stands == np.uint64(1) and i64(weights[n, OLDEST]) >= cut)

@@ -25,6 +25,7 @@ from oxiseq.engine.kernels.expressions.machine import (
     run,
 )
 from oxiseq.engine.kernels.memory.hashing import SPREAD
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array
 
 MANY_SUBJECTS: Final = 1
@@ -68,7 +69,7 @@ def pivot(
                 break
             for slot in range(len(asked)):
                 if predicate[i] == asked[slot]:
-                    before, now = values[event, 1 + slot], np.int64(object[i])
+                    before, now = values[event, 1 + slot], i64(object[i])
                     if before != 0 and before != now:
                         fault[event] = MANY_VALUES + slot
                     values[event, 1 + slot] = now
@@ -93,7 +94,7 @@ def _text_relation(code: Array, start: int, end: int, vals: Array, kind: Array) 
     if end != start + 7 or code[start + 2] != VARIABLE or code[start + 4] != CONSTANT:
         return -1
     op = code[start + 6]
-    term, text = vals[code[start + 3]], np.int64(code[start + 5])
+    term, text = vals[code[start + 3]], i64(code[start + 5])
     if (op != EQUAL and op != UNEQUAL) or kind[term] != kinds.STRING or kind[text] != kinds.STRING:
         return -1
     return TRUE if (term == text) == (op == EQUAL) else FALSE
@@ -122,7 +123,7 @@ def leaf_facts(
     depth = 1
     for leaf in range(len(starts) - 1):
         if starts[leaf + 1] > starts[leaf]:
-            depth = max(depth, np.int64(code[starts[leaf] + 1]))
+            depth = max(depth, i64(code[starts[leaf] + 1]))
     numbers = np.empty((depth, 2), np.float64)
     entries = np.empty((depth, 4), np.int64)
     memo = np.empty((1, 1), np.uint8)
@@ -138,7 +139,7 @@ def leaf_facts(
             outcome = _text_relation(code, start, end, vals, kind)
             if outcome < 0 and code[start + 2] == FUSED and end == start + 6:
                 outcome = fused(
-                    code[start + 3], vals[code[start + 4]], np.int64(code[start + 5]), kind, number, exact, quality
+                    code[start + 3], vals[code[start + 4]], i64(code[start + 5]), kind, number, exact, quality
                 )
             elif outcome < 0:
                 run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
@@ -168,7 +169,7 @@ def type_numbers(codes: Array, numbers: Array, type_of: Array) -> None:
 
 @inner
 def _inside(value: Any, low: Any, high: Any, negated: int) -> int:
-    return (np.int64(low <= value) & np.int64(value <= high)) ^ negated
+    return (i64(low <= value) & i64(value <= high)) ^ negated
 
 
 @inner
@@ -227,7 +228,7 @@ def symbols(
         if number < 0:
             continue
         if recalls:
-            place = np.int64((facts[row, 0] ^ np.uint64(number)) * SPREAD >> _HIGH)
+            place = i64((facts[row, 0] ^ np.uint64(number)) * SPREAD >> _HIGH)
             before = recent[place]
             if before >= 0 and known[place] == facts[row, 0] and type_of[before] == number:
                 for word in range(out.shape[1]):

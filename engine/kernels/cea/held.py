@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 
@@ -110,13 +111,13 @@ def resolve(L: Ptr[Letters], X: Ptr[Scratch], M: Ptr[Matches], matches: Array, d
 def _between(L: Ptr[Letters], X: Ptr[Scratch], start: int, end: int, positions: Array, low: int, high: int) -> int:
     """The chain of all events of the partition from start to end; its length, -1 without room."""
     chain, flags, before, oldest = _chain(X), _flags(X), _before(L), _sizes(L)[OLDEST]
-    count = np.int64(0)
+    count = i64(0)
     at = end
     while at >= start and at >= 0:
         count += 1
         at = before[at - oldest]
     if count > chain.shape[0]:
-        return np.int64(-1)
+        return i64(-1)
     at = end
     d = high - 1
     for i in range(count - 1, -1, -1):
@@ -136,7 +137,7 @@ def _only(L: Ptr[Letters], X: Ptr[Scratch], positions: Array, low: int, high: in
     """The chain of the positions of D, all of which are read."""
     chain, flags, before, oldest = _chain(X), _flags(X), _before(L), _sizes(L)[OLDEST]
     if high - low > chain.shape[0]:
-        return np.int64(-1)
+        return i64(-1)
     for i in range(high - low):
         at = positions[low + i]
         chain[i] = at
@@ -189,7 +190,7 @@ def _backward(L: Ptr[Letters], X: Ptr[Scratch], count: int, held: Array, high: i
     """One path from the last event of the chain to the first; the masks of its letters."""
     reach, flags, mask = _reach(X), _flags(X), _mask(L)
     letters = _wait(X).shape[0]
-    letter, i, d = np.int64(0), count - 1, high - 1
+    letter, i, d = i64(0), count - 1, high - 1
     while letter < letters and not (reach[i, letter] and _kinds(L)[letter, LAST]):
         letter += 1
     while True:
@@ -214,4 +215,4 @@ def _predecessor(L: Ptr[Letters], X: Ptr[Scratch], i: int, letter: int, adjacent
     for n in range(_wait(X).shape[0]):
         if reach[i, n] and (_later(L)[n, letter] or (adjacent and _at_once(L)[n, letter])):
             return n
-    return np.int64(-1)
+    return i64(-1)

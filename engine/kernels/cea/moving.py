@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.ageing import age, begin_anew, reaches_back
 from oxiseq.engine.kernels.cea.records import (
@@ -48,6 +46,7 @@ from oxiseq.engine.kernels.cea.symbols import number_of, recall
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.nodes import SPINE, meld, output
 from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NODE_TOP, PLACE_BITS, HasMatches
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 
 FEW = 8
@@ -73,9 +72,9 @@ def read(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], at: int) -> int:
     if 2 * part.count + 2 > v.fresh(S).shape[0]:
         return NEED_FRESH
     kind = sizes[KIND]
-    clock, cut = np.int64(0), np.int64(BEFORE_ALL)
+    clock, cut = i64(0), i64(BEFORE_ALL)
     if kind == BY_EVENTS:
-        clock = np.int64(part.clock)
+        clock = i64(part.clock)
         cut = clock - sizes[SIZE]
     elif kind != UNBOUNDED:
         clock, cut = v.clock(E)[at], v.cut(E)[at]
@@ -84,7 +83,7 @@ def read(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], at: int) -> int:
     if kind == BY_ATTRIBUTE:
         if reaches_back(A, E, part, at):
             return NEED_PURGE
-        tau = np.int64(part.tau)
+        tau = i64(part.tau)
     changed = _scan(A, S, part, symbol, tau)
     if changed == 0 and v.moves(A)[symbol].flags == KNOWN and not v.moves(A)[symbol].place:
         passed(A, S, E, part, at)
@@ -125,18 +124,18 @@ def _scan(A: Ptr[Cache], S: Ptr[Memory], part: Any, symbol: int, tau: int) -> in
     moves, live, fresh = v.moves(A), v.live(S), v.fresh(S)
     stride = v.sizes(A)[STRIDE]
     if not moves[symbol].flags & KNOWN:
-        return np.int64(-1)
-    changed = np.int64(0)
-    first = np.int64(part.first)
+        return i64(-1)
+    changed = i64(0)
+    first = i64(part.first)
     for i in range(first, first + part.count):
         entry = live[i]
-        state = np.int64(entry.state)
+        state = i64(entry.state)
         move = moves[state * stride + symbol]
         if move.other != state or entry.maxs < tau or not move.flags & KNOWN:
-            return np.int64(-1)
+            return i64(-1)
         if move.flags != KNOWN or move.place:
             if changed == FEW:
-                return np.int64(-1)
+                return i64(-1)
             there = fresh[changed]
             there.maxs = entry.maxs
             there.state = entry.state
@@ -157,10 +156,10 @@ def _mark_in_place(A: Ptr[Cache], S: Ptr[Memory], part: Any, symbol: int, pos: i
     """The moves of the records that `_scan` has copied; the others stay where they are. As `_move_all`."""
     moves, fresh = v.moves(A), v.fresh(S)
     stride = v.sizes(A)[STRIDE]
-    made = np.int64(part.count)
+    made = i64(part.count)
     for i in range(changed):
         if moves[fresh[i].state * stride + symbol].flags & OTHER_ENDS:
-            _end(S, np.int64(fresh[i].node))
+            _end(S, i64(fresh[i].node))
     for i in range(changed):
         move = moves[fresh[i].state * stride + symbol]
         if move.place:
@@ -176,21 +175,21 @@ def _move_all(A: Ptr[Cache], S: Ptr[Memory], part: Any, symbol: int, pos: int, t
     """
     scalars, live, moves = v.scalars(S), v.live(S), v.moves(A)
     stride = v.sizes(A)[STRIDE]
-    made = np.int64(0)
-    first = np.int64(part.first)
+    made = i64(0)
+    first = i64(part.first)
     for i in range(first, first + part.count):
         entry = live[i]
         if entry.maxs < tau:
             continue
         move = moves[entry.state * stride + symbol]
-        if not move.flags & KNOWN and not recall(A, np.int64(entry.state), symbol):
+        if not move.flags & KNOWN and not recall(A, i64(entry.state), symbol):
             scalars[WANTED_STATE] = entry.state
             scalars[WANTED_SYMBOL] = symbol
             return -NEED_STATE
         if move.flags & OTHER_ENDS:
-            _end(S, np.int64(entry.node))
+            _end(S, i64(entry.node))
         if move.other != NONE:
-            made = _seat(A, S, np.int64(move.other), np.int64(entry.node), entry.maxs, tau, made)
+            made = _seat(A, S, i64(move.other), i64(entry.node), entry.maxs, tau, made)
             if made < 0:
                 return made
     for i in range(first, first + part.count):
@@ -210,12 +209,12 @@ def _mark(
     scalars, nodes = v.scalars(S), v.nodes(S)
     if scalars[NODE_TOP] + SPINE + 2 > nodes.shape[0]:
         return -NEED_NODES
-    node = output(nodes, scalars, np.int64(entry.node), pos | move.place, entry.maxs)
+    node = output(nodes, scalars, i64(entry.node), pos | move.place, entry.maxs)
     if move.flags & MARKED_ENDS:
         _end(S, node)
     if move.marked == NONE:
         return made
-    return _come(A, S, part, in_place, np.int64(move.marked), node, entry.maxs, tau, made)
+    return _come(A, S, part, in_place, i64(move.marked), node, entry.maxs, tau, made)
 
 
 @inner
@@ -225,7 +224,7 @@ def _begin(
     """Runs that begin with the event, not in D or in it; as `_move_all`."""
     scalars, nodes = v.scalars(S), v.nodes(S)
     move = v.moves(A)[symbol]
-    if not move.flags & KNOWN and not recall(A, np.int64(0), symbol):
+    if not move.flags & KNOWN and not recall(A, i64(0), symbol):
         scalars[WANTED_STATE] = 0
         scalars[WANTED_SYMBOL] = symbol
         return -NEED_STATE
@@ -236,7 +235,7 @@ def _begin(
         if move.flags & OTHER_ENDS:
             _end(S, node)
         if move.other != NONE:
-            made = _come(A, S, part, in_place, np.int64(move.other), node, clock, tau, made)
+            made = _come(A, S, part, in_place, i64(move.other), node, clock, tau, made)
     if made >= 0 and move.place:
         if scalars[NODE_TOP] + 1 > nodes.shape[0]:
             return -NEED_NODES
@@ -244,7 +243,7 @@ def _begin(
         if move.flags & MARKED_ENDS:
             _end(S, node)
         if move.marked != NONE:
-            made = _come(A, S, part, in_place, np.int64(move.marked), node, clock, tau, made)
+            made = _come(A, S, part, in_place, i64(move.marked), node, clock, tau, made)
     return made
 
 
@@ -265,7 +264,7 @@ def _come(
     if not in_place:
         return _seat(A, S, state, node, maxs, tau, made)
     live = v.live(S)
-    at = np.int64(part.first)
+    at = i64(part.first)
     end = at + made
     while at < end and live[at].state != state:
         at += 1
@@ -275,7 +274,7 @@ def _come(
         there.node = node
         there.maxs = maxs
         return made + 1
-    there.node = meld(v.nodes(S), v.scalars(S), v.spine(S), node, np.int64(there.node), tau)
+    there.node = meld(v.nodes(S), v.scalars(S), v.spine(S), node, i64(there.node), tau)
     there.maxs = max(there.maxs, maxs)
     return made
 
@@ -294,7 +293,7 @@ def _seat(A: Ptr[Cache], S: Ptr[Memory], state: int, node: int, maxs: int, tau: 
     if scalars[NODE_TOP] + SPINE + 2 > v.nodes(S).shape[0]:
         return -NEED_NODES
     there = fresh[seat[state]]
-    there.node = meld(v.nodes(S), scalars, v.spine(S), node, np.int64(there.node), tau)
+    there.node = meld(v.nodes(S), scalars, v.spine(S), node, i64(there.node), tau)
     there.maxs = max(there.maxs, maxs)
     return made
 
@@ -303,7 +302,7 @@ def _seat(A: Ptr[Cache], S: Ptr[Memory], state: int, node: int, maxs: int, tau: 
 def _keep_in_place(A: Ptr[Cache], S: Ptr[Memory], part: Any, made: int) -> int:
     """The records that have been added count; `made`."""
     live, restless = v.live(S), v.restless(A)
-    first = np.int64(part.first)
+    first = i64(part.first)
     for i in range(first + part.count, first + made):
         part.restless |= restless[live[i].state]
     part.count = made
@@ -315,7 +314,7 @@ def _keep(A: Ptr[Cache], S: Ptr[Memory], part: Any, made: int) -> int:
     """The new live records become the partition's; `made`, or minus what is needed."""
     scalars, live, fresh, restless = v.scalars(S), v.live(S), v.fresh(S), v.restless(A)
     if made > part.room:
-        room = max(np.int64(2), 2 * np.int64(part.room))
+        room = max(i64(2), 2 * i64(part.room))
         while room < made:
             room *= 2
         if scalars[LIVE_TOP] + room > live.shape[0]:
@@ -323,7 +322,7 @@ def _keep(A: Ptr[Cache], S: Ptr[Memory], part: Any, made: int) -> int:
         part.first = scalars[LIVE_TOP]
         part.room = room
         scalars[LIVE_TOP] += room
-    waits = np.int64(0)
+    waits = i64(0)
     for i in range(made):
         entry, there = fresh[i], live[part.first + i]
         there.state = entry.state

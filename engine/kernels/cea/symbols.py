@@ -14,6 +14,7 @@ from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.records import STRIDE, SYMBOLS, WORDS, Cache, Events
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.hashing import SPREAD
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 _HALF = np.uint64(32)
@@ -30,7 +31,7 @@ def _hash(bits: Array, row: int, words: int) -> int:
     h = np.uint64(0)
     for w in range(words):
         h = _mixed(h, bits[row, w])
-    return np.int64(h >> np.uint64(1))
+    return i64(h >> np.uint64(1))
 
 
 @inner
@@ -51,7 +52,7 @@ def number_of(A: Ptr[Cache], bits: Array, row: int) -> int:
     mask = table.shape[0] - 1
     at = _hash(bits, row, words) & mask
     while table[at] >= 0:
-        number = np.int64(table[at])
+        number = i64(table[at])
         same = True
         for w in range(words):
             if symbols[number, w] != bits[row, w]:
@@ -62,7 +63,7 @@ def number_of(A: Ptr[Cache], bits: Array, row: int) -> int:
         at = (at + 1) & mask
     number = sizes[SYMBOLS]
     if number == sizes[STRIDE]:
-        return np.int64(-1)
+        return i64(-1)
     table[at] = number
     for w in range(words):
         symbols[number, w] = bits[row, w]
@@ -92,9 +93,9 @@ def recall(A: Ptr[Cache], state: int, symbol: int) -> bool:
     for w in range(words):
         h = _mixed(h, symbols[symbol, w] & relevant[state, w])
     mask = table.shape[0] - 1
-    at = np.int64(h >> np.uint64(1)) & mask
+    at = i64(h >> np.uint64(1)) & mask
     while table[at] >= 0:
-        step = np.int64(table[at])
+        step = i64(table[at])
         same = states[step] == state
         for w in range(words):
             same = same and bits[step, w] == symbols[symbol, w] & relevant[state, w]
@@ -119,7 +120,7 @@ def enter_steps(A: Ptr[Cache], first: int, end: int) -> None:
         h = np.uint64(states[step])
         for w in range(words):
             h = _mixed(h, bits[step, w])
-        at = np.int64(h >> np.uint64(1)) & mask
+        at = i64(h >> np.uint64(1)) & mask
         while table[at] >= 0:
             at = (at + 1) & mask
         table[at] = step

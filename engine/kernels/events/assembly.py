@@ -35,8 +35,10 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.memory.raw import get, half, move, put, put_half, same
-from oxiseq.engine.kernels.terms.table import fresh_blank, hashed
+from oxiseq.engine.kernels.terms.table import TermArrays, fresh_blank, hashed
 
 # --- words of the state -----------------------------------------------------------------------------
 
@@ -158,7 +160,7 @@ _SPREAD: Final = np.uint64(0x632BE59BD9B4E019)
 @inner
 def name_hash(owner: int, at: int, size: int) -> int:
     """The hash of a name (owner 0) or of a label."""
-    return np.int64(hashed(at, 0, size) ^ (np.uint64(owner) * _SPREAD))
+    return i64(hashed(at, 0, size) ^ (np.uint64(owner) * _SPREAD))
 
 
 @inner
@@ -170,7 +172,7 @@ def seek(S: int, owner: int, at: int, size: int, h: int) -> int:
     while True:
         r = half(slots, i)
         if r == 0:
-            return np.int64(0)
+            return i64(0)
         record = _record(S, r)
         if get(record, HASH) == h and get(record, OWNER) == owner and get(record, LENGTH) == size:
             if same(arena + get(record, TEXT), at, size):
@@ -235,7 +237,7 @@ def _leave(S: int, r: int) -> None:
 
 
 @inner
-def label_id(S: int, D: int, at: int, size: int) -> int:
+def label_id(S: int, D: Ptr[TermArrays], at: int, size: int) -> int:
     """The id of a blank node of the open event; 0: the dictionary has no room."""
     owner = get(S, OPEN)
     h = name_hash(owner, at, size)
@@ -255,7 +257,7 @@ def label_id(S: int, D: int, at: int, size: int) -> int:
 @kernel
 def tidy(S: int, records: int) -> None:
     """Move the texts of `records` records to NEW_ARENA, without gaps, and fill empty slots."""
-    used = np.int64(0)
+    used = i64(0)
     old, new = get(S, ARENA), get(S, NEW_ARENA)
     for r in range(1, records):
         record = _record(S, r)

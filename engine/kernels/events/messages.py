@@ -16,9 +16,11 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel, unlocked
 from oxiseq.engine.kernels.events.nquads import after_blanks, after_token, ends_line
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.memory.raw import byte, get, put, put_half, same
 from oxiseq.engine.kernels.memory.scan import every, find_byte
-from oxiseq.engine.kernels.terms.table import fresh_blank, hashed
+from oxiseq.engine.kernels.terms.table import TermArrays, fresh_blank, hashed
 from oxiseq.engine.kernels.terms.texts import NO_ROOM, intern_plain
 
 (
@@ -62,11 +64,11 @@ _WORD: Final = tuple(b"MESSAGE")
 
 
 @unlocked
-def read(S: int, D: int) -> int:
+def read(S: int, D: Ptr[TermArrays]) -> int:
     """Read the block from POSITION on. OK: all of it."""
     data = get(S, DATA)
     at, stop = data + get(S, POSITION), data + get(S, STOP)
-    status = np.int64(OK)
+    status = i64(OK)
     while at < stop and status == OK:
         end = find_byte(at, stop, _BREAKS)
         status = _read_line(S, D, at, end)
@@ -81,7 +83,7 @@ def read(S: int, D: int) -> int:
 
 
 @inner
-def _read_line(S: int, D: int, at: int, end: int) -> int:
+def _read_line(S: int, D: Ptr[TermArrays], at: int, end: int) -> int:
     trusted = get(S, TRUSTED)
     s0 = after_blanks(at)
     c = byte(s0)
@@ -118,7 +120,7 @@ def _read_line(S: int, D: int, at: int, end: int) -> int:
     object = _term(S, D, o0, o1)
     if object <= 0:
         return _told(S, o0, o1, object)
-    graph = np.int64(0)
+    graph = i64(0)
     if g1 > g0:
         graph = _term(S, D, g0, g1)
         if graph <= 0:
@@ -145,7 +147,7 @@ def _no_quad(S: int, at: int, end: int) -> int:
 
 
 @inner
-def _term(S: int, D: int, at: int, end: int) -> int:
+def _term(S: int, D: Ptr[TermArrays], at: int, end: int) -> int:
     """The id of a token; 0: it is unusual, NO_ROOM."""
     if byte(at) == _UNDERSCORE:
         return label_id(S, D, at, end - at)
@@ -184,11 +186,11 @@ def end_message(S: int) -> None:
 
 
 @inner
-def label_id(S: int, D: int, at: int, size: int) -> int:
+def label_id(S: int, D: Ptr[TermArrays], at: int, size: int) -> int:
     """The id of a blank node of the message; NO_ROOM. Its text stays where it is as long as the block is read."""
     message = get(S, MESSAGES)
     mask = get(S, LABEL_MASK)
-    slot = np.int64(hashed(at, 0, size) ^ (np.uint64(message) * np.uint64(0x632BE59BD9B4E019))) & mask
+    slot = i64(hashed(at, 0, size) ^ (np.uint64(message) * np.uint64(0x632BE59BD9B4E019))) & mask
     labels = get(S, LABELS)
     while True:
         place = labels + slot * (8 * LABEL_WORDS)
@@ -201,7 +203,7 @@ def label_id(S: int, D: int, at: int, size: int) -> int:
         slot = (slot + 1) & mask
     term = fresh_blank(D)
     if term == 0:
-        return np.int64(NO_ROOM)
+        return i64(NO_ROOM)
     put(place, LABEL_TEXT, at)
     put(place, LABEL_SIZE, size)
     put(place, LABEL_MESSAGE, message)
@@ -210,6 +212,6 @@ def label_id(S: int, D: int, at: int, size: int) -> int:
 
 
 @kernel
-def label(S: int, D: int, at: int, size: int) -> int:
+def label(S: int, D: Ptr[TermArrays], at: int, size: int) -> int:
     """`label_id` for Python: of a line that it has read."""
     return label_id(S, D, at, size)

@@ -30,6 +30,7 @@ from oxiseq.engine.kernels.expressions.arithmetic import (
     operate,
     order,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array
 
 FALSE: Final = 0
@@ -171,8 +172,8 @@ def fused(op: int, t: int, c: int, kind: Array, number: Array, exact: Array, qua
     """`term t op number c`: most are decided by the doubles alone."""
     if t == 0:
         return ERROR
-    k1, k2 = np.int64(kind[t]), np.int64(kind[c])
-    q1, q2 = np.int64(quality[t]), np.int64(quality[c])
+    k1, k2 = i64(kind[t]), i64(kind[c])
+    q1, q2 = i64(quality[t]), i64(quality[c])
     f1, f2 = number[t], number[c]
     if not _INTEGER <= k1 <= _DOUBLE:
         return _plain_relation(op, k1, exact[t], q1, t, k2, exact[c], q2, c)
@@ -315,7 +316,7 @@ def _sign(op: int, n: int, numbers: Array, entries: Array) -> None:
 def _load(
     t: int, n: int, kind: Array, number: Array, exact: Array, quality: Array, numbers: Array, entries: Array
 ) -> None:
-    k, f, q = np.int64(kind[t]), number[t], np.int64(quality[t])
+    k, f, q = i64(kind[t]), number[t], i64(quality[t])
     entries[n, 0] = k
     entries[n, 1] = exact[t]
     entries[n, 2] = q
@@ -354,7 +355,7 @@ def run(
             n += 1
             at += 3
         elif VARIABLE <= op <= CONSTANT:
-            t = vals[code[at]] if op == VARIABLE else np.int64(code[at])
+            t = vals[code[at]] if op == VARIABLE else i64(code[at])
             _load(t, n, kind, number, exact, quality, numbers, entries)
             n += 1
             at += 1
@@ -382,7 +383,7 @@ def run(
             _push_outcome(_same_term(n - 1, entries), n - 1, numbers, entries)
         elif op == MEMO:
             t = vals[code[at + 1]]
-            known = np.int64(memo[code[at], t]) if t != 0 else 3
+            known = i64(memo[code[at], t]) if t != 0 else 3
             outcome = UNDECIDED if known == 0 else known - 1
             _push_outcome(outcome, n, numbers, entries)
             n += 1

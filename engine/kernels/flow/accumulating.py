@@ -30,6 +30,7 @@ from oxiseq.engine.kernels.flow.wide import (
     rounded,
     taken_apart,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.terms.table import TermArrays
 
@@ -46,7 +47,7 @@ def take_value(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], e: int, at: int, term:
     group = g.cells(M)
     if term != 0:
         group[e, at + g.BOUND] += weight
-    kind, quality = np.int64(_kind(D)[term]), np.int64(_quality(D)[term])
+    kind, quality = i64(_kind(D)[term]), i64(_quality(D)[term])
     if term == 0 or kind < kinds.INTEGER or kind > kinds.DOUBLE:
         group[e, at + g.ODD] += weight
     elif kind >= kinds.FLOAT:
@@ -98,7 +99,7 @@ def _add_words(
             left = known + word
             now = left + carry
             carry = ONE if left < word or now < carry else ZERO
-        cells[e, at + i] = np.int64(now)
+        cells[e, at + i] = i64(now)
         i += 1
 
 

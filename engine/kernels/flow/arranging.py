@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
@@ -54,6 +52,7 @@ from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Flowing
 from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.slots import drop_slot, fetch_slot, find_number, put_slot, slot_of_row
 
@@ -121,7 +120,7 @@ def _fetch(S: Ptr[Arrangement], rows: Array, i: int) -> None:
 @inner
 def mask_of(rows: Array, i: int, first: int, loose: Array) -> int:
     """Which of the loose columns a row binds."""
-    mask = np.int64(0)
+    mask = i64(0)
     for c in range(loose.shape[0]):
         if rows[i, first + loose[c]] != 0:
             mask |= 1 << c
@@ -136,7 +135,7 @@ def _change(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weight:
         _new(S, rows, i, mask, t, weight, 0)
         return
     whole = scalars[WHOLE] != 0
-    tag, slot, e = np.int64(0), np.int64(-1), np.int64(-1)
+    tag, slot, e = i64(0), i64(-1), i64(-1)
     if whole:
         e = first_of_chain(S, rows, i, v.key(S), v.loose(S), 0, 0, 0)
         if e >= 0 and words[e, DIED] != NEVER:
@@ -145,7 +144,7 @@ def _change(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weight:
         tag = row_tag(rows, i, 0, scalars[WIDTH])
         slot = slot_of_row(v.by_row(S), tag, v.halves(S), ROW, rows, i, scalars[WIDTH])
         if slot >= 0:
-            e = np.int64(by_row[slot].number) - 1
+            e = i64(by_row[slot].number) - 1
     if e >= 0 and words[e, BORN] == t:
         words[e, WEIGHT] += weight
         if words[e, WEIGHT] == 0:  # no join will see it
@@ -154,7 +153,7 @@ def _change(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weight:
             scalars[LIVE] -= 1
             _remove(S, e)
         return
-    now = np.int64(weight)
+    now = i64(weight)
     if e >= 0:
         now += words[e, WEIGHT]
         _end(S, e, t)
@@ -188,7 +187,7 @@ def _new(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weight: in
     scalars, words, halves = v.scalars(S), v.words(S), v.halves(S)
     e = scalars[FREE]
     if e >= 0:
-        scalars[FREE] = np.int64(v.links(S)[e, NEXT])
+        scalars[FREE] = i64(v.links(S)[e, NEXT])
     else:
         e = scalars[TOP]
         scalars[TOP] = e + 1
@@ -213,7 +212,7 @@ def first_of_chain(
     """The newest entry of the chain with this mask and subset that agrees with a row, whose columns to be compared are
     at `key` and `loose`; -1: there is none. number: that of the chain's links."""
     slot = _slot_of_chain(S, rows, i, 0, key, loose, mask, subset, number)
-    return (np.int64(v.by_key(S)[slot].number) - 1) >> v.scalars(S)[SHIFT] if slot >= 0 else -1
+    return (i64(v.by_key(S)[slot].number) - 1) >> v.scalars(S)[SHIFT] if slot >= 0 else -1
 
 
 @inner
@@ -227,7 +226,7 @@ def _slot_of_chain(
     slot = tag & last
     while slots[slot].number != 0:
         if slots[slot].tag == tag:
-            head = np.int64(slots[slot].number) - 1
+            head = i64(slots[slot].number) - 1
             if head & ((1 << shift) - 1) == number:
                 e = head >> shift
                 if mask_of(v.halves(S), e, ROW, v.loose(S)) == mask and _agree(
@@ -265,7 +264,7 @@ def _link(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
         put_slot(slots, key_tag(halves, e, ROW, key, loose, mask, subset), e << shift | number)
         scalars[CHAINS] += 1
         return
-    following = (np.int64(slots[slot].number) - 1) >> shift
+    following = (i64(slots[slot].number) - 1) >> shift
     links[e, place] = following
     links[following, place + 1] = e
     slots[slot].number = (e << shift | number) + 1
@@ -276,7 +275,7 @@ def _unlink(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
     """Take an entry out of one of its chains, which goes when it is empty."""
     scalars, halves, links, slots = v.scalars(S), v.halves(S), v.links(S), v.by_key(S)
     place, shift = scalars[LINK0] + 2 * number, scalars[SHIFT]
-    following, previous = np.int64(links[e, place]), np.int64(links[e, place + 1])
+    following, previous = i64(links[e, place]), i64(links[e, place + 1])
     if following >= 0:
         links[following, place + 1] = previous
     if previous >= 0:
@@ -310,7 +309,7 @@ def sweep(S: Ptr[Arrangement]) -> None:
     scalars, links = v.scalars(S), v.links(S)
     e = scalars[DEAD]
     while e >= 0:
-        following = np.int64(links[e, NEXT])
+        following = i64(links[e, NEXT])
         _remove(S, e)
         e = following
     scalars[DEAD] = -1
@@ -342,7 +341,7 @@ def drop(S: Ptr[Arrangement], e: int) -> None:
     """Between batches: an entry that is there leaves."""
     scalars, by_row = v.scalars(S), v.by_row(S)
     if scalars[WHOLE] == 0 and scalars[COMING] == 0:
-        drop_slot(by_row, find_number(by_row, np.int64(v.halves(S)[e, TAG]), e))
+        drop_slot(by_row, find_number(by_row, i64(v.halves(S)[e, TAG]), e))
     scalars[LIVE] -= 1
     _remove(S, e)
 
@@ -390,7 +389,7 @@ def fill_by_row(S: Ptr[Arrangement]) -> None:
     scalars, words, slots, halves = v.scalars(S), v.words(S), v.by_row(S), v.halves(S)
     for e in range(scalars[TOP]):
         if words[e, DIED] == NEVER:
-            put_slot(slots, np.int64(halves[e, TAG]), e)
+            put_slot(slots, i64(halves[e, TAG]), e)
 
 
 @kernel

@@ -18,6 +18,7 @@ from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Flowing
 from oxiseq.engine.kernels.flow.merging import NUMBER_BITS
 from oxiseq.engine.kernels.flow.using import Kept, Rows, is_free, most_used, number_at, use
 from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 (
@@ -75,7 +76,7 @@ def choose(S: Ptr[Choosing], F: Ptr[Rows], G: Ptr[Kept], D: Ptr[Flowing]) -> int
         if 2 * (scalars[COUNT] + uses * (high - low)) > used.shape[0]:
             return NEED_ROOM
         for i in range(low, high):
-            kept[i] = np.int64(is_free(F, G, used, rows, i))
+            kept[i] = i64(is_free(F, G, used, rows, i))
         for choice in range((_begin(S).shape[0] - 1) // PARTS):
             _choose(S, D, low, high, choice * PARTS)
         for i in range(low, high):
@@ -117,7 +118,7 @@ def _end(S: Ptr[Choosing], D: Ptr[Flowing], low: int, high: int, part: int) -> N
 def _keep_best(S: Ptr[Choosing], D: Ptr[Flowing], low: int, high: int, part: int) -> None:
     """Keep of rows with equal columns those that end first, or last."""
     scalars, heads, kept, ends, best = _scalars(S), _heads(S), _kept(S), _ends(S), _best(S)
-    size = np.int64(2)
+    size = i64(2)
     while size < 2 * (high - low):
         size *= 2
     for slot in range(size):
@@ -152,9 +153,9 @@ def _group(S: Ptr[Choosing], D: Ptr[Flowing], i: int, part: int, size: int) -> i
 @inner
 def _hash(S: Ptr[Choosing], rows: Array, i: int, part: int) -> int:
     begin, columns = _begin(S), _columns(S)
-    h = np.int64(SEED)
+    h = i64(SEED)
     for c in range(begin[part], begin[part + 1]):
-        h = mixed(h, np.int64(rows[i, columns[c]]))
+        h = mixed(h, i64(rows[i, columns[c]]))
     return tag_of(h)
 
 

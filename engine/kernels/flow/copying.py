@@ -12,6 +12,7 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 # --- columns -----------------------------------------------------------------------------------------
@@ -41,9 +42,9 @@ def pick(S: Ptr[Picked], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
             return NEED_OUT
         new_at[i], new_weight[i] = at[i], weight[i]
         for c in range(made.shape[1]):
-            term = np.int64(0)
+            term = i64(0)
             for p in range(first[c], first[c + 1]):
-                term = np.int64(rows[i, places[p]])
+                term = i64(rows[i, places[p]])
                 if term != 0:
                     break
             made[i, c] = term
@@ -95,11 +96,11 @@ def merge(S: Ptr[Merging], out: Ptr[Flowing]) -> int:
     children, following, top = _children(S), _next(S), buffers.count(out)
     room = buffers.at(out).shape[0]
     while True:
-        chosen, tick = np.int64(-1), np.int64(0)
+        chosen, tick = i64(-1), i64(0)
         for k in range(children.shape[0]):
             i, D = following[k], children[k]
             if i < buffers.count(D)[0] and (chosen < 0 or buffers.at(D)[i] < tick):
-                chosen, tick = np.int64(k), buffers.at(D)[i]
+                chosen, tick = i64(k), buffers.at(D)[i]
         if chosen < 0:
             break
         for k in range(chosen, children.shape[0]):  # all rows of this tick: those before have none

@@ -12,6 +12,7 @@ from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowin
 from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import row_tag
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, fetch_slot, find_number, put_slot, slot_of_row
 
@@ -110,7 +111,7 @@ def _count(S: Ptr[Counted], rows: Array, i: int, weight: int) -> None:
     scalars, words, states = _scalars(S), _words(S), _states(S)
     e = _record(S, rows, i)
     words[e, WEIGHT] += weight
-    state = np.int64(states[e, STATE])
+    state = i64(states[e, STATE])
     if state & TOUCHED == 0:
         states[e, STATE] = state | TOUCHED
         states[e, NEXT] = scalars[CHANGED]
@@ -125,10 +126,10 @@ def _record(S: Ptr[Counted], rows: Array, i: int) -> int:
     tag = row_tag(rows, i, 0, width)
     slot = slot_of_row(slots, tag, halves, ROW, rows, i, width)
     if slot >= 0:
-        return np.int64(slots[slot].number) - 1
+        return i64(slots[slot].number) - 1
     e = scalars[FREE]
     if e >= 0:
-        scalars[FREE] = np.int64(states[e, NEXT])
+        scalars[FREE] = i64(states[e, NEXT])
     else:
         e = scalars[TOP]
         scalars[TOP] = e + 1
@@ -149,7 +150,7 @@ def _tell(S: Ptr[Counted], t: int, width: int, out: Ptr[Flowing]) -> bool:
     at, weight, rows, top = buffers.at(out), buffers.weight(out), buffers.rows(out), buffers.count(out)
     e = scalars[CHANGED]
     while e >= 0:
-        now, n = np.int64(words[e, WEIGHT] > 0), top[0]
+        now, n = i64(words[e, WEIGHT] > 0), top[0]
         change = now - (states[e, STATE] & TOLD)
         if change != 0:
             if n == at.shape[0]:
@@ -159,7 +160,7 @@ def _tell(S: Ptr[Counted], t: int, width: int, out: Ptr[Flowing]) -> bool:
             for c in range(width):
                 rows[n, c] = halves[e, ROW + c]
             top[0] = n + 1
-        following = np.int64(states[e, NEXT])
+        following = i64(states[e, NEXT])
         states[e, STATE] = now
         if words[e, WEIGHT] == 0:
             _forget(S, e)
@@ -172,7 +173,7 @@ def _tell(S: Ptr[Counted], t: int, width: int, out: Ptr[Flowing]) -> bool:
 def _forget(S: Ptr[Counted], e: int) -> None:
     """A row is not there any more; its record will be used again."""
     scalars, states, slots = _scalars(S), _states(S), _slots(S)
-    drop_slot(slots, find_number(slots, np.int64(_halves(S)[e, TAG]), e))
+    drop_slot(slots, find_number(slots, i64(_halves(S)[e, TAG]), e))
     states[e, STATE] = FREED
     states[e, NEXT] = scalars[FREE]
     scalars[FREE] = e
@@ -205,4 +206,4 @@ def fill_slots(S: Ptr[Counted]) -> None:
     halves, states, slots = _halves(S), _states(S), _slots(S)
     for e in range(_scalars(S)[TOP]):
         if states[e, STATE] != FREED:
-            put_slot(slots, np.int64(halves[e, TAG]), e)
+            put_slot(slots, i64(halves[e, TAG]), e)

@@ -16,6 +16,7 @@ from oxiseq.engine.kernels.compiling.calling import caller
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 ALL_DONE: Final = -1
@@ -87,7 +88,7 @@ def drive(P: Ptr[Steps]) -> int:
             continue
         due[place] = 0
         step = steps[place]
-        answer = np.int64(ASKED) if step.kernel == 0 else _called(step)
+        answer = i64(ASKED) if step.kernel == 0 else _called(step)
         if answer != DONE:
             scalars[PLACE], scalars[ANSWER] = place + 1, answer
             return place

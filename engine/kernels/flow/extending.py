@@ -10,6 +10,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
 from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.slots import SLOT, find_key, put_slot
 
@@ -60,7 +61,7 @@ def extend(E: Ptr[Extending], IN: Ptr[Flowing], OUT: Ptr[Flowing]) -> int:
 
 @inner
 def _tag(E: Ptr[Extending], rows: Array, i: int) -> int:
-    places, h = _places(E), np.int64(SEED)
+    places, h = _places(E), i64(SEED)
     for c in range(places.shape[0]):
         h = mixed(h, rows[i, places[c]])
     return tag_of(h)
@@ -82,7 +83,7 @@ def fill_slots(E: Ptr[Extending]) -> None:
     """Enter all values in a table that is empty."""
     keys = _keys(E)
     for known in range(count(E)[0]):
-        h = np.int64(SEED)
+        h = i64(SEED)
         for c in range(keys.shape[1]):
             h = mixed(h, keys[known, c])
         put_slot(_slots(E), tag_of(h), known)

@@ -15,6 +15,7 @@ from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
 from oxiseq.engine.kernels.flow.looking import END, START
 from oxiseq.engine.kernels.flow.moments import time_in
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.raw import get, half
 from oxiseq.engine.kernels.terms.table import TermArrays
@@ -55,7 +56,7 @@ def write_facts(S: Ptr[Arriving], out: Ptr[Flowing]) -> int:
     """Write the facts of further instants, each whole. NEED_OUT: nothing has been written."""
     scalars, columns, at = _scalars(S), _columns(S), buffers.at(out)
     time, offset, subjects, predicates = columns[0], columns[2], columns[3], columns[4]
-    i, n, tick = scalars[FIRST], np.int64(0), scalars[TICK] - 1
+    i, n, tick = scalars[FIRST], i64(0), scalars[TICK] - 1
     first = get(time, i)
     while i < scalars[EVENTS]:
         if i == scalars[FIRST] or get(time, i) != get(time, i - 1):
@@ -115,7 +116,7 @@ def make_facts(S: Ptr[Making], T: Ptr[TermArrays], D: Ptr[Flowing], out: Ptr[Flo
                 made[n, c] = rows[i, c]
             for c in range(3):
                 place = parts[3 * triple + c, 0]
-                made[n, INTERVAL + c] = parts[3 * triple + c, 1] if place < 0 else np.int64(rows[i, place])
+                made[n, INTERVAL + c] = parts[3 * triple + c, 1] if place < 0 else i64(rows[i, place])
             subject, predicate = kind[made[n, INTERVAL]], kind[made[n, INTERVAL + 1]]
             if (subject == IRI or subject == BLANK) and predicate == IRI and made[n, INTERVAL + 2] != 0:
                 at[n], buffers.weight(out)[n] = buffers.at(D)[i], 1
@@ -130,7 +131,7 @@ def read_rows(D: Ptr[Flowing], ends: Array, values: Array, times: Array) -> int:
     """Copy the rows of a delta, those of a tick in order of their starts: i64[n], when each ended; u32[n, columns]
     terms; i64[2 * n], both times of each. 1: order is left to be made, or some have one interval; 0: it is done."""
     at, rows = buffers.at(D), buffers.rows(D)
-    left = np.int64(0)
+    left = i64(0)
     for i in range(ends.shape[0]):
         start, end = time_in(rows, i, START), time_in(rows, i, END)
         place = i
@@ -142,7 +143,7 @@ def read_rows(D: Ptr[Flowing], ends: Array, values: Array, times: Array) -> int:
         for c in range(values.shape[1]):
             values[place, c] = rows[i, INTERVAL + c]
         if place > 0 and at[place - 1] == at[i] and times[2 * place - 2] >= start:
-            left = np.int64(1)
+            left = i64(1)
     return left
 
 

@@ -33,6 +33,7 @@ from oxiseq.engine.kernels.flow.timelines import (
     tag_of_row,
 )
 from oxiseq.engine.kernels.flow.treap import last_until, next_after
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 ALL, EARLIEST, LATEST = range(3)
@@ -144,13 +145,13 @@ def _tell_right(
     if m < 0:
         return True
     if scalars[CHOICE] == EARLIEST:
-        m = np.int64(t.groups(L)[g].head)
+        m = i64(t.groups(L)[g].head)
     if scalars[CHOICE] != ALL:
         return _write_with(F, L, D, out, m)
     while m >= 0:
         if not _write_with(F, L, D, out, m):
             return False
-        m = np.int64(t.moments(L)[m].before)
+        m = i64(t.moments(L)[m].before)
     return True
 
 
@@ -175,33 +176,33 @@ def _tell_left(
     if choice == ALL:
         return _write_range(F, L, R, D, out, m, NONE, NONE, 0)
     g = group_of(L, given, i, t.key(L), key)
-    own, before = np.int64(NONE), np.int64(NONE)
+    own, before = i64(NONE), i64(NONE)
     if g >= 0:
         own = last_until(L, g, end, True)
         before = last_until(L, g, end, False)
     if own == before:
-        own = np.int64(NONE)
+        own = i64(NONE)
     # what the second rows have without any row at this end, and from which end on they have something later
     if choice == LATEST:
         rest = before
-        stop = next_after(L, g, own if own >= 0 else before) if g >= 0 else np.int64(NONE)
+        stop = next_after(L, g, own if own >= 0 else before) if g >= 0 else i64(NONE)
     else:
         if before >= 0:
             return True
-        rest = next_after(L, g, own) if g >= 0 else np.int64(NONE)
-        stop = np.int64(NONE)
-    sign = np.int64(0)  # how often the pairs with `rest` come, if they do
+        rest = next_after(L, g, own) if g >= 0 else i64(NONE)
+        stop = i64(NONE)
+    sign = i64(0)  # how often the pairs with `rest` come, if they do
     if own < 0:
-        sign = np.int64(-1)
+        sign = i64(-1)
     elif _vanishes(L, own, given, i, tag, scalars[WEIGHT]):
-        sign = np.int64(1)
+        sign = i64(1)
     return _write_range(F, L, R, D, out, m, stop, rest, sign)
 
 
 @inner
 def _vanishes(S: Ptr[t.Timeline], m: int, given: Array, i: int, tag: int, weight: int) -> bool:
     """Whether a moment is empty after a change of a row."""
-    first = np.int64(t.moments(S)[m].first)
+    first = i64(t.moments(S)[m].first)
     alone = t.entries(S)[first].next < 0 and t.entries(S)[first].weight + weight == 0
     return alone and entry_of(S, given, i, tag) == first
 
@@ -234,7 +235,7 @@ def _write_range(
             and not _write_product(F, L, R, out, rest, m, sign)
         ):
             return False
-        m = np.int64(t.moments(R)[m].after)
+        m = i64(t.moments(R)[m].after)
     return True
 
 
@@ -251,7 +252,7 @@ def _write_with(F: Ptr[Following], O: Ptr[t.Timeline], D: Ptr[Flowing], out: Ptr
     """The pairs of the row in work with those of a moment of the other side O."""
     scalars, given, others = _scalars(F), buffers.rows(D), t.rows(O)
     i, weight = scalars[ROW], scalars[WEIGHT]
-    e = np.int64(t.moments(O)[m].first)
+    e = i64(t.moments(O)[m].first)
     while e >= 0:
         w = weight * t.entries(O)[e].weight
         if scalars[SIDE] == LEFT:
@@ -259,7 +260,7 @@ def _write_with(F: Ptr[Following], O: Ptr[t.Timeline], D: Ptr[Flowing], out: Ptr
                 return False
         elif not _write(F, out, w, others, e, given, i):
             return False
-        e = np.int64(t.entries(O)[e].next)
+        e = i64(t.entries(O)[e].next)
     return True
 
 
@@ -268,15 +269,15 @@ def _write_product(
     F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], out: Ptr[Flowing], first: int, second: int, sign: int
 ) -> bool:
     """All pairs of two moments, as they are kept."""
-    e = np.int64(t.moments(L)[first].first)
+    e = i64(t.moments(L)[first].first)
     while e >= 0:
-        f = np.int64(t.moments(R)[second].first)
+        f = i64(t.moments(R)[second].first)
         while f >= 0:
             w = sign * t.entries(L)[e].weight * t.entries(R)[f].weight
             if not _write(F, out, w, t.rows(L), e, t.rows(R), f):
                 return False
-            f = np.int64(t.entries(R)[f].next)
-        e = np.int64(t.entries(L)[e].next)
+            f = i64(t.entries(R)[f].next)
+        e = i64(t.entries(L)[e].next)
     return True
 
 
@@ -346,14 +347,14 @@ def _tell_extreme(
     if g < 0:
         return _write_row(F, out, given, i, weight)
     latest = scalars[CHOICE] == LATEST
-    best = np.int64(t.groups(S)[g].tail if latest else t.groups(S)[g].head)
+    best = i64(t.groups(S)[g].tail if latest else t.groups(S)[g].head)
     time, chosen = time_in(given, i, t.scalars(S)[TIME]), t.moments(S)[best].time
     if time == chosen:
         if not _write_row(F, out, given, i, weight):
             return False
         if not _vanishes(S, best, given, i, tag, weight):
             return True
-        following = np.int64(t.moments(S)[best].before if latest else t.moments(S)[best].after)
+        following = i64(t.moments(S)[best].before if latest else t.moments(S)[best].after)
         return following < 0 or _write_moment(F, S, out, following, 1)
     if (time > chosen) != latest:
         return True
@@ -362,11 +363,11 @@ def _tell_extreme(
 
 @inner
 def _write_moment(F: Ptr[Extreme], S: Ptr[t.Timeline], out: Ptr[Flowing], m: int, sign: int) -> bool:
-    e = np.int64(t.moments(S)[m].first)
+    e = i64(t.moments(S)[m].first)
     while e >= 0:
         if not _write_row(F, out, t.rows(S), e, sign * t.entries(S)[e].weight):
             return False
-        e = np.int64(t.entries(S)[e].next)
+        e = i64(t.entries(S)[e].next)
     return True
 
 

@@ -19,6 +19,7 @@ from oxiseq.engine.kernels.flow.accumulating import add_scaled, release_wide, ro
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
 from oxiseq.engine.kernels.flow.results import FULL, decimal_term, double_term, integer_term
 from oxiseq.engine.kernels.flow.wide import DOUBLE_LOWEST, ONE, ZERO, divided, high_product, magnitude
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Ptr
 from oxiseq.engine.kernels.memory.raw import get
 from oxiseq.engine.kernels.terms.table import TermArrays
@@ -83,7 +84,7 @@ def _take(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], IN: Ptr[Flowing]) -> int:
             scalars[g.TOUCHED] += 1
         group[e, g.WEIGHT] += weight[row]
         for i in range(values.shape[0]):
-            term, start = np.int64(rows[row, values[i].place]), first + i * g.VALUE_WORDS
+            term, start = i64(rows[row, values[i].place]), first + i * g.VALUE_WORDS
             if values[i].numbers:
                 take_value(M, D, e, start, term, weight[row])
             elif term != 0:
@@ -191,25 +192,25 @@ def _result(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], e: int, j: int) -> int:
     if each.what == g.ROWS:
         return integer_term(D, scratch, group[e, g.WEIGHT])
     if each.what == g.ASKED:
-        return np.int64(_ASK)
+        return i64(_ASK)
     at = g.KEY + g.key(M).shape[0] + g.sums(M).shape[0] + each.value * g.VALUE_WORDS
     count = group[e, at + g.BOUND]
     if each.what == g.VALUES:
         return integer_term(D, scratch, count)
     if group[e, at + g.ODD] != 0:
-        return np.int64(0)
+        return i64(0)
     if count == 0:
         return integer_term(D, scratch, 0)
     mean = each.what == g.MEAN
     if group[e, at + g.WIDE] > 0:
         return _of_doubles(M, D, e, at, mean)
     if group[e, at + g.STRANGE] != 0 or (mean and count >= _SMALL):
-        return np.int64(_ASK)
+        return i64(_ASK)
     if group[e, at + g.DECIMALS] != 0:
         return _of_decimals(M, D, e, at, mean)
     total = group[e, at + g.INT0]
     if group[e, at + g.INT1] != total >> 63:  # more than 64 bits: the store has an error
-        return np.int64(0)
+        return i64(0)
     if not mean:
         return integer_term(D, scratch, total)
     size = magnitude(total)
@@ -248,9 +249,9 @@ def _of_decimals(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], e: int, at: int, mea
     if word1 < carry:
         over = ONE
     word2 += known2 + over
-    negative = np.int64(word2) < 0
-    if np.int64(word2) != np.int64(word1) >> 63:  # more than 128 bits: the store has an error
-        return np.int64(0)
+    negative = i64(word2) < 0
+    if i64(word2) != i64(word1) >> 63:  # more than 128 bits: the store has an error
+        return i64(0)
     word0, word1, _ = _negated(word0, word1, word2, negative)
     scratch = get(M, _SCRATCH)
     if mean:
@@ -288,7 +289,7 @@ def _of_doubles(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], e: int, at: int, mean
     elif wides[r, g.MINUS_INFINITE] != 0:
         number = -np.inf
     elif group[e, at + g.STRANGE] != 0 or group[e, at + g.DECIMALS] != 0:
-        return np.int64(_ASK)
+        return i64(_ASK)
     else:
         if group[e, at + g.INT0] != 0 or group[e, at + g.INT1] != 0:
             r = _with_integers(M, e, at, r)
@@ -312,4 +313,4 @@ def _with_integers(M: Ptr[g.GroupMemory], e: int, at: int, r: int) -> int:
     low, high = np.uint64(group[e, at + g.INT0]), np.uint64(group[e, at + g.INT1])
     low, high, _ = _negated(low, high, ZERO, negative)
     add_scaled(M, 0, high, low, -DOUBLE_LOWEST, negative)
-    return np.int64(0)
+    return i64(0)

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, find_number, put_slot
 
@@ -124,7 +125,7 @@ def _mixed(h: int, term: int) -> int:
 
 @inner
 def _group_hash(M: Ptr[GroupMemory], e: int) -> int:
-    h, group = np.int64(1), cells(M)
+    h, group = i64(1), cells(M)
     for i in range(key(M).shape[0]):
         h = _mixed(h, group[e, KEY + i])
     return (h >> 32) & _LOW
@@ -135,15 +136,15 @@ def found_group(M: Ptr[GroupMemory], rows: Array, row: int) -> int:
     """The group of a row, which is made if there is none; there is room."""
     places, group, table = key(M), cells(M), slots(M)
     width = places.shape[0]
-    h = np.int64(1)
+    h = i64(1)
     for i in range(width):
-        h = _mixed(h, np.int64(rows[row, places[i]]))
+        h = _mixed(h, i64(rows[row, places[i]]))
     h = (h >> 32) & _LOW
     mask = table.shape[0] - 1
     at = h & mask
     while table[at].number != 0:
         if table[at].tag == h:
-            e, same = np.int64(table[at].number) - 1, True
+            e, same = i64(table[at].number) - 1, True
             for i in range(width):
                 if group[e, KEY + i] != rows[row, places[i]]:
                     same = False
@@ -153,7 +154,7 @@ def found_group(M: Ptr[GroupMemory], rows: Array, row: int) -> int:
         at = (at + 1) & mask
     e = _fresh_group(M)
     for i in range(width):
-        group[e, KEY + i] = np.int64(rows[row, places[i]])
+        group[e, KEY + i] = i64(rows[row, places[i]])
     table[at].tag = h
     table[at].number = e + 1
     return e

@@ -17,6 +17,7 @@ from oxiseq.engine.kernels.flow.clocks import SINCE
 from oxiseq.engine.kernels.flow.copying import copy_row
 from oxiseq.engine.kernels.flow.looking import END, START
 from oxiseq.engine.kernels.flow.moments import time_in
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.raw import get
 
@@ -133,9 +134,9 @@ def _write(S: Ptr[Covering], rows: Array, i: int, start: int, end: int, made: Ar
     for c in range(2):
         made[n, START + c], made[n, END + c] = rows[i, start + c], rows[i, end + c]
     for c in range(made.shape[1] - INTERVAL):
-        term = np.int64(0)
+        term = i64(0)
         for p in range(first[c], first[c + 1]):
-            term = np.int64(rows[i, places[p]])
+            term = i64(rows[i, places[p]])
             if term != 0:
                 break
         made[n, INTERVAL + c] = term

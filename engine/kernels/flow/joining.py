@@ -18,6 +18,7 @@ from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, ROW, WEIGH
 from oxiseq.engine.kernels.flow.arranging import mask_of, sweep
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 (
@@ -105,7 +106,7 @@ def _walk(
     t, my_weight = buffers.at(D)[i], buffers.weight(D)[i]
     as_of = t - 1 if is_left else t
     width, my_width = v.scalars(other)[WIDTH], v.scalars(mine)[WIDTH]
-    my_first, first = (np.int64(0), my_width) if is_left else (width, np.int64(0))
+    my_first, first = (i64(0), my_width) if is_left else (width, i64(0))
     following = v.scalars(other)[LINK0] + 2 * at_[LINK_AT]
     n, room, e = top[0], at.shape[0], at_[ENTRY_AT]
     while e >= 0:
@@ -120,7 +121,7 @@ def _walk(
             for c in range(width):
                 rows[n, first + c] = halves[e, ROW + c]
             n += 1
-        e = np.int64(links[e, following])
+        e = i64(links[e, following])
     at_[ENTRY_AT] = e
     top[0] = n
     return e < 0

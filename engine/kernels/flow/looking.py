@@ -19,6 +19,7 @@ from oxiseq.engine.kernels.flow.arranging import mask_of
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 START, END = 0, 2
@@ -121,7 +122,7 @@ def _walk(K: Ptr[Looking], D: Ptr[Flowing], i: int, t: int, A: Ptr[v.Arrangement
             if not _write(D, i, A, e, out):
                 scalars[ENTRY_AT] = e
                 return False
-        e = np.int64(links[e, following])
+        e = i64(links[e, following])
     scalars[ENTRY_AT] = -1
     return True
 

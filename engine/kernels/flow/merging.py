@@ -12,6 +12,7 @@ from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import row_tag, same_rows
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.slots import SLOT, put_slot
 
@@ -102,12 +103,12 @@ def _add(S: Ptr[Cancelling], D: Ptr[Flowing], i: int, out: Ptr[Flowing]) -> None
         return
     n, t = buffers.count(out)[0], buffers.at(D)[i]
     buffers.at(out)[n] = t
-    weight[n] = buffers.weight(D)[i] if places[ONCE] == 0 else np.int64(1)
+    weight[n] = buffers.weight(D)[i] if places[ONCE] == 0 else i64(1)
     for c in range(width):
         written[n, c] = rows[i, c]
     if places[NUMBERED]:
         wanted = places[NUMBERED] == EVERY or time_in(rows, i, _END) != _NO_END
-        number = t << NUMBER_BITS | (n - places[FIRST]) if wanted else np.int64(0)
+        number = t << NUMBER_BITS | (n - places[FIRST]) if wanted else i64(0)
         written[n, width], written[n, width + 1] = number >> 32, number
     buffers.count(out)[0] = n + 1
 
@@ -127,7 +128,7 @@ def _written(S: Ptr[Cancelling], rows: Array, i: int, out: Ptr[Flowing]) -> int:
     tag, last = row_tag(rows, i, 0, width), slots.shape[0] - 1
     slot = tag & last
     while slots[slot].number > base:
-        e = first + np.int64(slots[slot].number) - 1 - base
+        e = first + i64(slots[slot].number) - 1 - base
         if slots[slot].tag == tag and same_rows(made, e, 0, rows, i, 0, width):
             return e
         slot = (slot + 1) & last

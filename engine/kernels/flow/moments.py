@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
 from oxiseq.engine.kernels.memory.slots import SLOT
 
@@ -94,4 +95,4 @@ group_slots = view_of(Timeline, "group_slots", SLOT)
 @inner
 def time_in(rows: Array, i: int, place: int) -> int:
     """The time of which a row has the upper half at a place, the lower half behind it."""
-    return (np.int64(rows[i, place]) - 0x80000000) << 32 | np.int64(rows[i, place + 1])
+    return (i64(rows[i, place]) - 0x80000000) << 32 | i64(rows[i, place + 1])

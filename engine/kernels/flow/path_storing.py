@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import path_records as v
 from oxiseq.engine.kernels.flow.path_records import (
@@ -26,6 +24,7 @@ from oxiseq.engine.kernels.flow.path_records import (
     VERTICES,
 )
 from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.slots import drop_slot, find_number, put_slot
 
@@ -70,8 +69,8 @@ def vertex_of(S: Ptr[v.PathMemory], given: Array, i: int, column: int) -> int:
     at = tag & mask
     while slots[at].number != 0:
         if slots[at].tag == tag:
-            x = np.int64(slots[at].number) - 1
-            c = np.int64(0)
+            x = i64(slots[at].number) - 1
+            c = i64(0)
             while c < context and rows[x, c] == given[i, c]:
                 c += 1
             if c == context and rows[x, context] == given[i, column]:
@@ -137,7 +136,7 @@ def edge_of(S: Ptr[v.PathMemory], source: int, target: int) -> int:
     at = tag & mask
     while slots[at].number != 0:
         if slots[at].tag == tag:
-            e = np.int64(slots[at].number) - 1
+            e = i64(slots[at].number) - 1
             if edges[e].source == source and edges[e].target == target:
                 return e
         at = (at + 1) & mask
@@ -220,11 +219,11 @@ def find_pair(S: Ptr[v.PathMemory], source: int, target: int) -> int:
     at = tag & mask
     while slots[at].number != 0:
         if slots[at].tag == tag:
-            k = np.int64(slots[at].number) - 1
+            k = i64(slots[at].number) - 1
             if pairs[k].source == source and pairs[k].target == target:
                 return k
         at = (at + 1) & mask
-    return np.int64(NONE)
+    return i64(NONE)
 
 
 @inner

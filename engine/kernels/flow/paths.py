@@ -12,8 +12,6 @@ Doubt costs the suspects, times the edges at their ends; seed and spread the new
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers as f
 from oxiseq.engine.kernels.flow import path_records as v
@@ -58,6 +56,7 @@ from oxiseq.engine.kernels.flow.path_storing import (
     unlink_edge,
     vertex_of,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
@@ -123,7 +122,7 @@ def _relink(S: Ptr[v.PathMemory]) -> None:
             unlink_edge(S, e)
         elif edge.was <= 0 and edge.weight > 0:
             link_edge(S, e)
-        e = np.int64(edge.chain)
+        e = i64(edge.chain)
 
 
 # --- doubt ------------------------------------------------------------------------------------------
@@ -136,21 +135,21 @@ def _doubt(S: Ptr[v.PathMemory]) -> None:
     k = scalars[CHANGED_PAIRS]
     while k != LAST:  # the list grows at its end meanwhile
         _suspect_children(S, k)
-        k = np.int64(pairs[k].chain)
+        k = i64(pairs[k].chain)
     k = scalars[CHANGED_PAIRS]
     while k != LAST:
         scalars[SUSPECTS] += 1
         if _has_proof(S, k):
             pairs[k].state &= ~SUSPECT
             _look_at(S, k)
-        k = np.int64(pairs[k].chain)
+        k = i64(pairs[k].chain)
     _clear(S)
     k = scalars[CHANGED_PAIRS]
     while k != LAST:
         if pairs[k].state & SUSPECT:
             pairs[k].state &= ~(SUSPECT | THERE)
             scalars[BROKEN] += 1
-        k = np.int64(pairs[k].chain)
+        k = i64(pairs[k].chain)
 
 
 @inner
@@ -162,12 +161,12 @@ def _first_suspects(S: Ptr[v.PathMemory]) -> None:
         edge = edges[e]
         if edge.was > 0 and edge.weight <= 0:
             _suspect(S, edge.source, edge.target, edge.source)
-            k = np.int64(vertices[edge.source].ending)
+            k = i64(vertices[edge.source].ending)
             while k >= 0:
                 if pairs[k].source != edge.source:
                     _suspect(S, pairs[k].source, edge.target, edge.source)
-                k = np.int64(pairs[k].ending)
-        e = np.int64(edge.chain)
+                k = i64(pairs[k].ending)
+        e = i64(edge.chain)
 
 
 @inner
@@ -185,23 +184,23 @@ def _suspect_children(S: Ptr[v.PathMemory], k: int) -> None:
     edges, pair = v.edges(S), v.pairs(S)[k]
     if pair.source == pair.target:
         return
-    e = np.int64(v.vertices(S)[pair.target].leaving)
+    e = i64(v.vertices(S)[pair.target].leaving)
     while e >= 0:
         _suspect(S, pair.source, edges[e].target, pair.target)
-        e = np.int64(edges[e].leaving)
+        e = i64(edges[e].leaving)
 
 
 @inner
 def _has_proof(S: Ptr[v.PathMemory], k: int) -> bool:
     """Whether an edge from the source, or from where a pair that is no suspect ends, leads to its target: takes it."""
     edges, pairs, pair = v.edges(S), v.pairs(S), v.pairs(S)[k]
-    e = np.int64(v.vertices(S)[pair.target].arriving)
+    e = i64(v.vertices(S)[pair.target].arriving)
     while e >= 0:
-        before = np.int64(edges[e].source)
+        before = i64(edges[e].source)
         if before != pair.source:
             other = find_pair(S, pair.source, before)
             if not is_there(S, other) or pairs[other].state & SUSPECT:
-                e = np.int64(edges[e].arriving)
+                e = i64(edges[e].arriving)
                 continue
         pair.proof = before
         return True
@@ -215,15 +214,15 @@ def _clear(S: Ptr[v.PathMemory]) -> None:
     scalars, edges, pairs, vertices = v.scalars(S), v.edges(S), v.pairs(S), v.vertices(S)
     while scalars[WORK] >= 0:
         pair = pairs[scalars[WORK]]
-        source, target = np.int64(pair.source), np.int64(pair.target)
-        e = np.int64(vertices[target].leaving)
+        source, target = i64(pair.source), i64(pair.target)
+        e = i64(vertices[target].leaving)
         while e >= 0:
             other = find_pair(S, source, edges[e].target)
             if other >= 0 and pairs[other].state & SUSPECT:
                 pairs[other].state &= ~SUSPECT
                 pairs[other].proof = target
                 _look_at(S, other)
-            e = np.int64(edges[e].leaving)
+            e = i64(edges[e].leaving)
         scalars[WORK] = pair.work
 
 
@@ -249,7 +248,7 @@ def _seed(S: Ptr[v.PathMemory]) -> bool:
     while scalars[EDGE_AT] != LAST:
         edge = edges[scalars[EDGE_AT]]
         if edge.was <= 0 and edge.weight > 0:
-            source, target = np.int64(edge.source), np.int64(edge.target)
+            source, target = i64(edge.source), i64(edge.target)
             if scalars[PAIR_AT] == START:
                 if not _make(S, source, target, source):
                     return False
@@ -269,7 +268,7 @@ def _spread(S: Ptr[v.PathMemory]) -> bool:
     scalars, edges, pairs, vertices = v.scalars(S), v.edges(S), v.pairs(S), v.vertices(S)
     while scalars[WORK] >= 0:
         pair = pairs[scalars[WORK]]
-        source, target = np.int64(pair.source), np.int64(pair.target)
+        source, target = i64(pair.source), i64(pair.target)
         if scalars[EDGE_AT] == START:
             scalars[EDGE_AT] = vertices[target].leaving
         while scalars[EDGE_AT] >= 0:

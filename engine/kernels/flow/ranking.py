@@ -9,8 +9,6 @@ O(log n) for each row, and for each row that is emitted; nothing depends on how 
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers as f
 from oxiseq.engine.kernels.flow import rank_records as v
@@ -44,6 +42,7 @@ from oxiseq.engine.kernels.flow.rank_records import (
     UNLISTED,
 )
 from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.slots import drop_slot, find_key, find_number, put_slot
 from oxiseq.engine.kernels.terms.order import OrderArrays, is_unknown, prefix_of
@@ -103,7 +102,7 @@ def _take(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], source:
 @inner
 def _row_tag(source: Ptr[f.Flowing], i: int) -> int:
     rows = f.rows(source)
-    h = np.int64(SEED)
+    h = i64(SEED)
     for c in range(rows.shape[1]):
         h = mixed(h, rows[i, c])
     return tag_of(h)
@@ -117,14 +116,14 @@ def _find_row(S: Ptr[v.RankMemory], given: Array, i: int, tag: int) -> int:
     at = tag & mask
     while slots[at].number != 0:
         if slots[at].tag == tag:
-            e = np.int64(slots[at].number) - 1
-            c = np.int64(0)
+            e = i64(slots[at].number) - 1
+            c = i64(0)
             while c < rows.shape[1] and rows[e, c] == given[i, c]:
                 c += 1
             if c == rows.shape[1]:
                 return e
         at = (at + 1) & mask
-    return np.int64(NONE)
+    return i64(NONE)
 
 
 @inner
@@ -172,8 +171,8 @@ def _new_entry(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], gi
 def _prefix(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], e: int) -> int:
     sequence = v.sequence(S)
     if sequence.shape[0] == 0:
-        return np.int64(0)
-    first, how = np.int64(v.rows(S)[e, sequence[0, 0]]), sequence[0, 1]
+        return i64(0)
+    first, how = i64(v.rows(S)[e, sequence[0, 0]]), sequence[0, 1]
     prefix = first if how >= BY_NUMBER else prefix_of(D, L, first)
     return 0x7FFFFFFFFFFFFFFF - prefix if how in (DOWN, NUMBER_DOWN) else prefix
 
@@ -182,7 +181,7 @@ def _prefix(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], e: in
 def _group_of(S: Ptr[v.RankMemory], e: int) -> int:
     """The group of an entry's row, which may be new; there is room."""
     rows, place, keys, slots = v.rows(S), v.place(S), v.keys(S), v.group_slots(S)
-    h = np.int64(SEED)
+    h = i64(SEED)
     for c in range(place.shape[0]):
         h = mixed(h, rows[e, place[c]])
     tag = tag_of(h)
@@ -225,7 +224,7 @@ def _note_group(S: Ptr[v.RankMemory], g: int) -> None:
     group.chain = scalars[CHANGED]
     scalars[CHANGED] = g
     for border in range(count):
-        last = np.int64(v.borders(S)[g * count + border].low)
+        last = i64(v.borders(S)[g * count + border].low)
         if last >= 0:
             _list(S, last)
 
@@ -253,7 +252,7 @@ def _settle(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays]) -> No
         if entry.was != entry.weight:
             for border in range(count):
                 _move(S, D, L, e, border)
-        e = np.int64(entry.chain)
+        e = i64(entry.chain)
     g = scalars[CHANGED]
     while g != LAST:
         for border in range(count):
@@ -261,7 +260,7 @@ def _settle(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays]) -> No
                 _level(S, D, L, g, border)
             else:
                 _balance(S, D, L, g, border)
-        g = np.int64(groups[g].chain)
+        g = i64(groups[g].chain)
 
 
 @inner
@@ -299,7 +298,7 @@ def _belongs_low(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], 
 def _lower(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int, border: int) -> None:
     """The first of the high rows becomes a low one."""
     part = v.borders(S)[g * v.bounds(S).shape[0] + border]
-    e = np.int64(part.high)
+    e = i64(part.high)
     _list(S, e)
     part.high = take_out(S, D, L, border, e, e)
     part.low = put_in(S, D, L, border, part.low, e, LOW)
@@ -310,7 +309,7 @@ def _lower(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int
 def _raise(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int, border: int) -> None:
     """The last of the low rows becomes a high one."""
     part = v.borders(S)[g * v.bounds(S).shape[0] + border]
-    e = np.int64(part.low)
+    e = i64(part.low)
     _list(S, e)
     part.low = take_out(S, D, L, border, e, e)
     part.high = put_in(S, D, L, border, part.high, e, HIGH)
@@ -337,7 +336,7 @@ def _level(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int
         return
     while part.low >= 0:
         _raise(S, D, L, g, border)
-    first = np.int64(part.high)
+    first = i64(part.high)
     while part.high >= 0 and compare_ordered(S, D, L, first, part.high) == 0:
         _lower(S, D, L, g, border)
 
@@ -371,7 +370,7 @@ def _tell(S: Ptr[v.RankMemory], target: Ptr[f.Flowing]) -> int:
 def _copies(S: Ptr[v.RankMemory], e: int) -> int:
     """How many copies of a row are to be emitted."""
     scalars = v.scalars(S)
-    told = max(v.entries(S)[e].weight, np.int64(0))
+    told = max(v.entries(S)[e].weight, i64(0))
     if scalars[ENDLESS] == 0:
         told = _copies_before(S, e, v.bounds(S).shape[0] - 1)
     if scalars[STARTS]:
@@ -384,11 +383,11 @@ def _copies_before(S: Ptr[v.RankMemory], e: int, border: int) -> int:
     """How many copies of a row lie before a border."""
     count, entry = v.bounds(S).shape[0], v.entries(S)[e]
     if v.links(S)[e * count + border].side != LOW:
-        return np.int64(0)
+        return i64(0)
     part = v.borders(S)[entry.group * count + border]
     if v.scalars(S)[TIES] or part.low != e:
         return entry.weight
-    return entry.weight - max(part.copies - v.bounds(S)[border], np.int64(0))
+    return entry.weight - max(part.copies - v.bounds(S)[border], i64(0))
 
 
 @inner
@@ -439,14 +438,14 @@ def fill_slots(S: Ptr[v.RankMemory]) -> None:
     free = scalars[FREE]
     while free >= 0:  # marked for now
         entries[free].group = NONE
-        free = np.int64(entries[free].chain)
+        free = i64(entries[free].chain)
     for e in range(scalars[TOP]):
         if entries[e].group >= 0:
             put_slot(v.slots(S), entries[e].tag, e)
     free = scalars[GROUP_FREE]
     while free >= 0:
         groups[free].count = NONE
-        free = np.int64(groups[free].chain)
+        free = i64(groups[free].chain)
     for g in range(scalars[GROUP_TOP]):
         if groups[g].count >= 0:
             put_slot(v.group_slots(S), groups[g].tag, g)

@@ -30,6 +30,7 @@ from oxiseq.engine.kernels.flow.wide import (
     rounded,
     taken_apart,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.memory.raw import byte, set_byte
 from oxiseq.engine.kernels.terms.table import TermArrays, add, find, hashed
@@ -63,13 +64,13 @@ def _written(D: Ptr[TermArrays], scratch: int, at: int, kind: int, number: float
     """The id of the literal whose quote and digits are from `scratch` to `at`."""
     row = kind - kinds.INTEGER
     for i in range(_SIZES[row]):
-        set_byte(at + i, np.int64(_SUFFIXES[row, i]))
+        set_byte(at + i, i64(_SUFFIXES[row, i]))
     size = at + _SIZES[row] - scratch
     h = hashed(scratch, 0, size)
     known = find(D, scratch, 0, size, h)
     if known == 0:
         known = add(D, scratch, 0, size, h, kind, number, exact, quality)
-    return known if known != 0 else np.int64(FULL)
+    return known if known != 0 else i64(FULL)
 
 
 @inner
@@ -91,7 +92,7 @@ def _put_digits(at: int, word: np.uint64) -> int:
         size += 1
     for i in range(size - 1, -1, -1):
         following = word // _TEN
-        set_byte(at + i, _NOUGHT + np.int64(word - following * _TEN))
+        set_byte(at + i, _NOUGHT + i64(word - following * _TEN))
         word = following
     return at + size
 
@@ -152,7 +153,7 @@ def _make_digits(at: int, high: np.uint64, low: np.uint64) -> None:
         low, rest = divided(rest, low, BILLION)
         for i in range(8, -1, -1):
             following = rest // _TEN
-            set_byte(at + 9 * chunk + i, _NOUGHT + np.int64(rest - following * _TEN))
+            set_byte(at + 9 * chunk + i, _NOUGHT + i64(rest - following * _TEN))
             rest = following
 
 
@@ -162,22 +163,22 @@ def _mantissa(first: int, end: int, negative: bool) -> tuple[bool, int]:
     while first < end and byte(first) == _NOUGHT:
         first += 1
     if end - first > 19:
-        return False, np.int64(0)
+        return False, i64(0)
     value = ZERO
     for place in range(first, end):
         value = value * _TEN + np.uint64(byte(place) - _NOUGHT)
     if negative:
-        return value <= _MAX_INT + ONE, np.int64(ZERO - value)
-    return value <= _MAX_INT, np.int64(value)
+        return value <= _MAX_INT + ONE, i64(ZERO - value)
+    return value <= _MAX_INT, i64(value)
 
 
 @inner
 def _nearest(negative: bool, high: np.uint64, low: np.uint64) -> tuple[float, bool]:
     """The double nearest to a magnitude > 0 in units of 10^-18, and whether it is just that."""
-    shift = np.int64(0)
+    shift = i64(0)
     if high == ZERO:
         high, low = low, ZERO
-        shift = np.int64(64)
+        shift = i64(64)
     zeros = leading_zeros(high)
     shift += zeros
     if zeros > 0:
@@ -246,6 +247,6 @@ def _put_decimal(at: int, d: np.uint64, k: int) -> int:
             set_byte(at + i, _DOT)
         else:
             following = d // _TEN
-            set_byte(at + i, _NOUGHT + np.int64(d - following * _TEN))
+            set_byte(at + i, _NOUGHT + i64(d - following * _TEN))
             d = following
     return at + size + 1

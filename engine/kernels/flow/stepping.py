@@ -17,6 +17,7 @@ from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import Flowing
 from oxiseq.engine.kernels.flow.driving import ALL_DONE, drive
 from oxiseq.engine.kernels.flow.moments import time_in
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 FEED, WORK, KEEP, USE = range(4)
@@ -136,7 +137,7 @@ def step_by_tick(M: Ptr[Stepped]) -> int:
 @inner
 def _is_going(M: Ptr[Stepped]) -> bool:
     sources = _sources(M)
-    going = np.int64(0)
+    going = i64(0)
     for s in range(sources.shape[0]):
         going += _state(sources[s, 0])[GOING]
     return going > 0
@@ -147,7 +148,7 @@ def _feed(M: Ptr[Stepped]) -> bool:
     """What comes and goes at the tick. False: there is no room for it; nothing has been changed then that is not
     changed again."""
     scalars, sources = _scalars(M), _sources(M)
-    stretch = scalars[STRETCH] if scalars[EXTRA] == 0 else np.int64(-1)
+    stretch = scalars[STRETCH] if scalars[EXTRA] == 0 else i64(-1)
     for s in range(sources.shape[0]):
         S, out = sources[s, 0], sources[s, 1]
         state, at, row, weight, used = _state(S), _at(S), _row(S), _weight(S), _is_used(S)
@@ -247,7 +248,7 @@ def _use_item(M: Ptr[Stepped], place: int, stream: int) -> bool:
 @inner
 def _first_at(places: Array, count: int, place: int) -> int:
     """The first of so many ascending places that is not below one."""
-    low, high = np.int64(0), count
+    low, high = i64(0), count
     while low < high:
         middle = (low + high) >> 1
         if places[middle] < place:

@@ -14,6 +14,7 @@ from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.arrangement import DIED, LINK0, NEVER, ROW, WEIGHT, WIDTH
 from oxiseq.engine.kernels.flow.arranging import first_of_chain
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.terms.table import TermArrays
 from oxiseq.engine.kinds import DECIMAL, DOUBLE, INTEGER, ROUNDED
@@ -59,7 +60,7 @@ def search(S: Ptr[Searching], D: Ptr[Flowing], A: Ptr[v.Arrangement], out: Ptr[F
                 for c in range(width):
                     made[n, own + c] = halves[e, ROW + c]
                 n += 1
-            e = np.int64(links[e, link0])
+            e = i64(links[e, link0])
         places[ENTRY] = -1
     places[NEXT], top[0] = 0, n
     return DONE
@@ -102,7 +103,7 @@ def between(S: Ptr[Between], T: Ptr[TermArrays], D: Ptr[Flowing], out: Ptr[Flowi
     own, width, room = rows.shape[1], table.shape[1], at.shape[0]
     n = top[0]
     for i in range(places[AT], count):
-        low, high = _range(S, T, np.int64(rows[i, places[PLACE]]))
+        low, high = _range(S, T, i64(rows[i, places[PLACE]]))
         for j in range(max(low, places[MADE] + 1), high):
             if n == room:
                 places[AT], places[MADE], top[0] = i, j - 1, n
@@ -125,8 +126,8 @@ def _range(S: Ptr[Between], T: Ptr[TermArrays], term: int) -> Any:
     n, kind, value = ascending.shape[0], _kind(T)[term], _number(T)[term]
     is_number = (kind == INTEGER or kind == DECIMAL or kind == DOUBLE) and _quality(T)[term] & ROUNDED != 0
     if places[ALL] != 0 or not is_number or np.isnan(value):
-        return np.int64(0), np.int64(n)
-    low, high = np.int64(0), np.int64(n)
+        return i64(0), i64(n)
+    low, high = i64(0), i64(n)
     if places[SIGN] != ABOVE:
         low = _first(ascending, value, False)
     if places[SIGN] != BELOW:
@@ -137,7 +138,7 @@ def _range(S: Ptr[Between], T: Ptr[TermArrays], term: int) -> Any:
 @inner
 def _first(ascending: Array, value: float, behind: bool) -> int:
     """The first number that is not below a value; `behind`: that is above it."""
-    low, high = np.int64(0), np.int64(ascending.shape[0])
+    low, high = i64(0), i64(ascending.shape[0])
     while low < high:
         middle = (low + high) // 2
         if ascending[middle] < value or (behind and ascending[middle] == value):

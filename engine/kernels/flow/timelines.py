@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import moments as v
@@ -30,6 +28,7 @@ from oxiseq.engine.kernels.flow.moments import (
 )
 from oxiseq.engine.kernels.flow.treap import drop_moment, last_until, put_moment
 from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.slots import drop_slot, find_key, find_number, put_slot, slot_of_row
 
@@ -81,7 +80,7 @@ def tag_of_key(S: Ptr[v.Timeline], given: Array, i: int) -> int:
 def entry_of(S: Ptr[v.Timeline], given: Array, i: int, tag: int) -> int:
     """The entry of a row, or NONE."""
     slot = slot_of_row(v.slots(S), tag, v.rows(S), 0, given, i, v.rows(S).shape[1])
-    return np.int64(v.slots(S)[slot].number) - 1 if slot >= 0 else np.int64(NONE)
+    return i64(v.slots(S)[slot].number) - 1 if slot >= 0 else i64(NONE)
 
 
 @inner
@@ -123,7 +122,7 @@ def _add(S: Ptr[v.Timeline], given: Array, i: int, tag: int, key: int, weight: i
         g = _new_group(S, given, i, key)
     m = _moment_for(S, g, time_in(given, i, scalars[TIME]))
     entry, moment = v.entries(S)[e], v.moments(S)[m]
-    first = np.int64(moment.first)
+    first = i64(moment.first)
     entry.weight = weight
     entry.tag = tag
     entry.moment = m
@@ -160,7 +159,7 @@ def _new_group(S: Ptr[v.Timeline], given: Array, i: int, tag: int) -> int:
 def _moment_for(S: Ptr[v.Timeline], g: int, time: int) -> int:
     """The moment of a group at a time, which may be new."""
     scalars, moments = v.scalars(S), v.moments(S)
-    before = last_until(S, g, time, True) if v.groups(S)[g].root >= 0 else np.int64(NONE)
+    before = last_until(S, g, time, True) if v.groups(S)[g].root >= 0 else i64(NONE)
     if before >= 0 and moments[before].time == time:
         return before
     m = scalars[MOMENT_FREE]
@@ -181,7 +180,7 @@ def _remove(S: Ptr[v.Timeline], e: int) -> None:
     scalars, entries = v.scalars(S), v.entries(S)
     entry = entries[e]
     drop_slot(v.slots(S), find_number(v.slots(S), entry.tag, e))
-    m, before, after = np.int64(entry.moment), np.int64(entry.previous), np.int64(entry.next)
+    m, before, after = i64(entry.moment), i64(entry.previous), i64(entry.next)
     if before >= 0:
         entries[before].next = after
     else:
@@ -199,7 +198,7 @@ def _remove(S: Ptr[v.Timeline], e: int) -> None:
 @inner
 def _remove_moment(S: Ptr[v.Timeline], m: int) -> None:
     scalars, moment = v.scalars(S), v.moments(S)[m]
-    g = np.int64(moment.group)
+    g = i64(moment.group)
     drop_moment(S, m)
     moment.group = NONE
     moment.parent = scalars[MOMENT_FREE]
@@ -239,4 +238,4 @@ def keep_rows(S: Ptr[v.Timeline], D: Ptr[Flowing], first: int) -> int:
         if lacks_room(S):
             return count - i
         change_row(S, given, i, tag_of_row(S, given, i), tag_of_key(S, given, i), buffers.weight(D)[i])
-    return np.int64(NONE)
+    return i64(NONE)

@@ -16,6 +16,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow.arranging import begin_again, drop, first_of_chain
 from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 GUARD, ENTRY, NEXT, LEVEL = range(4)
@@ -63,7 +64,7 @@ _stack = view_of(Kept, "stack", np.int64, 2)
 @inner
 def number_at(rows: Array, i: int, place: int) -> int:
     """The number in two columns."""
-    return np.int64(rows[i, place]) << 32 | np.int64(rows[i, place + 1])
+    return i64(rows[i, place]) << 32 | i64(rows[i, place + 1])
 
 
 @inner
@@ -101,7 +102,7 @@ def _is_unused(F: Ptr[Rows], used: Array, rows: Array, i: int) -> bool:
 @inner
 def _is_held(G: Ptr[Kept], used: Array, rows: Array, i: int, guard: Ptr[Guard]) -> bool:
     """Whether a partner behind a row's guard counts: guards of partners are followed level by level."""
-    stack, level = _stack(G), np.int64(0)
+    stack, level = _stack(G), i64(0)
     _enter(G, rows, i, guard, level)
     while True:
         g, e = stack[level, GUARD], stack[level, ENTRY]
@@ -141,13 +142,13 @@ def _go_on(G: Ptr[Kept], level: int) -> None:
     stack = _stack(G)
     A = _arranged(G)[stack[level, GUARD]]
     following = v.scalars(A)[v.LINK0]
-    stack[level, ENTRY], stack[level, NEXT] = np.int64(v.links(A)[stack[level, ENTRY], following]), 0
+    stack[level, ENTRY], stack[level, NEXT] = i64(v.links(A)[stack[level, ENTRY], following]), 0
 
 
 @inner
 def use(F: Ptr[Rows], used: Array, rows: Array, i: int) -> int:
     """Use up what a row is made of; there is room. How many triples were not used yet."""
-    uses, count = _uses(F), np.int64(0)
+    uses, count = _uses(F), i64(0)
     for c in range(uses.shape[0]):
         number = number_at(rows, i, uses[c])
         if number == 0:

@@ -8,11 +8,10 @@ by owner; of several owners the one with the least floor counts.
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
 from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, HasMatches
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
@@ -32,8 +31,8 @@ def reach(S: Ptr[HasMatches], marks: Array, floors: Array) -> None:
         mark = marks[i]
         if mark == 0:
             continue
-        owner, floor = np.int64(mark - 1), floors[mark - 1]
-        leaf, left, right = np.int64(nodes[i].leaf), np.int64(nodes[i].left), np.int64(nodes[i].right)
+        owner, floor = i64(mark - 1), floors[mark - 1]
+        leaf, left, right = i64(nodes[i].leaf), i64(nodes[i].left), i64(nodes[i].right)
         if leaf >= 0:
             root(marks, floors, leaf, owner)
         if left >= 0 and nodes[left].maxs >= floor:
@@ -46,8 +45,8 @@ def reach(S: Ptr[HasMatches], marks: Array, floors: Array) -> None:
 def slide(S: Ptr[HasMatches], marks: Array) -> int:
     """Move held nodes together; `marks` becomes the old → new index. The smallest row id still referred to."""
     scalars, nodes, weights, spans = v.scalars(S), v.nodes(S), v.weights(S), v.spans(S)
-    oldest = np.int64(1) << np.int64(62)
-    to = np.int64(0)
+    oldest = i64(1) << i64(62)
+    to = i64(0)
     for i in range(scalars[NODE_TOP]):
         if marks[i] == 0:
             marks[i] = -1

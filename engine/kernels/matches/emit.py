@@ -6,8 +6,6 @@ sub-heap. It follows from the history alone. The delay is linear in a match's le
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
 from oxiseq.engine.kernels.matches.records import (
@@ -22,6 +20,7 @@ from oxiseq.engine.kernels.matches.records import (
     STACK,
     HasMatches,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
@@ -52,7 +51,7 @@ def emit(S: Ptr[HasMatches], limit: int, mark: int) -> int:
             scalars[STACK] = top
             return NEED_STACK
         at = nodes[node]
-        leaf = node if at.leaf < 0 else np.int64(at.leaf)
+        leaf = node if at.leaf < 0 else i64(at.leaf)
         begins = nodes[leaf].left < 0
         if begins:
             rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]

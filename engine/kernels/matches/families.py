@@ -8,8 +8,6 @@ a walk reads the span of each output (answers.md 5.2). Memory whose `spans` has 
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
 from oxiseq.engine.kernels.matches.records import (
@@ -24,6 +22,7 @@ from oxiseq.engine.kernels.matches.records import (
     STACK,
     HasMatches,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 
 EVERYBODY = 1 << 30
@@ -76,8 +75,8 @@ def emit_spans(S: Ptr[HasMatches]) -> int:
             scalars[STACK] = top
             return NEED_STACK
         at = nodes[node]
-        leaf = node if at.leaf < 0 else np.int64(at.leaf)
-        least, most = max(low, np.int64(spans[leaf, 0])), min(high, np.int64(spans[leaf, 1]))
+        leaf = node if at.leaf < 0 else i64(at.leaf)
+        least, most = max(low, i64(spans[leaf, 0])), min(high, i64(spans[leaf, 1]))
         begins = nodes[leaf].left < 0
         rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
         if begins and least < most and (rows + depth + 1 > out_rows.shape[0] or matches + 2 > out_ends.shape[0]):
@@ -85,13 +84,13 @@ def emit_spans(S: Ptr[HasMatches]) -> int:
             return OUT_FULL
         top -= 1
         if at.leaf >= 0:
-            top = _push(S, top, np.int64(at.right), depth, low, high, cut)
-            top = _push(S, top, np.int64(at.left), depth, low, high, cut)
+            top = _push(S, top, i64(at.right), depth, low, high, cut)
+            top = _push(S, top, i64(at.left), depth, low, high, cut)
         if least >= most:
             continue
         path[depth] = nodes[leaf].pos
         if not begins:
-            top = _push(S, top, np.int64(nodes[leaf].left), depth + 1, least, most, cut)
+            top = _push(S, top, i64(nodes[leaf].left), depth + 1, least, most, cut)
             continue
         for i in range(depth + 1):
             out_rows[rows + i] = path[depth - i]

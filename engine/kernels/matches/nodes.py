@@ -7,10 +7,9 @@ visits no dead node: enumeration is output-linear (engine.md, section 5).
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.records import NODE_TOP
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array
 
 SPINE = 128
@@ -78,8 +77,8 @@ def meld(nodes: Array, scalars: Array, spine: Array, a: int, b: int, tau: int) -
         if nodes[root].leaf < 0:
             rest = _heap(nodes, scalars, root, rest, -1)
         else:
-            left = np.int64(nodes[root].left)
+            left = i64(nodes[root].left)
             if left >= 0 and nodes[left].maxs < tau:
-                left = np.int64(-1)
+                left = i64(-1)
             rest = _heap(nodes, scalars, nodes[root].leaf, left, rest)
     return rest

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.memory.hashing import row_tag
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.slots import slot_of_row
 
@@ -18,7 +17,7 @@ def find_rows(rows: Array, slots: Array, known: Array, out: Array) -> None:
     """The number of each row, -1 where it has none. rows: u32[k, width]; out: i64[k]."""
     for i in range(rows.shape[0]):
         slot = slot_of_row(slots, row_tag(rows, i, 0, rows.shape[1]), known, 0, rows, i, rows.shape[1])
-        out[i] = np.int64(slots[slot].number) - 1 if slot >= 0 else np.int64(-1)
+        out[i] = i64(slots[slot].number) - 1 if slot >= 0 else i64(-1)
 
 
 @kernel

@@ -6,5 +6,6 @@ pointed.py   arrays of a pointer table by number
 hashing.py   hashes of rows and keys
 slots.py     hash tables of numbers
 growing.py   room for more
+numbers.py   integers
 raw.py       bytes and numbers at addresses; scan.py: searches in them
 """

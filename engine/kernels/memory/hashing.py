@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array
 
 SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -27,9 +28,9 @@ SEED: Final = 0x51ED270B
 @inner
 def row_tag(rows: Array, i: int, first: int, width: int) -> int:
     """32 bits of hash of a row."""
-    h = np.int64(_SEED)
+    h = i64(_SEED)
     for c in range(width):
-        h = (h ^ np.int64(rows[i, first + c])) * _A
+        h = (h ^ i64(rows[i, first + c])) * _A
         h ^= h >> 29
     return (h >> 32) & _LOW
 
@@ -38,14 +39,14 @@ def row_tag(rows: Array, i: int, first: int, width: int) -> int:
 def key_tag(rows: Array, i: int, first: int, key: Array, loose: Array, mask: int, subset: int) -> int:
     """32 bits of hash of a row's columns at `key`, of those of `loose` that are in `subset`, and of which loose ones it
     binds."""
-    h = np.int64(_SEED) ^ (mask << 8 | subset) * _B
+    h = i64(_SEED) ^ (mask << 8 | subset) * _B
     for c in range(key.shape[0]):
-        h = (h ^ np.int64(rows[i, first + key[c]])) * _A
+        h = (h ^ i64(rows[i, first + key[c]])) * _A
         h ^= h >> 29
     if subset != 0:
         for c in range(loose.shape[0]):
             if subset >> c & 1:
-                h = (h ^ np.int64(rows[i, first + loose[c]])) * _A
+                h = (h ^ i64(rows[i, first + loose[c]])) * _A
                 h ^= h >> 29
     return (h >> 32) & _LOW
 

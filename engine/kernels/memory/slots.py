@@ -12,6 +12,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.memory.hashing import same_rows
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import fetch, get
 
@@ -54,7 +55,7 @@ def slot_of_row(slots: Array, tag: int, rows: Array, first: int, given: Array, i
     mask = slots.shape[0] - 1
     at = tag & mask
     while slots[at].number != 0:
-        n = np.int64(slots[at].number) - 1
+        n = i64(slots[at].number) - 1
         if slots[at].tag == tag and same_rows(rows, n, first, given, i, 0, width):
             return at
         at = (at + 1) & mask
@@ -68,14 +69,14 @@ def find_key(slots: Array, tag: int, keys: Array, rows: Array, i: int, places: A
     at = tag & mask
     while slots[at].number != 0:
         if slots[at].tag == tag:
-            g = np.int64(slots[at].number) - 1
-            c = np.int64(0)
+            g = i64(slots[at].number) - 1
+            c = i64(0)
             while c < places.shape[0] and keys[g, c] == rows[i, places[c]]:
                 c += 1
             if c == places.shape[0]:
                 return g
         at = (at + 1) & mask
-    return np.int64(-1)
+    return i64(-1)
 
 
 @inner
@@ -87,7 +88,7 @@ def drop_slot(slots: Array, i: int) -> None:
         j = (j + 1) & mask
         if slots[j].number == 0:
             break
-        home = np.int64(slots[j].tag) & mask
+        home = i64(slots[j].tag) & mask
         if ((j - home) & mask) >= ((j - i) & mask):  # its home does not lie cyclically in (i, j]
             slots[i].tag = slots[j].tag
             slots[i].number = slots[j].number

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import kernel
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array
 
 
@@ -47,7 +48,7 @@ def resolve(values: Array, shown: Array, ends: Array, out: Array) -> None:
 def count_products(counts: Array, ends: Array, out: Array) -> None:
     """Per match the number of ways to choose one of `counts[i, g]` for each row i and late GPM g."""
     for m in range(ends.shape[0] - 1):
-        ways = np.int64(1)
+        ways = i64(1)
         for i in range(ends[m], ends[m + 1]):
             for g in range(counts.shape[1]):
                 ways *= counts[i, g]

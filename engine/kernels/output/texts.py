@@ -13,9 +13,10 @@ import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import byte, move, set_byte
-from oxiseq.engine.kernels.terms.table import kind_of, serial_of, text_of
+from oxiseq.engine.kernels.terms.table import TermArrays, kind_of, serial_of, text_of
 from oxiseq.engine.kernels.terms.texts import digits, label_length, write_digits, write_label
 
 _ESCAPES: Final = np.zeros(256, np.uint8)
@@ -37,7 +38,7 @@ _PIECE_BYTES: Final = np.frombuffer(b"".join(_PIECES), np.uint8)
 
 
 @kernel
-def plain_texts(D: int, ids: Array, ends: Array, out: int) -> int:
+def plain_texts(D: Ptr[TermArrays], ids: Array, ends: Array, out: int) -> int:
     """IRIs without brackets, literals' lexical forms, blank nodes with their labels, nothing for 0.
 
     ids: i64[n]; `ends` i64[n + 1] is filled when measuring and read when writing.
@@ -52,7 +53,7 @@ def plain_texts(D: int, ids: Array, ends: Array, out: int) -> int:
 
 
 @kernel
-def json_rows(D: int, values: Array, names: Array, name_ends: Array, out: int) -> int:
+def json_rows(D: Ptr[TermArrays], values: Array, names: Array, name_ends: Array, out: int) -> int:
     """The rows of u32[n, c] term ids as JSON objects, each after a comma and a line break.
 
     names u8: the columns' names as `"name": `, up to `name_ends` i64[c + 1]. No triple terms.
@@ -71,7 +72,7 @@ def json_rows(D: int, values: Array, names: Array, name_ends: Array, out: int) -
             first = False
             for i in range(name_ends[c], name_ends[c + 1]):
                 size += _put(names[i], out, size)
-            size += _json_term(D, np.int64(values[row, c]), out, size)
+            size += _json_term(D, i64(values[row, c]), out, size)
         size += _put(125, out, size)
     return size
 
@@ -79,7 +80,7 @@ def json_rows(D: int, values: Array, names: Array, name_ends: Array, out: int) -
 @inner
 def _put(value: int, out: int, size: int) -> int:
     if out != 0:
-        set_byte(out + size, np.int64(value))
+        set_byte(out + size, i64(value))
     return 1
 
 
@@ -88,7 +89,7 @@ def _piece(number: int, out: int, size: int) -> int:
     low, high = _PIECE_ENDS[number], _PIECE_ENDS[number + 1]
     if out != 0:
         for i in range(low, high):
-            set_byte(out + size + i - low, np.int64(_PIECE_BYTES[i]))
+            set_byte(out + size + i - low, i64(_PIECE_BYTES[i]))
     return high - low
 
 
@@ -109,7 +110,7 @@ def _closing(text: int, length: int) -> int:
 
 
 @inner
-def _plain(D: int, term: int, out: int) -> int:
+def _plain(D: Ptr[TermArrays], term: int, out: int) -> int:
     kind = kind_of(D, term)
     if kind == kinds.NONE:
         return 0
@@ -145,7 +146,7 @@ def _unescaped(at: int, end: int, out: int) -> int:
                     size += _put(128 | (value >> 6 & 63), out, size)
                     value = 128 | (value & 63)
             elif _ESCAPES[value] != 0:
-                value = np.int64(_ESCAPES[value])
+                value = i64(_ESCAPES[value])
         size += _put(value, out, size)
     return size
 
@@ -156,7 +157,7 @@ def _hexadecimal(digit: int) -> int:
 
 
 @inner
-def _json_term(D: int, term: int, out: int, size: int) -> int:
+def _json_term(D: Ptr[TermArrays], term: int, out: int, size: int) -> int:
     begin = size
     kind = kind_of(D, term)
     if kind == kinds.BLANK:

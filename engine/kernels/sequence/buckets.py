@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
@@ -31,7 +32,7 @@ def find_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int
     mask = np.uint64(table.shape[0] - 1)
     i = h & mask
     while True:
-        b = np.int64(table[i])
+        b = i64(table[i])
         if b < 0:
             return -1
         if buckets[b].hash == h and buckets[b].probe == probe and same_key(keys, b, 0, key, width):
@@ -93,7 +94,7 @@ def _merge(links: Array, probes: int, local: int, a: int, b: int) -> int:
     links[root * probes + local].parent = -1
     while True:
         here = links[a * probes + local]
-        right = np.int64(here.right)
+        right = i64(here.right)
         here.right = here.left
         if right < 0:
             here.left = b
@@ -124,7 +125,7 @@ def link(S: Ptr[Memory], probes: int, local: int, g: int, b: int, kind: int, val
     elif kind == HEAP_TIME:
         bucket.time = _merge(links, probes, local, bucket.time, g)
     elif kind == LISTED:
-        first = np.int64(bucket.list)
+        first = i64(bucket.list)
         own.left = first
         if first >= 0:
             links[first * probes + local].right = g
@@ -136,11 +137,11 @@ def unlink(S: Ptr[Memory], probes: int, local: int, g: int) -> None:
     """Take group `g` out of its bucket, which goes with its last group."""
     links = v.links(S)
     own = links[g * probes + local]
-    b = np.int64(own.bucket)
+    b = i64(own.bucket)
     bucket = v.buckets(S)[b]
     kind = own.kind
     if kind == LISTED:
-        following, before = np.int64(own.left), np.int64(own.right)
+        following, before = i64(own.left), i64(own.right)
         if following >= 0:
             links[following * probes + local].right = before
         if before >= 0:
@@ -148,8 +149,8 @@ def unlink(S: Ptr[Memory], probes: int, local: int, g: int) -> None:
         else:
             bucket.list = following
     elif kind != NEVER:
-        parent = np.int64(own.parent)
-        merged = _merge(links, probes, local, np.int64(own.left), np.int64(own.right))
+        parent = i64(own.parent)
+        merged = _merge(links, probes, local, i64(own.left), i64(own.right))
         if merged >= 0:
             links[merged * probes + local].parent = parent
         if parent < 0:

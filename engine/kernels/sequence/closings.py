@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.records import DONE, FINALS, HasMatches
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
@@ -49,7 +48,7 @@ def drop_lapsed(T: Ptr[Tables], S: Ptr[Memory], now: int) -> None:
     matches, which must not depend on how events are batched."""
     scalars, lapses, groups = v.scalars(S), v.lapses(S), v.groups(S)
     while scalars[LAPSES] > 0 and lapses[0].close < now:
-        g = np.int64(lapses[0].group)
+        g = i64(lapses[0].group)
         if groups[g].edge >= 0 and groups[g].serial == lapses[0].serial:
             remove_group(T, S, g)
         _pop(lapses, scalars, LAPSES)
@@ -90,7 +89,7 @@ def _pop(heap: Array, scalars: Array, count: int) -> None:
 @inner
 def end_wait(T: Ptr[Tables], S: Ptr[Memory], g: int, close: int) -> bool:
     """Make group `g`, whose window ends at `close`, final unless something has killed it; False: there is no room."""
-    edge = np.int64(v.groups(S)[g].edge)
+    edge = i64(v.groups(S)[g].edge)
     if not killed(T, S, g):
         cut = close - v.sizes(T)[WINDOW]
         if v.sizes(T)[SLIDING] == 0:
@@ -98,10 +97,10 @@ def end_wait(T: Ptr[Tables], S: Ptr[Memory], g: int, close: int) -> bool:
         if is_queue(T, edge):
             while v.groups(S)[g].old >= 0 or v.groups(S)[g].new >= 0:
                 turn(T, S, g)  # it has no unions, so it needs no nodes
-                if not add_final(S, np.int64(v.aged(S)[v.groups(S)[g].old].node), cut):
+                if not add_final(S, i64(v.aged(S)[v.groups(S)[g].old].node), cut):
                     return False
                 pop(T, S, g)
-        elif not add_final(S, np.int64(v.groups(S)[g].node), cut):
+        elif not add_final(S, i64(v.groups(S)[g].node), cut):
             return False
     remove_group(T, S, g)
     return True
@@ -133,7 +132,7 @@ def close_waits(T: Ptr[Tables], S: Ptr[Memory], clock: int) -> int:
 def close_first(T: Ptr[Tables], S: Ptr[Memory]) -> bool:
     """The earliest closing comes; False: there is no room."""
     first, groups = v.closings(S)[0], v.groups(S)
-    g = np.int64(first.group)
+    g = i64(first.group)
     alive = groups[g].edge >= 0 and groups[g].serial == first.serial
     if alive and not end_wait(T, S, g, first.close):
         return False

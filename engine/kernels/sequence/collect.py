@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.collect import reach, root, slide
 from oxiseq.engine.kernels.matches.records import FINALS
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.partitions import floor_of, partition_of
@@ -56,7 +55,7 @@ def collect(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> int:
 @inner
 def _hold_what_the_instant_has(S: Ptr[Memory], marks: Array, floors: Array) -> None:
     """Nodes of the instant in work, and `,` waits: of the last owner."""
-    scalars, owner = v.scalars(S), np.int64(floors.shape[0] - 1)
+    scalars, owner = v.scalars(S), i64(floors.shape[0] - 1)
     for i in range(scalars[PENDING]):
         root(marks, floors, v.pending(S)[i, 1], owner)
     for i in range(scalars[FINALS]):
@@ -73,7 +72,7 @@ def _hold_queues(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) ->
         entry = v.aged(S)[x]
         if entry.group < 0:
             continue
-        owner = partition_of(T, S, np.int64(entry.group))
+        owner = partition_of(T, S, i64(entry.group))
         if entry.node >= 0 and nodes[entry.node].maxs < floors[owner]:
             entry.node = -1
         if entry.union >= 0 and nodes[entry.union].maxs < floors[owner]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import unlink
@@ -38,7 +39,7 @@ def find_group(S: Ptr[Memory], edge: int, h: np.uint64, key: Array, width: int) 
     mask = np.uint64(table.shape[0] - 1)
     i = h & mask
     while True:
-        g = np.int64(table[i])
+        g = i64(table[i])
         if g < 0:
             return -1
         if groups[g].hash == h and groups[g].edge == edge and same_key(keys, g, 0, key, width):
@@ -92,7 +93,7 @@ def enqueue(S: Ptr[Memory], g: int, clock: int) -> None:
 @inner
 def _dequeue(S: Ptr[Memory], g: int) -> None:
     scalars, groups = v.scalars(S), v.groups(S)
-    before, after = np.int64(groups[g].prev), np.int64(groups[g].next)
+    before, after = i64(groups[g].prev), i64(groups[g].next)
     if before >= 0:
         groups[before].next = after
     else:
@@ -114,7 +115,7 @@ def remove_group(T: Ptr[Tables], S: Ptr[Memory], g: int) -> None:
         if index in (LIST, HEAP, STAMP):
             unlink(S, probes, v.probes(T)[p].local, g)
     drop(v.table(S), groups, groups[g].hash, g)
-    if is_queue(T, np.int64(groups[g].edge)):
+    if is_queue(T, i64(groups[g].edge)):
         clear(S, g)
     if edge.waits == 0:
         _dequeue(S, g)

@@ -11,6 +11,7 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import VARIABLE, truth, value
 from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.records import (
@@ -138,7 +139,7 @@ def _memo_place(T: Ptr[Tables], S: Ptr[Memory], f: int) -> int:
     i = h & mask
     while True:
         if memo[i, 0] == 0:
-            return np.int64(i)
+            return i64(i)
         if memo[i, 0] == f + 1:
             same = True
             for u in range(first, last):
@@ -146,7 +147,7 @@ def _memo_place(T: Ptr[Tables], S: Ptr[Memory], f: int) -> int:
                     same = False
                     break
             if same:
-                return np.int64(i)
+                return i64(i)
         i = (i + np.uint64(1)) & mask
 
 
@@ -172,7 +173,7 @@ def measured(T: Ptr[Tables], C: Ptr[TermColumns], code0: int, code1: int, vector
     code = v.code(T)
     if code1 - code0 == 2 and code[code0] == VARIABLE:
         t = vector[code[code0 + 1]]
-        return np.int64(columns.kind(C)[t]), columns.number(C)[t], columns.exact(C)[t], np.int64(columns.quality(C)[t])
+        return i64(columns.kind(C)[t]), columns.number(C)[t], columns.exact(C)[t], i64(columns.quality(C)[t])
     return value(code, code0, code1, vector, columns.kind(C), columns.number(C), columns.exact(C), columns.quality(C))
 
 

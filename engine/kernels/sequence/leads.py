@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.hashing import hash_key, same_key
@@ -24,25 +25,25 @@ def _lead_place(S: Ptr[Memory], number: int, width: int, h: np.uint64) -> int:
     mask = np.uint64(v.lead_table(S).shape[0] - 1)
     i = h & mask
     while True:
-        at = np.int64(v.lead_table(S)[i])
+        at = i64(v.lead_table(S)[i])
         if at < 0:
-            return np.int64(i)
+            return i64(i)
         if v.lead_keys(S)[at, 0] == number and same_key(v.lead_keys(S), at, 2, v.key(S), width):
-            return np.int64(i)
+            return i64(i)
         i = (i + np.uint64(1)) & mask
 
 
 @inner
 def last_lead(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, probe: Any) -> int:
     """The last clock at which a negated row that joins row `r` was seen before this instant."""
-    latest = np.int64(NEVER_SEEN)
+    latest = i64(NEVER_SEEN)
     for l in range(probe.lead0, probe.lead1):
         lead = v.leads(T)[l]
         width = lead.equal1 - lead.equal0
         if lead.compatible == 0:
             for i in range(width):
                 v.key(S)[i] = v.values(R)[r, v.equal(T)[lead.equal0 + i, 1]]
-            at = np.int64(v.lead_table(S)[_lead_place(S, l, width, hash_key(l, v.key(S), width))])
+            at = i64(v.lead_table(S)[_lead_place(S, l, width, hash_key(l, v.key(S), width))])
             if at >= 0:
                 latest = max(latest, v.lead_keys(S)[at, 1])
             continue
@@ -67,7 +68,7 @@ def see_lead(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, l: int, clock
     for i in range(width):
         v.key(S)[i] = v.values(R)[r, v.equal(T)[lead.equal0 + i, 0]]
     place = _lead_place(S, l, width, hash_key(l, v.key(S), width))
-    at = np.int64(v.lead_table(S)[place])
+    at = i64(v.lead_table(S)[place])
     if at < 0:
         at = v.scalars(S)[LEADS]
         v.scalars(S)[LEADS] = at + 1

@@ -7,10 +7,9 @@ not comparable with those of others, and CONSUME BY PARTITION raises one alone.
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.records import DONE
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.closings import end_wait
@@ -53,14 +52,14 @@ def enter_partition(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> Non
     v.moments(S)[p] = v.moment(R)[k]
     v.numbers(S)[p] = v.instant(R)[k]
     scalars[TAU] = floor
-    scalars[OPENED] = v.tau(R)[k] if v.sizes(T)[COUNTED] == 0 else np.int64(BEFORE_ALL)
+    scalars[OPENED] = v.tau(R)[k] if v.sizes(T)[COUNTED] == 0 else i64(BEFORE_ALL)
 
 
 @inner
 def partition_of(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
     """The partition of group `g`; 0 where there are none."""
     if v.sizes(T)[PARTITIONED] == 0:
-        return np.int64(0)
+        return i64(0)
     return v.keys(S)[g, v.edges(T)[v.groups(S)[g].edge].part] - 1
 
 
@@ -80,9 +79,9 @@ def close_waits_of(T: Ptr[Tables], S: Ptr[Memory], p: int, number: int) -> int:
     """Where windows count events: groups of partition `p` whose window has closed before its instant `number` become
     final. Looks at all groups that wait."""
     scalars, closings, groups = v.scalars(S), v.closings(S), v.groups(S)
-    i = np.int64(0)
+    i = i64(0)
     while i < scalars[CLOSINGS]:
-        g, close = np.int64(closings[i].group), closings[i].close
+        g, close = i64(closings[i].group), closings[i].close
         alive = groups[g].edge >= 0 and groups[g].serial == closings[i].serial
         if alive and (close >= number or partition_of(T, S, g) != p):
             i += 1

@@ -24,6 +24,7 @@ from oxiseq.engine.kernels.matches.records import (
     PLACE_BITS,
     HasMatches,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket
@@ -89,19 +90,19 @@ def read(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: i
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
         letter = v.letter(R)[r]
         for i in range(v.starts_at(T)[letter], v.starts_at(T)[letter + 1]):
-            need = _start(T, S, R, C, k, r, np.int64(v.starts_of(T)[i]))
+            need = _start(T, S, R, C, k, r, i64(v.starts_of(T)[i]))
             if need == NEED_DECISIONS:
                 asking = True
             elif need != DONE:
                 return need
         for i in range(v.arms_at(T)[letter], v.arms_at(T)[letter + 1]):
-            need = _fire(T, S, R, C, k, r, np.int64(v.arms_of(T)[i]))
+            need = _fire(T, S, R, C, k, r, i64(v.arms_of(T)[i]))
             if need == NEED_DECISIONS:
                 asking = True
             elif need != DONE:
                 return need
         for i in range(v.guards_at(T)[letter], v.guards_at(T)[letter + 1]):
-            need = _kill(T, S, R, C, k, r, np.int64(v.guards_of(T)[i]))
+            need = _kill(T, S, R, C, k, r, i64(v.guards_of(T)[i]))
             if need == NEED_DECISIONS:
                 asking = True
             elif need != DONE:
@@ -114,7 +115,7 @@ def read(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: i
 @inner
 def _rank(R: Ptr[Rows], r: int, probe: Any) -> int:
     """Queries of a family below this take the row."""
-    return np.int64(EVERYBODY) if probe.rank < 0 else v.values(R)[r, probe.rank]
+    return i64(EVERYBODY) if probe.rank < 0 else v.values(R)[r, probe.rank]
 
 
 @inner
@@ -139,7 +140,7 @@ def _start(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k:
         outcome = joins(T, S, p, v.values(R), r, v.keys(S), 0, C)
         if outcome != YES:
             return NEED_DECISIONS if outcome == ASK else DONE
-    seen = np.int64(NEVER_SEEN)
+    seen = i64(NEVER_SEEN)
     tau = v.tau(R)[k]
     if probe.lead0 < probe.lead1:
         seen = last_lead(T, S, R, r, probe)
@@ -147,7 +148,7 @@ def _start(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k:
             if seen != NEVER_SEEN and (v.sizes(T)[WINDOWED] == 0 or seen >= tau):
                 return DONE
         elif seen < tau:
-            seen = np.int64(NEVER_SEEN)
+            seen = i64(NEVER_SEEN)
     need = _room(S)
     if need != DONE:
         return need
@@ -196,7 +197,7 @@ def _deliver(
             elif column == FROM_TIME:
                 held = v.time(R)[k]
             elif column == FOR_EVERYBODY:
-                held = np.int64(0)
+                held = i64(0)
             elif column == FROM_FOLD:
                 held = folded(T, S, v.values(R), r, keys, at, slot)
                 asking = asking or held == UNKNOWN
@@ -253,7 +254,7 @@ def _extend(
             return acc, NEED_FIRED
         mark(S, g, v.scalars(S)[ATTEMPT], EVERYBODY)
         return acc, DONE
-    low, high = np.int64(0), np.int64(EVERYBODY)
+    low, high = i64(0), i64(EVERYBODY)
     if v.spans(S).shape[0]:
         high = _rank(R, r, probe)
         if edge.floor >= 0:
@@ -266,7 +267,7 @@ def _extend(
             return acc, NEED_DECISIONS
         if outcome == NO:
             return acc, DONE
-    prefixes = np.int64(groups[g].node)
+    prefixes = i64(groups[g].node)
     if edge.limit != NO_AGE:
         need = _room(S)
         if need != DONE:
@@ -277,11 +278,11 @@ def _extend(
     if op != ANY or probe.moves == 1:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
-        mark(S, g, v.scalars(S)[ATTEMPT], np.int64(0) if probe.moves == 1 else high)
+        mark(S, g, v.scalars(S)[ATTEMPT], i64(0) if probe.moves == 1 else high)
     if probe.moves == 1:
         return acc, _deliver(T, S, R, k, r, p, prefixes, g, v.keys(S), NEVER_SEEN)
     if v.spans(S).shape[0]:
-        low, high = max(low, np.int64(v.spans(S)[prefixes, 0])), min(high, np.int64(v.spans(S)[prefixes, 1]))
+        low, high = max(low, i64(v.spans(S)[prefixes, 0])), min(high, i64(v.spans(S)[prefixes, 1]))
         if low >= high:
             return acc, DONE
     need = _room(S)
@@ -318,7 +319,7 @@ def _accumulated(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, r: int, p
         return need
     node = extend(S, acc, _pos(R, r, probe), v.nodes(S)[acc].maxs)
     if v.spans(S).shape[0]:
-        span(S, node, v.spans(S)[acc, 0], min(_rank(R, r, probe), np.int64(v.spans(S)[acc, 1])))
+        span(S, node, v.spans(S)[acc, 0], min(_rank(R, r, probe), i64(v.spans(S)[acc, 1])))
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), NEVER_SEEN)
 
 
@@ -336,7 +337,7 @@ def _fire_bucket(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumn
     b = bucket_of(T, S, R, r, p)
     if b < 0:
         return DONE
-    acc, asking = np.int64(-1), False
+    acc, asking = i64(-1), False
     stack, top = v.stack(S), _gather(T, S, R, r, p, b)
     if top < 0:
         return NEED_STACK
@@ -363,13 +364,13 @@ def _gather(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, p: int, b: int
     kind, measure = NEVER, 0.0
     every = probe.index != HEAP
     if not every:
-        kind = np.int64(v.measure_kinds(R)[r, probe.measure])
+        kind = i64(v.measure_kinds(R)[r, probe.measure])
         measure = v.measures(R)[r, probe.measure] * probe.sign
         if kind == NEVER:
             return 0
     top = 0
     for which in range(2):
-        root = np.int64(bucket.number if which == 0 else bucket.time)
+        root = i64(bucket.number if which == 0 else bucket.time)
         if root < 0 or (not every and kind != LISTED and kind != which):
             continue
         bounded = not every and kind == which
@@ -393,13 +394,13 @@ def _gather(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, p: int, b: int
             if own.right >= 0 and (not bounded or v.links(S)[own.right * probes + local].value <= measure):
                 stack[top, 0] = own.right
                 top += 1
-    g = np.int64(bucket.list)
+    g = i64(bucket.list)
     while g >= 0:
         if top >= stack.shape[0]:
             return -1
         stack[top, 0], stack[top, 1] = g, 0
         top += 1
-        g = np.int64(v.links(S)[g * probes + local].left)
+        g = i64(v.links(S)[g * probes + local].left)
     return top
 
 
@@ -415,18 +416,18 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns
         return DONE
     if not _in_time(T, probe.edge, v.time(R)[k] - v.scalars(S)[ENTRY_TIME]):
         return DONE
-    at = np.int64(v.chains(S)[h].head)
-    acc, asking = np.int64(-1), False
+    at = i64(v.chains(S)[h].head)
+    acc, asking = i64(-1), False
     while at >= 0:
         entry = v.entries(S)[at]
-        following = np.int64(entry.next)
+        following = i64(entry.next)
         v.scalars(S)[TOUCHED] += 1
         if entry.edge == probe.edge and entry.maxs >= v.scalars(S)[TAU]:
             outcome = NO if _overdue(T, R, k, probe.edge, v.entry_keys(S), at) else YES
-            low, high = np.int64(0), np.int64(EVERYBODY)
+            low, high = i64(0), i64(EVERYBODY)
             if v.spans(S).shape[0]:
-                low = np.int64(v.spans(S)[entry.node, 0])
-                high = min(_rank(R, r, probe), np.int64(v.spans(S)[entry.node, 1]))
+                low = i64(v.spans(S)[entry.node, 0])
+                high = min(_rank(R, r, probe), i64(v.spans(S)[entry.node, 1]))
                 if low >= high:
                     outcome = NO
             for i in range(probe.equal0, probe.equal1):
@@ -442,7 +443,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns
                 if need != DONE:
                     return need
                 if probe.rowonly == 1:
-                    acc = unite(S, acc, np.int64(entry.node), v.scalars(S)[TAU])
+                    acc = unite(S, acc, i64(entry.node), v.scalars(S)[TAU])
                 else:
                     node = extend(S, entry.node, _pos(R, r, probe), entry.maxs)
                     span(S, node, low, high)

@@ -11,6 +11,7 @@ from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import add, carries
 from oxiseq.engine.kernels.matches.records import DONE, NEED_LIMBS
 from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.records import BUCKET_ORIGIN, BUCKET_WIDTH, NEED_TALLIES, TALLIES, Memory, Tables
@@ -31,13 +32,13 @@ def tally(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, clock: int) -> int:
     mask = np.uint64(table.shape[0] - 1)
     slot = h & mask
     while table[slot] >= 0:
-        at = np.int64(table[slot])
+        at = i64(table[slot])
         if keys[at, 0] == bucket and keys[at, 1] == edge:
             c = 0
             while c < width and keys[at, 2 + c] == pending[i, c]:
                 c += 1
             if c == width:
-                return _add(S, at, np.int64(v.pending(S)[i, 1]))
+                return _add(S, at, i64(v.pending(S)[i, 1]))
         slot = (slot + np.uint64(1)) & mask
     at = scalars[TALLIES]
     if at == keys.shape[0]:
@@ -50,7 +51,7 @@ def tally(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, clock: int) -> int:
         keys[at, 2 + c] = pending[i, c]
     for limb in range(counts.shape[1]):
         counts[at, limb] = 0
-    return _add(S, at, np.int64(v.pending(S)[i, 1]))
+    return _add(S, at, i64(v.pending(S)[i, 1]))
 
 
 @inner

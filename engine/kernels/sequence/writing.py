@@ -12,6 +12,7 @@ from oxiseq.engine.kernels.matches.counting import unite
 from oxiseq.engine.kernels.matches.families import EVERYBODY
 from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import CARRIED, DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, PROGRESS
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket, link, new_bucket
@@ -67,7 +68,7 @@ def settle(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> None:
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
         letter = v.letter(R)[r]
         for i in range(v.guards_at(T)[letter], v.guards_at(T)[letter + 1]):
-            p = np.int64(v.guards_of(T)[i])
+            p = i64(v.guards_of(T)[i])
             if v.probes(T)[p].index == STAMP:
                 b = bucket_of(T, S, R, r, p)
                 if b >= 0:
@@ -82,14 +83,14 @@ def settle(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> None:
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
         letter = v.letter(R)[r]
         for i in range(v.leads_at(T)[letter], v.leads_at(T)[letter + 1]):
-            see_lead(T, S, R, r, np.int64(v.leads_of(T)[i]), v.clock(R)[k])
+            see_lead(T, S, R, r, i64(v.leads_of(T)[i]), v.clock(R)[k])
 
 
 @inner
 def _stay_gone(T: Ptr[Tables], S: Ptr[Memory]) -> None:
     """A run that has been fired or killed at an instant takes no step of a negated group there."""
     for i in range(v.scalars(S)[PENDING]):
-        g = np.int64(v.pending(S)[i, 2])
+        g = i64(v.pending(S)[i, 2])
         if g >= 0 and (v.groups(S)[g].reach > 0 or killed(T, S, g)):
             v.pending(S)[i, 0] = -1
 
@@ -100,7 +101,7 @@ def _keep_rests(T: Ptr[Tables], S: Ptr[Memory]) -> None:
     that there is room)."""
     scalars, groups = v.scalars(S), v.groups(S)
     for i in range(scalars[FIRED]):
-        g = np.int64(v.fired(S)[i])
+        g = i64(v.fired(S)[i])
         edge = v.edges(T)[groups[g].edge]
         if edge.floor < 0 or groups[g].reach == EVERYBODY or killed(T, S, g):
             continue
@@ -120,9 +121,9 @@ def write(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], instant: int, clo
     scalars = v.scalars(S)
     while scalars[PROGRESS] < scalars[PENDING]:
         i = scalars[PROGRESS]
-        edge = np.int64(v.pending(S)[i, 0])
+        edge = i64(v.pending(S)[i, 0])
         if edge < 0:
-            need = np.int64(DONE)
+            need = i64(DONE)
         elif v.edges(T)[edge].waits == COUNTED_END:
             need = tally(T, S, i, edge, clock)
         elif v.edges(T)[edge].op == STRICT and v.sizes(T)[PARTITIONED] == 0:
@@ -141,7 +142,7 @@ def _put_entry(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, instant: int, 
     at = scalars[ENTRY_TOP]
     if at == v.entries(S).shape[0]:
         return NEED_ENTRIES
-    node = np.int64(v.pending(S)[i, 1])
+    node = i64(v.pending(S)[i, 1])
     width = v.edges(T)[edge].width
     chained, first = v.edges(T)[edge].chained, v.edges(T)[edge].chain0
     for c in range(chained):
@@ -174,10 +175,10 @@ def _put_group(
     time: int,
     tau: int,
 ) -> int:
-    node = np.int64(v.pending(S)[i, 1])
+    node = i64(v.pending(S)[i, 1])
     for c in range(v.edges(T)[edge].width):
         v.key(S)[c] = v.pending_keys(S)[i, c]
-    close = np.int64(NEVER_CLOSES)
+    close = i64(NEVER_CLOSES)
     if v.edges(T)[edge].waits == 1 and v.sizes(T)[SLIDING] == 1:
         close = v.nodes(S)[node].maxs + v.sizes(T)[WINDOW]
     elif v.edges(T)[edge].waits == 1 and v.sizes(T)[WINDOWED] == 1:
@@ -257,7 +258,7 @@ def _join(T: Ptr[Tables], S: Ptr[Memory], g: int, node: int, time: int, tau: int
         groups[g].maxs = max(groups[g].maxs, v.nodes(S)[node].maxs)
         return True
     if groups[g].node >= 0:
-        node = unite(S, node, np.int64(groups[g].node), tau)
+        node = unite(S, node, i64(groups[g].node), tau)
         if v.scalars(S)[CARRIED]:
             return False
     groups[g].node = node
@@ -268,7 +269,7 @@ def _join(T: Ptr[Tables], S: Ptr[Memory], g: int, node: int, time: int, tau: int
 @inner
 def _lapses_at(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
     """When (µs) what LASTING bounds has lasted too long in a group of `edge`; its key is in `v.key(S)`."""
-    lapse = np.int64(NEVER_CLOSES)
+    lapse = i64(NEVER_CLOSES)
     for i in range(v.edges(T)[edge].lasting0, v.edges(T)[edge].lasting1):
         lapse = min(lapse, v.key(S)[v.lasting(T)[i, 0]] + v.lasting(T)[i, 1])
     return lapse

@@ -8,6 +8,7 @@ import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.raw import byte, get, word
 from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays
@@ -25,7 +26,7 @@ def sort_rows(D: Ptr[TermArrays], event: Array, rows: Array, numbers: Array, spa
 
     event: i64[n]; rows: u32[n, columns], ids, 0 first. Blank nodes come last, as they came to be. D: the dictionary.
     """
-    n, run = numbers.shape[0], np.int64(1)
+    n, run = numbers.shape[0], i64(1)
     while run < n:
         for low in range(0, n, 2 * run):
             _merge(D, event, rows, numbers, spare, low, min(low + run, n), min(low + 2 * run, n))
@@ -54,23 +55,23 @@ def _compare(D: Ptr[TermArrays], event: Array, rows: Array, one: int, other: int
     if event[one] != event[other]:
         return event[one] - event[other]
     for c in range(rows.shape[1]):
-        a, b = np.int64(rows[one, c]), np.int64(rows[other, c])
+        a, b = i64(rows[one, c]), i64(rows[other, c])
         if a != b:
             return _compare_terms(D, a, b)
-    return np.int64(0)
+    return i64(0)
 
 
 @inner
 def _compare_terms(D: Ptr[TermArrays], a: int, b: int) -> int:
     """The same of two terms, which are not the same."""
     if a == 0 or b == 0:
-        return np.int64(-1) if a == 0 else np.int64(1)
+        return i64(-1) if a == 0 else i64(1)
     kind = _kind(D)
-    blanks = np.int64(kind[a] == kinds.BLANK), np.int64(kind[b] == kinds.BLANK)
+    blanks = i64(kind[a] == kinds.BLANK), i64(kind[b] == kinds.BLANK)
     if blanks[0] != blanks[1]:
         return blanks[0] - blanks[1]
     if blanks[0] == 1:
-        return np.int64(-1) if _exact(D)[a] < _exact(D)[b] else np.int64(1)
+        return i64(-1) if _exact(D)[a] < _exact(D)[b] else i64(1)
     return _compare_texts(D, a, b)
 
 
@@ -80,8 +81,8 @@ def _compare_texts(D: Ptr[TermArrays], a: int, b: int) -> int:
     entries, own, text = _entries(D), _own(D), get(D, _TEXT)
     one, other = entries[own[a]], entries[own[b]]
     at, to = text + one.start, text + other.start
-    sizes = np.int64(one.length), np.int64(other.length)
-    size, i = min(sizes[0], sizes[1]), np.int64(0)
+    sizes = i64(one.length), i64(other.length)
+    size, i = min(sizes[0], sizes[1]), i64(0)
     while i + 8 <= size and word(at + i) == word(to + i):
         i += 8
     while i < size:

@@ -18,6 +18,7 @@ from numba.extending import intrinsic
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.raw import byte, get, word
 from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays
@@ -116,7 +117,7 @@ def class_of(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int) -> int:
         return BLANK
     if kind == kinds.DATETIME:
         return DATETIME
-    return np.int64(known(L)[t]) if kind == kinds.OTHER else TEXT
+    return i64(known(L)[t]) if kind == kinds.OTHER else TEXT
 
 
 @inner
@@ -133,7 +134,7 @@ def _coarse_of(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int, class_: int) -> 
     if class_ == BLANK:
         return _exact(D)[t]
     if class_ in (UNBOUND, IRI, TEXT):
-        return np.int64(0)
+        return i64(0)
     return coarse(L)[t]
 
 
@@ -142,14 +143,14 @@ def _fine_of(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int, class_: int) -> in
     """What orders those whose coarse parts agree."""
     if is_hard(D, t):
         return fine(L)[t]
-    return np.int64(_quality(D)[t] & kinds.ZONED) if class_ == DATETIME else np.int64(0)
+    return i64(_quality(D)[t] & kinds.ZONED) if class_ == DATETIME else i64(0)
 
 
 @inner
 def compare_values(D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int) -> int:
     """Below 0, 0, or above 0: how two terms compare, equal values (1, 1.0) being equal."""
     if a == b:
-        return np.int64(0)
+        return i64(0)
     class_, other = class_of(D, L, a), class_of(D, L, b)
     if class_ != other:
         return class_ - other
@@ -160,7 +161,7 @@ def compare_values(D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int) -> i
     x, y = _coarse_of(D, L, a, class_), _coarse_of(D, L, b, class_)
     if x == y:
         x, y = _fine_of(D, L, a, class_), _fine_of(D, L, b, class_)
-    return np.int64(x > y) - np.int64(x < y)
+    return i64(x > y) - i64(x < y)
 
 
 @inner
@@ -189,7 +190,7 @@ def _start(D: Ptr[TermArrays], t: int) -> int:
 
 @inner
 def _length(D: Ptr[TermArrays], t: int) -> int:
-    return np.int64(_entries(D)[_own(D)[t]].length)
+    return i64(_entries(D)[_own(D)[t]].length)
 
 
 @inner
@@ -200,14 +201,14 @@ def _compare_texts(D: Ptr[TermArrays], a: int, b: int) -> int:
 @inner
 def _compare_bytes(a: int, size_a: int, b: int, size_b: int) -> int:
     size = min(size_a, size_b)
-    i = np.int64(0)
+    i = i64(0)
     while i + 8 <= size and word(a + i) == word(b + i):
         i += 8
     while i < size:
         x, y = byte(a + i), byte(b + i)
         if x != y:
             if x == 0x3E or y == 0x3E:  # one IRI continues where the other has its `>`
-                return np.int64(-1) if x == 0x3E else np.int64(1)
+                return i64(-1) if x == 0x3E else i64(1)
             return x - y
         i += 1
     return size_a - size_b
@@ -219,20 +220,20 @@ def _character(at: int) -> int:
     quote. U+FFFE and U+FFFF, which are escapes too, come between the bytes 0xEF, with which they begin, and 0xF0."""
     x = byte(at)
     if x == _QUOTE:
-        return np.int64(-1)
+        return i64(-1)
     if x != _BACKSLASH:
         return 4 * x
     x = byte(at + 1)
     if x == 0x6E:
-        return np.int64(4 * 0x0A)
+        return i64(4 * 0x0A)
     if x == 0x74:
-        return np.int64(4 * 0x09)
+        return i64(4 * 0x09)
     if x == 0x72:
-        return np.int64(4 * 0x0D)
+        return i64(4 * 0x0D)
     if x == 0x62:
-        return np.int64(4 * 0x08)
+        return i64(4 * 0x08)
     if x == 0x66:
-        return np.int64(4 * 0x0C)
+        return i64(4 * 0x0C)
     if x == 0x75:  # four digits; otherwise only control characters are written so
         low = _digit(byte(at + 4)) << 4 | _digit(byte(at + 5))
         return 4 * low if byte(at + 2) == 0x30 else 4 * 0xEF + low - 0xFD
@@ -255,7 +256,7 @@ def _past(at: int) -> int:
 @inner
 def _first_bytes(D: Ptr[TermArrays], t: int) -> int:
     at = _start(D, t) + 1
-    found = np.int64(0)
+    found = i64(0)
     for i in range(_PREFIX_BYTES):
         x = _character(at)
         if x >= 0:
@@ -307,7 +308,7 @@ def _datatype(L: Ptr[OrderArrays], at: int, end: int) -> tuple[int, int]:
 @kernel
 def hard_terms(D: Ptr[TermArrays], L: Ptr[OrderArrays], ids: Array, found: Array) -> int:
     """Note which of the ids are those of hard terms that are not known: found u32[as many as ids]; how many."""
-    count = np.int64(0)
+    count = i64(0)
     for i in range(ids.shape[0]):
         if is_unknown(D, L, ids[i]):
             found[count] = ids[i]
@@ -318,7 +319,7 @@ def hard_terms(D: Ptr[TermArrays], L: Ptr[OrderArrays], ids: Array, found: Array
 @kernel
 def sort_terms(D: Ptr[TermArrays], L: Ptr[OrderArrays], ids: Array, spare: Array, total: bool) -> None:
     """Sort ids (u32[n]; spare: as many) stably, by `compare_terms` if total, else by `compare_values`."""
-    n, run = ids.shape[0], np.int64(1)
+    n, run = ids.shape[0], i64(1)
     while run < n:
         for low in range(0, n, 2 * run):
             _merge(D, L, ids, spare, low, min(low + run, n), min(low + 2 * run, n), total)

@@ -18,6 +18,7 @@ import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.raw import byte, move, set_byte, set_word, word
 from oxiseq.engine.kernels.memory.scan import every, find_byte, find_special
 from oxiseq.engine.kernels.terms.numerals import (
@@ -355,10 +356,10 @@ def plain_time(at: int, end: int) -> tuple[bool, int]:
     """(known, microseconds since 1970) of a literal that says when: a plain dateTime (no zone: UTC) or integer, of the
     years 1 to 9999."""
     if byte(at) != _QUOTE:
-        return False, np.int64(0)
+        return False, i64(0)
     quote = find_byte(at + 1, end, _QUOTES)
     if end - quote < 4 or byte(quote + 1) != _CARET or byte(quote + 3) != _LESS:
-        return False, np.int64(0)
+        return False, i64(0)
     name = _datatype(quote + 3, end)
     if name == _N_DATETIME or name == _STAMP:
         form, micros, _, _, _ = read_date(at + 1, quote)
@@ -367,4 +368,4 @@ def plain_time(at: int, end: int) -> tuple[bool, int]:
         form, negative, mantissa, _ = read_number(at + 1, quote, kinds.INTEGER)
         micros = -mantissa if negative else mantissa
         return form != UNUSUAL and kinds.FIRST_TIME <= micros <= kinds.LAST_TIME, micros
-    return False, np.int64(0)
+    return False, i64(0)

@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, entry_truth, fused, run
 from oxiseq.engine.kernels.matching.match import object_place
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get
 from oxiseq.engine.kernels.terms import columns
@@ -99,7 +98,8 @@ def advance(
     _point(batch, 5, source.ctypes.data, source.shape[0], 1)
     _point(batch, 6, until.ctypes.data, until.shape[0], 1)
     _point(batch, 7, low.ctypes.data, low.shape[0], low.shape[1])
-    B, instants = get(S, _BATCH), low.shape[0]
+    B: Ptr[Batch] = get(S, _BATCH)
+    instants = low.shape[0]
     while scalars[INSTANT] < instants:
         if scalars[PHASE] == REFRESH:
             need = _refresh(T, S, C, B)
@@ -143,9 +143,9 @@ def _refresh(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], B: Ptr[Batch])
     event, t = scalars[EVENT], scalars[TRIPLE]
     first = v.until(B)[instant]
     triples, far = v.subject(B).shape[0], scalars[COUNT] > _FAR
-    several, of = False, np.int64(-1)
+    several, of = False, i64(-1)
     while event < until:
-        end, source = offset[event + 1], np.int64(sources[event])
+        end, source = offset[event + 1], i64(sources[event])
         if source != of:
             several, of = _several(B, first, event, until), source
         if clock[event] <= low[instant, source]:
@@ -179,11 +179,11 @@ def _several(B: Ptr[Batch], first: int, event: int, until: int) -> bool:
 def _look_out(T: Ptr[Tables], S: Ptr[Memory], B: Ptr[Batch], t: int, source: int) -> None:
     """Have the processor bring what a later triple, of the same source as likely as not, will need: in large windows it
     waits for memory half of the time."""
-    p, predicate_number, view0 = np.int64(v.predicate(B)[t]), v.predicate_number(T), v.view0(T)
+    p, predicate_number, view0 = i64(v.predicate(B)[t]), v.predicate_number(T), v.view0(T)
     if p >= predicate_number.shape[1] or predicate_number[source, p] == 0:
         return
-    number = np.int64(predicate_number[source, p])
-    s, o = np.int64(v.subject(B)[t]), np.int64(v.object_(B)[t])
+    number = i64(predicate_number[source, p])
+    s, o = i64(v.subject(B)[t]), i64(v.object_(B)[t])
     if view0[number] < view0[number + 1]:
         fetch_stored(T, S, v.view_at(T)[view0[number]], s, p, o)
     elif v.with_object(T)[number]:
@@ -200,10 +200,10 @@ def _take(
     scalars, predicate_number, view0, view_at = v.scalars(S), v.predicate_number(T), v.view0(T), v.view_at(T)
     if scalars[NOTES] + v.views(T).shape[0] > v.notes(S).shape[0]:
         return NEED_NOTES
-    s, p, o = np.int64(v.subject(B)[t]), np.int64(v.predicate(B)[t]), np.int64(v.object_(B)[t])
-    number = np.int64(0)
+    s, p, o = i64(v.subject(B)[t]), i64(v.predicate(B)[t]), i64(v.object_(B)[t])
+    number = i64(0)
     if p < predicate_number.shape[1]:
-        number = np.int64(predicate_number[source, p])
+        number = i64(predicate_number[source, p])
     if number > 0:
         for k in range(view0[number], view0[number + 1]):
             if _note(T, S, C, view_at[k], s, p, o, clock, again) == _ASKED:
@@ -273,7 +273,7 @@ def _accepts(
     for f in range(filter0, filter1):
         each = filters[f]
         term = s if each.position == 0 else p if each.position == 1 else o
-        at = np.int64(each.code0)
+        at = i64(each.code0)
         if code[at + 2] == FUSED and each.code1 == at + 6:
             outcome = fused(
                 code[at + 3],
@@ -286,7 +286,7 @@ def _accepts(
             )
         else:
             one[0] = term
-            known = np.int64(v.memo(S)[each.condition, term])
+            known = i64(v.memo(S)[each.condition, term])
             if known != 0:
                 outcome = known - 1
             else:
@@ -305,7 +305,7 @@ def _accepts(
                 )
                 outcome = entry_truth(0, v.numbers(S), v.machine(S))
         if outcome == UNDECIDED:
-            known = np.int64(v.memo(S)[each.condition, term])
+            known = i64(v.memo(S)[each.condition, term])
             if known == 0:
                 v.scalars(S)[ASKED_CONDITION], v.scalars(S)[ASKED_TERM] = each.condition, term
                 return _ASKED
@@ -328,7 +328,7 @@ def _evict(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], B: Ptr[Batch]) -
             e = listed[source].first
             if e < 0 or entries[e].last > low:
                 break
-            following = np.int64(entries[e].ln)
+            following = i64(entries[e].ln)
             if following >= 0 and scalars[COUNT] > _FAR:
                 entry = entries[following]
                 fetch_stored(T, S, entry.of, entry.s, entry.p, entry.o)
@@ -383,10 +383,10 @@ def _joins(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], e: int, kind: in
     shape = v.views(T)[v.entries(S)[e].of]
     at = scalars[START_AT]
     if scalars[ENTRY_AT] < 0:
-        at = np.int64(shape.start0)
+        at = i64(shape.start0)
         scalars[ENTRY_AT] = e
     while at < shape.start1:
-        query = np.int64(starts[at].query)
+        query = i64(starts[at].query)
         if reports[query] & kind:
             if scalars[DEPTH] < 0:
                 begin_join(T, S, query, starts[at].pattern, e, SINGLE, e, kind)
@@ -423,11 +423,11 @@ def _list(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns]) -> int:
 def _smallest(T: Ptr[Tables], S: Ptr[Memory], query: int) -> int:
     """The pattern of a query with the fewest entries; -1: one has none, or the query has no rows ever."""
     q, patterns, stored = v.queries(T)[query], v.patterns(T), v.stored(S)
-    chosen, fewest = np.int64(-1), np.int64(0)
+    chosen, fewest = i64(-1), i64(0)
     for j in range(q.pattern1 - q.pattern0):
-        count = np.int64(stored[patterns[q.pattern0 + j].of].count)
+        count = i64(stored[patterns[q.pattern0 + j].of].count)
         if count == 0:
             return -1
         if chosen < 0 or count < fewest:
-            chosen, fewest = np.int64(j), count
+            chosen, fewest = i64(j), count
     return chosen

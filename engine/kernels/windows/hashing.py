@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Ptr
 from oxiseq.engine.kernels.memory.raw import fetch, get
 from oxiseq.engine.kernels.memory.slots import fetch_slot, put_slot
@@ -62,7 +61,7 @@ def find_pair(S: Ptr[Memory], h: int, view: int, s: int, p: int, o: int) -> int:
     mask = pairs.shape[0] - 1
     i = h & mask
     while True:
-        e = np.int64(pairs[i].number) - 1
+        e = i64(pairs[i].number) - 1
         if e < 0:
             return -1
         if pairs[i].tag == h:
@@ -107,12 +106,12 @@ def enter_bucket(S: Ptr[Memory], key: int, e: int) -> int:
     while buckets[i].count != 0 and buckets[i].key != key:
         i = (i + 1) & mask
     bucket = buckets[i]
-    head = np.int64(-1)
+    head = i64(-1)
     if bucket.count == 0:
         bucket.key = key
         v.scalars(S)[BUCKETS] += 1
     else:
-        head = np.int64(bucket.head)
+        head = i64(bucket.head)
     bucket.head = e
     bucket.count += 1
     return head
@@ -182,15 +181,15 @@ def fill_buckets(T: Ptr[Tables], S: Ptr[Memory]) -> None:
 def _refill(S: Ptr[Memory], key: int, head: int, position: int) -> None:
     """The bucket of a chain that begins with `head`."""
     buckets, entries = v.buckets(S), v.entries(S)
-    count = np.int64(0)
-    e = np.int64(head)
+    count = i64(0)
+    e = i64(head)
     while e >= 0:
         count += 1
         if position == 0:
-            e = np.int64(entries[e].sn)
+            e = i64(entries[e].sn)
         elif position == 1:
-            e = np.int64(entries[e].pn)
+            e = i64(entries[e].pn)
         else:
-            e = np.int64(entries[e].on)
+            e = i64(entries[e].on)
     enter_bucket(S, key, head)
     buckets[find_bucket(S, key)].count = count

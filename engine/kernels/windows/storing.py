@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.memory.slots import drop_slot, find_number, put_slot
 from oxiseq.engine.kernels.windows import views as v
@@ -33,7 +32,7 @@ def refresh_entry(T: Ptr[Tables], S: Ptr[Memory], e: int, clock: int) -> None:
     """An event of this clock, its source's largest so far, holds the triple again: the entry goes to the end of the
     list."""
     entry = v.entries(S)[e]
-    source = np.int64(v.views(T)[entry.of].source)
+    source = i64(v.views(T)[entry.of].source)
     entry.last = clock
     if v.listed(S)[source].last == e:
         return
@@ -57,7 +56,7 @@ def _append(S: Ptr[Memory], e: int, source: int) -> None:
 @inner
 def _unlist(S: Ptr[Memory], e: int, source: int) -> None:
     ends, entries = v.listed(S)[source], v.entries(S)
-    following, previous = np.int64(entries[e].ln), np.int64(entries[e].lp)
+    following, previous = i64(entries[e].ln), i64(entries[e].lp)
     if previous >= 0:
         entries[previous].ln = following
     else:
@@ -74,7 +73,7 @@ def store_entry(T: Ptr[Tables], S: Ptr[Memory], h: int, view: int, s: int, p: in
     scalars, entries, index = v.scalars(S), v.entries(S), v.views(T)[view].index
     e = scalars[FREE]
     if e >= 0:
-        scalars[FREE] = np.int64(entries[e].ln)
+        scalars[FREE] = i64(entries[e].ln)
     else:
         e = scalars[TOP]
         scalars[TOP] = e + 1
@@ -98,7 +97,7 @@ def store_entry(T: Ptr[Tables], S: Ptr[Memory], h: int, view: int, s: int, p: in
         if head >= 0:
             entries[head].op = e
     stored = v.stored(S)[view]
-    head = np.int64(stored.head)
+    head = i64(stored.head)
     entry.vn = head
     if head >= 0:
         entries[head].vp = e
@@ -125,7 +124,7 @@ def remove_entry(T: Ptr[Tables], S: Ptr[Memory], e: int) -> None:
     """An entry leaves; its record will be used again."""
     scalars, entries = v.scalars(S), v.entries(S)
     entry = entries[e]
-    view = np.int64(entry.of)
+    view = i64(entry.of)
     index = v.views(T)[view].index
     tag = pair_hash(view, entry.s, entry.p, entry.o)
     drop_slot(v.pairs(S), find_number(v.pairs(S), tag, e))

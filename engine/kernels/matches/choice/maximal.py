@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.choice import memory as m
 from oxiseq.engine.kernels.matches.choice.classes import contains, with_row
 from oxiseq.engine.kernels.matches.nodes import meld, output
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
@@ -48,7 +47,7 @@ def _list_below(M: Ptr[m.ChoiceMemory], final: int) -> int:
             continue
         before = top
         if nodes[n].leaf < 0:
-            left = np.int64(nodes[n].left)
+            left = i64(nodes[n].left)
             if left >= 0 and best[left] < 0:
                 if top == stack.shape[0]:
                     return m.MORE_STACK
@@ -80,9 +79,9 @@ def _walk(M: Ptr[m.ChoiceMemory], heap: int) -> int:
     at -= 1
     leaves[at] = heap
     while at < leaves.shape[0]:
-        n = leaves[at]
+        n = i64(leaves[at])
         at += 1
-        leaf, left, right = np.int64(nodes[n].leaf), np.int64(nodes[n].left), np.int64(nodes[n].right)
+        leaf, left, right = i64(nodes[n].leaf), i64(nodes[n].left), i64(nodes[n].right)
         leaves[count] = n if leaf < 0 else leaf
         count += 1
         if leaf >= 0:
@@ -98,14 +97,14 @@ def _walk(M: Ptr[m.ChoiceMemory], heap: int) -> int:
 @inner
 def _list_output(M: Ptr[m.ChoiceMemory], n: int) -> int:
     nodes, state, sets = m.nodes(M), m.state(M), m.sets(M)
-    left, first = np.int64(nodes[n].left), state[m.SETS]
-    count = np.int64(m.kept(M)[left]) if left >= 0 else np.int64(1)
+    left, first = i64(nodes[n].left), state[m.SETS]
+    count = i64(m.kept(M)[left]) if left >= 0 else i64(1)
     if first + count > sets.shape[0]:
         return m.MORE_SETS
     for i in range(count):
         if not m.has_room(M):
             return m.MORE_NODES
-        parent, kept = np.int64(0), n
+        parent, kept = i64(0), n
         if left >= 0:
             parent, below = sets[m.best(M)[left] + i, 0], sets[m.best(M)[left] + i, 1]
             kept = output(nodes, m.scalars(M), below, nodes[n].pos, nodes[below].maxs)
@@ -143,7 +142,7 @@ def _merge(M: Ptr[m.ChoiceMemory], n: int, first: int) -> int:
         if classes[c].stamp == state[m.STAMP]:
             if not m.has_room(M):
                 return m.MORE_NODES
-            at = np.int64(classes[c].listed)
+            at = i64(classes[c].listed)
             sets[at, 1] = meld(m.nodes(M), m.scalars(M), m.spine(M), sets[at, 1], node, state[m.CUT])
             continue
         at = state[m.SETS]

@@ -6,6 +6,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.frozen import memory as f
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
@@ -22,7 +23,7 @@ def freeze(M: Ptr[f.FrozenMemory]) -> int:
     roots = state[f.PICKED]
     state[f.PICKED] = 0
     while roots > 1:  # a balanced tree of unions keeps their order
-        made = np.int64(0)
+        made = i64(0)
         for i in range(0, roots, 2):
             if i + 1 == roots:
                 f.stack(M)[made] = f.stack(M)[i]
@@ -42,7 +43,7 @@ def freeze(M: Ptr[f.FrozenMemory]) -> int:
 def _copy(M: Ptr[f.FrozenMemory]) -> int:
     """The live finals' numbers are put at the beginning of the stack, PICKED of them."""
     state, nodes, number, stack = f.state(M), f.nodes(M), f.number(M), f.stack(M)
-    roots = np.int64(0)
+    roots = i64(0)
     for final in range(state[f.FINAL_COUNT]):
         cut = f.finals(M)[final, 1]
         if nodes[f.finals(M)[final, 0]].maxs < cut:
@@ -59,11 +60,11 @@ def _copy(M: Ptr[f.FrozenMemory]) -> int:
                 continue
             if top + 4 > stack.shape[0]:
                 return f.MORE_STACK
-            left, right, leaf = np.int64(nodes[n].left), np.int64(nodes[n].right), np.int64(nodes[n].leaf)
+            left, right, leaf = i64(nodes[n].left), i64(nodes[n].right), i64(nodes[n].leaf)
             if left >= 0 and nodes[left].maxs < cut:
-                left = np.int64(-1)
+                left = i64(-1)
             if right >= 0 and nodes[right].maxs < cut:
-                right = np.int64(-1)
+                right = i64(-1)
             before = top
             if left >= 0 and number[left] < 0:
                 stack[top] = left
@@ -79,11 +80,11 @@ def _copy(M: Ptr[f.FrozenMemory]) -> int:
             if state[f.FROZEN] == f.pos(M).shape[0]:
                 return f.MORE_FROZEN
             number[n] = state[f.FROZEN]
-            left = np.int64(number[left]) if left >= 0 else left
+            left = i64(number[left]) if left >= 0 else left
             if leaf < 0:
                 _put(M, nodes[n].pos, left, -1, -1)
             else:
-                _put(M, -1, number[leaf], left, np.int64(number[right]) if right >= 0 else right)
+                _put(M, -1, number[leaf], left, i64(number[right]) if right >= 0 else right)
             top -= 1
         stack[roots] = number[f.finals(M)[final, 0]]
         roots += 1
@@ -114,7 +115,7 @@ def count_ways(M: Ptr[f.FrozenMemory]) -> int:
             ways[n, 0] = np.uint64(1)
             continue
         for j in range(3):
-            if kids[n, j] >= 0 and _adds_too_much(ways, n, np.int64(kids[n, j])):
+            if kids[n, j] >= 0 and _adds_too_much(ways, n, i64(kids[n, j])):
                 return f.MORE_LIMBS
     return f.FOUND
 
@@ -132,7 +133,7 @@ def count_above(M: Ptr[f.FrozenMemory]) -> None:
     for n in range(root, -1, -1):
         for j in range(3):
             if f.blocked(M)[n] == 0 and kids[n, j] >= 0:
-                _adds_too_much(above, np.int64(kids[n, j]), n)
+                _adds_too_much(above, i64(kids[n, j]), n)
 
 
 @inner
