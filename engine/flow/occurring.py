@@ -19,7 +19,7 @@ _LEAST = 64
 
 
 class Occurring:
-    """What one definition has on the items from some place on. form: the source that it feeds."""
+    """The rows of one definition on the items from some place on. form: the source that it feeds."""
 
     def __init__(self, form: Given) -> None:
         self._raw, self._width = form.raw, form.width
@@ -66,7 +66,7 @@ class Occurring:
         return found
 
     def _stays(self, start: int, stop: int) -> bool:
-        """Continue to where the window is, if no row comes or goes by that."""
+        """Moves to the window's position, if no row comes or goes by that."""
         count, first = self._count, self._first()
         if count and (self._place.item(count - 1) >= self._stop or (first < count and self._place.item(first) < start)):
             return False
@@ -82,7 +82,7 @@ class Occurring:
         first, out, before, now = place.searchsorted(bounds).tolist()  # rows before these places
         came, leaves = (each.searchsorted(place[before:now], "right") for each in (stops, starts))
         come = np.flatnonzero((came < leaves) & ~self._used[before:now])
-        # what goes is what was in the window, or comes in this batch
+        # rows that go were in the window, or come in this batch
         left = starts.searchsorted(place[first:out], "right")
         goes = ~self._used[first:out]
         new = max(first, before)

@@ -1,4 +1,4 @@
-"""What is emitted of an answer at an instant: all of it, what is new, what is gone (operators.md, 2.3).
+"""The rows emitted for an answer at an instant: all, the new ones, or the retracted ones (operators.md, 2.3).
 
 In the flow: changes of the answer, of which none come and go within a tick → **rows to emit**, each as often as its
 multiplicity says.
@@ -102,7 +102,7 @@ class Told:
         return at, np.concatenate(parts) if parts else np.zeros((0, self._width), np.uint32)
 
     def _add(self, delta: Delta, low: int, high: int) -> None:
-        """Some of what has changed goes into the answer."""
+        """Some of the changes go into the answer."""
         for row, weight in zip(delta.rows[low:high], delta.weight[low:high].tolist(), strict=True):
             key = row.tobytes()
             count = self._answer.get(key, 0) + weight

@@ -51,11 +51,11 @@ class WindowRange:
 
     @property
     def moves(self) -> bool:
-        """Whether what it holds leaves it."""
+        """Whether its events leave it."""
         return any(isinstance(o, RangeWindow) for o in self.operators)
 
     def bounds(self, now: I64) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-        """(low, high): it holds what is after `low` (None: everything) and not after `high`. `now`: times, or the
+        """(low, high): it holds the events after `low` (None: all) and not after `high`. `now`: times, or the
         numbers of the newest instants: i64[n]. The bounds may lie outside of i64; they are Python's integers then."""
         exact = self._exact(now)
         low: NDArray[Any] | None = None

@@ -1,4 +1,4 @@
-"""What a run can do besides that shares neither clock nor matching with others, one of a language other than SPAseq: be
+"""A run that shares neither clock nor matching with others, of a language other than SPAseq: it may be
 in the state of an equal one."""
 
 from __future__ import annotations

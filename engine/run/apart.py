@@ -72,7 +72,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         self._members: dict[AloneRun, Member] = {}
         self._streams: dict[str, _Stream] = {}
         self._known: dict[tuple[Hashable, Hashable], Member] = {}
-        """By what is equal and lineage."""
+        """By fingerprint and lineage."""
         self._reunions = Reunions()
         terms.register(self)
 

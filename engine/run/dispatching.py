@@ -1,6 +1,6 @@
 """Dispatchers pass events to queries: one for each way in which queries share work.
 
-In the flow: events of a store → **a dispatcher for each kind of query** (runs.py says which) → what that did for
+In the flow: events of a store → **a dispatcher for each kind of query** (runs.py says which) → the outcome for
 each query. None is safe for several threads.
 
     shared.py    one clock and one pass of matching: SPAseq
@@ -23,8 +23,8 @@ R = TypeVar("R", bound=Run)
 
 
 class Outcome(NamedTuple):
-    """What a step did for one query: its matches, its late events, how many events it left out (Run.faults), an error,
-    which may have cost it matches. `stream`: that of the late events, empty where it is the one that was pushed
+    """The outcome of a step for one query: its matches, its late events, how many events it left out (Run.faults), an
+    error, which may have cost it matches. `stream`: that of the late events, empty where it is the one that was pushed
     to."""
 
     run: Run
@@ -36,12 +36,12 @@ class Outcome(NamedTuple):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nobody need hear of it."""
+        """Whether it is empty."""
         return not self.matches and self.late is None and self.error is None and not self.left_out
 
 
 def stepped_alone(run: Run, step: Callable[[], Any]) -> Outcome:
-    """What a step does to a run that shares nothing, and what can be processed then."""
+    """A step of a run that shares nothing, and the processing after it."""
     known, late = run.faults.count, None
     try:
         late = step()

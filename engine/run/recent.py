@@ -104,7 +104,7 @@ class Recent:
 
     @property
     def whole(self) -> _Batches:
-        """What is in a window, and the last instant, by stream."""
+        """The contents of windows, and the last instant, by stream."""
         every = self._together([*self._old, *self._new])
         if self._last == _NONE:
             return every

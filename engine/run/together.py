@@ -116,7 +116,7 @@ class Together(Dispatcher[RspRun]):
     def _step(
         self, stream: str, take: Callable[[Group], EventBatch | None], alone: Callable[[RspRun], Any]
     ) -> list[Outcome]:
-        """What a step does. take: to a group, whose late events it gives; alone: to one that has its state itself."""
+        """A step. take: to a group, whose late events it gives; alone: to one that has its state itself."""
         outcomes: list[Outcome] = []
         for kind in [kind for kind in self._states if stream in kind[0]]:
             for state in list(self._states[kind]):
