@@ -8,7 +8,7 @@ how many.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from oxiseq.grammar.algebra import Query, Term
+from reference.streams import instants, observe
 from reference.values import ExpressionError, Number, less, value_of
 
 Keys = tuple[Term | None, ...]
@@ -28,6 +29,24 @@ class Ranked:
     keys: Keys
     times: tuple[int, ...]
     row: Hashable
+
+
+def reports(query: Query, streams: Mapping[str, Sequence[tuple[int, Any]]], lateness: int) -> Callable[[int], int]:
+    """By the end of a match when it is reported: then, or when its tumbling window closes."""
+    window = query.window
+    if query.summary.report is None or window is None:
+        return lambda end: end
+    iris = [stream.iri.value for stream in query.streams]
+    arrivals = {iri: [(time, ()) for time, _ in events] for iri, events in streams.items()}
+    times = instants(observe(iris, arrivals, lateness, None).events)
+    number = {time: i for i, time in enumerate(times)}
+
+    def close(end: int) -> int:
+        if window.events:
+            return times[min((number[end] // window.size + 1) * window.size, len(times)) - 1]
+        return times[0] + ((end - times[0]) // window.size + 1) * window.size - 1
+
+    return close
 
 
 def objection(query: Query, everything: Sequence[Ranked], reported: Sequence[tuple[Keys, Hashable]]) -> str | None:
