@@ -23,7 +23,7 @@ class Solution(Protocol):
 
 
 class KnowledgeBase(Protocol):
-    """An RDF dataset that can be asked."""
+    """An RDF dataset that can be queried."""
 
     @property
     def version(self) -> int:
@@ -40,11 +40,11 @@ class WatchedKb(KnowledgeBase, Protocol):
     """One that knows which of its answers a change may matter to."""
 
     def watch(self, texts: Sequence[str]) -> None:
-        """These have been asked of the present version."""
+        """These answers come from the present version."""
         ...
 
     def unchanged_since(self, version: int, texts: Sequence[str]) -> bool:
-        """Whether their answers are those of a version of before, at which or before which they have been watched."""
+        """Whether their answers are those of an earlier version, at which or before which they have been watched."""
         ...
 
 

@@ -54,7 +54,7 @@ def blocks(content: IO[bytes], size: int = BLOCK) -> Iterator[bytes]:
 
 
 def until_cut_off(read: Iterator[bytes], tell: Callable[[Fault], None]) -> Iterator[bytes]:
-    """What is read, up to one of BROKEN, which goes to `tell`."""
+    """The content read, up to one of BROKEN, which goes to `tell`."""
     try:
         yield from read
     except BROKEN as error:

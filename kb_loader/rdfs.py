@@ -38,7 +38,7 @@ NO_RESOURCE = (Literal, Triple)
 """What is no class, no property and no instance: it cannot be a subject."""
 
 Term: TypeAlias = Any
-"""Any RDF term. pyoxigraph's constructors refuse what cannot stand at a place; literals are sorted out before."""
+"""Any RDF term. pyoxigraph's constructors refuse terms in a wrong place; literals are sorted out before."""
 Pairs: TypeAlias = set[tuple[Term, Term]]
 Above: TypeAlias = dict[Term, list[Term]]
 """Node → all that is above it (itself only where there is a cycle)."""
@@ -59,7 +59,7 @@ class Rules:
     typing: frozenset[Term]
     """rdf:type and the properties below it."""
     given: frozenset[Term]
-    """Classes that may have anything inferred: their asserted instances are told too."""
+    """Classes that may have anything inferred: their asserted instances are emitted, too."""
     classes: Above
     """Class → all above it."""
     again: bool
@@ -101,7 +101,7 @@ def reason(store: RdfStore) -> int:
 
 
 def remove_inferred(store: RdfStore) -> None:
-    """Take away what `reason` has written."""
+    """Remove what `reason` has written."""
     store.remove_graph(INFERRED)
 
 

@@ -1,7 +1,7 @@
 """Statistics of the store in VoID (https://www.w3.org/TR/void/), in the graph `STATISTICS`.
 
 Counts are of the asserted data, all graphs together; the inferred graph is a subset with its own count.
-A statement that stands in two graphs counts twice in void:triples, a subject once in void:distinctSubjects.
+A statement that is in two graphs counts twice in void:triples, a subject once in void:distinctSubjects.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from oxiseq.grammar.render_sparql import SparqlWriter
 
 _ASKED: Final = "queried from the knowledge base, again when a quad of its patterns is added or removed there"
 _PLAIN: Final = "row by row"
-_FOLLOWED: Final = "nothing: the store tells what changes"
+_FOLLOWED: Final = "nothing: the store reports its changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class _Describing:
             case p.Triples():
                 return ("triples", _PLAIN)
             case p.Look(_, _, _, _, order, what):
-                return ("looks for", "nothing: what it looks for is arranged", order.lower(), what.lower())
+                return ("looks for", "nothing: it looks up arranged rows", order.lower(), what.lower())
             case p.Sometime():
                 return ("sometime", _PLAIN)
             case p.TimeTerm(_, function):

@@ -1,6 +1,6 @@
 """The mappings of an EVENT definition as rows that come with their item into a window and go with it.
 
-In the flow: mappings found on items, bounds of a window tick by tick → **what comes and goes** → a plan's `Given`
+In the flow: mappings found on items, bounds of a window tick by tick → **changes** → a plan's `Given`
 (events.py). Items are known by their places in their stream, which grow for ever.
 """
 
@@ -101,7 +101,7 @@ class Occurring:
         return int(self._place[: self._count].searchsorted(self._start))
 
     def forget(self) -> None:
-        """Nobody asks for items that have left the window."""
+        """Items that have left the window are not needed."""
         gone = self._first()
         if 2 * gone > self._count:
             self.going -= gone
@@ -117,7 +117,7 @@ class Occurring:
         up writes here; and how many of them are in use."""
         return self._rows, self._place, self._used, self._count
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     @property
     def bytes(self) -> int:

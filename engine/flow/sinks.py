@@ -1,4 +1,4 @@
-"""What windows tell, as operators read it: a delta for each query.
+"""The changes of windows, as operators read them: a delta for each query.
 
 In the flow: output of engine/windows → **rows that come and go**, each query's in its own buffer.
 """

@@ -26,7 +26,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
 class Found(NamedTuple):
-    """Of some stretches. ticks: i64[stretches], how many ticks of each have been worked on; rows: by name what has come
+    """Of some stretches. ticks: i64[stretches], how many ticks of each have been processed; rows: by name what has come
     and gone, the first of these ticks being 0."""
 
     ticks: I64
@@ -134,7 +134,7 @@ class Stepping:
         going = longer(occurring.going, max(16, len(occurring.going)))
         return k.Source(rows, place, used, at, row, weight, starts, stops, going, state)
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     @property
     def records(self) -> int:
@@ -143,16 +143,16 @@ class Stepping:
 
     @property
     def bytes(self) -> int:
-        """How large what it keeps is, room for more included."""
+        """The size of its memory, spare room included."""
         return sum(node.bytes for node in self._nodes)
 
     def held_ids(self) -> Iterator[Ids]:
-        """The terms of what it keeps."""
+        """The terms in its memory."""
         for node in self._nodes:
             yield from node.held_ids()
 
     def save(self, terms: SavedTerms) -> State:
-        """What it keeps, between batches."""
+        """Its state between batches."""
         return {"tick": self._tick, "nodes": [node.save(terms) for node in self._nodes]}
 
     def restore(self, state: State, terms: KnownTerms) -> None:

@@ -33,7 +33,7 @@ class _Slots:
 
     @classmethod
     def of(cls, key: tuple[Value, ...]) -> _Slots:
-        # of several values of one variable the innermost counts: it stands last
+        # of several values of one variable the innermost counts: it comes last
         names = {value.variable: slot for slot, value in enumerate(key) if value.variable is not None}
         return cls(names, key.index(RUN_START) if RUN_START in key else None)
 

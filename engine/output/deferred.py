@@ -55,7 +55,7 @@ class _End:
 class DeferredMatches:
     """Holds matches until all of their end are decided, then lets the strategy choose.
 
-    `partition`: the column of stored values that tells partitions apart, None if there are none. `wait`: how long (µs)
+    `partition`: the column of stored values that names the partition, None if there are none. `wait`: how long (µs)
     after its end a match may be undecided, None if only the window's end decides; one of `window` and `wait` is given.
     """
 

@@ -55,7 +55,7 @@ class MatchFolder:
         self._folded: list[Folded] = []
 
     def pick(self, S: Memory) -> Memory:
-        """The same: one of the matches is told, for CONSUME BY. Raises LimitError."""
+        """The same set if one of its matches is emitted, for CONSUME BY. Raises LimitError."""
         found = FrozenMatches(S)
         if found.exceeds(0):
             nodes = np.flatnonzero(found.pos >= 0)
@@ -85,7 +85,7 @@ class MatchFolder:
 
     def _keys(self, outputs: _Outputs, time: int) -> Iterator[tuple[Key, NDArray[np.bool_]]]:
         """Each combination of keys that matches may have, with the outputs that are in none of those matches; in the
-        order of the events that have the keys, which does not hang on ids."""
+        order of the events that have the keys, which does not depend on ids."""
         by_row = np.argsort(outputs.row_of, kind="stable")
         found: list[tuple[Key, NDArray[np.bool_]]] = [((), np.zeros(len(outputs.nodes), np.bool_))]
         for key in self._folding.keys:

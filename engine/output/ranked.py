@@ -1,6 +1,6 @@
 """ORDER BY, LIMIT with OFFSET, and SAMPLE on matches that are listed (semantics.md 2.6b).
 
-In the flow: matches of an instant, all of them or those that were picked → **those told, in order** → rows.
+In the flow: matches of an instant, all of them or those that were picked → **the emitted ones, in order** → rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def told(
     rows: Sequence[NDArray[np.int64]],
     keys: Keys,
 ) -> list[OfEnd]:
-    """Which matches are told, of each end (of each partition), where they stand together, in the order of enumeration;
+    """Which matches are emitted, of each end (of each partition), where they are adjacent, in the order of enumeration;
     `rows`: of each match its row ids. Raises LimitError."""
     if not len(time):
         return []

@@ -323,7 +323,7 @@ class AnswerWriter:
 
 
 def _first_of_each_end(flat: _Flat, limit: int, partition: int | None) -> _Flat:
-    """The first `limit` matches of each end and partition (a column), which stand together."""
+    """The first `limit` matches of each end and partition (a column), which are adjacent."""
     last = flat.ends[1:] - 1
     time = flat.block.time[last]
     if not len(time):

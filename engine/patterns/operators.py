@@ -97,7 +97,7 @@ class OperatorMatcher:
 
     def _by_label(self, tables: Sequence[Ids]) -> Ids:
         """The knowledge base's blank nodes among some rows, in the order of their labels there: what else is known of
-        them hangs on what a run has seen."""
+        them depends on what a run has seen."""
         every = np.unique(np.concatenate([table.reshape(-1) for table in tables]))
         here = frozenset(every[self._terms.columns.kind[every] == kinds.BLANK].tolist())
         known = sorted((label, blank) for label, blank in self._terms.kb_blanks.items() if blank in here)

@@ -1,6 +1,6 @@
 """What a query's matches are correlated by: how its events can be dealt out to several runs that each see a part.
 
-Where it stands: plan → **correlation** → (a cluster's router). Each event goes to the runs that own a value which the
+In the flow: plan → **correlation** → (a cluster's router). Each event goes to the runs that own a value which the
 event shows for the key; together the runs find exactly the matches that one run over all events finds, each at least
 once, and a match is taken from the run that owns its key.
 
@@ -44,7 +44,7 @@ class Route:
 class Correlation:
     """`by`: the key's variables; empty: one run has to see everything, `reason` says why.
 
-    `routes`: what tells an event's runs. `instants`: every run is told the times of all events. `needs_start`: the
+    `routes`: what decides an event's runs. `instants`: every run gets the times of all events. `needs_start`: the
     query's tumbling windows begin with the first event, which only a run that sees all knows: it must be given.
     """
 

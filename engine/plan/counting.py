@@ -1,4 +1,4 @@
-"""Whether groups can be made without listing matches, and what a run must tell counted matches apart by.
+"""Whether groups can be made without listing matches, and the values by which a run distinguishes counted matches.
 
 In the flow: summary plan → **counted or listed** → run. Matches are counted where everything that a group needs
 of a match is a value that the run can carry: variables (of a repeated GPM those of its last iteration), the times at

@@ -1,6 +1,6 @@
 """Compiling a query: algebra → plan. A plan is immutable; `engine.run.QueryRun` holds all that changes.
 
-For each GPM the plan says what its rows must hand on: what the sequence compares, what joins the KB and the
+For each GPM the plan says what its rows must pass on: what the sequence compares, what joins the KB and the
 partners of `&`, and what the answer shows. KB variables that nothing compares are left to the end, when a
 match is written out (late enrichment).
 """
@@ -38,8 +38,9 @@ from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, express
 class GpmPlan:
     """How one GPM becomes rows.
 
-    `keep`: what its event pattern hands on. `kb`: its KB pattern; if `late`, rows are only checked against the KB's
-    answer, and matches are `enriched` from it, if it has something to add; else each row is joined with it at once.
+    `keep`: the variables that its event pattern passes on. `kb`: its KB pattern; if `late`, rows are only checked
+    against the KB's answer, and matches are `enriched` from it, if it has something to add; else each row is joined
+    with it at once.
     """
 
     name: str
@@ -51,11 +52,11 @@ class GpmPlan:
     order: int
     """Its place among the requests of its stream."""
     timed: bool
-    """Whether its rows bring their time, since a stateful filter asks for it."""
+    """Whether its rows carry their time, since a stateful filter reads it."""
 
     @property
     def asks_again(self) -> bool:
-        """Whether a stateful filter asks its event's graph once more, with the joined mapping."""
+        """Whether a stateful filter queries its event's graph again, with the joined mapping."""
         return any(holds_exists(condition) for condition in self.parts.stateful)
 
     @property
@@ -96,7 +97,7 @@ class QueryPlan:
 
     query: Query
     streams: tuple[str, ...]
-    """Stream IRIs; a stream declared twice stands once."""
+    """Stream IRIs; a stream declared twice is listed once."""
     gpms: dict[str, GpmPlan]
     letters: tuple[LetterPlan, ...]
     requests: tuple[StreamPlan | None, ...]
@@ -117,7 +118,7 @@ class QueryPlan:
     written: Answer
     """What is written of each match: the answer, if each is a row."""
     ranking: Ranking | None
-    """Which matches of an end are told, where ORDER BY or SAMPLE says so."""
+    """Which matches of an end are emitted, where ORDER BY or SAMPLE says so."""
     listed: str | None
     """Why the matches of a summary are listed or folded; None: they are counted as they are found."""
     folding: Folding | None = None
@@ -218,7 +219,7 @@ def _compile(
     page: Page | None = None,
 ) -> QueryPlan:
     """`told_apart`: matches are counted, apart by the values of these variables. `picking`: those that ORDER BY or
-    SAMPLE ask for are found on the compact set. `folding`: so are totals, and one match of an instant is told."""
+    SAMPLE choose are found on the compact set. `folding`: so are totals, and one match of an instant is emitted."""
     query = seen.query
     parts = dict(seen.parts)
     automaton = build_automaton(query.sequence)

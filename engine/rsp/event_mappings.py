@@ -48,7 +48,7 @@ class EventMappings:
                 self._match(stream, place, batch)
 
     def _match(self, stream: int, place: int, batch: EventBatch) -> None:
-        """What events bring, which stand from a place on; nothing counts after the end of its window."""
+        """The rows of events, from a place on; nothing counts after the end of its window."""
         matcher = self._matchers[stream]
         if matcher is None or not len(batch):
             return
@@ -63,7 +63,7 @@ class EventMappings:
             self.by_name[source.form.name].add(place + at, batch.time[at], rows.values[:high])
 
     def move(self, bounds: Sequence[tuple[I64, I64]], tick: int) -> dict[str, Delta]:
-        """Windows continue: by content the places [start, stop) at each tick from `tick` on. What comes and goes, by
+        """Windows continue: by content the places [start, stop) at each tick from `tick` on. The changes, by
         name."""
         return {s.form.name: self.by_name[s.form.name].move(*bounds[s.content], tick) for s in self._sources}
 

@@ -249,7 +249,7 @@ class Items:
         return self._instants
 
     def marked(self) -> Items:
-        """As it is now, as long as nothing is forgotten: what comes to the other stands behind."""
+        """A view of the present content, valid until something is forgotten; later events come behind it."""
         other = copy(self)
         other._graphs = list(self._graphs)
         return other
@@ -273,7 +273,7 @@ class Items:
                 yield batch.slice(low, high)
 
     def forget(self, before: int, *, now: bool = False) -> None:
-        """Nobody asks for what is before this place: it goes where it is most of what there is, or `now`."""
+        """Nothing before this place is needed: it is freed where it is most of the content, or `now`."""
         gone = min(before - self.first, self._count)
         if 2 * gone <= self._count and not (now and gone > 0):
             return
@@ -282,7 +282,7 @@ class Items:
         self.first, self._count = self.first + gone, kept
 
     def forget_graphs(self, before: int) -> None:
-        """Nobody asks for the graphs of events before this place."""
+        """The graphs of events before this place are not needed."""
         self._graphs = [(place, batch) for place, batch in self._graphs if place + len(batch) > before]
         if self._graphs and self._graphs[0][0] < before:
             place, batch = self._graphs[0]

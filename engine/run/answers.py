@@ -38,7 +38,7 @@ class KbAnswers:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is asked, as SPARQL."""
+        """The queries to the KB, as SPARQL."""
         return self._kb.texts
 
     @property

@@ -1,4 +1,4 @@
-"""Runs that share neither clock nor matching: each is handed events by itself, but only when something may come of it.
+"""Runs that share neither clock nor matching: each gets its events separately, and only those that may matter to it.
 
     events of a stream ─ keys ─▶ runs that they concern: at once
                        └ backlog ─▶ the others: when they are concerned, when somebody looks, or when it has become long
@@ -9,7 +9,7 @@ and state are those that it would have had; whoever reads or saves them calls `c
 that have waited longest catch up a few at a time, so that no push has to work for all of them.
 
 Runs of equal queries that are in the same state are one (member.py): those that are registered before anything comes,
-or brought back from the same snapshot. Those that are alike become one when their states have come to be the same
+or restored from the same snapshot. Those that are alike become one when their states have come to be the same
 (reunions.py).
 """
 
@@ -88,7 +88,7 @@ class ApartRuns(Dispatcher[AloneRun]):
 
     @property
     def behind(self) -> int:
-        """How many runs have not been handed all events that have come."""
+        """How many runs have not got all events that have come."""
         asleep = {member for stream in self._streams.values() for member in stream.asleep}
         late = (m for m in asleep if any(seen < self._streams[iri].backlog.end for iri, seen in m.seen.items()))
         return sum(len(member.runs) for member in late)
@@ -125,7 +125,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         self._want_more(member, known)
 
     def _want_more(self, member: Member, known: Mapping[str, Iterable[Key]]) -> None:
-        """There are others in its state. known: by stream the keys of before."""
+        """There are others in its state. known: by stream the earlier keys."""
         for iri, keys in known.items():
             self._want(member, iri, frozenset(self._keys(member, iri)).difference(keys))
 
@@ -184,17 +184,17 @@ class ApartRuns(Dispatcher[AloneRun]):
             self._streams[iri].known[member] = None
 
     def _touch(self, member: Member) -> None:
-        """Its state is not the one of before any more."""
+        """Its state is not the earlier one any more."""
         if self._known.get((member.equal, member.lineage)) is member:
             del self._known[member.equal, member.lineage]
             for iri in member.seen:
                 self._streams[iri].known.pop(member, None)
         member.lineage, member.ended = object(), ()
 
-    # --- what comes ---------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------
 
     def push(self, iri: str, batch: EventBatch) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did."""
+        """Events of a stream, in order of arrival; the result."""
         stream = self._streams.get(iri)
         if stream is None:
             return []
@@ -307,7 +307,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         self._by_itself(run, "forget", forgets)
 
     def _by_itself(self, run: AloneRun, what: str, step: Callable[[Member], list[Outcome]]) -> list[Outcome]:
-        """What a run does that those in the same state do not, or have just done; what has come of it."""
+        """What a run does that those in the same state do not, or have just done; the result."""
         outcomes = self.catch_up(run)
         if any(outcome.error is not None for outcome in outcomes):
             return outcomes
@@ -323,7 +323,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         if len(member.runs) > 1:
             large = run.bytes > LARGE
             member = self._members[run] = member.part(run, self._terms)
-            if large:  # or whoever reads matches and waits would have it copied time and again
+            if large:  # or whoever reads matches and waits would have it copied repeatedly
                 member.equal = object()
             self._enter(member)
             self._place(member)
@@ -347,7 +347,7 @@ class ApartRuns(Dispatcher[AloneRun]):
     # --- one run ------------------------------------------------------------------------------------
 
     def _missed(self, member: Member) -> list[_Item]:
-        """What one that is asleep has not been handed."""
+        """The events that a sleeping one has not got."""
         if member not in self._streams[next(iter(member.seen))].asleep:
             return []
         items: list[_Item] = []
@@ -364,7 +364,7 @@ class ApartRuns(Dispatcher[AloneRun]):
                 if first < last:
                     if needed is None:
                         items.append((iri, backlog.events(first, last)))
-                    else:  # late events are told whole
+                    else:  # late events are reported completely
                         late, largest = late_ones(backlog.times(first, last), largest, punctuation, lateness)
                         items.append((iri, backlog.bare(first, last, needed, late)))
                 if mark is not None:
@@ -382,7 +382,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         return _Passed(events, last) if events and order.takes(0, first) else None
 
     def _step(self, member: Member, items: Sequence[_Item]) -> list[Outcome]:
-        """Hand events and punctuations to runs in one state; what has come of that for each."""
+        """Hand events and punctuations to runs in one state; the result for each."""
         return member.told(self._stepped_once(member, items))
 
     def _stepped_once(

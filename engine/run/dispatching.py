@@ -1,4 +1,4 @@
-"""What hands events to queries: one of these for each way in which queries share work.
+"""Dispatchers pass events to queries: one for each way in which queries share work.
 
 In the flow: events of a store → **a dispatcher for each kind of query** (runs.py says which) → what that did for
 each query. None is safe for several threads.
@@ -58,7 +58,7 @@ class Dispatcher(ABC, Generic[R]):
 
     @abstractmethod
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did."""
+        """Events of a stream, in order of arrival; the result."""
 
     @abstractmethod
     def punctuate(self, stream: str, time: int) -> list[Outcome]:
@@ -82,7 +82,7 @@ class Dispatcher(ABC, Generic[R]):
 
     def catch_up(self, run: R) -> list[Outcome]:
         """Hand a query the events that have not concerned it so far, before its state, its counters or its late events
-        are looked at; what has come of that."""
+        are examined; returns the result."""
         return []
 
     def stepped(self) -> set[R]:

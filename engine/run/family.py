@@ -53,7 +53,7 @@ class OneQuery:
 
     @property
     def constants(self) -> Constants:
-        """What stood there."""
+        """The constants there before."""
         return () if self._opened is None else self._opened.constants
 
     @property
@@ -75,15 +75,15 @@ class Family:
         self._next = 0
         """The number of the next one."""
         self._open: frozenset[int] = frozenset()
-        """Slots whose constants will stand in the table, whatever the queries."""
+        """Slots whose constants will be in the table, whatever the queries."""
         self._of_id: dict[int, int] = {}
-        """By the term that stands for it the number of each query, as far as somebody has asked."""
+        """By the term that stands for it the number of each query, as far as it was needed."""
         self.plans: list[Plan] = []
         """All that is queried from the knowledge base."""
         self.keys: frozenset[Key] | None = frozenset()
         """Of the triples that may concern one of them; None: any may."""
         self.slots: tuple[int, ...] | None = None
-        """Those whose constants stand in a table; none where there is one query. None: no plan is made yet."""
+        """Those whose constants are in a table; none where there is one query. None: no plan is made yet."""
         self.take_in(first)
 
     def copy(self) -> Family:
@@ -136,7 +136,7 @@ class Family:
 
     @property
     def fixed(self) -> tuple[tuple[int, Constant], ...]:
-        """What stands in the other slots: the same for all."""
+        """The contents of the other slots: the same for all."""
         return self._in_others(self._slots)
 
     def _in_others(self, slots: Collection[int]) -> tuple[tuple[int, Constant], ...]:

@@ -2,8 +2,8 @@
 
     complete instants ─ graph patterns ─ rows of letters ─ sequence run ─ **matches**, and counts of them
 
-Queries that differ only in what they tell of matches, in the length of a sliding window, or in constants of
-thresholds (a family), may have one finder: it works on each part of the instants once, whoever asks first (shared.py).
+Queries that differ only in what they emit for matches, in the length of a sliding window, or in constants of
+thresholds (a family), may have one finder: it processes each part of the instants once, on the first call (shared.py).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Finder:
         self._members: dict[int, tuple[QueryPlan, int]] = {}
         """By the identity of a plan, which stays alive by that."""
         self._narrowed: dict[tuple[int, int], Findings] = {}
-        """By member of a family and length of a window, of the part that was worked on last."""
+        """By member of a family and length of a window, for the part processed last."""
         self.begin()
         terms.register(self)
         window = plan.window
@@ -224,8 +224,8 @@ class Finder:
         return [[] if matcher is None else list(matcher.nothing) for matcher in self.answers.matchers]
 
     def find(self, part: Part, found: Sequence[list[Rows]] | None, answers: dict[str, KbAnswer] | None) -> Findings:
-        """What a part brings; the same for everyone who asks about one part. `found`: as for `rows_of`; `answers` of
-        the KB: None where they are still to be asked for. Raises what went wrong, also to everyone."""
+        """The result of a part; the same for every caller. `found`: as for `rows_of`; `answers` of
+        the KB: None where they are still to be queried. Raises its error to every caller, too."""
         if self._part is None or self._part.instants is not part.instants:
             self.forget_due()
             self._part = part
@@ -413,7 +413,7 @@ class Finder:
         """The smallest time (µs) that may still come, after the instant at `time`."""
         return passed if last or time is None else time + 1
 
-    # --- what goes ----------------------------------------------------------------------------------
+    # --- release ------------------------------------------------------------------------------------
 
     @property
     def records(self) -> int:
@@ -429,14 +429,14 @@ class Finder:
         return self.sequence.bytes + self.rows.bytes + partitions
 
     def collect(self) -> None:
-        """Free what is dead now, so that `records` tells what lives."""
+        """Frees dead memory, so that `records` counts what lives."""
         self.sequence.collect()
         if self.endless:
             self._forget_unnamed()
 
     @property
     def endless(self) -> bool:
-        """Whether time alone does not tell which rows are out of every window."""
+        """Whether time alone does not decide which rows are out of every window."""
         window = self.plan.window
         return window is None or (window.events and self.partitions is not None)
 
@@ -449,7 +449,7 @@ class Finder:
         self._kept_rows = self.rows.held
 
     def forget_due(self) -> None:
-        """Forget what the last part has made obsolete, of whose matches everybody has been told."""
+        """Frees what the last part has made obsolete; all of its matches have been emitted."""
         part = self._part
         if part is not None and len(part.instants.time):
             self.forget(int(part.instants.clocks[-1]), part.number + len(part.instants.time) - 1)

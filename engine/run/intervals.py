@@ -145,7 +145,7 @@ class IntervalRun(KbRun):
 
     @property
     def kept(self) -> Kept | None:
-        """What it keeps that has a time; None for nothing."""
+        """Its rows that have a time; None for none."""
         if self._begun is None:
             return None
         self.collect()
@@ -160,7 +160,7 @@ class IntervalRun(KbRun):
 
     @property
     def is_steady(self) -> bool:
-        """Whether its state hangs on events, and on what the knowledge base holds now, alone: blank nodes of that stand
+        """Whether its state depends only on events, and on the present knowledge base: blank nodes of that stand
         in the order in which each query meets them."""
         whole = not any(part.flow.failed for part in self._parts) and not self._left
         return whole and not self._kb.waits and not len(self._blanks.ids)
@@ -340,7 +340,7 @@ class IntervalRun(KbRun):
             self._begun.query.tidy(now=now)
 
     def _learn(self) -> None:
-        """Hand out what the knowledge base holds at the instant."""
+        """Return what the knowledge base holds at the instant."""
         arriving = self._work.arriving
         self._tidy(now=True)
         arriving.tick = max(part.learn(self._knowledge.now, arriving.tick) for part in self._parts)
@@ -391,7 +391,7 @@ class IntervalRun(KbRun):
         return MatchBatch(ends, values, np.arange(0, 2 * count + 1, 2), letters, times)
 
     def forget(self, at: int) -> None:
-        """Between batches: give up all that is kept, and continue as if registered now; what waits continues."""
+        """Between batches: drops all that is kept, and continues as if registered now; waiting events stay."""
         self.resets = self.resets.another(at, self._completed, self.records)
         for part in self._parts:
             part.keep(lambda rows: np.zeros(len(rows), np.bool_))
@@ -399,7 +399,7 @@ class IntervalRun(KbRun):
         self._version = None
 
     def collect(self) -> None:
-        """Free what is dead now, so that `records` tells what lives."""
+        """Frees dead memory, so that `records` counts what lives."""
         self._tidy(now=True)
         self._forget_old(now=True)
 
@@ -446,7 +446,7 @@ class IntervalRun(KbRun):
             part.flow.restore(saved, terms)
         self._kb.restore(state["kept"], terms)
 
-    # --- what it tells ----------------------------------------------------------------------------------
+    # --- its state and counters -------------------------------------------------------------------------
 
     @property
     def state(self) -> dict[str, int]:
@@ -460,7 +460,7 @@ class IntervalRun(KbRun):
 
     @property
     def bytes(self) -> int:
-        """How large what is kept is."""
+        """The size of its memory."""
         return sum(part.flow.bytes for part in self._parts)
 
 

@@ -2,8 +2,8 @@
 
     push ─ positions ─ graph patterns ─ live keys ─ matches, of which each is one complex event
 
-What is under it is a SPAseq run whose instants are positions (positions.py); so the answers of live keys are told as
-determinised sets tell theirs (tuples.py).
+Below it is a SPAseq run whose instants are positions (positions.py); so the answers of live keys are emitted as
+those of determinised sets are (tuples.py).
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class JoinedRun(AloneRun):
         rows = self._run.finder.rows
         self._clock.log.forget(int(rows.block.time[0]) if rows.held else self._clock.instants)
 
-    # --- what it tells, keeps and saves: the run below ------------------------------------------------
+    # --- counters, memory and snapshots: those of the run below ---------------------------------------
 
     def keep_answers(self) -> bool:
         return self._run.keep_answers()

@@ -227,7 +227,7 @@ def _plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
 
 
 def _places(wanted: Sequence[tuple[Variable, ...]], given: Sequence[tuple[Variable, ...]]) -> NDArray[np.int32]:
-    """[letter, column]: where a wanted variable stands among those given; −1 if it does not."""
+    """[letter, column]: the place of a wanted variable among those given; −1 if it is not there."""
     places = np.full((len(wanted), max([len(columns) for columns in wanted] + [1])), -1, np.int32)
     for number, (columns, variables) in enumerate(zip(wanted, given, strict=True)):
         for i, variable in enumerate(columns):

@@ -37,9 +37,9 @@ def why_not_cut(plan: QueryPlan) -> str | None:
     if clauses.strategy is not None or clauses.consumes != NOTHING:
         return "what is kept or forgotten depends on all matches of the window"
     if clauses.limit != NO_LIMIT or plan.limit is not None or plan.written.distinct:
-        return "LIMIT or DISTINCT tell those that are found first"
+        return "LIMIT or DISTINCT emit those that are found first"
     if any(edge.waits for edge in graph.edges) or any(state.negated for state in graph.states):
-        return "a negation at an end of the sequence looks at the whole window"
+        return "a negation at an end of the sequence reads the whole window"
     return None
 
 

@@ -42,7 +42,7 @@ class Split:
     keys: I64
     """Keys (instant, partition), ascending."""
     places: I64
-    """Where each of `keys` stands among the instants of partitions."""
+    """The place of each of `keys` among the instants of partitions."""
     instants: int
     """How many instants the batch has."""
     only: I64 | None
@@ -175,9 +175,8 @@ class Partitions:
         self.table.count[partition] += 1
         clock, tau = self._clocks(times, number, start)
         first, whose = np.zeros(1, np.int64), np.array([partition], np.int64)
-        return Split(
-            self._by, self.table, first, whose, number, clock, tau, whose + stream * room, whose, first, len(times), None
-        )
+        members = whose + stream * room
+        return Split(self._by, self.table, first, whose, number, clock, tau, members, whose, first, len(times), None)
 
     def _memberships(
         self, found: Sequence[Sequence[Rows]], where: Sequence[I64], instants: int
@@ -232,7 +231,7 @@ def _ascend(keys: I64) -> bool:
 
 
 def _first_of_each(keys: I64) -> tuple[I64, I64]:
-    """The distinct keys, ascending, and where each stands first."""
+    """The distinct keys, ascending, and the first place of each."""
     if _ascend(keys):
         return keys, np.arange(len(keys))
     distinct, first = np.unique(keys, return_index=True)

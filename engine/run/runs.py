@@ -31,10 +31,10 @@ class Runs:
         self._of: dict[Run, Dispatcher[Any]] = {}
         self._number: dict[Run, int] = {}
         self._single: dict[Kind, RspRun] = {}
-        """By kind a query that may share with others and is handed events apart, as long as there are none: so it may
+        """By kind a query that may share with others and gets its events apart, as long as there are none: so it may
         sleep."""
         self._owed: list[Outcome] = []
-        """What has come of events that a query was handed when another came."""
+        """The results of events that a query got when another came."""
         self._count = 0
 
     def add(self, run: Run, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None) -> None:
@@ -84,7 +84,7 @@ class Runs:
         return tuple(self._number)
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did."""
+        """Events of a stream, in order of arrival; the result."""
         shared, together = self._shared.push(stream, batch), self._together.push(stream, batch)
         return self._in_order(shared, together, self._apart.push(stream, batch))
 

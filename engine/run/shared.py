@@ -43,7 +43,7 @@ class _Group:
     clock: Clock
     runs: list[QueryRun]
     watchful: set[QueryRun]
-    """Those that may have to be told of every instant."""
+    """Those that may need every instant."""
     keeping: set[QueryRun]
     """Those that may have answers of their own, of the KB of an earlier moment."""
     asleep: Asleep = field(default_factory=Asleep)
@@ -74,7 +74,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         self._bounds: dict[QueryRun, Hashable] = {}
         """Of the states of those that have some."""
         self._limits: dict[QueryRun, Exception] = {}
-        """Of those that have passed one since outcomes were told."""
+        """The limits passed since outcomes were emitted."""
         self._forgotten: tuple[tuple[object, ...], QueryRun] | None = None
         """The last that has forgotten, and of which state."""
         terms.register(self)
@@ -141,7 +141,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         return kept
 
     def forget(self, run: QueryRun, at: int) -> None:
-        """See `QueryRun.forget`. Those that have told the same and do so one after the other continue together."""
+        """See `QueryRun.forget`. Those that have emitted the same and forget one after the other continue together."""
         self._rouse(self._group(run), run.finder)
         before = run.finder, run.teller, run.clock, run.clock.instants, run.clock.passed
         run.forget(at)
@@ -357,7 +357,7 @@ class SharedRuns(Dispatcher[QueryRun]):
                 matching.mark(finder, asleep=True)
 
     def _rouse(self, group: _Group, finder: Finder) -> None:
-        """One works on what has waited for it, and is awake."""
+        """A finder processes what has waited for it, and is awake."""
         if finder in group.asleep:
             self._catch_up(group, finder)
             if group.kind in self._passes:
@@ -365,7 +365,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         group.asleep.rouse(finder)
 
     def _catch_up(self, group: _Group, finder: Finder) -> None:
-        """One works on what has waited for it; nothing is found there."""
+        """A finder processes what has waited for it; nothing is found there."""
         missed = group.asleep.missed(finder)
         runs = [run for run in group.runs if run.finder is finder]
         self._stepped.update(runs)
@@ -379,7 +379,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         finder.match_no_more()
 
     def catch_up(self, run: QueryRun) -> list[Outcome]:
-        """What it has put off; errors are told with what comes next."""
+        """Processes what it has put off; errors are reported with the next result."""
         for group in self._all():
             if run.finder in group.asleep:
                 self._catch_up(group, run.finder)

@@ -64,7 +64,7 @@ class TupleRun(AloneRun):
         self._plan, self._capacities = plan, capacities
         self.matches = 0
         self._left: list[ComplexEvents | MatchBatch] = []
-        """What had been found when a limit was passed: the next call of `advance` hands it out."""
+        """What had been found when a limit was passed: the next call of `advance` returns it."""
         self.resets, self.faults = Resets(), Faults()
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
@@ -231,11 +231,11 @@ class TupleRun(AloneRun):
         self._cea.restore(state["automaton"])
         self._log.restore(state["log"], terms)
 
-    # --- what it tells ------------------------------------------------------------------------------
+    # --- its state and counters ---------------------------------------------------------------------
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Columns of tables that can never be what the query asks of them."""
+        """Columns of tables whose type never fits the query."""
         return self._tables.notes
 
     @property
@@ -270,7 +270,7 @@ class TupleRun(AloneRun):
         return self._cea.bytes + self._log.bytes + partitions + self._tables.bytes
 
     def collect(self) -> None:
-        """Free what is dead now, so that `records` tells what lives."""
+        """Frees dead memory, so that `records` counts what lives."""
         if self._partitions is None:
             self._cea.collect()
         else:

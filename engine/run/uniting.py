@@ -24,8 +24,8 @@ from oxiseq.engine.terms.saved import State
 
 
 class Kept:
-    """What plans at work keep that has a time. parts: their saved states; of the last one `numbered` tells by operator
-    in which column of its rows it stands whose they are."""
+    """The timed rows of running plans. parts: their saved states; for the last one `numbered` gives by operator
+    the column of its rows that says whose they are."""
 
     def __init__(self, parts: Sequence[State], numbered: Mapping[int, int]) -> None:
         self._parts = [{**part, "nodes": [*map(_timed, part["nodes"])]} for part in parts]
@@ -91,11 +91,11 @@ class MayUnite(Protocol):
 
     @property
     def is_steady(self) -> bool:
-        """Whether its state hangs on events, and on what the knowledge base holds now, alone."""
+        """Whether its state depends on events, and on the knowledge base's present content, alone."""
 
     @property
     def kept(self) -> Kept | None:
-        """What it keeps that has a time; None for nothing."""
+        """Its rows that have a time; None for none."""
 
 
 Run = TypeVar("Run", bound=MayUnite)

@@ -117,7 +117,7 @@ class Order(Watermarks[Waiting[P]]):
         super().__init__((Waiting() for _ in range(streams)), lateness, start)
 
     def copy(self) -> Self:
-        """One that continues by itself from here."""
+        """A copy that continues alone from here."""
         other = copy(self)
         other._streams = [waiting.copy() for waiting in self._streams]
         return other
@@ -168,7 +168,7 @@ class Order(Watermarks[Waiting[P]]):
     def complete(self, before: int = AFTER_ALL) -> bool:
         """Whether something is complete and lies before a time."""
         passed = min(self.passed, before)
-        for waiting in self._streams:  # noqa: SIM110  it is asked for every event
+        for waiting in self._streams:  # noqa: SIM110  it runs for every event
             if waiting.oldest < passed:
                 return True
         return False

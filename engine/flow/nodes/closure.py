@@ -25,7 +25,7 @@ _WIDTH: Final = 6
 
 class Closure(Node):
     """Round by round: new paths continue along steps, and paths that there are along new steps. All of a batch are
-    worked out together; each belongs to the instant at which it ends."""
+    computed together; each belongs to the instant at which it ends."""
 
     def __init__(self, form: p.Closure, child: Buffer, clock: I64) -> None:
         super().__init__(_WIDTH, (child,))
@@ -82,7 +82,7 @@ class Closure(Node):
         self._once.step()
         return self._once.out.delta.rows.copy()
 
-    # --- what it keeps --------------------------------------------------------------------------------
+    # --- its saved state --------------------------------------------------------------------------------
 
     @property
     def records(self) -> int:

@@ -1,7 +1,7 @@
 """FILTER and BIND: conditions and values of expressions, row by row.
 
 In the flow: what reads columns alone is for the stack machine (matching/conditions.py); what that lacks, and all
-values, the exact evaluator is asked, once per distinct row of what an expression reads.
+values, the exact evaluator runs, once per distinct row of what an expression reads.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class Computed:
         self._generation = terms.generation
 
     def of(self, rows: Ids) -> Ids:
-        """u32[n]: the id of each row's value, 0 for an error. A pure one is asked for once per distinct row."""
+        """u32[n]: the id of each row's value, 0 for an error. A pure expression is evaluated once per distinct row."""
         read = np.ascontiguousarray(rows[:, self.places])
         if not self._pure:
             found = np.array([self.value(row) for row in read.tolist()], np.uint32)

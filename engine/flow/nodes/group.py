@@ -1,7 +1,7 @@
 """Rows counted and added up by group.
 
 The kernel (kernels/flow/grouping.py) does it all, but for numbers that have too many digits for it, decimals among
-doubles, and the texts of GROUP_CONCAT: for those it asks, group by group.
+doubles, and the texts of GROUP_CONCAT: for those it calls back, group by group.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Group(Node):
     def bytes(self) -> int:
         return sum(array.nbytes for array in self._memory) + sum(kept.size for kept in self._kept)
 
-    # --- what the kernel asks -----------------------------------------------------------------------
+    # --- called back by the kernel ------------------------------------------------------------------
 
     @property
     def _kept(self) -> tuple[Kept, ...]:
@@ -196,7 +196,7 @@ class Group(Node):
             each.take(keys, delta.rows[some, each.place], delta.weight[some])
         self._seen = row
 
-    # --- what it keeps ------------------------------------------------------------------------------
+    # --- its saved state ------------------------------------------------------------------------------
 
     @property
     def _live(self) -> I64:

@@ -104,7 +104,7 @@ class Exact:
 
     @classmethod
     def of(cls, words: I64, wide: I64, more: Fraction) -> Exact:
-        """What the kernel has of a column of a group, all of which are finite, and has not. `wide` is not looked at if
+        """What the kernel has of a column of a group, all of which are finite, and lacks. `wide` is not read if
         `words` names none."""
         total = more + _whole(words[g.INT0 : g.INT1 + 1]) + Fraction(_whole(words[g.DEC0 : g.DEC2 + 1]), _ONE)
         count, decimals = int(words[g.BOUND]), int(words[g.DECIMALS])

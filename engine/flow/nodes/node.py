@@ -39,7 +39,7 @@ class Node(ABC):
         self.inputs = inputs
 
     def begin(self, tick: int) -> bool:
-        """The first tick, before anything else; whether it has something to tell then, input or not."""
+        """The first tick, before anything else. Returns whether it emits then, input or not."""
         return False
 
     @abstractmethod
@@ -65,11 +65,11 @@ class Node(ABC):
 
     @property
     def bytes(self) -> int:
-        """How large what it keeps is, room for more included."""
+        """The size of its memory, spare room included."""
         return 0
 
     def held_ids(self) -> Iterable[Ids]:
-        """The terms of what it keeps (see `TermDictionary`)."""
+        """The terms in its memory (see `TermDictionary`)."""
         return ()
 
     def forget(self, *, now: bool = False) -> None:  # noqa: B027  most keep nothing for a time
@@ -77,10 +77,10 @@ class Node(ABC):
         be many, or `now`. With each batch they do so by themselves."""
 
     def keep(self, chosen: Chosen) -> None:  # noqa: B027  most keep nothing
-        """Between batches: keep those of its rows alone that are chosen, and tell nobody."""
+        """Between batches: keeps only the chosen ones of its rows, and emits nothing."""
 
     def save(self, terms: SavedTerms) -> State:
-        """What it keeps, between batches."""
+        """Its state between batches."""
         return {}
 
     def restore(self, state: State, terms: KnownTerms) -> None:  # noqa: B027  most keep nothing

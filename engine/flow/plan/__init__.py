@@ -2,7 +2,7 @@
 
 In the flow: algebra → **plan** → nodes at work. Immutable. A plan is a table: each operator names its inputs by
 their places in it, so equal operators on equal inputs are one, and columns are places, not names, so what variables are
-called does not tell operators apart. In expressions the column at place 3 is the variable `column(3)`.
+called does not distinguish operators. In expressions the column at place 3 is the variable `column(3)`.
 
 Most columns hold ids of terms. Some are *raw*: numbers (`FlowPlan.raw` says where). An i64, a time for instance, is two
 of them, one behind the other (times.py): so rows are hashed, compared, kept and passed on in one way. Expressions and

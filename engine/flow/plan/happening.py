@@ -18,7 +18,7 @@ from oxiseq.engine.terms.texts import Term
 @dataclass(frozen=True, slots=True)
 class Triples:
     """The triples that a pattern accepts, of rows (interval, subject, predicate, object, more): the interval and the
-    columns at `columns`. equal: places where a constant stands; same: places of equal terms; but: predicates that are
+    columns at `columns`. equal: places of constants; same: places of equal terms; but: predicates that are
     not wanted; longest: of the interval; timed: not those without a time."""
 
     child: int

@@ -181,7 +181,7 @@ class Sheet:
         return ()
 
     def plan(self, root: int, also: tuple[int, ...] = ()) -> FlowPlan:
-        """The operators that an answer needs, and others that are looked at."""
+        """The operators that an answer needs, and others whose rows are read."""
         forms = self._forms
         needed = {root, *also}
         for place in range(max(needed), -1, -1):

@@ -5,12 +5,12 @@ In the flow: grammar/rsp_algebra.py → **operators** (engine/flow/plan.py). In 
     around.py       what is known of a query besides its text, and what comes out
     rebuilding.py   patterns with other elements; blank nodes distinguished, the graphs that FROM NAMED leaves
     grounds.py      which graph a pattern is about, in which cases
-    correlation.py  whether a pattern looks at bindings from outside
+    correlation.py  whether a pattern reads bindings from outside
     asking.py       what is queried from the knowledge base as a whole
     leaves.py       triple patterns; paths.py: paths over windows; store_leaves.py: over a store followed quad by quad
     runs.py         what is joined: leaves, questions, the rest
     groups.py       group graph patterns; existence.py: EXISTS; selects.py: sub-queries, aggregates
-    lowering.py     the query: what is told
+    lowering.py     the query: what is emitted
 """
 
 from oxiseq.engine.flow.sparql.around import Around, Lowered, Matched, Told

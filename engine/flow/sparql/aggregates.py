@@ -38,7 +38,7 @@ _SUMS: Final[dict[str, OneOf["COUNT", "SUM", "AVG", "GROUP_CONCAT"]]] = {
 
 
 class Grouped(NamedTuple):
-    """A row for each group; which columns stand for which expressions; what of HAVING is still to be asked."""
+    """A row for each group; which columns stand for which expressions; the conditions of HAVING left to evaluate."""
 
     relation: Relation
     known: dict[Expression, Expression]
@@ -181,5 +181,5 @@ class Aggregation:
 
 
 def _is_about(a: Relation, condition: Expression) -> bool:
-    """Whether a condition looks at nothing else than a relation's columns."""
+    """Whether a condition reads only a relation's columns."""
     return p.is_pure(condition) and not holds_exists(condition) and expression_variables(condition) <= a.variables

@@ -1,9 +1,9 @@
 """Whether what a pattern finds for given bindings is more than what of its own rows agrees with them.
 
-EXISTS gives its pattern the bindings of the row that it is asked of, at any depth; a part of a query that is evaluated
+EXISTS gives its pattern the bindings of its row, at any depth; a part of a query that is evaluated
 by itself sees none. A pattern is *correlated* with some variables if the two are not the same: where a condition, an
 OPTIONAL, a MINUS, a BIND, a slice mentions one of them before the pattern itself surely binds it. Then it is evaluated
-case by case. A variable that has a value from outside stays a variable: MINUS looks at the variables that the texts of
+case by case. A variable that has a value from outside stays a variable: MINUS compares the variables that the texts of
 both its sides bind, as SPARQL 1.2 has it and as the store does.
 """
 

@@ -1,4 +1,4 @@
-"""Group graph patterns: what stands side by side is joined; OPTIONAL, MINUS and BIND take what stands before them."""
+"""Group graph patterns: neighbours are joined; OPTIONAL, MINUS and BIND take what precedes them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Groups:
         self._timed = timed
         self._events = Events(relations, around.events, items=around.items)
         self.used: dict[Used, None] = {}
-        """What the query's MATCHes use, if that is asked for."""
+        """The items that the query's MATCHes use, if requested."""
         self.contexts = Contexts(relations)
         self._asking = Asking(relations, around)
         self._runs = Runs(
@@ -125,7 +125,7 @@ class Groups:
         return self._opened(group, scope, correlated(bare, scope.given))
 
     def _worth_asking(self, group: Group, elements: Sequence[PatternElement], scope: Scope) -> bool:
-        """Whether the knowledge base answers it all, and more than a conjunction is to be asked."""
+        """Whether the knowledge base answers all of it, and it is more than a conjunction."""
         more = any(isinstance(e, OptionalPattern | Minus | Bind) for e in group.elements)
         return more and self._asking.may(elements, scope)
 
@@ -150,7 +150,7 @@ class Groups:
         some = [self.contexts.some(each, each.variables & mentioned) for each in scope.cases]
         return [each.relation for each in some if each.contexts]
 
-    # --- what takes what stands before it -----------------------------------------------------------
+    # --- elements that take what precedes them --------------------------------------------------
 
     def _next(self, a: Relation, element: OptionalPattern | Minus | Bind, before: Group, scope: Scope) -> Relation:
         match element:

@@ -21,7 +21,7 @@ Key: TypeAlias = Variable | BlankNode
 Where: TypeAlias = p.Place | EachGraph | EachEvent
 """What a pattern is about: where a store is followed quad by quad, each of its named graphs, too; each event."""
 OWN: Final = "oxiseq_path_"
-"""How variables begin that stand for nothing in the text, and leave what is joined."""
+"""The prefix of variables that are not in the text; a join drops them."""
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Leaves:
 
     def on(self, pattern: TriplePattern, ground: Ground) -> Relation:
         """A triple pattern on some graphs as one."""
-        assert isinstance(ground, Merge)  # what is on each graph is asked
+        assert isinstance(ground, Merge)  # patterns on each graph are queried
         parts = [self._leaf(Conjunction([(pattern, place)])) for place in ground.places]
         if not parts:
             keys = tuple(dict.fromkeys(keys_of(pattern)))

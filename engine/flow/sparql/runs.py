@@ -2,7 +2,7 @@
 
 In the flow: elements → triple patterns by graph, questions to the knowledge base, other relations → **one
 relation**. Triple patterns of the group and of plain WINDOW and GRAPH blocks in it become one leaf. What the knowledge
-base answers as a whole is asked with all that is joined with it there: one elsewhere tells blank nodes apart within one
+base answers as a whole is queried with all that is joined with it there: a remote one distinguishes blank nodes in one
 answer only.
 """
 
@@ -71,7 +71,7 @@ class _Parts:
 
 
 class Runs:
-    """Joins of what stands side by side."""
+    """Joins of neighbours."""
 
     def __init__(
         self,
@@ -228,14 +228,15 @@ _KB: Final = Merge((p.GraphPlace(None),))
 
 
 def _questions(together: Sequence[_Known]) -> Iterator[tuple[Ground, list[PatternElement]]]:
-    """What is asked at once: all that is on single graphs, each part in its own; what is on each graph for itself."""
+    """What one query covers: all patterns on single graphs, each in its own graph; patterns on each graph
+    separately."""
     each = [known for known in together if isinstance(known.ground, EachGraph)]
     if each:
         yield each[0].ground, [known.element for known in each]
     by_ground: dict[Merge, list[PatternElement]] = {}
     for known in together:
         if not isinstance(known.ground, EachGraph):
-            ground = known.ground if isinstance(known.ground, Merge) else Merge(())  # of events nothing is asked
+            ground = known.ground if isinstance(known.ground, Merge) else Merge(())  # events are not queried
             by_ground.setdefault(ground, []).append(known.element)
     if len(by_ground) == 1:
         ((ground, elements),) = by_ground.items()

@@ -30,10 +30,10 @@ from oxiseq.sparql.problems import Problem
 
 TRIG: Final = "application/trig"
 _MATCHES: Final = 100
-"""Matches of which it is told what they were made of."""
+"""Most matches for which it shows what they were made of."""
 _POINTS: Final = 500
 _USUAL_POINTS: Final = 100
-"""Instants at which an automaton is looked at."""
+"""Most instants at which an automaton is shown."""
 _PAGE: Final = 1_000
 """Matches of a page of those that end at one instant."""
 _DIGITS: Final = 1_300
