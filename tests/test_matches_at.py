@@ -16,6 +16,7 @@ from test_differential import WITHOUT_SHRINKING, fail_small
 
 import oxiseq
 from oxiseq.engine.errors import LimitError, OxiseqError
+from oxiseq.engine.output import ranked
 from oxiseq.engine.plan import query as planning
 from oxiseq.grammar import load, render
 from oxiseq.grammar.render_ceql import render_ceql
@@ -79,6 +80,17 @@ def test_pages_of_complex_events_are_what_is_listed(situation: CeqlSituation, of
         assert (page.total, [shown(match) for match in page]) == (len(matches), matches[offset : offset + 2])
 
 
+def test_pages_of_complex_events_with_joins() -> None:
+    text = f"VOCAB <{E}> SELECT * FROM S WHERE A AS x; B+ AS y FILTER y[v > x.v]"
+    graph = "_:e a <{0}{1}> ; <{0}v> {2} ."
+    events = [(t, graph.format(E, kind, t)) for t, kind in enumerate("AABBABB")]
+    every = by_end(oxiseq.run(text, {"S": events}, language="ceql"))
+    assert len(every[6]) > 10
+    for end, matches in every.items():
+        page = oxiseq.Query(text, "ceql").matches_at({"S": events}, end, 1, 3)
+        assert (page.total, [shown(match) for match in page]) == (len(matches), matches[1:4])
+
+
 # --- very many --------------------------------------------------------------------------------------
 
 
@@ -112,11 +124,11 @@ def test_the_matches_behind_a_count() -> None:
 
 
 def test_what_has_to_be_listed_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "MOST_LISTED", 100)
-    monkeypatch.setattr("oxiseq.engine.output.ranked.MOST_LISTED", 100)
+    for each in (planning, ranked):
+        monkeypatch.setattr(each, "MOST_LISTED", 100)
     filtered = oxiseq.Query(LOOP.replace("B:+ : C)", "B:+ : C) FILTER(SUM(?b) > 3)"))
     assert filtered.matches_at({S: loop(3)}, 4, 1, 1).total == 3
-    with pytest.raises(LimitError):
+    with pytest.raises(LimitError, match="listed for ORDER BY"):
         filtered.matches_at({S: loop(12)}, 13)
 
 

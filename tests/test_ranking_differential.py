@@ -120,10 +120,10 @@ def difference(situation: Situation) -> str | None:
     known: dict[object, list[Ranked]] = {}
     for row in expected.rows:
         bound = {v.value: t for v, t in row.bindings.items()}
-        times = tuple(sorted(time for events in row.events.values() for _, time in events))
+        when = tuple(sorted((time, name) for name, events in row.events.items() for _, time in events))
         keys = tuple(bound.get(name) for name in names)
         group = at(row.time), tuple(str(bound.get(v)) for v in parted)
-        known.setdefault(group, []).append(Ranked(keys, times, _row(at(row.time), bound, row.events)))
+        known.setdefault(group, []).append(Ranked(keys, when, _row(at(row.time), bound, row.events)))
     told: dict[object, list[tuple[Keys, object]]] = {}
     lateness = f"{situation.lateness}us"
     for match in oxiseq.run(situation.text, streams=situation.streams, kb=situation.kb or None, lateness=lateness):

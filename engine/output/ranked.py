@@ -24,7 +24,7 @@ class OfEnd(NamedTuple):
     the best of a window are told when it closes, these are those that may be among them."""
 
     told: Sequence[int]
-    count: int
+    total: int
 
 
 def told(
@@ -36,18 +36,25 @@ def told(
 ) -> list[OfEnd]:
     """Which matches are emitted, of each end (of each partition), where they are adjacent, in the order of enumeration;
     `rows`: of each match its row ids. Raises LimitError."""
+    return [
+        OfEnd(_of_one_end(ranking, int(time[low]), range(low, high), rows, keys), high - low)
+        for low, high in listed_ends(time, partition)
+    ]
+
+
+def listed_ends(time: NDArray[np.int64], partition: NDArray[np.uint32] | None) -> list[tuple[int, int]]:
+    """The matches of each end (of each partition): from which one to before which one. Raises LimitError where they are
+    more than are listed: then some of them may be missing."""
     if not len(time):
         return []
     changes = time[1:] != time[:-1]
     if partition is not None:
         changes |= partition[1:] != partition[:-1]
     begins = np.flatnonzero(np.concatenate([[True], changes]))
-    ends: list[OfEnd] = []
-    for low, high in zip(begins.tolist(), [*begins[1:].tolist(), len(time)], strict=True):
-        if high - low > MOST_LISTED:
-            raise LimitError(high - low, MOST_LISTED, LISTED)
-        ends.append(OfEnd(_of_one_end(ranking, int(time[low]), range(low, high), rows, keys), high - low))
-    return ends
+    most = int(np.diff(begins, append=len(time)).max())
+    if most > MOST_LISTED:
+        raise LimitError(most, MOST_LISTED, LISTED)
+    return list(zip(begins.tolist(), [*begins[1:].tolist(), len(time)], strict=True))
 
 
 def _of_one_end(

@@ -27,11 +27,11 @@ KEPT: Final = "matches of one window that are kept until it closes (write LIMIT)
 
 
 class End(NamedTuple):
-    """Some matches of one end, of which there are `count`: those from the one at `low` to before the one at `high`."""
+    """Some matches of one end, of which there are `total`: those from the one at `low` to before the one at `high`."""
 
     low: int
     high: int
-    count: int
+    total: int
 
 
 class Candidates(NamedTuple):
@@ -102,7 +102,7 @@ class WindowRanks:
             matches = list(self._matches(found, range(end.low, end.high)))
             if self._ranking.sample is not None:
                 seed = f"{self._ranking.seed} {int(found.batch.time[end.low])} {window.count}"
-                self._draw(window, matches, end.count, seed)
+                self._draw(window, matches, end.total, seed)
                 continue
             window.matches += matches
             if self._ranking.limit is None and len(window.matches) > self._most:

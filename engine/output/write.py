@@ -21,7 +21,7 @@ from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
-from oxiseq.engine.output.ranked import OfEnd, told
+from oxiseq.engine.output.ranked import OfEnd, listed_ends, told
 from oxiseq.engine.output.rows import RowBlock, RowStore
 from oxiseq.engine.output.window_ranks import Candidates, End, WindowRanks
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
@@ -101,6 +101,9 @@ class AnswerWriter:
         if self._plan.automaton.ambiguous:
             found = _without_repeats(found)
         flat = self._gather(found, rows)
+        ranking = self._plan.ranking
+        if ranking is not None and ranking.listed is not None:
+            listed_ends(*self._ends(flat))  # before a FILTER drops some of those that the kernel has left
         for gpm in self._late:
             flat = self._enrich(gpm, flat, rows)
         if self._plan.written.filters:
@@ -108,15 +111,15 @@ class AnswerWriter:
         if self._plan.limit is not None:
             flat = _first_of_each_end(flat, self._plan.limit, self._index.get(PARTITION))
         ends: list[OfEnd] = []
-        if self._plan.ranking is not None:
-            ends = self._told(flat, self._plan.ranking)
+        if ranking is not None:
+            ends = self._told(flat, ranking)
             flat = _taken(flat, np.array([m for end in ends for m in end.told], np.int64))
         resolved = self._resolved(flat)
         time = flat.block.time[flat.ends[1:] - 1]
         values = self._columns(resolved, flat, time)
         batch = MatchBatch(time, values, flat.ends, flat.block.letter, flat.block.time)
         if self.ranks is not None:
-            counts = drawn_from or [end.count for end in ends]
+            counts = drawn_from or [end.total for end in ends]
             self._keep(self.ranks, batch, flat, [len(end.told) for end in ends], counts, start)
             return batch.take(np.zeros(0, np.int64))
         if self._plan.written.distinct and len(batch):
@@ -151,15 +154,17 @@ class AnswerWriter:
             first = max(ranking.offset - before, 0)
             return [OfEnd(range(count)[first : max(ranking.offset + ranking.page.size - before, 0)], count)]
         matches = _match_rows(self._resolved(flat), flat) if ranking.order_by else None
-        last, column = flat.ends[1:] - 1, self._index.get(PARTITION)
 
         def keys(m: int) -> list[Key]:
             assert matches is not None
             return [self._expressions.rank(expression, matches, m) for expression, _ in ranking.order_by]
 
-        partition = None if column is None else flat.values[last, column]
-        rows = np.split(flat.ids, flat.ends[1:-1])
-        return told(ranking, flat.block.time[last], partition, rows, keys)
+        return told(ranking, *self._ends(flat), np.split(flat.ids, flat.ends[1:-1]), keys)
+
+    def _ends(self, flat: _Flat) -> tuple[NDArray[np.int64], NDArray[np.uint32] | None]:
+        """When each match ends, and in which partition."""
+        last, column = flat.ends[1:] - 1, self._index.get(PARTITION)
+        return flat.block.time[last], None if column is None else flat.values[last, column]
 
     def _resolved(self, flat: _Flat) -> NDArray[np.uint32]:
         """What each match binds: u32[matches, variables]."""

@@ -30,7 +30,7 @@ MOST_LISTED: Final = 1_000_000
 """Matches of one end that are listed for ORDER BY or SAMPLE; a larger LIMIT is not looked for on the compact set."""
 
 
-LISTED: Final = "matches of one instant that are listed for ORDER BY or SAMPLE"
+LISTED: Final = "matches of one instant that are listed for ORDER BY, SAMPLE or a page"
 """What there are too many of, past MOST_LISTED."""
 
 

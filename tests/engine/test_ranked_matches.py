@@ -101,6 +101,16 @@ def test_what_has_to_be_listed_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> N
         answers(text, loop(12))
 
 
+def test_what_a_filter_drops_of_too_many_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel stops behind so many matches: the best may be among those that it did not find."""
+    for each in (planning, ranked):
+        monkeypatch.setattr(each, "MOST_LISTED", 1_000)
+    text = query("A : B:+ : C").replace("C)", "C) FILTER(MAX(?bv) > 10)", 1) + " ORDER BY MAX(?bv) LIMIT 1"
+    assert len(answers(text, loop(9))) == 1
+    with pytest.raises(LimitError, match="listed for ORDER BY"):
+        answers(text, loop(12))
+
+
 def test_numbers_that_cannot_be_added_are_compared_by_listing() -> None:
     readings = [Reading(1, "a"), *(Reading(2 + i, "b", value=(1 << 60) + i) for i in range(6)), Reading(9, "c")]
     text = query("A : B:+ : C", select="SELECT (SUM(?bv) AS ?s)") + " ORDER BY DESC(SUM(?bv)) LIMIT 2"
@@ -257,20 +267,20 @@ def test_a_sample_of_a_window_has_all_its_matches_alike() -> None:
     readings = [Reading(6 * i + place, kind) for i in range(700) for place, kind in enumerate(kinds)]
     each = {tuple(t for _, t in row[2]) for row in Driven(query("A : B:+ : C")).answer(readings[:6])}
     assert len(each) == 1 + 3 + 3
-    text = query("A : B:+ : C", "WITHIN 6 EVENTS") + " SAMPLE {} SEED 3" + CLOSES
-    rows = Driven(text.format(1)).answer(readings)
+    text = query("A : B:+ : C", "WITHIN 6 EVENTS")
+    rows = Driven(f"{text} SAMPLE 1 SEED 3{CLOSES}").answer(readings)
     counts = Counter(tuple(t % 6 for _, t in events) for _, _, events in rows)
     expected = 700 / 7
     assert set(counts) == each
     assert sum((n - expected) ** 2 / expected for n in counts.values()) < 16.81  # 99 % of 6 degrees
     pairs = Counter(
         frozenset(tuple(t % 6 for _, t in events) for _, _, events in two)
-        for two in by_window(Driven(text.format(2)).answer(readings)).values()
+        for two in by_window(Driven(f"{text} SAMPLE 2 SEED 3{CLOSES}").answer(readings)).values()
     )
     expected = 700 / 21
     assert len(pairs) == 21
     assert sum((n - expected) ** 2 / expected for n in pairs.values()) < 37.57  # 99 % of 20 degrees
-    assert len(Driven(text.format(9)).answer(readings)) == 7 * 700
+    assert len(Driven(f"{text} SAMPLE 9{CLOSES}").answer(readings)) == 7 * 700
 
 
 def by_window(rows: list[Row]) -> dict[int, list[Row]]:

@@ -24,11 +24,16 @@ Keys = tuple[Term | None, ...]
 
 @dataclass(frozen=True)
 class Ranked:
-    """A match as it is judged: what ORDER BY compares, when its events happened, and its row."""
+    """A match as it is judged: what ORDER BY compares, its events in order of time, each with its GPM, and its row."""
 
     keys: Keys
-    times: tuple[int, ...]
+    events: tuple[tuple[int, str], ...]
     row: Hashable
+
+    @property
+    def times(self) -> tuple[int, ...]:
+        """Its positions."""
+        return tuple(time for time, _ in self.events)
 
 
 def reports(query: Query, streams: Mapping[str, Sequence[tuple[int, Any]]], lateness: int) -> Callable[[int], int]:
@@ -69,9 +74,21 @@ def objection(query: Query, everything: Sequence[Ranked], reported: Sequence[tup
         return f"the keys are {_classes(query, found)}, not {_classes(query, best)}"
     if any(isinstance(key, BlankNode) for each in everything for key in each.keys):
         return None  # the specification does not say which comes first
-    open_ties = Counter((each.times, _class(query, each)) for each in everything)
-    sure = Counter(each.row for each in best if open_ties[each.times, _class(query, each)] == 1)
+    sure = Counter(each.row for each in best if not _is_open(query, each, everything))
     return "another match wins a tie by its positions" if sure - rows else None
+
+
+def _is_open(query: Query, match: Ranked, everything: Sequence[Ranked]) -> bool:
+    """Whether another match has equal keys and, where the two differ first, another event of the same instant: which of
+    these stands first is open."""
+    for other in everything:
+        if other is match or _class(query, other) != _class(query, match):
+            continue
+        pairs = zip(match.events, other.events, strict=False)
+        first = next(((a, b) for a, b in pairs if a != b), None)
+        if match.events == other.events or (first is not None and first[0][0] == first[1][0]):
+            return True
+    return False
 
 
 def _sorted(query: Query, matches: Sequence[Ranked]) -> list[Ranked]:
