@@ -15,7 +15,8 @@ from oxiseq.engine.errors import KbError
 
 
 class Solution(Protocol):
-    """What a query binds, by the place of a variable in SELECT or by its name: a term, None where it is unbound."""
+    """The bindings of a query, by the place of a variable in SELECT or by its name: a term, None where it is
+    unbound."""
 
     def __getitem__(self, key: Any, /) -> Any: ...
 
@@ -49,7 +50,7 @@ class WatchedKb(KnowledgeBase, Protocol):
 
 
 class Versioned:
-    """What a KB is whose owner says when its content has changed."""
+    """A KB whose owner says when its content has changed."""
 
     def __init__(self) -> None:
         self._version = 1

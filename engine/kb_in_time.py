@@ -1,6 +1,6 @@
 """The knowledge base in stream time: one KB for each instant, whatever the language (semantics.md 2.2).
 
-In the flow: the KB and its changes → **what holds at an instant** → graph patterns, windows, rules.
+In the flow: the KB and its changes → **its content at an instant** → graph patterns, windows, rules.
 
 A change of the KB has one place in a query's stream time: behind the newest instant of which an event had been
 accepted before it. Instants up to that one see the KB before the change, also their events that come later, within the
@@ -28,11 +28,11 @@ _FORMER: Final = -(1 << 62)
 
 
 class Reader(Protocol[A]):
-    """What a part of a run makes of the KB. What it makes no longer changes."""
+    """What a part of a run derives from the KB; a derived value never changes."""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What it may ask, as SPARQL."""
+        """Its possible queries, as SPARQL."""
         ...
 
     def answer(self, kb: KnowledgeBase) -> A:
@@ -49,7 +49,7 @@ class Reader(Protocol[A]):
 
 
 class Materialised(Generic[A]):
-    """What a reader has made, by version of the KB."""
+    """A reader's values, by version of the KB."""
 
     def __init__(self, kb: KbInTime, reader: Reader[A], made: dict[int, A]) -> None:
         self._kb, self.reader = kb, reader
@@ -129,7 +129,7 @@ class KbInTime:
             part.of(self.version)
 
     def materialised(self, name: str, reader: Reader[A]) -> Materialised[A]:
-        """What a reader makes; one that takes the place of another of the same name finds what that has made."""
+        """A reader's value; one that replaces another of the same name finds the values of that."""
         before = self._parts.get(name)
         part = self._parts[name] = Materialised(self, reader, {} if before is None else before.made)
         return part
@@ -198,7 +198,7 @@ class KbInTime:
     # --- saved and restored -------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms) -> list[State]:
-        """What holds for instants that are not complete."""
+        """The versions for instants that are not complete."""
         return [
             {"until": until, "parts": {name: part.saved(version, terms) for name, part in self._parts.items()}}
             for until, version in self._kept

@@ -2,7 +2,7 @@
 
 In the flow: an event pattern, rows of its events → **operators of its mappings**.
 
-The left operand of SEQ is evaluated on what lies before each second mapping starts (Eq. 7). All that this part depends
+The left operand of SEQ is evaluated on the items before each second mapping starts (Eq. 7). All that this part depends
 on is that moment, so a pattern is compiled *before moments*: a row for each mapping and each moment before which it
 holds. Two things spare that:
 
@@ -35,7 +35,7 @@ _EDGE: Final[Mapping[Choice, Literal["EARLIEST", "LATEST"]]] = {
 
 @dataclass(frozen=True, slots=True)
 class EventRows:
-    """What an EVENT definition brings: the name of its `Given`, which has a column for each variable, then the time of
+    """The rows of an EVENT definition: the name of its `Given`, which has a column for each variable, then the time of
     the item (times.py), then, if requested, the item's place in its stream, as two raw columns too."""
 
     name: str
@@ -133,7 +133,7 @@ class Events:
                 return self._sequence(left, self.mappings(right), choice)
 
     def _before(self, pattern: EventPattern, moments: int) -> Mappings:
-        """What a pattern has before each of some moments: an operator of two raw columns, each row once."""
+        """A pattern's rows before each of some moments: an operator of two raw columns, each row once."""
         times = p.Timed(moments, 0)
         match pattern:
             case _ if is_stable(pattern):

@@ -39,7 +39,7 @@ class Flow:
         """Why the last batch was taken in by some nodes and not by others."""
 
     def feed(self, place: int, delta: Delta) -> None:
-        """What has changed at a source: Patterns, Asked, Given. All that is fed before a step is one batch. Raises
+        """The changes at a source: Patterns, Asked, Given. All that is fed before a step is one batch. Raises
         ValueError for another form, another width."""
         source = self.nodes[place]
         if not isinstance(source, Fed):
@@ -50,13 +50,13 @@ class Flow:
             self._fed.append((place, delta))
 
     def connect(self, place: int, buffer: Buffer) -> None:
-        """What a source brings is what this holds before each step, which takes it out."""
+        """The rows of a source: this holds them before each step, which takes them out."""
         source = self.nodes[place]
         assert isinstance(source, Fed)
         self._connected.append((source.out, buffer))
 
     def step(self, tick: int) -> Delta:
-        """Take in what has been fed. tick: the batch's first; those of later batches are greater than all of this one.
+        """Processes the rows fed. tick: the batch's first; those of later batches are greater than all of this one.
 
         The result at the root, as views that the next step writes over. Raises LimitError; the batch is then
         taken in by half, and every further step raises the same."""
@@ -90,7 +90,7 @@ class Flow:
         return Roots([self.nodes[place].out.address for place in places])
 
     def rows(self, place: int) -> Delta:
-        """What the last step has made of an operator, as such views."""
+        """The rows of an operator in the last step, as such views."""
         return self.nodes[place].out.delta
 
     def _put_fed(self) -> None:

@@ -97,7 +97,7 @@ class Knowledge:
         return {g.place: i for i, g in enumerate(self._graphs)} | {t.text: i for i, t in enumerate(self._tables)}
 
     def changes(self, answers: KbAnswers, tick: int) -> list[Delta]:
-        """What has come and gone of each table since the last call, at a tick."""
+        """The changes of each table since the last call, at a tick."""
         found = []
         for number, now in enumerate(answers.tables):
             before, self._before[number] = self._before[number], now

@@ -45,7 +45,7 @@ Column: TypeAlias = Variable | BlankNode | Hidden | Context
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """An operator and what its columns are. certain: those that every row binds."""
+    """An operator and its columns' names. certain: those that every row binds."""
 
     node: int
     columns: tuple[Column, ...]
@@ -79,7 +79,7 @@ class _Pairs:
 
 
 class Relations:
-    """The operations on relations. Their operators are in one sheet. by_pairs: what is met is found by pairs, even
+    """The operations on relations. Their operators are in one sheet. by_pairs: matches are found by pairs, even
     where the right side's keys would do: of a store those may be many, and the left side's rows few."""
 
     def __init__(self, sheet: p.Sheet, *, by_pairs: bool = False) -> None:
@@ -201,7 +201,7 @@ class Relations:
         return _Pairs(node, Relation(self.sheet.pick(node, tuple(places)), columns, a.certain | b.certain))
 
     def _passing(self, pairs: _Pairs, a: Relation, b: Relation, conditions: Sequence[Expression]) -> _Pairs:
-        """The pairs that satisfy conditions on what they make."""
+        """The pairs that satisfy conditions on the joined row."""
         if not conditions:
             return pairs
         # the conditions see the joined row, and the pair has to stay: what either side may bind is added to it
@@ -247,7 +247,7 @@ class Relations:
 
     def attached(self, a: Relation, b: Relation, key: Sequence[Column], *, everywhere: bool) -> Relation:
         """Joined where their keys are the same, unbound being a value like others; the key is all that they share.
-        `everywhere`: B has every key of A; else what it has not is unbound, as by OPTIONAL."""
+        `everywhere`: B has every key of A; else missing values are unbound, as by OPTIONAL."""
         left, right = (replace(each, certain=each.certain | frozenset(key)) for each in (a, b))
         if everywhere:
             return replace(self.join(left, right), certain=a.certain | (b.certain - frozenset(key)))
@@ -319,7 +319,7 @@ class Relations:
         return Relation(self.sheet.add(p.Distinct(a.node)), a.columns, a.certain)
 
     def group(self, a: Relation, key: Sequence[Column], sums: Sequence[tuple[Column, p.Sum]]) -> Relation:
-        """A row for each group; `sums`: names and what they are, their places those of A."""
+        """A row for each group; `sums`: names and aggregates, their places those of A."""
         node = self.sheet.add(p.Group(a.node, a.places(key), tuple(s for _, s in sums)))
         counts = frozenset(name for name, s in sums if s.name == "COUNT")
         return Relation(node, (*key, *(name for name, _ in sums)), (a.certain & frozenset(key)) | counts)

@@ -1,6 +1,6 @@
-"""Operators tick by tick, in one kernel: event patterns whose items are used up by what is found (operators.md, 4.2).
+"""Operators tick by tick, in one kernel: event patterns whose matches consume items (operators.md, 4.2).
 
-In the flow: event mappings, their windows through stretches of ticks → **what is found, and at which ticks** → the
+In the flow: event mappings, their windows through stretches of ticks → **the matches, and their ticks** → the
 rest of the plan, many ticks at once.
 """
 
@@ -98,7 +98,7 @@ class Stepping:
         return Found(stepped.counts, dict(zip(self._found, rows, strict=True)))
 
     def _stepped(self, sources: Sequence[Replaceable[k.Source]], more: I64) -> k.Stepped:
-        """What the kernel takes."""
+        """The kernel's arguments."""
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.TICK], scalars[k.STEPS] = self._tick, self._driver.ready()
         given = [
@@ -114,7 +114,7 @@ class Stepping:
         )
 
     def _make_room(self, answer: int, which: int, sources: Sequence[Replaceable[k.Source]]) -> None:
-        """What the kernel lacks."""
+        """Serves the kernel's need."""
         if answer == k.NEED_FED:
             self._events[which].out.grow()
         elif answer == k.NEED_STEP:

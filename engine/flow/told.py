@@ -1,4 +1,4 @@
-"""What is emitted of an answer at an instant: all of it, what is new, what is gone (operators.md, 2.3).
+"""The rows emitted for an answer at an instant: all, the new ones, or the retracted ones (operators.md, 2.3).
 
 In the flow: changes of the answer, of which none come and go within a tick → **rows to emit**, each as often as its
 multiplicity says.
@@ -16,6 +16,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, MOST_ROWS, Delta, Ids
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow.telling import tell, told_rows
+from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows, slots_for
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -78,10 +79,13 @@ class Told:
 
     def _groups(self, delta: Delta) -> NDArray[np.int64]:
         """A number for each row, equal for those of one instant that are equal where they are compared."""
-        numbers: dict[tuple[int, ...], int] = {}
-        columns = delta.rows[:, : self._compared].T.tolist()
-        keys = zip(delta.at.tolist(), *columns, strict=True)
-        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+        count, compared = len(delta), self._compared
+        keys, numbers = np.empty((count, compared + 2), np.uint32), np.arange(count)
+        keys[:, :compared], keys[:, compared:] = delta.rows[:, :compared], delta.at[:, None].view(np.uint32)
+        slots = slots_for(count)
+        enter_rows(numbers, slots, keys)
+        find_rows(keys, slots, keys, numbers)
+        return numbers
 
     def _all(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
         ends = np.searchsorted(delta.at, np.arange(first, first + instants), "right").tolist()
@@ -98,7 +102,7 @@ class Told:
         return at, np.concatenate(parts) if parts else np.zeros((0, self._width), np.uint32)
 
     def _add(self, delta: Delta, low: int, high: int) -> None:
-        """Some of what has changed goes into the answer."""
+        """Some of the changes go into the answer."""
         for row, weight in zip(delta.rows[low:high], delta.weight[low:high].tolist(), strict=True):
             key = row.tobytes()
             count = self._answer.get(key, 0) + weight

@@ -121,7 +121,7 @@ class DeferredMatches:
             raise LimitError(self._count, MOST_HELD, "matches whose trailing negation or strategy is undecided")
 
     def release(self, until: int, start: int, seen: PartitionInstants | None = None) -> Found:
-        """What the strategy keeps of the ends that are decided, in the order in which that was known, then by end.
+        """The matches that the strategy keeps, for the decided ends, in the order in which that was known, then by end.
 
         `until`: the smallest clock that may still come; `start`: the first one of the first tumbling window. `seen`:
         the instants of partitions that have come since the last call, where clocks are numbers of those.

@@ -61,12 +61,12 @@ class MatchFolder:
             nodes = np.flatnonzero(found.pos >= 0)
             ids, row_of = np.unique(found.pos[nodes] >> PLACE_BITS, return_inverse=True)
             outputs = _Outputs(nodes, row_of, self._rows.take(ids))
-            time = int(outputs.block.time[-1])  # an output is newer than what it extends
+            time = int(outputs.block.time[-1])  # an output is newer than the prefix that it extends
             self._folded += [Folded(time, bundle) for bundle in self._bundles(found, outputs, time)]
         return S
 
     def take(self) -> list[Folded]:
-        """What has been folded since the last time."""
+        """The folds since the last call."""
         folded, self._folded = self._folded, []
         return folded
 

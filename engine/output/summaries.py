@@ -102,7 +102,7 @@ class Summaries:
                 self._closing.append((number, time))
 
     def take(self, instants: Iterable[Instant], until: int, start: int) -> MatchBatch:
-        """The rows of what has come: matches by the instant of their end, in order. `until`: the smallest clock that
+        """The rows of new matches, by the instant of their end, in order. `until`: the smallest clock that
         may still come; all matches that end before it are known. Raises LimitError, with all that has come in its
         groups."""
         for instant in instants:
@@ -162,7 +162,7 @@ class Summaries:
         return start + ((self._last - start) // window.size + 1) * window.size - 1
 
     def _enter(self, clock: int, start: int) -> None:
-        """What is out of the extent at `clock` leaves it."""
+        """Matches outside of the extent at `clock` leave it."""
         window = self._plan.window
         if window is None:
             return

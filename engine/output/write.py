@@ -36,7 +36,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 @dataclass(frozen=True, slots=True)
 class _Flat:
-    """The rows of all matches one after the other, with what they bind. `origin`: of each match, which of those that
+    """The rows of all matches one after the other, with their bindings. `origin`: of each match, which of those that
     were found it is made of; the knowledge base may make several of one."""
 
     block: RowBlock
@@ -167,7 +167,7 @@ class AnswerWriter:
         return flat.block.time[last], None if column is None else flat.values[last, column]
 
     def _resolved(self, flat: _Flat) -> NDArray[np.uint32]:
-        """What each match binds: u32[matches, variables]."""
+        """The bindings of each match: u32[matches, variables]."""
         shown = np.zeros(len(flat.places), np.bool_)
         visible(flat.places, flat.ends, self._again, self._inside, shown)
         resolved = np.zeros((len(flat.ends) - 1, len(self._variables)), np.uint32)
@@ -198,7 +198,7 @@ class AnswerWriter:
         return saved
 
     def restore(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
-        """Continue with what was remembered; returns the answers for the rows, by epoch."""
+        """Continues with the saved rows; returns the answers for the rows, by epoch."""
         if self.ranks is not None:
             self.ranks.restore(state["ranks"], terms)
         values = state["known"]

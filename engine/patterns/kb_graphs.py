@@ -87,7 +87,7 @@ class KbGraphs:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is queried from the KB."""
+        """The queries to the KB."""
         names = " ".join(map(str, self._named))
         return (f"SELECT ?s ?p ?o ?g {{ VALUES ?g {{ {names} }} GRAPH ?g {{ ?s ?p ?o }} }}",)
 

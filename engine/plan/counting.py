@@ -51,7 +51,7 @@ def listed_because(
 
 
 def _beyond(expression: Expression, summary: SummaryPlan, seen: Overview) -> Expression | None:
-    """A part of what is written of each match that a run does not carry."""
+    """A value written for each match that a run does not carry."""
     query = seen.query
     sliding = query.window is not None and query.window.sliding
     counts_events = query.window is not None and query.window.events

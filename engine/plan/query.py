@@ -76,7 +76,7 @@ class LetterPlan:
     letter: Letter
     filters: tuple[Expression, ...]
     columns: tuple[Variable, ...]
-    """What the sequence compares, in the kernel's order."""
+    """The variables that the sequence compares, in the kernel's order."""
     positive: bool
     """Whether a match can hold such a row (not only a negation)."""
 
@@ -116,7 +116,7 @@ class QueryPlan:
     summary: SummaryPlan | None
     """How matches become rows of groups; None: each match is a row."""
     written: Answer
-    """What is written of each match: the answer, if each is a row."""
+    """The values written for each match: the answer, if each is a row."""
     ranking: Ranking | None
     """Which matches of an end are emitted, where ORDER BY or SAMPLE says so."""
     listed: str | None
@@ -324,7 +324,7 @@ def _positive(seen: Overview, automaton: Automaton) -> list[GpmParts]:
 
 
 def _clauses(query: Query, automaton: Automaton, summarised: bool, ranking: Ranking | None) -> Clauses:
-    """What the kernel does. It may find a match of an ambiguous sequence twice, so it does not count those; LIMIT of
+    """The kernel's options. It may find a match of an ambiguous sequence twice, so it does not count those; LIMIT of
     an answer over matches counts groups, and one with ORDER BY is no matter of what is found first."""
     counted = query.limit is not None and not automaton.ambiguous and not summarised and not query.filters
     limit = query.limit.count if query.limit is not None and counted else NO_LIMIT
@@ -358,7 +358,7 @@ def _limit(
 
 
 def _named(conditions: Iterable[Expression], letter: Letter, asked: Asked) -> tuple[Expression, ...]:
-    """What the GPMs of a letter decide together, on the letter's columns."""
+    """The conditions of a letter's GPMs on each other, on the letter's columns."""
     return tuple(asked.named(condition, letter[0]) for condition in conditions)
 
 

@@ -65,7 +65,7 @@ Summand: TypeAlias = RankOf | TimeOf | Amount
 
 @dataclass(frozen=True, slots=True)
 class RankKey:
-    """Of one key what the rows of a match add to it."""
+    """For one key the summands that the rows of a match add to it."""
 
     summands: tuple[Summand, ...]
     descending: bool
@@ -82,9 +82,9 @@ class Ranking:
     limit: int | None
     sample: Sample | None
     seed: str
-    """What a sample's draws are made of, besides the time of the end."""
+    """The seed of a sample's draws, besides the time of the end."""
     keys: tuple[RankKey, ...]
-    """What is compared on the compact set; nothing for SAMPLE."""
+    """The keys compared on the compact set; none for SAMPLE."""
     listed: str | None
     """Why every match of an instant is listed; None: the emitted ones are found on the compact set."""
     window: Window | None = None

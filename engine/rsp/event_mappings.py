@@ -20,7 +20,7 @@ from oxiseq.engine.rsp.held import Held
 
 
 class Source(NamedTuple):
-    """An event pattern: of what a window holds, of a request among those of its stream. form: what it feeds."""
+    """An event pattern: its window's content, its request among those of the stream. form: the source that it feeds."""
 
     content: int
     stream: int
@@ -36,13 +36,13 @@ class EventMappings:
         self.by_name = {source.form.name: Occurring(source.form) for source in sources}
 
     def add(self, batches: Sequence[EventBatch]) -> None:
-        """Complete events by stream, in order of time: items, and what they bring. Raises LimitError, KbError."""
+        """Complete events by stream, in order of time: items, and their rows. Raises LimitError, KbError."""
         for stream, batch in enumerate(batches):
             if len(batch):
                 self._match(stream, *self._held.add(stream, batch))
 
     def take_up(self) -> None:
-        """What all items bring that are held."""
+        """The rows of all items held."""
         for stream, items in enumerate(self._held.items):
             for place, batch in items.kept:
                 self._match(stream, place, batch)

@@ -1,7 +1,7 @@
 """A query's answers at any instants, whatever its windows are: those of many instants at once.
 
-In the flow: complete events in order → items, event mappings → windows through the instants → what comes into them
-and what goes, of events and of event mappings → operators (engine/flow) → **full rows to emit**.
+In the flow: complete events in order → items, event mappings → windows through the instants → events and mappings that
+enter and leave them → operators (engine/flow) → **full rows to emit**.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TOLD: Final = Window(None)
 
 
 class GeneralAnswers:
-    """All that changes for a query that is answered so. held: what it has of its streams; all else is made of that."""
+    """All that changes for a query that is answered so. held: its events; all else is derived from them."""
 
     def __init__(
         self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks, held: Held, known: Knowledge | None
@@ -68,7 +68,7 @@ class GeneralAnswers:
 
     @property
     def knowledge(self) -> Knowledge:
-        """What it knows of the KB."""
+        """Its answers of the KB."""
         return self._standing.knowledge
 
     def add(self, batches: Sequence[EventBatch]) -> None:
@@ -76,7 +76,7 @@ class GeneralAnswers:
         self._mappings.add(batches)
 
     def take_up(self) -> None:
-        """Be as if all that is held had come, and the last instant had been answered; the KB is what it was. Raises
+        """Restores the state after the events held and the last instant; the KB has not changed. Raises
         LimitError."""
         self._mappings.take_up()
         if not self.held.begun:

@@ -1,8 +1,8 @@
-"""What a query has of its streams: the events that windows may still hold, where its windows are, at which instants it
-is answered.
+"""A query's memory of its streams: the events that windows may still hold, its windows' positions, the instants at
+which it is answered.
 
-In the flow: complete events in order → **windows through the instants that are due** → what comes into them and
-what goes. All operators behind it can be rebuilt from the contents of the windows.
+In the flow: complete events in order → **windows through the instants that are due** → events that enter and
+leave them. All operators behind it can be rebuilt from the contents of the windows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_TIMES = np.zeros(0, np.int64)
 
 
 class Content:
-    """What a window holds now: the places [start, stop) of a stream."""
+    """A window's present content: the places [start, stop) of a stream."""
 
     def __init__(self, stream: int, window: WindowRange) -> None:
         self.stream, self.window = stream, window

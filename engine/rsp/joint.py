@@ -74,7 +74,7 @@ class Numbered(NamedTuple):
 
 class Joint:
     """The operators of several queries over the same windows as one plan. flows: their plans; windows: of its leaves;
-    known: what each knows of the KB, if they read it."""
+    known: each one's answers of the KB, if they read it."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class JointAnswers:
 
     @property
     def knowledge(self) -> JointKnowledge:
-        """What all know of the KB."""
+        """The answers of the KB that all know."""
         return self._joint.knowledge
 
     def advance(self, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
@@ -154,7 +154,7 @@ class JointAnswers:
             yield Part(times[at], rows, pieces)
 
     def take_up(self, parts: Iterable[Sequence[EventBatch]], before: Sequence[int]) -> None:
-        """Be as if these events, by stream, had come part by part, after so many instants; the KB is what it was.
+        """Restores the state after these events, by stream, part by part, and so many instants; the KB has not changed.
         Raises LimitError."""
         self._joint.leaves.start([before[content.stream] for content in self._contents])
         for batches in parts:

@@ -34,7 +34,7 @@ _LEAST_INSTANTS: Final = 1 << 10
 
 
 class JointGeneral:
-    """All that changes for them. held: what they have of their streams."""
+    """All that changes for them. held: their events."""
 
     def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary, held: Held) -> None:
         self._held = held
@@ -59,7 +59,7 @@ class JointGeneral:
 
     def advance(self, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
         """Complete events by stream in order of time; all before `passed` is complete: what is emitted. Raises
-        LimitError; what is held is as before then, all else of no use."""
+        LimitError; the events held are as before then, the rest is of no use."""
         held, before = self._held, self._held.mark()
         try:
             self._mappings.add(batches)
@@ -114,7 +114,7 @@ class JointGeneral:
     # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
-        """The terms of all that it may still look at, but for what is held of streams."""
+        """The terms of all that it may still look at, but for the events held."""
         yield from self._joint.held_ids()
         yield from self._mappings.held_ids()
 

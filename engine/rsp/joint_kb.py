@@ -62,7 +62,7 @@ class JointKnowledge:
         yield from asked.values()
 
     def tables(self, tick: int) -> Iterator[Delta]:
-        """What has come and gone of each since the last call, at a tick."""
+        """The changes of each since the last call, at a tick."""
         for number, table in enumerate(self._tables):
             before = self._before[number]
             now = self._before[number] = self._table(table.text, before)
@@ -73,7 +73,7 @@ class JointKnowledge:
             number = knowledge.places.get(text)
             if number is not None and knowledge.told is not None:
                 return knowledge.told.tables[number]
-        return before  # nobody reads it any more
+        return before  # no query reads it any more
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of the tables."""

@@ -78,7 +78,7 @@ class ContentPlan:
 
 @dataclass(frozen=True, slots=True)
 class EventPlan:
-    """EVENT ON: the number of its window's content, of its request among those of the stream, what it binds."""
+    """EVENT ON: the number of its window's content, of its request among those of the stream, its variables."""
 
     name: str
     content: int
@@ -88,7 +88,7 @@ class EventPlan:
 
     @property
     def rows(self) -> EventRows:
-        """What it brings to operators."""
+        """Its source for operators."""
         return EventRows(self.name, self.variables, self.certain)
 
 
@@ -230,7 +230,7 @@ class _Compiler:
 
     @property
     def whole(self) -> Group:
-        """The query as a pattern: WHERE, and EXISTS in what it lists."""
+        """The query as a pattern: WHERE, and EXISTS in its columns."""
         return Group((self.query.body,))
 
     # --- events -------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class Rhythm:
 
 
 class Windows(Protocol):
-    """What the windows of a query hold of the events that have come."""
+    """The contents of a query's windows."""
 
     def turns(self, after: int | None, until: int) -> I64:
         """Times after `after` (None: any), up to `until`, at which one may come to hold something else; in no order."""
@@ -128,7 +128,7 @@ class Schedule:
         if before is not None and all(last // p == before // p for p in self.rhythm.periods):  # no tick lies between
             return Stretches(none, none, last, self._filled)
         turns = windows.turns(before, last)
-        if before is not None:  # what has turned before may have its first tick now
+        if before is not None:  # those that turned before may have their first tick now
             turns = np.append(turns, before + 1)
         ticks = _in_order(self._at_or_after(turns), last)
         filled = windows.filled(ticks)

@@ -1,4 +1,4 @@
-"""A query answered at every instant of its streams, over windows that hold what was in the last stretch of time or of
+"""A query answered at every instant of its streams, over windows that hold the events of the last stretch of time or of
 events: all instants of a batch at once.
 
 In the flow: complete events in order → operators (engine/flow) → **full rows to emit**, by instant.
@@ -37,7 +37,7 @@ def is_steady(plan: RspPlan) -> bool:
 
 
 class SteadyAnswers:
-    """All that changes for such a query. known: what it knows of the KB, if it has been at work before."""
+    """All that changes for such a query. known: its answers of the KB, if it has run before."""
 
     def __init__(
         self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks, known: Knowledge | None = None
@@ -48,7 +48,7 @@ class SteadyAnswers:
 
     @property
     def knowledge(self) -> Knowledge:
-        """What it knows of the KB."""
+        """Its answers of the KB."""
         return self._standing.knowledge
 
     def advance(self, batches: Sequence[EventBatch]) -> Sequence[tuple[I64, FullRows]]:

@@ -1,4 +1,4 @@
-"""What a run can do besides that shares neither clock nor matching with others, one of a language other than SPAseq: be
+"""A run that shares neither clock nor matching with others, of a language other than SPAseq: it may be
 in the state of an equal one."""
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from oxiseq.engine.terms.saved import SameTerms, SavedTerms
 
 
 class AloneRun(Run):
-    """The running state of a query with an order of its own."""
+    """The running state of a query with an order of its own.
+
+    Runs in one state have one `__dict__` (`share`): what one of them sets, all of them see. What a query has for
+    itself, whatever state it is in, its class declares in `__slots__`.
+    """
 
     @abstractmethod
     def another(self) -> Self:

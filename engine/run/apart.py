@@ -67,15 +67,13 @@ class ApartRuns(Dispatcher[AloneRun]):
     """Such runs. Outcomes come in order of registration."""
 
     def __init__(self, terms: TermDictionary) -> None:
+        super().__init__()
         self._terms = terms
         self._members: dict[AloneRun, Member] = {}
-        self._number: dict[AloneRun, int] = {}
         self._streams: dict[str, _Stream] = {}
         self._known: dict[tuple[Hashable, Hashable], Member] = {}
-        """By what is equal and lineage."""
+        """By fingerprint and lineage."""
         self._reunions = Reunions()
-        self._stepped: set[AloneRun] = set()
-        self._count = 0
         terms.register(self)
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
@@ -93,16 +91,11 @@ class ApartRuns(Dispatcher[AloneRun]):
         late = (m for m in asleep if any(seen < self._streams[iri].backlog.end for iri, seen in m.seen.items()))
         return sum(len(member.runs) for member in late)
 
-    def stepped(self) -> set[AloneRun]:
-        stepped, self._stepped = self._stepped, set()
-        return stepped
-
     # --- who is there -------------------------------------------------------------------------------
 
     def add(self, run: AloneRun, equal: Hashable | None = None) -> None:
         """One more: it sees what comes from now on. equal: what is the same in runs that it may be one with."""
-        self._number[run] = self._count
-        self._count += 1
+        self._enrol(run)
         untouched = run.origin is not None and (run.origin or (run.order.fresh and not run.events))
         lineage: Hashable = run.origin if untouched else object()
         equal = object() if equal is None else equal
@@ -149,8 +142,7 @@ class ApartRuns(Dispatcher[AloneRun]):
     def remove(self, run: AloneRun) -> None:
         """One that has its state with others has none then."""
         member = self._members.pop(run)
-        del self._number[run]
-        self._stepped.discard(run)
+        self._strike(run)
         member.drop(run)
         if not member.runs:
             self._leave(member)
@@ -258,15 +250,6 @@ class ApartRuns(Dispatcher[AloneRun]):
         for member in sorted(stream.awake, key=_number):
             outcomes += self._step(member, [(iri, time)])
         return self._in_order(outcomes)
-
-    def _in_order(self, outcomes: list[Outcome]) -> list[Outcome]:
-        """Of registration."""
-        if len(self._members) > 1:
-            outcomes.sort(key=self._place_of)
-        return outcomes
-
-    def _place_of(self, outcome: Outcome) -> int:
-        return self._number[outcome.run] if isinstance(outcome.run, AloneRun) else 0
 
     def catch_up(self, run: AloneRun) -> list[Outcome]:
         return self._caught_up(self._members[run])

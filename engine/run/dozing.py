@@ -3,7 +3,7 @@
     rows at which no match ends ─ the instants wait ─ **processed** when such a row comes, or somebody looks
 
 A query falls asleep after a few instants that brought rows without effect. From then on its other rows are not even
-made: it matches what has waited by itself, as far as its window reaches back.
+made: it matches the waiting instants alone, as far as its window reaches back.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def why_not_alike(plan: IntervalPlan) -> str | None:
 
 
 class OneQuery:
-    """What a query has by itself. constants: what is not the same in those that are alike."""
+    """A query's own part. constants: those that differ in alike ones."""
 
     def __init__(self, plan: IntervalPlan) -> None:
         self.plan = plan
@@ -58,7 +58,7 @@ class OneQuery:
 
     @property
     def alike(self) -> tuple[Hashable, ...] | None:
-        """What is the same in queries that are alike; None: there are none."""
+        """The common part of alike queries; None: there are none."""
         if self._opened is None:
             return None
         kinds = tuple(isinstance(each, Literal) for each in self._opened.constants)
@@ -115,7 +115,7 @@ class Family:
         return keys_of([(predicate, object_) for _, predicate, object_ in patterns], self._terms)
 
     def restore(self, one: OneQuery, number: int, slots: Sequence[int]) -> None:
-        """Be what a plan has been made of, with one of its queries."""
+        """Takes over a plan's table, with one of its queries."""
         self._rows, self._next, self.slots, self._of_id = {one.constants: number}, number + 1, tuple(slots), {}
 
     def narrow(self, kept: Collection[OneQuery]) -> None:

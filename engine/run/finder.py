@@ -1,4 +1,5 @@
-"""What a query finds: rows of its letters, the sequence at work on them, and the rows that its matches may hold.
+"""The finder of a query's matches: rows of its letters, the running sequence on them, and the rows that matches may
+hold.
 
     complete instants ─ graph patterns ─ rows of letters ─ sequence run ─ **matches**, and counts of them
 
@@ -46,7 +47,7 @@ from oxiseq.grammar.algebra import Window
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Instants to work on. `number`: of the first; `last`: what follows has no instant."""
+    """Instants to work on. `number`: of the first; `last`: nothing that follows has an instant."""
 
     instants: Instants
     number: int
@@ -55,8 +56,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a part of the instants brings. `until`: the smallest clock that may still come, in the window's unit;
-    `start`: the first clock of the first tumbling window; `error`: why what ends at some instant is not there."""
+    """The result of a part of the instants. `until`: the smallest clock that may still come, in the window's unit;
+    `start`: the first clock of the first tumbling window; `error`: why the matches of some instant are missing."""
 
     found: Found | None
     counts: Sequence[Counts]
@@ -69,7 +70,7 @@ class Findings:
 
 
 class Finder:
-    """The running state of what a plan finds. `start`: the t of tumbling windows, None before the first instant;
+    """The running state of a plan's search. `start`: the t of tumbling windows, None before the first instant;
     `users`: how many queries have it. Of several, all are notified of a part before its rows are forgotten."""
 
     def __init__(
@@ -198,7 +199,7 @@ class Finder:
     # --- instants → matches -------------------------------------------------------------------------
 
     def rows_of(self, instants: Instants, found: Sequence[list[Rows]] | None = None) -> list[list[Rows]]:
-        """Per stream the rows of each request. `found`: what has been matched elsewhere, as far as the kernel does."""
+        """Per stream the rows of each request. `found`: rows matched elsewhere, as far as the kernel matches."""
         matchers = self.answers.matchers
         if found is None:
             return [
@@ -213,7 +214,7 @@ class Finder:
         ]
 
     def match_no_more(self) -> None:
-        """Release what it needs to match by itself; it is rebuilt when it does."""
+        """Releases the memory that it needs to match alone; it is rebuilt when it does."""
         for matcher in self.answers.matchers:
             if matcher is not None:
                 matcher.release()
@@ -240,7 +241,7 @@ class Finder:
         return self._findings
 
     def of(self, findings: Findings, plan: QueryPlan) -> Findings:
-        """What it has found last, as far as a query with the thresholds and the window of `plan` finds it; the same for
+        """Its last result, as far as a query with the thresholds and the window of `plan` finds it; the same for
         everyone with these."""
         found, family = findings.found, self.plan.family
         size = 0 if plan.window is None else plan.window.size

@@ -121,8 +121,8 @@ class Group:
     # --- events -------------------------------------------------------------------------------------
 
     def advance(self, terms: TermDictionary, late: EventBatch | None) -> list[Outcome]:
-        """Process the events that are complete. Raises KbError, PartError before events are taken. Another error loses
-        what has been derived from the windows, not what they hold, and emits nothing for `taken`."""
+        """Processes the events that are complete. Raises KbError, PartError before events are taken. Another error
+        loses what has been derived from the windows, not what they hold, and emits nothing for `taken`."""
         self.found, self.taken = {}, ()
         for passed in self._stretches():
             if self.order.complete(passed) or isinstance(self.recent, Held):
@@ -137,7 +137,7 @@ class Group:
         return [Outcome(run, self.found.get(run, []), late) for run in self.runs]
 
     def _work(self, passed: int, terms: TermDictionary) -> None:
-        """Process the complete events before a time."""
+        """Processes the complete events before a time."""
         self.taken = self.order.take(passed)
         found: dict[RspRun, list[MatchBatch]] = {}
         for part in self._at_work(terms).advance(self.taken, passed):

@@ -63,7 +63,7 @@ class IntervalRun(KbRun):
 
     __slots__ = ("_before", "one")  # as there
     one: OneQuery
-    """What the query has by itself."""
+    """The query's own part."""
     _before: int
     """Matches that its state does not count, or (below 0) counts, though this query has not had them."""
     leaves_out: ClassVar[bool] = True
@@ -166,7 +166,7 @@ class IntervalRun(KbRun):
         return whole and not self._kb.waits and not len(self._blanks.ids)
 
     def _absorb(self, kept: Kept | None, others: Sequence[Candidate[Self]]) -> list[Self]:
-        """Have the state of others, too; which of them it has. What the knowledge base holds is returned again."""
+        """Takes over the state of others, too; returns which. The knowledge base's content is emitted again."""
         taken: list[Self] = []
         own: list[tuple[Kept, Mapping[int, int]]] = []
         known = {constants: (kept, number) for constants, number in self._family.members}
@@ -185,11 +185,11 @@ class IntervalRun(KbRun):
         return taken
 
     def _own(self, kept: Kept | None, number: int) -> bytes:
-        """A digest of what a query has for itself."""
+        """A digest of a query's own part."""
         return b"" if kept is None else kept.of(int(self._family.ids([number])[0]))
 
     def _begin_anew(self, parts: Sequence[State]) -> None:
-        """Make the plan again, of all queries that it has now; parts: what is kept, none for nothing."""
+        """Makes the plan again, of all queries that it has now; parts: the kept rows, none for nothing."""
         tick = 1 if self._begun is None else self._begun.arriving.tick
         self._begun, self._version = None, None
         self._knowledge.made.clear()
@@ -253,7 +253,7 @@ class IntervalRun(KbRun):
                 self._told[number] = self._told.get(number, 0) + more
         return whole
 
-    # --- what it works with -----------------------------------------------------------------------------
+    # --- its parts ---------------------------------------------------------------------------------------
 
     @property
     def concern(self) -> Concern | None:
@@ -340,7 +340,7 @@ class IntervalRun(KbRun):
             self._begun.query.tidy(now=now)
 
     def _learn(self) -> None:
-        """Return what the knowledge base holds at the instant."""
+        """Emits the knowledge base's content at the instant."""
         arriving = self._work.arriving
         self._tidy(now=True)
         arriving.tick = max(part.learn(self._knowledge.now, arriving.tick) for part in self._parts)
@@ -406,7 +406,7 @@ class IntervalRun(KbRun):
     # --- saved and restored -----------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms) -> State:
-        """Its state between batches. What the knowledge base knows is queried again, but for instants that were not
+        """Its state between batches. The knowledge base is queried again, but for instants that were not
         complete when it changed; its blank nodes keep their ids."""
         return self._saved(terms, self._family.ids([self.number]))
 
@@ -465,7 +465,7 @@ class IntervalRun(KbRun):
 
 
 class _Operators:
-    """What is at work for a query once something may come of an event. `most`: facts of a piece."""
+    """The run of a query once an event may lead to a result. `most`: facts of a piece."""
 
     def __init__(self, plan: IntervalPlan, family: Family, terms: TermDictionary, most: int) -> None:
         self.arriving = Arriving(terms, most)

@@ -93,7 +93,7 @@ class JoinedRun(AloneRun):
         return None if late is None else batch.take(late)
 
     def advance(self) -> list[ComplexEvents]:
-        """Work through all events whose position is known by now; what was found, in order of end. Raises
+        """Work through all events whose position is known by now; returns the matches found, in order of end. Raises
         LimitError."""
         found = [self._complex_events(batch) for batch in self._run.advance()]
         self._forget_log()

@@ -1,7 +1,7 @@
 """GPM occurrences → rows of letters, for a batch of complete instants.
 
 In the flow: summary graph → GPM occurrences → **rows** → run. Here mappings meet the KB's answer
-(semantics.md 2.2) and, for `&`, each other (2.3); what comes out is one row per mapping of a letter. The rows of a
+(semantics.md 2.2) and, for `&`, each other (2.3); the result is one row per mapping of a letter. The rows of a
 letter that needs neither are taken from where the matcher has put them.
 """
 
@@ -214,7 +214,7 @@ class LetterRows:
 
 
 def _brought(letter: LetterPlan, plan: QueryPlan) -> tuple[Variable, ...]:
-    """What its rows bring to the kernel; where they are to have a rank, the value that it is found by."""
+    """The columns of its rows for the kernel; where they need a rank, the value that decides it."""
     ranked = {each.letter: each.variable for each in (plan.family.ranked if plan.family is not None else ())}
     return tuple(ranked[letter.letter] if variable == RANK else variable for variable in letter.columns)
 

@@ -21,7 +21,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """Runs in one state. equal: what is the same in equal ones; lineage: what is the same in states that are. `seen`:
+    """Runs in one state. equal: the fingerprint of equal ones; lineage: that of equal states. `seen`:
     of one asleep, by stream the position up to which it has got events.
 
     It is awake while not everything up to the time `until` is complete, or no event newer than `woken` has come.
@@ -41,7 +41,7 @@ class Member:
     owing: set[AloneRun] = field(default_factory=set)
     """Those that do not know yet that answers of the KB are kept."""
     ended: Sequence[Outcome] = ()
-    """What came of that by which it has left others, for all that are in its state."""
+    """The results of the step by which it has left others, for all that are in its state."""
     _by_number: dict[int, list[AloneRun]] | None = None
 
     @property
@@ -122,7 +122,7 @@ class Member:
         return owed
 
     def told(self, outcomes: Sequence[Outcome], *, quiet: bool = True) -> list[Outcome]:
-        """What has come of a step, for each run; `quiet`: only for those for which something has."""
+        """The results of a step, for each run; `quiet`: only for those that have some."""
         return [each for outcome in outcomes for each in self._told(outcome, quiet)]
 
     def _told(self, outcome: Outcome, quiet: bool) -> Iterator[Outcome]:
@@ -136,7 +136,7 @@ class Member:
                 yield outcome._replace(run=run, matches=found.get(number, ()))
 
     def told_to(self, run: AloneRun) -> list[Outcome]:
-        """What has come for one of the runs of that by which it has left others."""
+        """The results for one of the runs of the step by which it has left others."""
         found = [(outcome, run.of_each(outcome.matches)) for outcome in self.ended]
         return [
             outcome._replace(run=run, matches=outcome.matches if each is None else each.get(run.number, ()))

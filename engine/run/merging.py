@@ -2,7 +2,7 @@
 
 In the flow: marks of each stream's events, in order of arrival → **marks of all, in order** → `CeaRun`.
 Simultaneous events are in the order of FROM, then of arrival. As with instants (clock.py) a stream has a watermark
-and an event older than it is late; but a single stream's event need not wait for a later one, since what comes at the
+and an event older than it is late; but a single stream's event need not wait for a later one, since an event at the
 same time comes after it.
 """
 

@@ -1,6 +1,6 @@
 """What queries find whose sliding windows differ in length: the longest finds all, each takes what fits.
 
-    what the longest window finds ─ how long each match lasts ─ **what a shorter one finds**
+    matches of the longest window ─ how long each match lasts ─ **matches of a shorter one**
 
 A sliding window only cuts: what `;`, `,` and negations between look at lies between a match's first event and its last,
 hence inside every window that holds the match (answers.md 5.2). `why_not_narrowed` says where that is not all.
@@ -30,7 +30,7 @@ def why_not_narrowed(plan: QueryPlan) -> str | None:
 
 
 def why_not_cut(plan: QueryPlan) -> str | None:
-    """Why a query's matches cannot be some of what is found for others, too; None: they can."""
+    """Why a query's matches cannot be some of those found for others, too; None: they can."""
     clauses, graph = plan.sequence.clauses, plan.sequence.graph
     if plan.sequence.counted or plan.folding is not None:
         return "its matches are not listed"

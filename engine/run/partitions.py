@@ -2,7 +2,7 @@
 
 In the flow: GPM occurrences → **instants of partitions** → rows of letters → one sequence run for all partitions,
 in which the partition's number is part of every key (kernels/sequence/partitions.py). An event belongs to the
-partition of every value that some GPM's pattern, its FILTERs aside, binds in it; what it shows there are the mappings
+partition of every value that some GPM's pattern, its FILTERs aside, binds in it; its rows there are the mappings
 with that value, and those of GPMs that do not bind it (semantics.md 2.1).
 """
 

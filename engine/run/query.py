@@ -84,7 +84,7 @@ class QueryRun(Run):
         return found
 
     def take_error(self) -> LimitError | None:
-        """Why what ends at some instant since the last call is not among the matches; the others are."""
+        """Why the matches of some instant since the last call are missing; the others are there."""
         error, self._too_much = self._too_much, None
         return error
 
@@ -206,8 +206,8 @@ class QueryRun(Run):
     def save_own(self, terms: SavedTerms) -> State:
         """Its state between batches, but for the clock, which it may share: that is named before.
 
-        Of the KB only what has been answered for instants up to now is saved: for rows that matches may still be made
-        of, and for instants that were not complete when the KB changed. What holds from now on is queried again
+        Of the KB only the answers for instants up to now are saved: for rows that matches may still be made
+        of, and for instants that were not complete when the KB changed. The present answers are queried again
         (semantics.md 2.2).
         """
         self._forget()
@@ -313,7 +313,7 @@ class QueryRun(Run):
 
 
 class _Counters(NamedTuple):
-    """What a clock had counted when a query joined it."""
+    """A clock's counts when a query joined it."""
 
     events: int
     late: int

@@ -104,7 +104,7 @@ class Recent:
 
     @property
     def whole(self) -> _Batches:
-        """What is in a window, and the last instant, by stream."""
+        """The contents of windows, and the last instant, by stream."""
         every = self._together([*self._old, *self._new])
         if self._last == _NONE:
             return every
@@ -172,7 +172,8 @@ class Recent:
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for one that has not seen any event."""
         self._last = int(state["last"])
-        self._instants = [int(n) for n in state.get("instants", self._instants)]
+        if self._counted:
+            self._instants = [int(n) for n in state["instants"]]
         self._old = [_Part([EventBatch.restored(each, terms) for each in state["events"]], tuple(self._instants))]
 
 

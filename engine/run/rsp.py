@@ -47,7 +47,7 @@ _NO_TIMES: Final = np.zeros(0, np.int64)
 
 
 class Share(Protocol):
-    """What a query has of a state that it shares with others."""
+    """A query's part of a state that it shares with others."""
 
     order: Arrivals
 
@@ -96,7 +96,7 @@ class RspRun(KbRun):
         terms.register(self)
 
     def _begin(self, known: Knowledge | None = None, held: Held | None = None) -> None:
-        """Nothing has been seen, but what is known of the KB, and what is held of streams."""
+        """Nothing has been seen but answers of the KB, and events held."""
         given = self._plan, self._terms, self._kb, self._blanks
         self._own: SteadyAnswers | GeneralAnswers | None
         if is_steady(self._plan):
@@ -106,12 +106,12 @@ class RspRun(KbRun):
                 held = Held(self._plan.contents, len(self._plan.streams), self.schedule)
             self._own = GeneralAnswers(*given, held, known)
         self.knowledge = self._own.knowledge
-        """What it knows of the KB."""
+        """Its answers of the KB."""
 
     @property
     def _answers(self) -> SteadyAnswers | GeneralAnswers:
         """Its own state."""
-        assert self._own is not None  # whoever shares one leaves it first
+        assert self._own is not None  # a query that shares one leaves it first
         return self._own
 
     @property
@@ -218,7 +218,7 @@ class RspRun(KbRun):
         return super().advance()
 
     def worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
-        """What is found in complete events by stream that it has not seen yet; `counted` counts it. Raises LimitError,
+        """The answers for complete events by stream that it has not seen yet; `counted` counts it. Raises LimitError,
         KbError."""
         return self._worked(batches, passed)
 
@@ -243,7 +243,7 @@ class RspRun(KbRun):
                 self._newest = last if self._newest is None else max(self._newest, last)
 
     def _answer(self, batches: Sequence[EventBatch], passed: int) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
-        """What is emitted at all instants that are due, and when."""
+        """The rows emitted at all instants that are due, with their times."""
         if isinstance(self._answers, SteadyAnswers):
             yield from self._answers.advance(batches)
         else:
@@ -303,7 +303,7 @@ class RspRun(KbRun):
     def keep_answers(self) -> bool:
         try:
             return super().keep_answers()
-        except KbError:  # what it will see is its own
+        except KbError:  # later events are its own
             self._on_its_own()
             raise
 

@@ -40,7 +40,7 @@ class Run(ABC):
     @property
     @abstractmethod
     def plan(self) -> ReadsStreams:
-        """What it was compiled to."""
+        """Its plan."""
 
     @property
     @abstractmethod
@@ -68,7 +68,7 @@ class Run(ABC):
         self.order.advance(self.plan.streams.index(stream), time)
 
     def settle(self) -> None:
-        """Take everything seen so far as complete: what comes for it from now on is late."""
+        """Take everything seen so far as complete: later events of it are late."""
         self.order.settle()
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class Run(ABC):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What cannot be meant in what it has been given."""
+        """Faults of the events that it has got."""
         return ()
 
     @property

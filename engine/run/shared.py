@@ -27,7 +27,6 @@ from oxiseq.engine.run.dozing import Asleep
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.joint_matching import JointMatching, Matched
 from oxiseq.engine.run.query import CHUNK, QueryRun
-from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -62,14 +61,12 @@ class SharedRuns(Dispatcher[QueryRun]):
     """The queries of SPAseq. Outcomes come in order of registration."""
 
     def __init__(self, terms: TermDictionary) -> None:
+        super().__init__()
         self._terms = terms
         self._groups: dict[Kind, list[_Group]] = {}
         self._kinds: dict[str, dict[Kind, None]] = {}
         """By stream those of the queries that read it."""
-        self._number: dict[Run, int] = {}
         self._passes: dict[Kind, JointMatching] = {}
-        self._count = 0
-        self._stepped: set[QueryRun] = set()
         self._by_themselves: set[QueryRun] = set()
         self._bounds: dict[QueryRun, Hashable] = {}
         """Of the states of those that have some."""
@@ -84,10 +81,6 @@ class SharedRuns(Dispatcher[QueryRun]):
         for group in self._all():
             yield from group.asleep.held_ids()
 
-    def stepped(self) -> set[QueryRun]:
-        stepped, self._stepped = self._stepped, set()
-        return stepped
-
     def add(
         self, run: QueryRun, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None
     ) -> None:
@@ -97,8 +90,7 @@ class SharedRuns(Dispatcher[QueryRun]):
             self._by_themselves.add(run)
         if bounds is not None:
             self._bounds[run] = bounds
-        self._number[run] = self._count
-        self._count += 1
+        self._enrol(run)
         kind = run.plan.streams, run.lateness, start
         self._enter(_Group(kind, run.clock, [run], {run}, {run}))
         self._passes.pop(kind, None)
@@ -111,8 +103,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         self._passes.pop(group.kind, None)
         run.finder.users -= bool(run.others)
         narrow([other for other in group.runs if other.finder is run.finder])
-        del self._number[run]
-        self._stepped.discard(run)
+        self._strike(run)
         self._by_themselves.discard(run)
         self._bounds.pop(run, None)
         if self._forgotten is not None and self._forgotten[1] is run:
@@ -217,9 +208,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         for kind in {group.kind for group in groups}:
             if len(self._groups.get(kind, ())) > 1:
                 self._unite(kind)
-        if len(groups) > 1:
-            outcomes.sort(key=lambda outcome: self._number[outcome.run])
-        return outcomes
+        return self._in_order(outcomes) if len(groups) > 1 else outcomes
 
     def _unite(self, kind: Kind) -> None:
         """Make groups of a kind one whose clocks have come into the same state."""

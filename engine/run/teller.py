@@ -160,7 +160,7 @@ class Teller:
         return self._writer.remembered + (0 if self._summaries is None else self._summaries.records)
 
     def save(self, rows: RowStore, terms: SavedTerms) -> State:
-        """Its state between batches, and what the KB has answered for the rows held."""
+        """Its state between batches, and the KB's answers for the rows held."""
         return {
             "answers": self._writer.save(rows, terms),
             "summaries": None if self._summaries is None else self._summaries.save(terms),

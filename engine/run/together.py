@@ -43,6 +43,7 @@ class Together(Dispatcher[RspRun]):
     """The queries of a store that may share states. Outcomes come in any order, where there is something to emit."""
 
     def __init__(self, terms: TermDictionary) -> None:
+        super().__init__()
         self.terms = terms
         self._states: dict[Kind, list[_Any]] = {}
         self._of: dict[RspRun, tuple[Kind, _Any]] = {}
@@ -115,7 +116,7 @@ class Together(Dispatcher[RspRun]):
     def _step(
         self, stream: str, take: Callable[[Group], EventBatch | None], alone: Callable[[RspRun], Any]
     ) -> list[Outcome]:
-        """What a step does. take: to a group, whose late events it gives; alone: to one that has its state itself."""
+        """A step. take: to a group, whose late events it gives; alone: to one that has its state itself."""
         outcomes: list[Outcome] = []
         for kind in [kind for kind in self._states if stream in kind[0]]:
             for state in list(self._states[kind]):

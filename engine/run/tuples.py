@@ -64,7 +64,7 @@ class TupleRun(AloneRun):
         self._plan, self._capacities = plan, capacities
         self.matches = 0
         self._left: list[ComplexEvents | MatchBatch] = []
-        """What had been found when a limit was passed: the next call of `advance` returns it."""
+        """The matches found when a limit was passed: the next call of `advance` returns it."""
         self.resets, self.faults = Resets(), Faults()
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
@@ -109,7 +109,7 @@ class TupleRun(AloneRun):
 
     @property
     def concern(self) -> Concern:
-        """Complex events end at an event of a type that the formula names last. What comes before, and what has a
+        """Complex events end at an event of a type that the formula names last. Earlier ones, and those with a
         position only, is seen whole when one of those comes."""
         types = (NamedNode(atom.type) for atom in self._plan.last)
         keys = keys_of([(RDF_TYPE, each) for each in types], self._dictionary)
@@ -135,9 +135,9 @@ class TupleRun(AloneRun):
         return None if late is None else batch.take(late)
 
     def advance(self) -> list[ComplexEvents | MatchBatch]:
-        """Work through all events whose place is known by now; what was found, in order of end: complex events, or rows
-        of totals. Raises LimitError for what ends at an event; that is not emitted, and the next call returns the
-        rest (or `left`)."""
+        """Work through all events whose place is known by now; returns, in order of end, complex events, or rows
+        of totals. Raises LimitError for the complex events of an event; these are not emitted, and the next call
+        returns the rest (or `left`)."""
         found, self._left = self._left, []
         taken = self._merging.take()
         if taken is not None:
@@ -155,7 +155,7 @@ class TupleRun(AloneRun):
         return found
 
     def _found(self, marks: Marks, streams: I64) -> list[ComplexEvents | MatchBatch]:
-        """What ends at events, in order."""
+        """Complex events by their ends, in order."""
         found: list[ComplexEvents | MatchBatch] = []
         for low in range(0, len(marks), CHUNK):
             part = slice(low, low + CHUNK)
@@ -240,7 +240,7 @@ class TupleRun(AloneRun):
 
     @property
     def behind(self) -> int:
-        """At how many events `WITHIN d [attribute]` reached back to what had been forgotten, because the attribute
+        """At how many events `WITHIN d [attribute]` reached back to forgotten events, because the attribute
         fell: matches that end there may be missing."""
         return self._cea.behind
 

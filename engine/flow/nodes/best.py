@@ -102,7 +102,7 @@ class Best(KernelNode):
             self._grow()
 
     def _grow(self) -> None:
-        """Room for twice as many of what is full."""
+        """Twice the room where it is full."""
         memory, borders = self._memory.arrays, len(self._bounds)
         scalars = memory.scalars
         if scalars[k.COUNT] >= len(memory.entries):

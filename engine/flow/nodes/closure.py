@@ -31,7 +31,7 @@ class Closure(Node):
         super().__init__(_WIDTH, (child,))
         self._plan_clock = clock
         self._clock = clock = clock.copy()
-        """Its own: what has come at the instants in work stays through all rounds."""
+        """Its own: rows of the instants in work stay through all rounds."""
         lifetime = None if form.limit is None else p.Lifetime(0, form.limit)
         self._new_paths, self._new_steps, self._found = (Buffer(_WIDTH) for _ in range(3))
         for buffer in (self._new_paths, self._new_steps, self._found):

@@ -1,4 +1,4 @@
-"""Where rows come from that the plan's caller supplies."""
+"""Sources of rows that the plan's caller supplies."""
 
 from __future__ import annotations
 

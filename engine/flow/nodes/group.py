@@ -53,7 +53,7 @@ class Group(Node):
             s.place: Listed(s.place, terms) for s in form.sums if s.place is not None and s.name == "GROUP_CONCAT"
         }
         self._seen = 0
-        """Rows of the batch that what is kept here has taken."""
+        """Rows of the batch that are in the kept values."""
         self._allocate(form, numbers, room)
 
     def _allocate(self, form: p.Group, numbers: set[int | None], room: int) -> None:
@@ -142,7 +142,7 @@ class Group(Node):
         g.fill_slots(self._address)
 
     def _grow(self) -> None:
-        """Twice the room of what the kernel wants."""
+        """Twice the room where the kernel needs it."""
         memory, wanted = self._memory, int(self._memory.scalars[g.WANTED])
         if wanted == g.FOR_TOUCHED:
             self._point(memory._replace(touched=longer(memory.touched, 2 * len(memory.touched))))

@@ -1,4 +1,4 @@
-"""What a Group keeps of its values in Python: numbers of too many digits for the kernel, the values of GROUP_CONCAT.
+"""Values that a Group keeps in Python: numbers of too many digits for the kernel, the values of GROUP_CONCAT.
 
 By group: the bytes of its key's ids (u32).
 """
@@ -45,7 +45,7 @@ class Kept(ABC):
 
     @abstractmethod
     def save(self, terms: SavedTerms) -> State:
-        """What is kept."""
+        """The kept values."""
 
     @abstractmethod
     def restore(self, state: State, terms: KnownTerms) -> None:

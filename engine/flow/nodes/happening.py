@@ -1,4 +1,4 @@
-"""Rows that happen at some time: what comes meets what there is (plan.Triples, Look, Cover, Lasting, Sometime,
+"""Rows that happen at some time: new rows meet kept ones (plan.Triples, Look, Cover, Lasting, Sometime,
 TimeTerm)."""
 
 from __future__ import annotations

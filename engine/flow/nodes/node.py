@@ -1,4 +1,4 @@
-"""What all operators at work share."""
+"""The base of all running operators."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Call(NamedTuple):
 
 
 class Node(ABC):
-    """An operator at work. `out`: what has come of the last batch; the flow clears it before the next."""
+    """A running operator. `out`: its results in the last batch; the flow clears them before the next."""
 
     def __init__(self, width: int, inputs: tuple[Buffer, ...] = ()) -> None:
         self.out = Buffer(width)
@@ -44,7 +44,7 @@ class Node(ABC):
 
     @abstractmethod
     def step(self) -> None:
-        """Take in what the inputs hold, and put into `out` what comes of it. Raises LimitError."""
+        """Takes the inputs' rows, and puts the results into `out`. Raises LimitError."""
 
     def call(self) -> Call | None:
         """What takes in a batch, if a kernel does, apart from `go_on`. The addresses stay the same as long as the
@@ -52,7 +52,7 @@ class Node(ABC):
         return None
 
     def go_on(self, answer: int) -> None:
-        """What the kernel of `call` has answered, other than DONE: give it what it wants, until it is through."""
+        """The kernel of `call` has answered something other than DONE: serves it until it is done."""
         raise NotImplementedError
 
     def tidy(self) -> None:  # noqa: B027  most have nothing to return
@@ -101,7 +101,7 @@ class KernelNode(Node):
 
     @abstractmethod
     def provide(self, answer: int) -> None:
-        """What the kernel wants besides room for its output. Raises LimitError."""
+        """Serves the kernel besides room for its output. Raises LimitError."""
 
     def step(self) -> None:
         kernel, addresses = self.call()

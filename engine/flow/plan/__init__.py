@@ -9,13 +9,13 @@ of them, one behind the other (times.py): so rows are hashed, compared, kept and
 orders of terms do not look at raw columns.
 
     Patterns, Asked, Given, Constant      where rows come from
-    Quads, Graphs                         what a store holds, followed quad by quad
+    Quads, Graphs                         a store's content, followed quad by quad
     Triples, Cover, Sometime, TimeTerm    rows that happen at some time, row by row
-    Look, Closure                         pairs of what happens with what has happened; paths in time
+    Look, Closure                         pairs of new facts with earlier ones; paths in time
     Filter, Extend, Pick, Negate, Union   row by row, without memory
     Lasting                               intervals, row by row
-    Arrange, Join                         pairs; the memory of joins is in what is arranged
-    Lookup                                rows and what a table has for them, without memory of the rows
+    Arrange, Join                         pairs; the memory of joins is in the arrangements
+    Lookup                                rows and a table's rows for them, without memory of the rows
     Follow, Extreme                       pairs in order of time; the first or last rows
     Distinct, Consolidate, Once, Group    rows counted
     Best                                  ranks

@@ -133,7 +133,7 @@ def draws(plan: FlowPlan) -> bool:
 
 
 def is_pure(expression: Expression) -> bool:
-    """Whether its value depends on what it reads alone."""
+    """Whether its value depends only on its input."""
     return not any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
 
 

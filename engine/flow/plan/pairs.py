@@ -1,4 +1,4 @@
-"""Operators of pairs: rows kept, and the partners found among them; in order of time, too."""
+"""Operators of pairs: kept rows, and partners found among them; in order of time, too."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Sheet:
         return self.add(Pick(child, columns))
 
     def filtered(self, child: int, conditions: tuple[Expression, ...]) -> int:
-        """The place of the rows for which all conditions hold. What is drawn by chance is drawn once for a row, and
+        """The place of the rows for which all conditions hold. Random values are drawn once for a row, and
         still known when the row goes."""
         pure = tuple(each for each in conditions if is_pure(each))
         if pure:

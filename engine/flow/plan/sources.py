@@ -21,7 +21,7 @@ def column(place: int) -> Variable:
 
 @dataclass(frozen=True, slots=True)
 class WindowPlace:
-    """What a window holds: the number of its content in the query."""
+    """A window: the number of its content in the query."""
 
     content: int
 

@@ -265,7 +265,7 @@ class _Lifting:
     def _pair(
         self, sides: Sequence[_Lifted], keys: Sequence[tuple[int, ...]], loose: Sequence[tuple[int, ...]]
     ) -> _Lifted:
-        """The pairs of two sides that agree on their keys, and on what is loose where both have a value."""
+        """The pairs of two sides that agree on their keys, and on loose columns where both have a value."""
         both = all(side.by_row for side in sides)
         nodes = []
         for side, key, other in zip(sides, keys, loose, strict=True):

@@ -1,4 +1,4 @@
-"""What is known of a query besides its text, and what it is compiled to."""
+"""The facts on a query besides its text, and its compiled form."""
 
 from __future__ import annotations
 

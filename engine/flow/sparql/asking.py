@@ -1,4 +1,4 @@
-"""What is queried from the knowledge base as a whole: patterns that touch nothing else, and are no triple patterns.
+"""Patterns that the knowledge base answers as a whole: those that read nothing else, and are no triple patterns.
 
 In the flow: elements of a group → a SELECT → `Asked`. A pattern in GRAPH <g> {...} is evaluated there; one in the
 GRAPH ?g {...} of a larger pattern with the graph's name as a column, its context.
@@ -143,7 +143,7 @@ def touches(pattern: Group) -> bool:
 
 
 def expressions_of(elements: Iterable[PatternElement]) -> Iterator[Expression]:
-    """The expressions of elements, not of what is inside them."""
+    """The expressions of elements, not of nested ones."""
     for element in elements:
         match element:
             case Filter(condition):

@@ -31,7 +31,7 @@ class Patterns(Protocol):
         """A group with all its conditions."""
 
     def opened(self, group: Group, scope: Scope) -> tuple[Relation, list[Expression]]:
-        """A group, and those of its conditions that may look at what it is joined with."""
+        """A group, and those of its conditions that may read the joined row."""
 
 
 class Conditions:

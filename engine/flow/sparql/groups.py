@@ -99,7 +99,7 @@ class Groups:
                 return self._relations.unit()
 
     def _is_given(self, name: NamedNode) -> bool:
-        """Whether it is there by what the query says: a graph of FROM, any of the whole dataset."""
+        """Whether the query itself says that it is there: a graph of FROM, any of the whole dataset."""
         return name in self._around.default_graphs or self._around.whole_dataset
 
     # --- groups -------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class Groups:
         return self.conditions.filtered(relation, conditions, scope)
 
     def opened(self, group: Group, scope: Scope) -> tuple[Relation, list[Expression]]:
-        """A group, and those of its conditions that may look at what it is joined with."""
+        """A group, and those of its conditions that may read the joined row."""
         bare = Group(tuple(e for e in group.elements if not isinstance(e, Filter)))
         known, inside, open_ = certain_variables(bare), list[PatternElement](), list[Expression]()
         for element in group.elements:
@@ -176,7 +176,7 @@ class Groups:
     # --- elements -----------------------------------------------------------------------------------
 
     def element(self, element: PatternElement, scope: Scope) -> Relation:
-        """What is joined with others and is no triple pattern."""
+        """An element that is joined with others and is no triple pattern."""
         match element:
             case Group():
                 return self.group(element, scope)
