@@ -1,7 +1,7 @@
 """Live readers on the loop: each is a coroutine that waits for its topic, or for the client to take what it was sent.
 
-What is in memory is written out by the loop, once for all readers of a topic. Where nothing has to be waited for, as a
-rule, it is sent without waking the coroutine. Who has fallen behind gets pages of the journal from a few threads.
+What is in memory is written out by the loop, once for all readers of a topic. Mostly nothing has to be waited for: then
+it is sent without waking the coroutine. Who has fallen behind gets pages of the journal from a few threads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Send = Callable[[dict[str, Any]], Coroutine[Any, Any, None]]
 """ASGI's."""
 _THREADS: Final = 4
 _LOOK: Final = 1.0
-"""Seconds after which it is checked again whether a reader may be told."""
+"""Seconds between checks of a reader's rights."""
 
 
 class Bell:

@@ -42,7 +42,7 @@ def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def client_in(scope: Scope) -> str | None:
-    """The address of who asks."""
+    """The client's address."""
     return scope["client"][0] if scope["client"] else None
 
 

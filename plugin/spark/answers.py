@@ -77,7 +77,7 @@ def value_parts(i: int, form: Form) -> list[str]:
 
 
 def arrow_schema(work: Work, form: Form) -> pa.Schema:
-    """What the operator hands to Spark."""
+    """What the operator passes to Spark."""
     fields = [(AT, pa.int64()), (TIME, pa.timestamp("us", "UTC"))]
     values = range(len(value_columns(work.plan, work.shown)))
     fields += [(name, pa.string()) for i in values for name in value_parts(i, _shown_as(work, form))]

@@ -1,6 +1,6 @@
 """What workers do with rows: deal them, step a bucket. Reading this module loads the engine.
 
-Where it stands: **steps**, called by what Spark calls (processor.py).
+In the flow: **steps**, called by what Spark calls (processor.py).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def step(
     rows = [row for part in given for row in packed(part["stream"], part["events"], part["home"])]
     done = bucket.step(rows, (mark + 1) * 1000 if mark > 0 else BEFORE_ALL)
     frames = [frame(table) for table in tables(at_work, done, form, late, mark)]
-    # the next ms is always ahead: Spark forgets a timer that is set anew while it goes off
+    # the next ms is always ahead: Spark forgets a timer that is set again while it goes off
     return Stepped(frames, bucket.save(), None if done.waits_for is None else max(done.waits_for // 1000, mark + 1))
 
 
@@ -113,7 +113,7 @@ def whole(order: Order, table: pa.Table, form: Form) -> pa.Table:
 
 
 def packed(streams: Any, events: Any, homes: Any) -> Iterator[Packed]:
-    """Rows as the dealer has made them; those without events only told a time."""
+    """Rows as the dealer has made them; those without events only carry a time."""
     for stream, packed_events, home in zip(streams, events, homes, strict=True):
         if packed_events:
             yield Packed(int(np.int64(stream)), bytes(packed_events), bytes(home))

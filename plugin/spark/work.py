@@ -1,6 +1,6 @@
 """What every worker needs for a query: compiled once in each process, whatever it then does.
 
-Where it stands: driver → (pickled) **Order** → **Work** in each Python worker → dealer, buckets.
+In the flow: driver → (pickled) **Order** → **Work** in each Python worker → dealer, buckets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from oxiseq.spark.order import Order
 class Work:
     """An order at work in one process: plan, terms, KB. P_D is answered once for all buckets of the process.
 
-    `shown`: how many of the answer's columns the caller has asked for; `keys`: the columns that hold the key;
+    `shown`: how many of the answer's columns the caller wants; `keys`: the columns that hold the key;
     `mappings`: what the rows of a stream mean, by its IRI.
     """
 
