@@ -387,6 +387,11 @@ def test_the_automaton_shows_what_a_trailing_negation_waits_for_and_the_bounds_o
     place = "document.getElementById('automaton')"
     assert value(page, f"{place}.scrollWidth > {place}.clientWidth")  # it scrolls by itself, the page does not
     assert value(page, "document.documentElement.scrollWidth <= 390")
+    show(page, 1280, 900)
+    more = "DEFINE GPM N ON S { ?house :off ?n }\n  DEFINE GPM M ON S { ?house :lock ?m }\n  DEFINE GPM B"
+    write(page, GOOD.replace("SEQ(A; B)", "SEQ(A; (N; M)!; B)").replace("DEFINE GPM B", more), "spaseq", "groups")
+    click(page, "register")
+    until(page, "document.querySelector('#automaton .guard')?.textContent.trim() === 'no N then M'")
 
 
 def _axe(driver: WebDriver, part: str | None = None) -> list[str]:
@@ -683,6 +688,13 @@ def test_the_automaton_is_looked_at_as_it_was(page: WebDriver, address: str) -> 
     )
     click(page, "now")
     until(page, f"{waiting} === '2 waiting' && document.getElementById('states').hidden")
+    page.execute_script("document.querySelector('#matches tbody button').click()")
+    until(page, "document.querySelector('#detail .instant button')")
+    page.execute_script("document.querySelector('#detail .instant button').click()")
+    words = until(page, "document.querySelector('#detail .instant h4')?.textContent", 60)
+    assert words.endswith("1 to 1 of 1")
+    assert value(page, "document.querySelectorAll('#detail .instant tbody tr').length") == 1
+    assert _axe(page, "#detail") == []
 
 
 def test_rows_are_put_in_by_a_mapping_that_is_suggested_and_tried(page: WebDriver, address: str) -> None:
