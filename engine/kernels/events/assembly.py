@@ -36,9 +36,8 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.memory.raw import get, half, move, put, put_half, same
-from oxiseq.engine.kernels.terms.table import TermArrays, fresh_blank, hashed
+from oxiseq.engine.kernels.terms.table import Terms, fresh_blank, hashed
 
 # --- words of the state -----------------------------------------------------------------------------
 
@@ -237,7 +236,7 @@ def _leave(S: int, r: int) -> None:
 
 
 @inner
-def label_id(S: int, D: Ptr[TermArrays], at: int, size: int) -> int:
+def label_id(S: int, D: Terms, at: int, size: int) -> int:
     """The id of a blank node of the open event; 0: the dictionary has no room."""
     owner = get(S, OPEN)
     h = name_hash(owner, at, size)

@@ -17,10 +17,9 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel, unlocked
 from oxiseq.engine.kernels.events.nquads import after_blanks, after_token, ends_line
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.memory.raw import byte, get, put, put_half, same
 from oxiseq.engine.kernels.memory.scan import every, find_byte
-from oxiseq.engine.kernels.terms.table import TermArrays, fresh_blank, hashed
+from oxiseq.engine.kernels.terms.table import Terms, fresh_blank, hashed
 from oxiseq.engine.kernels.terms.texts import NO_ROOM, intern_plain
 
 (
@@ -64,7 +63,7 @@ _WORD: Final = tuple(b"MESSAGE")
 
 
 @unlocked
-def read(S: int, D: Ptr[TermArrays]) -> int:
+def read(S: int, D: Terms) -> int:
     """Read the block from POSITION on. OK: all of it."""
     data = get(S, DATA)
     at, stop = data + get(S, POSITION), data + get(S, STOP)
@@ -83,7 +82,7 @@ def read(S: int, D: Ptr[TermArrays]) -> int:
 
 
 @inner
-def _read_line(S: int, D: Ptr[TermArrays], at: int, end: int) -> int:
+def _read_line(S: int, D: Terms, at: int, end: int) -> int:
     trusted = get(S, TRUSTED)
     s0 = after_blanks(at)
     c = byte(s0)
@@ -147,7 +146,7 @@ def _no_quad(S: int, at: int, end: int) -> int:
 
 
 @inner
-def _term(S: int, D: Ptr[TermArrays], at: int, end: int) -> int:
+def _term(S: int, D: Terms, at: int, end: int) -> int:
     """The id of a token; 0: it is unusual, NO_ROOM."""
     if byte(at) == _UNDERSCORE:
         return label_id(S, D, at, end - at)
@@ -186,7 +185,7 @@ def end_message(S: int) -> None:
 
 
 @inner
-def label_id(S: int, D: Ptr[TermArrays], at: int, size: int) -> int:
+def label_id(S: int, D: Terms, at: int, size: int) -> int:
     """The id of a blank node of the message; NO_ROOM. Its text stays where it is as long as the block is read."""
     message = get(S, MESSAGES)
     mask = get(S, LABEL_MASK)
@@ -212,6 +211,6 @@ def label_id(S: int, D: Ptr[TermArrays], at: int, size: int) -> int:
 
 
 @kernel
-def label(S: int, D: Ptr[TermArrays], at: int, size: int) -> int:
+def label(S: int, D: Terms, at: int, size: int) -> int:
     """`label_id` for Python: of a line that it has read."""
     return label_id(S, D, at, size)

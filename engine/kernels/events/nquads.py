@@ -56,7 +56,6 @@ from oxiseq.engine.kernels.events.assembly import (
     tell_time,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.memory.raw import byte, get, put, same
 from oxiseq.engine.kernels.memory.scan import every, find_byte, find_either
 from oxiseq.engine.kernels.terms.numerals import NORMALISED, PLAIN, UNUSUAL
@@ -68,7 +67,7 @@ from oxiseq.engine.kernels.terms.plain import (
     plain_name,
     plain_time,
 )
-from oxiseq.engine.kernels.terms.table import TermArrays, add, find, hashed
+from oxiseq.engine.kernels.terms.table import Terms, add, find, hashed
 
 _TAB: Final = 9
 _RETURN: Final = 13
@@ -189,7 +188,7 @@ def ends_line(at: int, end: int) -> bool:
 
 
 @unlocked
-def read(S: int, D: Ptr[TermArrays]) -> int:
+def read(S: int, D: Terms) -> int:
     """Read the block from POSITION on. OK: all of it, and if it is the last one the open event is closed.
 
     Meanwhile another thread may unpack what comes next.
@@ -223,7 +222,7 @@ def read(S: int, D: Ptr[TermArrays]) -> int:
 
 
 @inner
-def _read_line(S: int, D: Ptr[TermArrays], at: int, end: int) -> int:
+def _read_line(S: int, D: Terms, at: int, end: int) -> int:
     trusted = get(S, TRUSTED)
     if get(S, ANSWER) == REFUSED and not trusted:
         return WHOLE_LINE
@@ -265,7 +264,7 @@ def _read_line(S: int, D: Ptr[TermArrays], at: int, end: int) -> int:
 
 
 @inner
-def _default_triple(S: int, D: Ptr[TermArrays], s0: int, s1: int, p0: int, p1: int, o0: int, o1: int) -> int:
+def _default_triple(S: int, D: Terms, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int) -> int:
     trusted = get(S, TRUSTED)
     if find(D, p0, 0, p1 - p0, hashed(p0, 0, p1 - p0)) != get(S, TIME_TERM):
         return FAULT_DEFAULT if trusted else WHOLE_LINE
@@ -310,7 +309,7 @@ def _unusual(S: int, at: int, end: int) -> int:
 
 
 @inner
-def _quad(S: int, D: Ptr[TermArrays], s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, g0: int, g1: int) -> int:
+def _quad(S: int, D: Terms, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, g0: int, g1: int) -> int:
     """A quad of a named graph."""
     trusted = get(S, TRUSTED)
     opened = is_open(S, g0, g1 - g0)
@@ -386,7 +385,7 @@ def _quad(S: int, D: Ptr[TermArrays], s0: int, s1: int, p0: int, p1: int, o0: in
 
 
 @inner
-def _intern_iri(D: Ptr[TermArrays], at: int, size: int, h: np.uint64) -> int:
+def _intern_iri(D: Terms, at: int, size: int, h: np.uint64) -> int:
     """The id of a plain IRI that was not known when the line began."""
     known = find(D, at, 0, size, h)
     return known if known != 0 else add(D, at, 0, size, h, kinds.IRI, 0.0, 0, 0)

@@ -12,9 +12,9 @@ from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.events.nquads import after_token
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import byte, same
-from oxiseq.engine.kernels.terms.table import TermArrays, add, find, fresh_blank, hashed
+from oxiseq.engine.kernels.terms.table import Terms, add, find, fresh_blank, hashed
 from oxiseq.engine.kernels.terms.texts import NO_ROOM, intern_plain
 
 UNUSUAL_TERM: Final = -2
@@ -27,7 +27,7 @@ _HASH, _START, _SIZE, _ID = range(4)
 
 
 @kernel
-def read_triples(D: Ptr[TermArrays], text: int, size: int, ids: Array, labels: Array, scratch: int) -> int:
+def read_triples(D: Terms, text: int, size: int, ids: Array, labels: Array, scratch: int) -> int:
     """Fill `ids` u32[3n] with the terms of n lines; 3n, or why not (nothing but new terms has come of it then).
 
     `labels` i64[2^b + 1, 4], all 0, is the table of blank nodes after row 0. `scratch`: the address of as many bytes
@@ -61,14 +61,14 @@ def read_triples(D: Ptr[TermArrays], text: int, size: int, ids: Array, labels: A
 
 
 @inner
-def _iri(D: Ptr[TermArrays], at: int, size: int) -> int:
+def _iri(D: Terms, at: int, size: int) -> int:
     h = hashed(at, 0, size)
     known = find(D, at, 0, size, h)
     return known if known != 0 else add(D, at, 0, size, h, kinds.IRI, 0.0, 0, 0)
 
 
 @inner
-def _blank(D: Ptr[TermArrays], at: int, size: int, labels: Array) -> int:
+def _blank(D: Terms, at: int, size: int, labels: Array) -> int:
     h = i64(hashed(at, 0, size))
     mask = labels.shape[0] - 2
     slot = 1 + (h & mask)

@@ -32,7 +32,7 @@ from oxiseq.engine.kernels.flow.wide import (
 )
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
-from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kernels.terms.table import TermArrays, Terms
 
 _SCALES: Final = np.array([10 ** (18 - scale) for scale in range(kinds.MAX_SCALE + 1)], np.uint64)
 _kind = view_of(TermArrays, "kind", np.uint8)
@@ -42,7 +42,7 @@ _quality = view_of(TermArrays, "quality", np.uint8)
 
 
 @inner
-def take_value(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], e: int, at: int, term: int, weight: int) -> None:
+def take_value(M: Ptr[g.GroupMemory], D: Terms, e: int, at: int, term: int, weight: int) -> None:
     """A value of group `e` comes, or goes, so many times. `at`: the word where its column's values begin."""
     group = g.cells(M)
     if term != 0:

@@ -48,7 +48,7 @@ from oxiseq.engine.kernels.flow.arrangement import (
     WIDTH,
     Arrangement,
 )
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag
@@ -67,7 +67,7 @@ _AHEAD: Final = 8
 
 
 @kernel
-def arrange(S: Ptr[Arrangement], D: Ptr[Flowing]) -> int:
+def arrange(S: Ptr[Arrangement], D: Delta) -> int:
     """Take in a delta D (buffers.Flowing)."""
     scalars, at, weight, rows = v.scalars(S), buffers.at(D), buffers.weight(D), buffers.rows(D)
     loose, count = v.loose(S), buffers.count(D)[0]

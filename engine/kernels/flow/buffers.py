@@ -6,11 +6,11 @@ own memory; so all of them can be driven by a table.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 DONE, NEED_OUT, NEED_ROOM, NEED_ORDER = range(4)
 """What a kernel answers: that it is through; that it wants more room for its output, or in its memory; that it has to
@@ -30,6 +30,9 @@ class Flowing(NamedTuple):
     count: Array
     """i64[1]."""
 
+
+Delta: TypeAlias = Ptr[Flowing]
+"""A delta, for kernels."""
 
 at = view_of(Flowing, "at", np.int64)
 weight = view_of(Flowing, "weight", np.int64)

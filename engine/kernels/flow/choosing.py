@@ -14,7 +14,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.merging import NUMBER_BITS
 from oxiseq.engine.kernels.flow.using import Kept, Rows, is_free, most_used, number_at, use
 from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
@@ -63,7 +63,7 @@ _best = view_of(Choosing, "best", np.int64)
 
 
 @kernel
-def choose(S: Ptr[Choosing], F: Ptr[Rows], G: Ptr[Kept], D: Ptr[Flowing]) -> int:
+def choose(S: Ptr[Choosing], F: Ptr[Rows], G: Ptr[Kept], D: Delta) -> int:
     """Mark the rows of a delta, of the form F (using.Rows), that are told. Room for used triples is wanted before an
     instant that may need it."""
     scalars, at, count, kept = _scalars(S), buffers.at(D), buffers.count(D)[0], _kept(S)
@@ -88,7 +88,7 @@ def choose(S: Ptr[Choosing], F: Ptr[Rows], G: Ptr[Kept], D: Ptr[Flowing]) -> int
 
 
 @inner
-def _choose(S: Ptr[Choosing], D: Ptr[Flowing], low: int, high: int, part: int) -> None:
+def _choose(S: Ptr[Choosing], D: Delta, low: int, high: int, part: int) -> None:
     """One SEQ's choice among rows; those of which it is no part stay."""
     _end(S, D, low, high, part + SECOND)
     for i in range(low, high):
@@ -105,7 +105,7 @@ def _choose(S: Ptr[Choosing], D: Ptr[Flowing], low: int, high: int, part: int) -
 
 
 @inner
-def _end(S: Ptr[Choosing], D: Ptr[Flowing], low: int, high: int, part: int) -> None:
+def _end(S: Ptr[Choosing], D: Delta, low: int, high: int, part: int) -> None:
     """When the last of some triples of each row ended."""
     rows, begin, columns, ends = buffers.rows(D), _begin(S), _columns(S), _ends(S)
     for i in range(low, high):
@@ -115,7 +115,7 @@ def _end(S: Ptr[Choosing], D: Ptr[Flowing], low: int, high: int, part: int) -> N
 
 
 @inner
-def _keep_best(S: Ptr[Choosing], D: Ptr[Flowing], low: int, high: int, part: int) -> None:
+def _keep_best(S: Ptr[Choosing], D: Delta, low: int, high: int, part: int) -> None:
     """Keep of rows with equal columns those that end first, or last."""
     scalars, heads, kept, ends, best = _scalars(S), _heads(S), _kept(S), _ends(S), _best(S)
     size = i64(2)
@@ -141,7 +141,7 @@ def _keep_best(S: Ptr[Choosing], D: Ptr[Flowing], low: int, high: int, part: int
 
 
 @inner
-def _group(S: Ptr[Choosing], D: Ptr[Flowing], i: int, part: int, size: int) -> int:
+def _group(S: Ptr[Choosing], D: Delta, i: int, part: int, size: int) -> int:
     """The slot of the rows that are equal to one in some columns."""
     rows, heads = buffers.rows(D), _heads(S)
     slot = _hash(S, rows, i, part) & (size - 1)

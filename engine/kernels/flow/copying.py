@@ -11,7 +11,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
@@ -32,7 +32,7 @@ _places = view_of(Picked, "places", np.int64)
 
 
 @kernel
-def pick(S: Ptr[Picked], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def pick(S: Ptr[Picked], D: Delta, out: Delta) -> int:
     """Write the delta D with other columns."""
     first, places, rows, made, top = _first(S), _places(S), buffers.rows(D), buffers.rows(out), buffers.count(out)
     at, weight, new_at, new_weight = buffers.at(D), buffers.weight(D), buffers.at(out), buffers.weight(out)
@@ -53,7 +53,7 @@ def pick(S: Ptr[Picked], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
 
 
 @kernel
-def negate(D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def negate(D: Delta, out: Delta) -> int:
     """Write the delta D with the opposite weights."""
     top, room, weight = buffers.count(out), buffers.at(out).shape[0], buffers.weight(out)
     for i in range(top[0], buffers.count(D)[0]):
@@ -66,7 +66,7 @@ def negate(D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
 
 
 @inner
-def copy_row(D: Ptr[Flowing], i: int, out: Ptr[Flowing], n: int) -> None:
+def copy_row(D: Delta, i: int, out: Delta, n: int) -> None:
     """Write row `i` of a delta as the row `n` of another; there is room."""
     rows, made = buffers.rows(D), buffers.rows(out)
     buffers.at(out)[n], buffers.weight(out)[n] = buffers.at(D)[i], buffers.weight(D)[i]
@@ -91,7 +91,7 @@ _next = view_of(Merging, "next", np.int64)
 
 
 @kernel
-def merge(S: Ptr[Merging], out: Ptr[Flowing]) -> int:
+def merge(S: Ptr[Merging], out: Delta) -> int:
     """Write the deltas of all children in order of ticks."""
     children, following, top = _children(S), _next(S), buffers.count(out)
     room = buffers.at(out).shape[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import row_tag
@@ -71,7 +71,7 @@ _slots = view_of(Counted, "slots", SLOT)
 
 
 @kernel
-def distinct(S: Ptr[Counted], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def distinct(S: Ptr[Counted], D: Delta, out: Delta) -> int:
     """Take in a delta D; write for each tick the rows that have come to be there and those that have ceased to."""
     scalars, at, weight, rows = _scalars(S), buffers.at(D), buffers.weight(D), buffers.rows(D)
     count, width = buffers.count(D)[0], rows.shape[1]
@@ -144,7 +144,7 @@ def _record(S: Ptr[Counted], rows: Array, i: int) -> int:
 
 
 @inner
-def _tell(S: Ptr[Counted], t: int, width: int, out: Ptr[Flowing]) -> bool:
+def _tell(S: Ptr[Counted], t: int, width: int, out: Delta) -> bool:
     """Write what the tick t has changed. False: the output is full."""
     scalars, words, halves, states = _scalars(S), _words(S), _halves(S), _states(S)
     at, weight, rows, top = buffers.at(out), buffers.weight(out), buffers.rows(out), buffers.count(out)

@@ -8,7 +8,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
@@ -41,7 +41,7 @@ _values = view_of(Extending, "values", np.uint32)
 
 
 @kernel
-def extend(E: Ptr[Extending], IN: Ptr[Flowing], OUT: Ptr[Flowing]) -> int:
+def extend(E: Ptr[Extending], IN: Delta, OUT: Delta) -> int:
     """Write the rows of a delta with their values."""
     rows, top, room, made = buffers.rows(IN), buffers.count(OUT), buffers.at(OUT).shape[0], buffers.rows(OUT)
     width = rows.shape[1]
@@ -68,7 +68,7 @@ def _tag(E: Ptr[Extending], rows: Array, i: int) -> int:
 
 
 @kernel
-def learn(E: Ptr[Extending], IN: Ptr[Flowing], i: int, value: int) -> None:
+def learn(E: Ptr[Extending], IN: Delta, i: int, value: int) -> None:
     """The value of row `i` of a delta, which is not known; there is room."""
     places, keys, rows, known = _places(E), _keys(E), buffers.rows(IN), count(E)
     for c in range(places.shape[0]):

@@ -12,13 +12,13 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.flow.looking import END, START
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.raw import get, half
-from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kernels.terms.table import TermArrays, Terms
 from oxiseq.engine.kinds import BLANK, IRI
 
 INTERVAL = 4
@@ -52,7 +52,7 @@ _columns = view_of(Arriving, "columns", np.int64)
 
 
 @kernel
-def write_facts(S: Ptr[Arriving], out: Ptr[Flowing]) -> int:
+def write_facts(S: Ptr[Arriving], out: Delta) -> int:
     """Write the facts of further instants, each whole. NEED_OUT: nothing has been written."""
     scalars, columns, at = _scalars(S), _columns(S), buffers.at(out)
     time, offset, subjects, predicates = columns[0], columns[2], columns[3], columns[4]
@@ -101,7 +101,7 @@ _parts = view_of(Making, "parts", np.int64, 2)
 
 
 @kernel
-def make_facts(S: Ptr[Making], T: Ptr[TermArrays], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def make_facts(S: Ptr[Making], T: Terms, D: Delta, out: Delta) -> int:
     """Write what a template makes of the rows of a delta, as far as it is triples. T: the dictionary."""
     following, parts, kind, rows = _next(S), _parts(S), _kind(T), buffers.rows(D)
     made, at, top, count = buffers.rows(out), buffers.at(out), buffers.count(out), buffers.count(D)[0]
@@ -127,7 +127,7 @@ def make_facts(S: Ptr[Making], T: Ptr[TermArrays], D: Ptr[Flowing], out: Ptr[Flo
 
 
 @kernel
-def read_rows(D: Ptr[Flowing], ends: Array, values: Array, times: Array) -> int:
+def read_rows(D: Delta, ends: Array, values: Array, times: Array) -> int:
     """Copy the rows of a delta, those of a tick in order of their starts: i64[n], when each ended; u32[n, columns]
     terms; i64[2 * n], both times of each. 1: order is left to be made, or some have one interval; 0: it is done."""
     at, rows = buffers.at(D), buffers.rows(D)

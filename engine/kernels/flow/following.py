@@ -21,7 +21,7 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import moments as t
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.moments import NONE, TIME, time_in
 from oxiseq.engine.kernels.flow.timelines import (
     change_row,
@@ -69,14 +69,7 @@ _loose_right = view_of(Following, "loose_right", np.int64)
 
 
 @kernel
-def follow(
-    F: Ptr[Following],
-    L: Ptr[t.Timeline],
-    R: Ptr[t.Timeline],
-    left: Ptr[Flowing],
-    right: Ptr[Flowing],
-    out: Ptr[Flowing],
-) -> int:
+def follow(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], left: Delta, right: Delta, out: Delta) -> int:
     """Take in the deltas of both sides, whose timelines are L and R. `out` has the left's columns, then the right's."""
     scalars = _scalars(F)
     at, at_right = buffers.at(left), buffers.at(right)
@@ -98,7 +91,7 @@ def follow(
 
 
 @inner
-def _take_left(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def _take_left(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Delta, out: Delta) -> int:
     if lacks_room(L):
         return NEED_ROOM
     scalars, given = _scalars(F), buffers.rows(D)
@@ -115,7 +108,7 @@ def _take_left(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Ptr
 
 
 @inner
-def _take_right(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def _take_right(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Delta, out: Delta) -> int:
     if lacks_room(R):
         return NEED_ROOM
     scalars, given = _scalars(F), buffers.rows(D)
@@ -135,9 +128,7 @@ def _take_right(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Pt
 
 
 @inner
-def _tell_right(
-    F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Ptr[Flowing], out: Ptr[Flowing], g: int
-) -> bool:
+def _tell_right(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Delta, out: Delta, g: int) -> bool:
     """The pairs of a second row with those of a group of first ones. False: there is no room for them."""
     scalars = _scalars(F)
     start = time_in(buffers.rows(D), scalars[ROW], t.scalars(R)[TIME])
@@ -157,14 +148,7 @@ def _tell_right(
 
 @inner
 def _tell_left(
-    F: Ptr[Following],
-    L: Ptr[t.Timeline],
-    R: Ptr[t.Timeline],
-    D: Ptr[Flowing],
-    out: Ptr[Flowing],
-    tag: int,
-    key: int,
-    other: int,
+    F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Delta, out: Delta, tag: int, key: int, other: int
 ) -> bool:
     """What a first row does to the pairs with a group of second ones. False: there is no room for it."""
     scalars, given = _scalars(F), buffers.rows(D)
@@ -212,8 +196,8 @@ def _write_range(
     F: Ptr[Following],
     L: Ptr[t.Timeline],
     R: Ptr[t.Timeline],
-    D: Ptr[Flowing],
-    out: Ptr[Flowing],
+    D: Delta,
+    out: Delta,
     m: int,
     stop: int,
     rest: int,
@@ -248,7 +232,7 @@ def _precedes(scalars: Array, end: int, start: int) -> bool:
 
 
 @inner
-def _write_with(F: Ptr[Following], O: Ptr[t.Timeline], D: Ptr[Flowing], out: Ptr[Flowing], m: int) -> bool:
+def _write_with(F: Ptr[Following], O: Ptr[t.Timeline], D: Delta, out: Delta, m: int) -> bool:
     """The pairs of the row in work with those of a moment of the other side O."""
     scalars, given, others = _scalars(F), buffers.rows(D), t.rows(O)
     i, weight = scalars[ROW], scalars[WEIGHT]
@@ -266,7 +250,7 @@ def _write_with(F: Ptr[Following], O: Ptr[t.Timeline], D: Ptr[Flowing], out: Ptr
 
 @inner
 def _write_product(
-    F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], out: Ptr[Flowing], first: int, second: int, sign: int
+    F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], out: Delta, first: int, second: int, sign: int
 ) -> bool:
     """All pairs of two moments, as they are kept."""
     e = i64(t.moments(L)[first].first)
@@ -282,7 +266,7 @@ def _write_product(
 
 
 @inner
-def _write(F: Ptr[Following], out: Ptr[Flowing], weight: int, a: Array, i: int, b: Array, j: int) -> bool:
+def _write(F: Ptr[Following], out: Delta, weight: int, a: Array, i: int, b: Array, j: int) -> bool:
     """A pair, if its rows agree where both have a value. False: there is no room for it."""
     loose, loose_right = _loose(F), _loose_right(F)
     for c in range(loose.shape[0]):
@@ -315,7 +299,7 @@ _chosen = view_of(Extreme, "scalars", np.int64)
 
 
 @kernel
-def extreme(F: Ptr[Extreme], S: Ptr[t.Timeline], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def extreme(F: Ptr[Extreme], S: Ptr[t.Timeline], D: Delta, out: Delta) -> int:
     """Take in a delta; write by key what comes to be among the first or last rows of the timeline S and what no longer
     is."""
     scalars, given, count = _chosen(F), buffers.rows(D), buffers.count(D)[0]
@@ -338,9 +322,7 @@ def extreme(F: Ptr[Extreme], S: Ptr[t.Timeline], D: Ptr[Flowing], out: Ptr[Flowi
 
 
 @inner
-def _tell_extreme(
-    F: Ptr[Extreme], S: Ptr[t.Timeline], D: Ptr[Flowing], out: Ptr[Flowing], i: int, tag: int, key: int
-) -> bool:
+def _tell_extreme(F: Ptr[Extreme], S: Ptr[t.Timeline], D: Delta, out: Delta, i: int, tag: int, key: int) -> bool:
     """What a row does to what is chosen of its group. False: there is no room for it."""
     scalars, given, weight = _chosen(F), buffers.rows(D), buffers.weight(D)[i]
     g = group_of(S, given, i, t.key(S), key)
@@ -362,7 +344,7 @@ def _tell_extreme(
 
 
 @inner
-def _write_moment(F: Ptr[Extreme], S: Ptr[t.Timeline], out: Ptr[Flowing], m: int, sign: int) -> bool:
+def _write_moment(F: Ptr[Extreme], S: Ptr[t.Timeline], out: Delta, m: int, sign: int) -> bool:
     e = i64(t.moments(S)[m].first)
     while e >= 0:
         if not _write_row(F, out, t.rows(S), e, sign * t.entries(S)[e].weight):
@@ -372,7 +354,7 @@ def _write_moment(F: Ptr[Extreme], S: Ptr[t.Timeline], out: Ptr[Flowing], m: int
 
 
 @inner
-def _write_row(F: Ptr[Extreme], out: Ptr[Flowing], given: Array, i: int, weight: int) -> bool:
+def _write_row(F: Ptr[Extreme], out: Delta, given: Array, i: int, weight: int) -> bool:
     n, rows = buffers.count(out)[0], buffers.rows(out)
     if n == buffers.at(out).shape[0]:
         return False

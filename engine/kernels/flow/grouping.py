@@ -16,13 +16,13 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import groups as g
 from oxiseq.engine.kernels.flow.accumulating import add_scaled, release_wide, rounded_sum, take_value
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.results import FULL, decimal_term, double_term, integer_term
 from oxiseq.engine.kernels.flow.wide import DOUBLE_LOWEST, ONE, ZERO, divided, high_product, magnitude
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Ptr
 from oxiseq.engine.kernels.memory.raw import get
-from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kernels.terms.table import Terms
 
 NEED_TERMS, NEED_ANSWER, STRANGE = 3, 4, 5
 """More that the kernel answers: that it wants more room in the dictionary; that it wants, as the scalar ANSWER, the
@@ -36,7 +36,7 @@ _SMALL: Final = 1 << 32
 
 
 @kernel
-def group(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], IN: Ptr[Flowing], OUT: Ptr[Flowing]) -> int:
+def group(M: Ptr[g.GroupMemory], D: Terms, IN: Delta, OUT: Delta) -> int:
     """Work through the batch in IN from where the scalars say; DONE, or what is wanted before it is called again."""
     scalars = g.scalars(M)
     while True:
@@ -62,7 +62,7 @@ def group(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], IN: Ptr[Flowing], OUT: Ptr[
 
 
 @inner
-def _take(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], IN: Ptr[Flowing]) -> int:
+def _take(M: Ptr[g.GroupMemory], D: Terms, IN: Delta) -> int:
     """Take the rows of a tick."""
     scalars, at, count = g.scalars(M), buffers.at(IN), buffers.count(IN)[0]
     rows, weight, values = buffers.rows(IN), buffers.weight(IN), g.values(M)
@@ -114,7 +114,7 @@ def _wants_room(M: Ptr[g.GroupMemory]) -> bool:
 
 
 @inner
-def _tell(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], OUT: Ptr[Flowing], e: int) -> int:
+def _tell(M: Ptr[g.GroupMemory], D: Terms, OUT: Delta, e: int) -> int:
     """Emit how a group differs from what it has emitted."""
     group, fresh = g.cells(M), g.fresh(M)
     keyless, results = g.key(M).shape[0] == 0, g.KEY + g.key(M).shape[0]
@@ -154,7 +154,7 @@ def _release(M: Ptr[g.GroupMemory], e: int, now: bool) -> None:
 
 
 @inner
-def _put_row(M: Ptr[g.GroupMemory], OUT: Ptr[Flowing], e: int, weight: int) -> None:
+def _put_row(M: Ptr[g.GroupMemory], OUT: Delta, e: int, weight: int) -> None:
     """A row of the group's key and results; there is room."""
     count, rows, group = buffers.count(OUT), buffers.rows(OUT), g.cells(M)
     n = count[0]
@@ -166,7 +166,7 @@ def _put_row(M: Ptr[g.GroupMemory], OUT: Ptr[Flowing], e: int, weight: int) -> N
 
 
 @inner
-def _results(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], e: int) -> int:
+def _results(M: Ptr[g.GroupMemory], D: Terms, e: int) -> int:
     """Make the results of a group."""
     scalars, fresh = g.scalars(M), g.fresh(M)
     while scalars[g.SUM] < fresh.shape[0]:
@@ -186,7 +186,7 @@ def _results(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], e: int) -> int:
 
 
 @inner
-def _result(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], e: int, j: int) -> int:
+def _result(M: Ptr[g.GroupMemory], D: Terms, e: int, j: int) -> int:
     """The id of a sum's result, 0 for an error; FULL; _ASK."""
     group, each, scratch = g.cells(M), g.sums(M)[j], get(M, _SCRATCH)
     if each.what == g.ROWS:
@@ -218,7 +218,7 @@ def _result(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], e: int, j: int) -> int:
 
 
 @inner
-def _mean(D: Ptr[TermArrays], scratch: int, negative: bool, high: np.uint64, low: np.uint64, count: int) -> int:
+def _mean(D: Terms, scratch: int, negative: bool, high: np.uint64, low: np.uint64, count: int) -> int:
     """A magnitude in units of 10^-18 divided, what is behind its last digit cut off."""
     by = np.uint64(count)
     high, rest = divided(ZERO, high, by)
@@ -227,7 +227,7 @@ def _mean(D: Ptr[TermArrays], scratch: int, negative: bool, high: np.uint64, low
 
 
 @inner
-def _of_decimals(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], e: int, at: int, mean: bool) -> int:
+def _of_decimals(M: Ptr[g.GroupMemory], D: Terms, e: int, at: int, mean: bool) -> int:
     """Of integers and decimals: their sums together in 192 bits."""
     group = g.cells(M)
     word0, word1 = np.uint64(group[e, at + g.INT0]), np.uint64(group[e, at + g.INT1])
@@ -277,7 +277,7 @@ def _negated(
 
 
 @inner
-def _of_doubles(M: Ptr[g.GroupMemory], D: Ptr[TermArrays], e: int, at: int, mean: bool) -> int:
+def _of_doubles(M: Ptr[g.GroupMemory], D: Terms, e: int, at: int, mean: bool) -> int:
     """Of values among which are doubles, or floats."""
     group, wides = g.cells(M), g.wides(M)
     r = group[e, at + g.WIDE]

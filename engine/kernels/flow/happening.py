@@ -12,7 +12,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.flow.clocks import SINCE
 from oxiseq.engine.kernels.flow.copying import copy_row
 from oxiseq.engine.kernels.flow.looking import END, START
@@ -53,7 +53,7 @@ _columns = view_of(Accepting, "columns", np.int64)
 
 
 @kernel
-def accept(S: Ptr[Accepting], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def accept(S: Ptr[Accepting], D: Delta, out: Delta) -> int:
     """Write the triples of a delta that a pattern accepts."""
     scalars, columns, rows, made, top = _scalars(S), _columns(S), buffers.rows(D), buffers.rows(out), buffers.count(out)
     room, count = buffers.at(out).shape[0], buffers.count(D)[0]
@@ -106,7 +106,7 @@ _places = view_of(Covering, "places", np.int64)
 
 
 @kernel
-def cover(S: Ptr[Covering], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def cover(S: Ptr[Covering], D: Delta, out: Delta) -> int:
     """Write pairs with the least interval that holds those of both sides."""
     scalars, rows, top = _limits(S), buffers.rows(D), buffers.count(out)
     left, right, longest, since = scalars[LEFT], scalars[RIGHT], scalars[LONGEST], get(scalars[CLOCK], SINCE)
@@ -155,7 +155,7 @@ _bounds = view_of(Bounds, "scalars", np.int64)
 
 
 @kernel
-def lasting(S: Ptr[Bounds], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def lasting(S: Ptr[Bounds], D: Delta, out: Delta) -> int:
     """Write the rows that last so long."""
     scalars, rows, top, room = _bounds(S), buffers.rows(D), buffers.count(out), buffers.at(out).shape[0]
     least, most = max(scalars[LEAST], 0), scalars[MOST]
@@ -173,7 +173,7 @@ def lasting(S: Ptr[Bounds], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
 
 
 @kernel
-def sometime(D: Ptr[Flowing], out: Ptr[Flowing], when: int) -> int:
+def sometime(D: Delta, out: Delta, when: int) -> int:
     """Write the rows with an interval from `when` to `when` if they have a time."""
     rows, made, top, room = buffers.rows(D), buffers.rows(out), buffers.count(out), buffers.at(out).shape[0]
     for i in range(top[0], buffers.count(D)[0]):

@@ -21,18 +21,18 @@ from oxiseq.engine.kernels.flow.rank_records import (
 )
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.terms.order import OrderArrays, compare_terms, compare_values
-from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kernels.terms.order import Order, compare_terms, compare_values
+from oxiseq.engine.kernels.terms.table import Terms
 
 
 @inner
-def compare_ordered(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int) -> int:
+def compare_ordered(S: Ptr[v.RankMemory], D: Terms, L: Order, a: int, b: int) -> int:
     """Below 0, 0 or above 0: how two entries compare by the columns of ORDER BY alone."""
     return _compare(S, D, L, a, b, v.scalars(S)[ORDERED])
 
 
 @inner
-def _compare(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int, columns: int) -> int:
+def _compare(S: Ptr[v.RankMemory], D: Terms, L: Order, a: int, b: int, columns: int) -> int:
     rows, sequence = v.rows(S), v.sequence(S)
     for i in range(columns):
         x, y, how = i64(rows[a, sequence[i, 0]]), i64(rows[b, sequence[i, 0]]), sequence[i, 1]
@@ -47,7 +47,7 @@ def _compare(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], a: i
 
 
 @inner
-def ranks_before(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], border: int, a: int, b: int) -> bool:
+def ranks_before(S: Ptr[v.RankMemory], D: Terms, L: Order, border: int, a: int, b: int) -> bool:
     """Whether an entry ranks before another one."""
     links, count = v.links(S), v.bounds(S).shape[0]
     v.scalars(S)[STEPS] += 1
@@ -56,7 +56,7 @@ def ranks_before(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], 
 
 
 @inner
-def meld(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], border: int, a: int, b: int, side: int) -> int:
+def meld(S: Ptr[v.RankMemory], D: Terms, L: Order, border: int, a: int, b: int, side: int) -> int:
     """One heap of two (NONE: empty), the roots of which have no siblings; its root."""
     if a < 0:
         return b
@@ -76,9 +76,7 @@ def meld(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], border: 
 
 
 @inner
-def put_in(
-    S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], border: int, root: int, e: int, side: int
-) -> int:
+def put_in(S: Ptr[v.RankMemory], D: Terms, L: Order, border: int, root: int, e: int, side: int) -> int:
     """Put an entry that is in no heap of the border into one; the new root."""
     link = v.links(S)[e * v.bounds(S).shape[0] + border]
     link.child = NONE
@@ -89,7 +87,7 @@ def put_in(
 
 
 @inner
-def take_out(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], border: int, root: int, e: int) -> int:
+def take_out(S: Ptr[v.RankMemory], D: Terms, L: Order, border: int, root: int, e: int) -> int:
     """Take an entry out of its heap; the new root."""
     links, count = v.links(S), v.bounds(S).shape[0]
     link = links[e * count + border]
@@ -109,7 +107,7 @@ def take_out(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], bord
 
 
 @inner
-def _gather(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], border: int, first: int, side: int) -> int:
+def _gather(S: Ptr[v.RankMemory], D: Terms, L: Order, border: int, first: int, side: int) -> int:
     """One heap of siblings: in pairs from the first to the last, then pair by pair from the last back."""
     links, count = v.links(S), v.bounds(S).shape[0]
     pairs = i64(NONE)  # the last pair melded; `previous` leads to those before

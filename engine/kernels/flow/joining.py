@@ -16,7 +16,7 @@ from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers, walking
 from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, ROW, WEIGHT, WIDTH
 from oxiseq.engine.kernels.flow.arranging import mask_of, sweep
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
@@ -42,9 +42,7 @@ places = view_of(Joining, "places", np.int64)
 
 
 @kernel
-def join(
-    J: Ptr[Joining], A: Ptr[v.Arrangement], dA: Ptr[Flowing], B: Ptr[v.Arrangement], dB: Ptr[Flowing], out: Ptr[Flowing]
-) -> int:
+def join(J: Ptr[Joining], A: Ptr[v.Arrangement], dA: Delta, B: Ptr[v.Arrangement], dB: Delta, out: Delta) -> int:
     """The pairs of the arrangements A and B, which have taken in their deltas dA and dB."""
     at_, left_at, right_at = places(J), buffers.at(dA), buffers.at(dB)
     lefts, rights = buffers.count(dA)[0], buffers.count(dB)[0]
@@ -73,13 +71,7 @@ def join(
 
 @inner
 def _pairs(
-    J: Ptr[Joining],
-    mine: Ptr[v.Arrangement],
-    D: Ptr[Flowing],
-    i: int,
-    count: int,
-    other: Ptr[v.Arrangement],
-    out: Ptr[Flowing],
+    J: Ptr[Joining], mine: Ptr[v.Arrangement], D: Delta, i: int, count: int, other: Ptr[v.Arrangement], out: Delta
 ) -> int:
     """The pairs of row `i` of a side's delta with the other side's rows."""
     at_, rows, seen = places(J), buffers.rows(D), v.seen(other)
@@ -96,9 +88,7 @@ def _pairs(
 
 
 @inner
-def _walk(
-    J: Ptr[Joining], mine: Ptr[v.Arrangement], D: Ptr[Flowing], i: int, other: Ptr[v.Arrangement], out: Ptr[Flowing]
-) -> bool:
+def _walk(J: Ptr[Joining], mine: Ptr[v.Arrangement], D: Delta, i: int, other: Ptr[v.Arrangement], out: Delta) -> bool:
     """Write the pairs of a row with the entries of a chain, from where the join is. Whether the end is reached."""
     at_, words, halves, links = places(J), v.words(other), v.halves(other), v.links(other)
     at, weight, top = buffers.at(out), buffers.weight(out), buffers.count(out)

@@ -16,7 +16,7 @@ from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers, walking
 from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, ROW, WEIGHT, WIDTH
 from oxiseq.engine.kernels.flow.arranging import mask_of
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -65,7 +65,7 @@ _checked = view_of(Looking, "checked", np.int64)
 
 
 @kernel
-def look(K: Ptr[Looking], D: Ptr[Flowing], A: Ptr[v.Arrangement], out: Ptr[Flowing]) -> int:
+def look(K: Ptr[Looking], D: Delta, A: Ptr[v.Arrangement], out: Delta) -> int:
     """What the rows of the delta D find in the arrangement A, which has taken in its own."""
     scalars, at, count, rows = _scalars(K), buffers.at(D), buffers.count(D)[0], buffers.rows(D)
     while scalars[ROW_AT] < count:
@@ -84,7 +84,7 @@ def look(K: Ptr[Looking], D: Ptr[Flowing], A: Ptr[v.Arrangement], out: Ptr[Flowi
 
 
 @inner
-def _find(K: Ptr[Looking], D: Ptr[Flowing], i: int, t: int, A: Ptr[v.Arrangement], out: Ptr[Flowing]) -> int:
+def _find(K: Ptr[Looking], D: Delta, i: int, t: int, A: Ptr[v.Arrangement], out: Delta) -> int:
     """Walk all entries that may agree with row `i`, from where it was; without pairs, until one does."""
     scalars, rows, seen, key, loose = _scalars(K), buffers.rows(D), v.seen(A), _key(K), _loose(K)
     bound = mask_of(rows, i, 0, loose)
@@ -98,7 +98,7 @@ def _find(K: Ptr[Looking], D: Ptr[Flowing], i: int, t: int, A: Ptr[v.Arrangement
 
 
 @inner
-def _walk(K: Ptr[Looking], D: Ptr[Flowing], i: int, t: int, A: Ptr[v.Arrangement], out: Ptr[Flowing]) -> bool:
+def _walk(K: Ptr[Looking], D: Delta, i: int, t: int, A: Ptr[v.Arrangement], out: Delta) -> bool:
     """Go along a chain from where it is. Whether its end is reached, or one entry is enough and there is one."""
     scalars, words, halves, links = _scalars(K), v.words(A), v.halves(A), v.links(A)
     rows, checked, others, limit = buffers.rows(D), _checked(K), v.checked(A), scalars[LIMIT]
@@ -136,7 +136,7 @@ def _in_order(order: int, start: int, end: int, to: int) -> bool:
 
 
 @inner
-def _write(D: Ptr[Flowing], i: int, A: Ptr[v.Arrangement], e: int, out: Ptr[Flowing]) -> bool:
+def _write(D: Delta, i: int, A: Ptr[v.Arrangement], e: int, out: Delta) -> bool:
     """A pair. False: there is no room for it."""
     rows, made, top, halves = buffers.rows(D), buffers.rows(out), buffers.count(out), v.halves(A)
     n, own = top[0], rows.shape[1]
@@ -152,7 +152,7 @@ def _write(D: Ptr[Flowing], i: int, A: Ptr[v.Arrangement], e: int, out: Ptr[Flow
 
 
 @inner
-def _hand_on(D: Ptr[Flowing], i: int, out: Ptr[Flowing]) -> int:
+def _hand_on(D: Delta, i: int, out: Delta) -> int:
     """The row as it is."""
     rows, made, top = buffers.rows(D), buffers.rows(out), buffers.count(out)
     n = top[0]

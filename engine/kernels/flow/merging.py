@@ -9,7 +9,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.hashing import row_tag, same_rows
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -55,7 +55,7 @@ _found = view_of(Cancelling, "slots", SLOT)
 
 
 @kernel
-def consolidate(S: Ptr[Cancelling], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def consolidate(S: Ptr[Cancelling], D: Delta, out: Delta) -> int:
     """Write the delta D with equal rows of a tick as one: with their weights added up, of what adds up to 0 nothing.
     Or, where rows only come, each once.
 
@@ -92,7 +92,7 @@ def consolidate(S: Ptr[Cancelling], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
 
 
 @inner
-def _add(S: Ptr[Cancelling], D: Ptr[Flowing], i: int, out: Ptr[Flowing]) -> None:
+def _add(S: Ptr[Cancelling], D: Delta, i: int, out: Delta) -> None:
     """Add row `i` of a delta to what its tick has written; there is room."""
     places, rows, written, weight = _places(S), buffers.rows(D), buffers.rows(out), buffers.weight(out)
     width = rows.shape[1]
@@ -114,7 +114,7 @@ def _add(S: Ptr[Cancelling], D: Ptr[Flowing], i: int, out: Ptr[Flowing]) -> None
 
 
 @inner
-def _written(S: Ptr[Cancelling], rows: Array, i: int, out: Ptr[Flowing]) -> int:
+def _written(S: Ptr[Cancelling], rows: Array, i: int, out: Delta) -> int:
     """The row of the output, of this tick, that is equal to row `i` of a table; -1: there is none, and the next one is
     entered in its place."""
     places, made, n, width = _places(S), buffers.rows(out), buffers.count(out)[0], rows.shape[1]
@@ -138,7 +138,7 @@ def _written(S: Ptr[Cancelling], rows: Array, i: int, out: Ptr[Flowing]) -> int:
 
 
 @inner
-def _drop_zeros(first: int, out: Ptr[Flowing]) -> None:
+def _drop_zeros(first: int, out: Delta) -> None:
     """The tick is over: close the gaps that rows of weight 0 leave."""
     at, weight, rows, top = buffers.at(out), buffers.weight(out), buffers.rows(out), buffers.count(out)
     kept = first
@@ -154,7 +154,7 @@ def _drop_zeros(first: int, out: Ptr[Flowing]) -> None:
 
 
 @kernel
-def fill_found(S: Ptr[Cancelling], D: Ptr[Flowing], out: Ptr[Flowing]) -> None:
+def fill_found(S: Ptr[Cancelling], D: Delta, out: Delta) -> None:
     """Fill an empty table from what the tick in work has written."""
     places, rows, width = _places(S), buffers.rows(out), buffers.rows(D).shape[1]
     if places[FIRST] < 0 or places[LARGE] == 0:

@@ -61,7 +61,7 @@ from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
 @kernel
-def reach(S: Ptr[v.PathMemory], source: Ptr[f.Flowing], target: Ptr[f.Flowing]) -> int:
+def reach(S: Ptr[v.PathMemory], source: f.Delta, target: f.Delta) -> int:
     """Take the delta `source` from where the scalars say, and put into `target` what comes of it."""
     scalars, at, n = v.scalars(S), f.at(source), f.count(source)[0]
     while True:
@@ -97,7 +97,7 @@ def reach(S: Ptr[v.PathMemory], source: Ptr[f.Flowing], target: Ptr[f.Flowing]) 
 
 
 @inner
-def _take(S: Ptr[v.PathMemory], source: Ptr[f.Flowing], i: int) -> None:
+def _take(S: Ptr[v.PathMemory], source: f.Delta, i: int) -> None:
     scalars, given = v.scalars(S), f.rows(source)
     context = v.rows(S).shape[1] - 1
     x = vertex_of(S, given, i, context)
@@ -300,7 +300,7 @@ def _make(S: Ptr[v.PathMemory], source: int, target: int, proof: int) -> bool:
 
 
 @inner
-def _tell(S: Ptr[v.PathMemory], target: Ptr[f.Flowing]) -> bool:
+def _tell(S: Ptr[v.PathMemory], target: f.Delta) -> bool:
     """Tell what has changed, and free pairs that are gone; False: there is no room in `target`."""
     scalars, pairs = v.scalars(S), v.pairs(S)
     count, room = f.count(target), f.at(target).shape[0]
@@ -321,7 +321,7 @@ def _tell(S: Ptr[v.PathMemory], target: Ptr[f.Flowing]) -> bool:
 
 
 @inner
-def _write(S: Ptr[v.PathMemory], target: Ptr[f.Flowing], k: int, weight: int) -> None:
+def _write(S: Ptr[v.PathMemory], target: f.Delta, k: int, weight: int) -> None:
     given, rows, pair = f.rows(target), v.rows(S), v.pairs(S)[k]
     context, n = rows.shape[1] - 1, f.count(target)[0]
     f.at(target)[n], f.weight(target)[n] = v.scalars(S)[TICK], weight

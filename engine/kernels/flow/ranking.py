@@ -45,14 +45,12 @@ from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.slots import drop_slot, find_key, find_number, put_slot
-from oxiseq.engine.kernels.terms.order import OrderArrays, is_unknown, prefix_of
-from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kernels.terms.order import Order, is_unknown, prefix_of
+from oxiseq.engine.kernels.terms.table import Terms
 
 
 @kernel
-def rank(
-    S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], source: Ptr[f.Flowing], target: Ptr[f.Flowing]
-) -> int:
+def rank(S: Ptr[v.RankMemory], D: Terms, L: Order, source: f.Delta, target: f.Delta) -> int:
     """Take the delta `source` from where the scalars say, and put into `target` what comes of it. D: the dictionary,
     L: the order of its terms."""
     scalars, at, n = v.scalars(S), f.at(source), f.count(source)[0]
@@ -81,7 +79,7 @@ def rank(
 
 
 @inner
-def _take(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], source: Ptr[f.Flowing], i: int) -> int:
+def _take(S: Ptr[v.RankMemory], D: Terms, L: Order, source: f.Delta, i: int) -> int:
     """Add the weight of a row."""
     given, tag = f.rows(source), _row_tag(source, i)
     e = _find_row(S, given, i, tag)
@@ -100,7 +98,7 @@ def _take(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], source:
 
 
 @inner
-def _row_tag(source: Ptr[f.Flowing], i: int) -> int:
+def _row_tag(source: f.Delta, i: int) -> int:
     rows = f.rows(source)
     h = i64(SEED)
     for c in range(rows.shape[1]):
@@ -139,7 +137,7 @@ def _has_room(S: Ptr[v.RankMemory]) -> bool:
 
 
 @inner
-def _new_entry(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], given: Array, i: int, tag: int) -> int:
+def _new_entry(S: Ptr[v.RankMemory], D: Terms, L: Order, given: Array, i: int, tag: int) -> int:
     """An entry of weight 0 for a row that has none; there is room."""
     scalars, entries, rows, links = v.scalars(S), v.entries(S), v.rows(S), v.links(S)
     e = scalars[FREE]
@@ -168,7 +166,7 @@ def _new_entry(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], gi
 
 
 @inner
-def _prefix(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], e: int) -> int:
+def _prefix(S: Ptr[v.RankMemory], D: Terms, L: Order, e: int) -> int:
     sequence = v.sequence(S)
     if sequence.shape[0] == 0:
         return i64(0)
@@ -243,7 +241,7 @@ def _list(S: Ptr[v.RankMemory], e: int) -> None:
 
 
 @inner
-def _settle(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays]) -> None:
+def _settle(S: Ptr[v.RankMemory], D: Terms, L: Order) -> None:
     """Bring all heaps to the weights that there are now. A row whose weight is not above 0 is in none."""
     scalars, entries, groups, count = v.scalars(S), v.entries(S), v.groups(S), v.bounds(S).shape[0]
     e = scalars[LISTED]
@@ -264,7 +262,7 @@ def _settle(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays]) -> No
 
 
 @inner
-def _move(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], e: int, border: int) -> None:
+def _move(S: Ptr[v.RankMemory], D: Terms, L: Order, e: int, border: int) -> None:
     """Put an entry into a border, take it out, or count its copies again."""
     count, entry = v.bounds(S).shape[0], v.entries(S)[e]
     part, link = v.borders(S)[entry.group * count + border], v.links(S)[e * count + border]
@@ -287,7 +285,7 @@ def _move(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], e: int,
 
 
 @inner
-def _belongs_low(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], e: int, last: int, border: int) -> bool:
+def _belongs_low(S: Ptr[v.RankMemory], D: Terms, L: Order, e: int, last: int, border: int) -> bool:
     """Whether a new row comes before the last of the low rows; of ties: with them."""
     if v.scalars(S)[TIES]:
         return compare_ordered(S, D, L, e, last) == 0
@@ -295,7 +293,7 @@ def _belongs_low(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], 
 
 
 @inner
-def _lower(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int, border: int) -> None:
+def _lower(S: Ptr[v.RankMemory], D: Terms, L: Order, g: int, border: int) -> None:
     """The first of the high rows becomes a low one."""
     part = v.borders(S)[g * v.bounds(S).shape[0] + border]
     e = i64(part.high)
@@ -306,7 +304,7 @@ def _lower(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int
 
 
 @inner
-def _raise(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int, border: int) -> None:
+def _raise(S: Ptr[v.RankMemory], D: Terms, L: Order, g: int, border: int) -> None:
     """The last of the low rows becomes a high one."""
     part = v.borders(S)[g * v.bounds(S).shape[0] + border]
     e = i64(part.low)
@@ -317,7 +315,7 @@ def _raise(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int
 
 
 @inner
-def _balance(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int, border: int) -> None:
+def _balance(S: Ptr[v.RankMemory], D: Terms, L: Order, g: int, border: int) -> None:
     """As few low rows as have the copies of the ranks before the border."""
     part, bound, entries = v.borders(S)[g * v.bounds(S).shape[0] + border], v.bounds(S)[border], v.entries(S)
     while part.copies < bound and part.high >= 0:
@@ -329,7 +327,7 @@ def _balance(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: i
 
 
 @inner
-def _level(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int, border: int) -> None:
+def _level(S: Ptr[v.RankMemory], D: Terms, L: Order, g: int, border: int) -> None:
     """Low rows are those that are equal to the first."""
     part = v.borders(S)[g * v.bounds(S).shape[0] + border]
     if part.high < 0 or (part.low >= 0 and compare_ordered(S, D, L, part.low, part.high) < 0):
@@ -345,7 +343,7 @@ def _level(S: Ptr[v.RankMemory], D: Ptr[TermArrays], L: Ptr[OrderArrays], g: int
 
 
 @inner
-def _tell(S: Ptr[v.RankMemory], target: Ptr[f.Flowing]) -> int:
+def _tell(S: Ptr[v.RankMemory], target: f.Delta) -> int:
     """Emit the change of each listed entry, and free those that are gone."""
     scalars, entries = v.scalars(S), v.entries(S)
     count, room = f.count(target), f.at(target).shape[0]
@@ -391,7 +389,7 @@ def _copies_before(S: Ptr[v.RankMemory], e: int, border: int) -> int:
 
 
 @inner
-def _write(S: Ptr[v.RankMemory], target: Ptr[f.Flowing], e: int, weight: int) -> None:
+def _write(S: Ptr[v.RankMemory], target: f.Delta, e: int, weight: int) -> None:
     given, rows = f.rows(target), v.rows(S)
     n = f.count(target)[0]
     f.at(target)[n], f.weight(target)[n] = v.scalars(S)[TICK], weight

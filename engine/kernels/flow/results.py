@@ -31,9 +31,8 @@ from oxiseq.engine.kernels.flow.wide import (
     taken_apart,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.memory.raw import byte, set_byte
-from oxiseq.engine.kernels.terms.table import TermArrays, add, find, hashed
+from oxiseq.engine.kernels.terms.table import Terms, add, find, hashed
 
 SCRATCH: Final = 640
 """Bytes of scratch memory: a double has up to 343 characters, its datatype 46; behind them digits are made."""
@@ -60,7 +59,7 @@ _CHUNKS: Final = 5
 
 
 @inner
-def _written(D: Ptr[TermArrays], scratch: int, at: int, kind: int, number: float, exact: int, quality: int) -> int:
+def _written(D: Terms, scratch: int, at: int, kind: int, number: float, exact: int, quality: int) -> int:
     """The id of the literal whose quote and digits are from `scratch` to `at`."""
     row = kind - kinds.INTEGER
     for i in range(_SIZES[row]):
@@ -98,7 +97,7 @@ def _put_digits(at: int, word: np.uint64) -> int:
 
 
 @inner
-def integer_term(D: Ptr[TermArrays], scratch: int, number: int) -> int:
+def integer_term(D: Terms, scratch: int, number: int) -> int:
     """xsd:integer."""
     nearest = np.float64(number)
     quality = kinds.ROUNDED | kinds.EXACT_INTEGER
@@ -113,7 +112,7 @@ def integer_term(D: Ptr[TermArrays], scratch: int, number: int) -> int:
 
 
 @inner
-def decimal_term(D: Ptr[TermArrays], scratch: int, negative: bool, high: np.uint64, low: np.uint64) -> int:
+def decimal_term(D: Terms, scratch: int, negative: bool, high: np.uint64, low: np.uint64) -> int:
     """xsd:decimal of a magnitude in units of 10^-18."""
     if high == ZERO and low == ZERO:
         set_byte(_begun(scratch, False), _NOUGHT)
@@ -199,7 +198,7 @@ def _nearest(negative: bool, high: np.uint64, low: np.uint64) -> tuple[float, bo
 
 
 @inner
-def double_term(D: Ptr[TermArrays], scratch: int, number: float, kind: int) -> int:
+def double_term(D: Terms, scratch: int, number: float, kind: int) -> int:
     """xsd:double, or xsd:float of a double that is one."""
     quality = kinds.ROUNDED | kinds.EXACT_NUMBER
     if number != number:

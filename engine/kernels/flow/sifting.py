@@ -9,9 +9,9 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, entry_truth, run
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
-from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kernels.terms.table import TermArrays, Terms
 
 NEED_DECISION = 4
 """More that the kernel answers: Python is to decide about the row `next`, and may go on from there."""
@@ -49,7 +49,7 @@ _quality = view_of(TermArrays, "quality", np.uint8)
 
 
 @kernel
-def sift(S: Ptr[Sifting], D: Ptr[TermArrays], IN: Ptr[Flowing], OUT: Ptr[Flowing]) -> int:
+def sift(S: Ptr[Sifting], D: Terms, IN: Delta, OUT: Delta) -> int:
     """Write the rows of a delta that pass. D: the dictionary (kernels/terms/table.py)."""
     following, rows, values = next_row(S), buffers.rows(IN), _values(S)
     top, room, passing = buffers.count(OUT), buffers.at(OUT).shape[0], buffers.rows(OUT)
@@ -71,7 +71,7 @@ def sift(S: Ptr[Sifting], D: Ptr[TermArrays], IN: Ptr[Flowing], OUT: Ptr[Flowing
 
 
 @inner
-def _outcome(S: Ptr[Sifting], D: Ptr[TermArrays]) -> int:
+def _outcome(S: Ptr[Sifting], D: Terms) -> int:
     """TRUE if all conditions hold; else the first other outcome."""
     ends, numbers, entries = _ends(S), _numbers(S), _machine(S)
     for number in range(ends.shape[0] - 1):

@@ -14,7 +14,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import Flowing
+from oxiseq.engine.kernels.flow.buffers import Delta
 from oxiseq.engine.kernels.flow.driving import ALL_DONE, drive
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -174,7 +174,7 @@ def _feed(M: Ptr[Stepped]) -> bool:
 
 
 @inner
-def _write(S: Ptr[Source], out: Ptr[Flowing], row: int, weight: int, tick: int) -> None:
+def _write(S: Ptr[Source], out: Delta, row: int, weight: int, tick: int) -> None:
     n, rows, made = buffers.count(out)[0], _rows(S), buffers.rows(out)
     buffers.at(out)[n], buffers.weight(out)[n] = tick, weight
     for c in range(made.shape[1]):

@@ -13,10 +13,10 @@ from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.arrangement import DIED, LINK0, NEVER, ROW, WEIGHT, WIDTH
 from oxiseq.engine.kernels.flow.arranging import first_of_chain
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Flowing
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
-from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kernels.terms.table import TermArrays, Terms
 from oxiseq.engine.kinds import DECIMAL, DOUBLE, INTEGER, ROUNDED
 
 NEXT, ENTRY, PLACES = range(3)
@@ -40,7 +40,7 @@ _loose = view_of(Searching, "loose", np.int64)
 
 
 @kernel
-def search(S: Ptr[Searching], D: Ptr[Flowing], A: Ptr[v.Arrangement], out: Ptr[Flowing]) -> int:
+def search(S: Ptr[Searching], D: Delta, A: Ptr[v.Arrangement], out: Delta) -> int:
     """Write each row of the delta D with each row of the arrangement A that has its key."""
     places, key, loose = _places(S), _key(S), _loose(S)
     rows, count, words, halves, links = buffers.rows(D), buffers.count(D)[0], v.words(A), v.halves(A), v.links(A)
@@ -95,7 +95,7 @@ _quality = view_of(TermArrays, "quality", np.uint8)
 
 
 @kernel
-def between(S: Ptr[Between], T: Ptr[TermArrays], D: Ptr[Flowing], out: Ptr[Flowing]) -> int:
+def between(S: Ptr[Between], T: Terms, D: Delta, out: Delta) -> int:
     """Write each row of the delta D with those of the table whose numbers compare with its own as they have to.
     Rounding keeps the order, but for numbers that become equal; so equal ones are written, too. T: the dictionary."""
     places, table, rows, count = _between(S), _table(S), buffers.rows(D), buffers.count(D)[0]
@@ -120,7 +120,7 @@ def between(S: Ptr[Between], T: Ptr[TermArrays], D: Ptr[Flowing], out: Ptr[Flowi
 
 
 @inner
-def _range(S: Ptr[Between], T: Ptr[TermArrays], term: int) -> Any:
+def _range(S: Ptr[Between], T: Terms, term: int) -> Any:
     """Which rows of the table a term may compare with as it has to. What is no such number is compared with all."""
     places, ascending = _between(S), _ascending(S)
     n, kind, value = ascending.shape[0], _kind(T)[term], _number(T)[term]

@@ -7,7 +7,7 @@ from typing import Final
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import moments as v
-from oxiseq.engine.kernels.flow.buffers import Flowing
+from oxiseq.engine.kernels.flow.buffers import Delta
 from oxiseq.engine.kernels.flow.moments import (
     COUNT,
     ENTRIES,
@@ -230,7 +230,7 @@ def fill_group_slots(S: Ptr[v.Timeline]) -> None:
 
 
 @kernel
-def keep_rows(S: Ptr[v.Timeline], D: Ptr[Flowing], first: int) -> int:
+def keep_rows(S: Ptr[v.Timeline], D: Delta, first: int) -> int:
     """Take in rows of a delta from one on, without emitting anything. How many lack room, below 0 if there are none;
     with what is wanted in `LACK`."""
     given, count = buffers.rows(D), buffers.count(D)[0]

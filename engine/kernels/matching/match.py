@@ -37,7 +37,7 @@ from oxiseq.engine.kernels.memory.pointed import (
     u32_table,
 )
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
-from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.terms.columns import Columns
 
 FULL: Final = -1
 """No room for a row: the event is undone; enlarge the output and resume."""
@@ -104,7 +104,7 @@ def fill_objects(objects: Array, keys: Array) -> None:
 @kernel
 def match_events(
     T: Ptr[r.MatchTables],
-    C: Ptr[TermColumns],
+    C: Columns,
     M: Ptr[r.MatchMemory],
     resumed: bool,
     offset: Array,

@@ -14,9 +14,9 @@ import numpy as np
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import byte, move, set_byte
-from oxiseq.engine.kernels.terms.table import TermArrays, kind_of, serial_of, text_of
+from oxiseq.engine.kernels.terms.table import Terms, kind_of, serial_of, text_of
 from oxiseq.engine.kernels.terms.texts import digits, label_length, write_digits, write_label
 
 _ESCAPES: Final = np.zeros(256, np.uint8)
@@ -38,7 +38,7 @@ _PIECE_BYTES: Final = np.frombuffer(b"".join(_PIECES), np.uint8)
 
 
 @kernel
-def plain_texts(D: Ptr[TermArrays], ids: Array, ends: Array, out: int) -> int:
+def plain_texts(D: Terms, ids: Array, ends: Array, out: int) -> int:
     """IRIs without brackets, literals' lexical forms, blank nodes with their labels, nothing for 0.
 
     ids: i64[n]; `ends` i64[n + 1] is filled when measuring and read when writing.
@@ -53,7 +53,7 @@ def plain_texts(D: Ptr[TermArrays], ids: Array, ends: Array, out: int) -> int:
 
 
 @kernel
-def json_rows(D: Ptr[TermArrays], values: Array, names: Array, name_ends: Array, out: int) -> int:
+def json_rows(D: Terms, values: Array, names: Array, name_ends: Array, out: int) -> int:
     """The rows of u32[n, c] term ids as JSON objects, each after a comma and a line break.
 
     names u8: the columns' names as `"name": `, up to `name_ends` i64[c + 1]. No triple terms.
@@ -110,7 +110,7 @@ def _closing(text: int, length: int) -> int:
 
 
 @inner
-def _plain(D: Ptr[TermArrays], term: int, out: int) -> int:
+def _plain(D: Terms, term: int, out: int) -> int:
     kind = kind_of(D, term)
     if kind == kinds.NONE:
         return 0
@@ -157,7 +157,7 @@ def _hexadecimal(digit: int) -> int:
 
 
 @inner
-def _json_term(D: Ptr[TermArrays], term: int, out: int, size: int) -> int:
+def _json_term(D: Terms, term: int, out: int, size: int) -> int:
     begin = size
     kind = kind_of(D, term)
     if kind == kinds.BLANK:

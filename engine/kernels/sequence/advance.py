@@ -70,11 +70,11 @@ from oxiseq.engine.kernels.sequence.records import (
     Tables,
 )
 from oxiseq.engine.kernels.sequence.writing import settle, write
-from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @kernel
-def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], until: int, passed: int) -> int:
+def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int, passed: int) -> int:
     """Work through the rows' instants; then let the clock reach `until`. DONE, or what is needed.
 
     `T` tables, `S` memory, `R` rows, `C` term columns. `until`: the smallest clock that may still come;
@@ -145,7 +145,7 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], u
 
 
 @inner
-def _pass(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int, clock: int, passed: int) -> int:
+def _pass(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, clock: int, passed: int) -> int:
     """What waited for time becomes matches: those of one moment, or of windows that have closed, then the caller emits
     them and calls again. The order must not depend on how events are batched: a window that counts instants is full
     when its last one is done, one of a partition is known to be when the partition's next one comes.
@@ -201,7 +201,7 @@ def _consume(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, clock: int) -
 
 @kernel
 def measure(
-    T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], code0: int, code1: int, letter: int, column: int
+    T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, code0: int, code1: int, letter: int, column: int
 ) -> None:
     """The row side of an inequality for all rows of `letter`: `v.measures(R)[:, column]` and its heap order."""
     vector = v.vector(S)

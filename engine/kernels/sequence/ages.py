@@ -31,11 +31,11 @@ from oxiseq.engine.kernels.sequence.records import (
     Tables,
 )
 from oxiseq.engine.kernels.sequence.writing import insert_run
-from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @inner
-def pass_time(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], now: int, clock: int, rows: bool) -> int:
+def pass_time(T: Ptr[Tables], S: Ptr[Memory], C: Columns, now: int, clock: int, rows: bool) -> int:
     """No event before `now` (µs; `clock` in the window's unit) will come: runs that are too old by then leave their
     segments. Where some become matches so, what else waits for its window to close before `now` does too; it returns
     with the finals of one moment, and is called again.
@@ -70,7 +70,7 @@ def _due(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
 
 
 @inner
-def _decide(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], now: int, clock: int) -> int:
+def _decide(T: Ptr[Tables], S: Ptr[Memory], C: Columns, now: int, clock: int) -> int:
     """Whatever becomes a match before `now`, as far as the first moment at which something does."""
     scalars = v.scalars(S)
     while True:
@@ -95,7 +95,7 @@ def _decide(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], now: int, clock
 
 
 @inner
-def _leave(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], edge: int, now: int, clock: int) -> int:
+def _leave(T: Ptr[Tables], S: Ptr[Memory], C: Columns, edge: int, now: int, clock: int) -> int:
     """The oldest run of `edge` leaves it. Nothing has changed for it where something is full."""
     groups, x = v.groups(S), i64(v.ages(S)[edge].oldest)
     g, then = i64(v.aged(S)[x].group), i64(v.edges(T)[edge].then)

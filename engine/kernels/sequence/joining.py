@@ -27,7 +27,7 @@ from oxiseq.engine.kernels.sequence.records import (
     Tables,
 )
 from oxiseq.engine.kernels.terms import columns
-from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.terms.columns import Columns
 
 NO, YES, ASK = 0, 1, 2
 UNKNOWN = -1
@@ -69,9 +69,7 @@ def read_row(T: Ptr[Tables], S: Ptr[Memory], values: Array, r: int) -> None:
 
 
 @inner
-def joins(
-    T: Ptr[Tables], S: Ptr[Memory], p: int, values: Array, r: int, keys: Array, at: int, C: Ptr[TermColumns]
-) -> int:
+def joins(T: Ptr[Tables], S: Ptr[Memory], p: int, values: Array, r: int, keys: Array, at: int, C: Columns) -> int:
     """Whether row `r` passes all checks of probe `p` with the key `keys[at]`, the bucket's equalities aside.
 
     YES, NO, or ASK when Python must decide first. `C` are the term columns.
@@ -168,7 +166,7 @@ def remember(T: Ptr[Tables], S: Ptr[Memory], asked: Array, n: int, answer: int) 
 
 
 @inner
-def measured(T: Ptr[Tables], C: Ptr[TermColumns], code0: int, code1: int, vector: Array) -> tuple[int, float, int, int]:
+def measured(T: Ptr[Tables], C: Columns, code0: int, code1: int, vector: Array) -> tuple[int, float, int, int]:
     """(kind, number, exact, quality) of one side of an inequality; a bare variable needs no machine."""
     code = v.code(T)
     if code1 - code0 == 2 and code[code0] == VARIABLE:
@@ -178,7 +176,7 @@ def measured(T: Ptr[Tables], C: Ptr[TermColumns], code0: int, code1: int, vector
 
 
 @inner
-def key_order(T: Ptr[Tables], S: Ptr[Memory], p: int, keys: Array, at: int, C: Ptr[TermColumns]) -> tuple[int, float]:
+def key_order(T: Ptr[Tables], S: Ptr[Memory], p: int, keys: Array, at: int, C: Columns) -> tuple[int, float]:
     """(kind, value) by which the key is ordered in the buckets of probe `p`; smaller values fire first."""
     probe = v.probes(T)[p]
     read_key(T, S, keys, at)

@@ -16,7 +16,7 @@ from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.groups import killed
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, ENTRY_TIME, ENTRY_TOP, OPENED, PENDING, Memory, Tables
 from oxiseq.engine.kernels.sequence.writing import write
-from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @kernel
@@ -25,7 +25,7 @@ def move_nodes(
     S: Ptr[HasMatches],
     A: Ptr[Tables],
     M: Ptr[HasMatches],
-    C: Ptr[TermColumns],
+    C: Columns,
     made: Array,
     progress: Array,
     member: int,
@@ -59,7 +59,7 @@ def move_groups(
     S: Ptr[Memory],
     A: Ptr[Tables],
     M: Ptr[Memory],
-    C: Ptr[TermColumns],
+    C: Columns,
     made: Array,
     progress: Array,
     member: int,
@@ -85,7 +85,7 @@ def move_entries(
     S: Ptr[Memory],
     A: Ptr[Tables],
     M: Ptr[Memory],
-    C: Ptr[TermColumns],
+    C: Columns,
     made: Array,
     progress: Array,
     member: int,
@@ -107,7 +107,7 @@ def move_entries(
 def _put(
     A: Ptr[Tables],
     M: Ptr[Memory],
-    C: Ptr[TermColumns],
+    C: Columns,
     edge: int,
     node: int,
     keys: Array,

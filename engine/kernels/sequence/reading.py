@@ -69,11 +69,11 @@ from oxiseq.engine.kernels.sequence.records import (
     Rows,
     Tables,
 )
-from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @inner
-def read(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int) -> int:
+def read(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int) -> int:
     scalars = v.scalars(S)
     scalars[NODE_BASE] = scalars[NODE_TOP]
     scalars[ATTEMPT] += 1
@@ -134,7 +134,7 @@ def _pos(R: Ptr[Rows], r: int, probe: Any) -> int:
 
 
 @inner
-def _start(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int, r: int, p: int) -> int:
+def _start(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     probe = v.probes(T)[p]
     if probe.filter0 < probe.filter1:  # all to the left was skipped: its variables are unbound
         outcome = joins(T, S, p, v.values(R), r, v.keys(S), 0, C)
@@ -209,7 +209,7 @@ def _deliver(
 
 
 @inner
-def _fire(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int, r: int, p: int) -> int:
+def _fire(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     """Row `r` extends every group that it joins on probe `p`."""
     probe = v.probes(T)[p]
     if probe.index == CHAINED:
@@ -228,16 +228,7 @@ def _fire(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: 
 
 @inner
 def _extend(
-    T: Ptr[Tables],
-    S: Ptr[Memory],
-    R: Ptr[Rows],
-    C: Ptr[TermColumns],
-    k: int,
-    r: int,
-    p: int,
-    g: int,
-    acc: int,
-    sure: bool,
+    T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int, g: int, acc: int, sure: bool
 ) -> tuple[int, int]:
     """Try group `g`: (union of row-only prefixes so far, need). `sure`: the filters are known to hold."""
     probe, groups, tau = v.probes(T)[p], v.groups(S), v.scalars(S)[TAU]
@@ -333,7 +324,7 @@ def bucket_of(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, p: int) -> i
 
 
 @inner
-def _fire_bucket(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int, r: int, p: int) -> int:
+def _fire_bucket(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     b = bucket_of(T, S, R, r, p)
     if b < 0:
         return DONE
@@ -405,7 +396,7 @@ def _gather(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, p: int, b: int
 
 
 @inner
-def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int, r: int, p: int) -> int:
+def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     """`,`: only what was put here at the instant just before. (Of partitions each has its own instants, so there `,`
     waits in groups, which are dead when the partition has gone on.)"""
     probe, edge = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge]
@@ -459,7 +450,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns
 
 
 @inner
-def _kill(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Ptr[TermColumns], k: int, r: int, p: int) -> int:
+def _kill(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     """A negated row: note the bucket to be stamped, or mark the groups it joins."""
     b = bucket_of(T, S, R, r, p)
     if b < 0:

@@ -58,7 +58,7 @@ from oxiseq.engine.kernels.sequence.records import (
     Tables,
 )
 from oxiseq.engine.kernels.sequence.tallies import tally
-from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @inner
@@ -116,7 +116,7 @@ def _keep_rests(T: Ptr[Tables], S: Ptr[Memory]) -> None:
 
 
 @inner
-def write(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], instant: int, clock: int, time: int, tau: int) -> int:
+def write(T: Ptr[Tables], S: Ptr[Memory], C: Columns, instant: int, clock: int, time: int, tau: int) -> int:
     """Pending prefixes become groups, or `,` entries; resumes at the item where something was full."""
     scalars = v.scalars(S)
     while scalars[PROGRESS] < scalars[PENDING]:
@@ -165,15 +165,7 @@ def _put_entry(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, instant: int, 
 
 @inner
 def _put_group(
-    T: Ptr[Tables],
-    S: Ptr[Memory],
-    C: Ptr[TermColumns],
-    i: int,
-    edge: int,
-    instant: int,
-    clock: int,
-    time: int,
-    tau: int,
+    T: Ptr[Tables], S: Ptr[Memory], C: Columns, i: int, edge: int, instant: int, clock: int, time: int, tau: int
 ) -> int:
     node = i64(v.pending(S)[i, 1])
     for c in range(v.edges(T)[edge].width):
@@ -190,7 +182,7 @@ def _put_group(
 def insert_run(
     T: Ptr[Tables],
     S: Ptr[Memory],
-    C: Ptr[TermColumns],
+    C: Columns,
     edge: int,
     node: int,
     instant: int,
@@ -276,7 +268,7 @@ def _lapses_at(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
 
 
 @inner
-def _index(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], g: int, edge: int) -> None:
+def _index(T: Ptr[Tables], S: Ptr[Memory], C: Columns, g: int, edge: int) -> None:
     """Put a new group into the bucket of each probe that has an index."""
     probes = v.sizes(T)[PROBES]
     for p in range(v.edges(T)[edge].probe0, v.edges(T)[edge].probe1):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.memory.pointers import view_of
+from oxiseq.engine.kernels.memory.pointers import Ptr, view_of
 
 
 class TermColumns(NamedTuple):
@@ -21,6 +21,9 @@ class TermColumns(NamedTuple):
     exact: NDArray[np.int64]
     quality: NDArray[np.uint8]
 
+
+Columns: TypeAlias = Ptr[TermColumns]
+"""`C` of kernels."""
 
 kind = view_of(TermColumns, "kind", np.uint8)
 number = view_of(TermColumns, "number", np.float64)

@@ -9,9 +9,9 @@ import numpy as np
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, view_of
 from oxiseq.engine.kernels.memory.raw import byte, get, word
-from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays
+from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays, Terms
 
 _own = view_of(TermArrays, "own", np.int32)
 _entries = view_of(TermArrays, "entries", ENTRY)
@@ -21,7 +21,7 @@ _exact = view_of(TermArrays, "exact", np.int64)
 
 
 @kernel
-def sort_rows(D: Ptr[TermArrays], event: Array, rows: Array, numbers: Array, spare: Array) -> None:
+def sort_rows(D: Terms, event: Array, rows: Array, numbers: Array, spare: Array) -> None:
     """Sort the numbers of rows (i64[n]; spare: as many) stably by event, then by terms from the first column on.
 
     event: i64[n]; rows: u32[n, columns], ids, 0 first. Blank nodes come last, as they came to be. D: the dictionary.
@@ -36,9 +36,7 @@ def sort_rows(D: Ptr[TermArrays], event: Array, rows: Array, numbers: Array, spa
 
 
 @inner
-def _merge(
-    D: Ptr[TermArrays], event: Array, rows: Array, numbers: Array, spare: Array, low: int, middle: int, high: int
-) -> None:
+def _merge(D: Terms, event: Array, rows: Array, numbers: Array, spare: Array, low: int, middle: int, high: int) -> None:
     i, j = low, middle
     for k in range(low, high):
         if i < middle and (j >= high or _compare(D, event, rows, numbers[i], numbers[j]) <= 0):
@@ -50,7 +48,7 @@ def _merge(
 
 
 @inner
-def _compare(D: Ptr[TermArrays], event: Array, rows: Array, one: int, other: int) -> int:
+def _compare(D: Terms, event: Array, rows: Array, one: int, other: int) -> int:
     """Below 0, 0, or above 0: how two rows compare."""
     if event[one] != event[other]:
         return event[one] - event[other]
@@ -62,7 +60,7 @@ def _compare(D: Ptr[TermArrays], event: Array, rows: Array, one: int, other: int
 
 
 @inner
-def _compare_terms(D: Ptr[TermArrays], a: int, b: int) -> int:
+def _compare_terms(D: Terms, a: int, b: int) -> int:
     """The same of two terms, which are not the same."""
     if a == 0 or b == 0:
         return i64(-1) if a == 0 else i64(1)
@@ -76,7 +74,7 @@ def _compare_terms(D: Ptr[TermArrays], a: int, b: int) -> int:
 
 
 @inner
-def _compare_texts(D: Ptr[TermArrays], a: int, b: int) -> int:
+def _compare_texts(D: Terms, a: int, b: int) -> int:
     """Byte by byte, which is character by character."""
     entries, own, text = _entries(D), _own(D), get(D, _TEXT)
     one, other = entries[own[a]], entries[own[b]]

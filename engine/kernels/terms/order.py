@@ -9,7 +9,7 @@ durations, triple terms) Python finds class, coarse and fine once: `L` is the po
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -21,7 +21,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.raw import byte, get, word
-from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays
+from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays, Terms
 
 (
     UNBOUND,
@@ -58,6 +58,9 @@ class OrderArrays(NamedTuple):
     """i64[3, 2]: address and length of the datatypes xsd:string, rdf:langString, rdf:dirLangString."""
 
 
+Order: TypeAlias = Ptr[OrderArrays]
+"""`L` of kernels."""
+
 known = view_of(OrderArrays, "known", np.uint8)
 coarse = view_of(OrderArrays, "coarse", np.int64)
 fine = view_of(OrderArrays, "fine", np.int64)
@@ -87,7 +90,7 @@ _bits: Callable[[float], int] = _bits_of
 
 
 @inner
-def is_hard(D: Ptr[TermArrays], t: int) -> bool:
+def is_hard(D: Terms, t: int) -> bool:
     """Whether its columns do not say how a term is ordered."""
     kind, quality = _kind(D)[t], _quality(D)[t]
     if kind in (kinds.INTEGER, kinds.DECIMAL):
@@ -98,13 +101,13 @@ def is_hard(D: Ptr[TermArrays], t: int) -> bool:
 
 
 @inner
-def is_unknown(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int) -> bool:
+def is_unknown(D: Terms, L: Order, t: int) -> bool:
     """Whether Python has to say how a term is ordered before it can be compared."""
     return is_hard(D, t) and (t >= known(L).shape[0] or known(L)[t] == 0)
 
 
 @inner
-def class_of(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int) -> int:
+def class_of(D: Terms, L: Order, t: int) -> int:
     """The class of a term."""
     kind = _kind(D)[t]
     if t == 0:
@@ -121,7 +124,7 @@ def class_of(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int) -> int:
 
 
 @inner
-def _coarse_of(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int, class_: int) -> int:
+def _coarse_of(D: Terms, L: Order, t: int, class_: int) -> int:
     """What orders the terms of a class, as far as it goes."""
     if class_ == NUMBER:
         number = _number(D)[t]
@@ -139,7 +142,7 @@ def _coarse_of(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int, class_: int) -> 
 
 
 @inner
-def _fine_of(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int, class_: int) -> int:
+def _fine_of(D: Terms, L: Order, t: int, class_: int) -> int:
     """What orders those whose coarse parts agree."""
     if is_hard(D, t):
         return fine(L)[t]
@@ -147,7 +150,7 @@ def _fine_of(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int, class_: int) -> in
 
 
 @inner
-def compare_values(D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int) -> int:
+def compare_values(D: Terms, L: Order, a: int, b: int) -> int:
     """Below 0, 0, or above 0: how two terms compare, equal values (1, 1.0) being equal."""
     if a == b:
         return i64(0)
@@ -165,14 +168,14 @@ def compare_values(D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int) -> i
 
 
 @inner
-def compare_terms(D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int) -> int:
+def compare_terms(D: Terms, L: Order, a: int, b: int) -> int:
     """Below 0, 0, or above 0: how two terms compare; 0 only for the same one. Equal values go by their texts."""
     order = compare_values(D, L, a, b)
     return _compare_texts(D, a, b) if order == 0 and a != b else order
 
 
 @inner
-def prefix_of(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int) -> int:
+def prefix_of(D: Terms, L: Order, t: int) -> int:
     """i64 ≥ 0 that is never greater for a term than for one behind it: most comparisons need no more."""
     class_ = class_of(D, L, t)
     if class_ == TEXT:
@@ -184,17 +187,17 @@ def prefix_of(D: Ptr[TermArrays], L: Ptr[OrderArrays], t: int) -> int:
 
 
 @inner
-def _start(D: Ptr[TermArrays], t: int) -> int:
+def _start(D: Terms, t: int) -> int:
     return get(D, _TEXT) + _entries(D)[_own(D)[t]].start
 
 
 @inner
-def _length(D: Ptr[TermArrays], t: int) -> int:
+def _length(D: Terms, t: int) -> int:
     return i64(_entries(D)[_own(D)[t]].length)
 
 
 @inner
-def _compare_texts(D: Ptr[TermArrays], a: int, b: int) -> int:
+def _compare_texts(D: Terms, a: int, b: int) -> int:
     return _compare_bytes(_start(D, a), _length(D, a), _start(D, b), _length(D, b))
 
 
@@ -254,7 +257,7 @@ def _past(at: int) -> int:
 
 
 @inner
-def _first_bytes(D: Ptr[TermArrays], t: int) -> int:
+def _first_bytes(D: Terms, t: int) -> int:
     at = _start(D, t) + 1
     found = i64(0)
     for i in range(_PREFIX_BYTES):
@@ -268,7 +271,7 @@ def _first_bytes(D: Ptr[TermArrays], t: int) -> int:
 
 
 @inner
-def _compare_literals(D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int) -> int:
+def _compare_literals(D: Terms, L: Order, a: int, b: int) -> int:
     """By lexical form, datatype, language."""
     i, j = _start(D, a), _start(D, b)
     end_i, end_j = i + _length(D, a), j + _length(D, b)
@@ -290,7 +293,7 @@ def _compare_literals(D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int) -
 
 
 @inner
-def _datatype(L: Ptr[OrderArrays], at: int, end: int) -> tuple[int, int]:
+def _datatype(L: Order, at: int, end: int) -> tuple[int, int]:
     """Address and length of the IRI of a literal's datatype; `at`: behind its closing quote."""
     if at == end:
         return names(L)[0, 0], names(L)[0, 1]
@@ -306,7 +309,7 @@ def _datatype(L: Ptr[OrderArrays], at: int, end: int) -> tuple[int, int]:
 
 
 @kernel
-def hard_terms(D: Ptr[TermArrays], L: Ptr[OrderArrays], ids: Array, found: Array) -> int:
+def hard_terms(D: Terms, L: Order, ids: Array, found: Array) -> int:
     """Note which of the ids are those of hard terms that are not known: found u32[as many as ids]; how many."""
     count = i64(0)
     for i in range(ids.shape[0]):
@@ -317,7 +320,7 @@ def hard_terms(D: Ptr[TermArrays], L: Ptr[OrderArrays], ids: Array, found: Array
 
 
 @kernel
-def sort_terms(D: Ptr[TermArrays], L: Ptr[OrderArrays], ids: Array, spare: Array, total: bool) -> None:
+def sort_terms(D: Terms, L: Order, ids: Array, spare: Array, total: bool) -> None:
     """Sort ids (u32[n]; spare: as many) stably, by `compare_terms` if total, else by `compare_values`."""
     n, run = ids.shape[0], i64(1)
     while run < n:
@@ -329,9 +332,7 @@ def sort_terms(D: Ptr[TermArrays], L: Ptr[OrderArrays], ids: Array, spare: Array
 
 
 @inner
-def _merge(
-    D: Ptr[TermArrays], L: Ptr[OrderArrays], ids: Array, spare: Array, low: int, middle: int, high: int, total: bool
-) -> None:
+def _merge(D: Terms, L: Order, ids: Array, spare: Array, low: int, middle: int, high: int, total: bool) -> None:
     i, j = low, middle
     for k in range(low, high):
         if i < middle and (j >= high or _order(D, L, ids[i], ids[j], total) <= 0):
@@ -343,12 +344,12 @@ def _merge(
 
 
 @kernel
-def rank_sorted(D: Ptr[TermArrays], L: Ptr[OrderArrays], ids: Array, ranks: Array, total: bool) -> None:
+def rank_sorted(D: Terms, L: Order, ids: Array, ranks: Array, total: bool) -> None:
     """The ranks (i64[n]) of sorted ids: from 0 on, one more wherever the order says that they differ."""
     for i in range(1, ids.shape[0]):
         ranks[i] = ranks[i - 1] + (_order(D, L, ids[i - 1], ids[i], total) != 0)
 
 
 @inner
-def _order(D: Ptr[TermArrays], L: Ptr[OrderArrays], a: int, b: int, total: bool) -> int:
+def _order(D: Terms, L: Order, a: int, b: int, total: bool) -> int:
     return compare_terms(D, L, a, b) if total else compare_values(D, L, a, b)

@@ -8,7 +8,7 @@ other ways to write it. Texts are compared byte by byte, the hash only finds the
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -53,6 +53,9 @@ class TermArrays(NamedTuple):
     """i64[COUNTS]."""
 
 
+Terms: TypeAlias = Ptr[TermArrays]
+"""`D` of kernels: the dictionary."""
+
 # places in the pointer table: (address, rows, columns) of each array
 _SLOTS, _ENTRIES, _TEXT, _OWN, _KIND, _NUMBER, _EXACT, _QUALITY, _FREE, _COUNTS = range(0, 30, 3)
 _ENTRY_BYTES: Final = ENTRY.itemsize
@@ -61,7 +64,7 @@ _LENGTH, _TERM = 4, 5  # halves of it
 
 
 @inner
-def _entry(D: Ptr[TermArrays], e: int) -> int:
+def _entry(D: Terms, e: int) -> int:
     """The address of an entry."""
     return get(D, _ENTRIES) + e * _ENTRY_BYTES
 
@@ -88,7 +91,7 @@ def hashed(data: int, start: int, stop: int) -> np.uint64:
 
 
 @inner
-def find(D: Ptr[TermArrays], data: int, start: int, stop: int, h: np.uint64) -> int:
+def find(D: Terms, data: int, start: int, stop: int, h: np.uint64) -> int:
     """The id (i64) of the term that is written data[start:stop], 0 if that text is not known."""
     slots, mask, text = get(D, _SLOTS), get(D, _SLOTS + 1) - 1, get(D, _TEXT)
     wanted = i64(h)
@@ -105,7 +108,7 @@ def find(D: Ptr[TermArrays], data: int, start: int, stop: int, h: np.uint64) -> 
 
 
 @inner
-def alias(D: Ptr[TermArrays], data: int, start: int, stop: int, h: np.uint64, term: int) -> bool:
+def alias(D: Terms, data: int, start: int, stop: int, h: np.uint64, term: int) -> bool:
     """Note that data[start:stop], which is not known, is a way to write `term`; False: there is no room."""
     counts = get(D, _COUNTS)
     e, at = get(counts, ENTRIES), get(counts, TEXT)
@@ -124,7 +127,7 @@ def alias(D: Ptr[TermArrays], data: int, start: int, stop: int, h: np.uint64, te
 
 
 @inner
-def _place(D: Ptr[TermArrays], h: int, e: int) -> None:
+def _place(D: Terms, h: int, e: int) -> None:
     slots, mask = get(D, _SLOTS), get(D, _SLOTS + 1) - 1
     at = h & mask
     while half(slots, at) != 0:
@@ -133,7 +136,7 @@ def _place(D: Ptr[TermArrays], h: int, e: int) -> None:
 
 
 @inner
-def _give(D: Ptr[TermArrays], kind: int, number: float, exact: int, quality: int) -> int:
+def _give(D: Terms, kind: int, number: float, exact: int, quality: int) -> int:
     """A fresh id (i64) with these columns; there is room."""
     counts = get(D, _COUNTS)
     height = get(counts, FREE) - 1
@@ -152,22 +155,14 @@ def _give(D: Ptr[TermArrays], kind: int, number: float, exact: int, quality: int
 
 
 @inner
-def _has_id(D: Ptr[TermArrays]) -> bool:
+def _has_id(D: Terms) -> bool:
     counts = get(D, _COUNTS)
     return get(counts, FREE) > 0 or get(counts, IDS) < get(D, _OWN + 1)
 
 
 @inner
 def add(
-    D: Ptr[TermArrays],
-    data: int,
-    start: int,
-    stop: int,
-    h: np.uint64,
-    kind: int,
-    number: float,
-    exact: int,
-    quality: int,
+    D: Terms, data: int, start: int, stop: int, h: np.uint64, kind: int, number: float, exact: int, quality: int
 ) -> int:
     """The id (i64) of a new term whose text in normal form is data[start:stop]; 0: there is no room."""
     entry = get(get(D, _COUNTS), ENTRIES)
@@ -180,7 +175,7 @@ def add(
 
 
 @inner
-def fresh_blank(D: Ptr[TermArrays]) -> int:
+def fresh_blank(D: Terms) -> int:
     """The id (i64) of a new blank node; 0: there is no room."""
     if not _has_id(D):
         return i64(0)
@@ -191,20 +186,20 @@ def fresh_blank(D: Ptr[TermArrays]) -> int:
 
 
 @inner
-def text_of(D: Ptr[TermArrays], term: int) -> tuple[int, int]:
+def text_of(D: Terms, term: int) -> tuple[int, int]:
     """The address of a term's own text, and its length; for a term that has one."""
     entry = _entry(D, half(get(D, _OWN), term))
     return get(D, _TEXT) + get(entry, _START), half(entry, _LENGTH)
 
 
 @inner
-def kind_of(D: Ptr[TermArrays], term: int) -> int:
+def kind_of(D: Terms, term: int) -> int:
     """The kind of a term, which is NONE for 0 and for a free id."""
     return byte(get(D, _KIND) + term)
 
 
 @inner
-def serial_of(D: Ptr[TermArrays], term: int) -> int:
+def serial_of(D: Terms, term: int) -> int:
     """The serial number of a blank node."""
     return get(get(D, _EXACT), term)
 
@@ -213,31 +208,31 @@ def serial_of(D: Ptr[TermArrays], term: int) -> int:
 
 
 @kernel
-def find_text(D: Ptr[TermArrays], data: int, length: int) -> int:
+def find_text(D: Terms, data: int, length: int) -> int:
     """`find` for one text."""
     return find(D, data, 0, length, hashed(data, 0, length))
 
 
 @kernel
-def add_text(D: Ptr[TermArrays], data: int, length: int, kind: int, number: float, exact: int, quality: int) -> int:
+def add_text(D: Terms, data: int, length: int, kind: int, number: float, exact: int, quality: int) -> int:
     """`add` for one text that is not known."""
     return add(D, data, 0, length, hashed(data, 0, length), kind, number, exact, quality)
 
 
 @kernel
-def alias_text(D: Ptr[TermArrays], data: int, length: int, term: int) -> bool:
+def alias_text(D: Terms, data: int, length: int, term: int) -> bool:
     """`alias` for one text that is not known."""
     return alias(D, data, 0, length, hashed(data, 0, length), term)
 
 
 @kernel
-def make_blank(D: Ptr[TermArrays]) -> int:
+def make_blank(D: Terms) -> int:
     """`fresh_blank` for one."""
     return fresh_blank(D)
 
 
 @kernel
-def make_blanks(D: Ptr[TermArrays], ids: Array) -> None:
+def make_blanks(D: Terms, ids: Array) -> None:
     """Fill u32[n] with new blank nodes, for which there is room."""
     for i in range(ids.shape[0]):
         ids[i] = fresh_blank(D)
@@ -252,14 +247,14 @@ def mark(marks: Array, ids: Array) -> None:
 
 
 @kernel
-def rebuild(D: Ptr[TermArrays]) -> None:
+def rebuild(D: Terms) -> None:
     """Fill empty slots from the entries."""
     for e in range(1, get(get(D, _COUNTS), ENTRIES)):
         _place(D, get(_entry(D, e), _HASH), e)
 
 
 @kernel
-def sweep(D: Ptr[TermArrays], marks: Array) -> int:
+def sweep(D: Terms, marks: Array) -> int:
     """Free every id that is not marked (`marks` u8[ids]), and all aliases; how many ids that freed.
 
     Entries and texts slide together in the order in which they came. Linear in ids, entries and slots.
@@ -281,7 +276,7 @@ def sweep(D: Ptr[TermArrays], marks: Array) -> int:
 
 
 @inner
-def _slide(D: Ptr[TermArrays], marks: Array) -> None:
+def _slide(D: Terms, marks: Array) -> None:
     """Keep the entries with the normal forms of marked terms, and place them again."""
     counts, own, text, slots = get(D, _COUNTS), get(D, _OWN), get(D, _TEXT), get(D, _SLOTS)
     top, at = 1, 0

@@ -7,11 +7,11 @@ from typing import Final
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.numbers import i64
-from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import byte, move, set_byte
 from oxiseq.engine.kernels.terms.numerals import NORMALISED, UNUSUAL
 from oxiseq.engine.kernels.terms.plain import plain_iri, plain_literal
-from oxiseq.engine.kernels.terms.table import TermArrays, add, find, hashed, kind_of, serial_of, text_of
+from oxiseq.engine.kernels.terms.table import Terms, add, find, hashed, kind_of, serial_of, text_of
 
 _LABEL: Final = 3
 """Bytes of `_:b`, which comes before the serial number of a blank node."""
@@ -21,7 +21,7 @@ NO_ROOM: Final = -1
 
 
 @kernel
-def intern_text(D: Ptr[TermArrays], data: int, length: int, scratch: int) -> int:
+def intern_text(D: Terms, data: int, length: int, scratch: int) -> int:
     """The id of a text, which is added if it is new and plain; 0 if it is new and unusual, or NO_ROOM.
 
     `scratch`: the address of SCRATCH_SPARE bytes more than the text has.
@@ -30,7 +30,7 @@ def intern_text(D: Ptr[TermArrays], data: int, length: int, scratch: int) -> int
 
 
 @kernel
-def intern_texts(D: Ptr[TermArrays], data: int, ends: Array, first: int, ids: Array, scratch: int) -> int:
+def intern_texts(D: Terms, data: int, ends: Array, first: int, ids: Array, scratch: int) -> int:
     """Find or add the ids (u32[n]) of texts `first`, first + 1...; the number of the first that is left, or n.
 
     Text i is data[ends[i]:ends[i + 1]]; ends i64[n + 1]. That it is left may be for want of room.
@@ -44,7 +44,7 @@ def intern_texts(D: Ptr[TermArrays], data: int, ends: Array, first: int, ids: Ar
 
 
 @inner
-def intern_plain(D: Ptr[TermArrays], text: int, size: int, scratch: int) -> int:
+def intern_plain(D: Terms, text: int, size: int, scratch: int) -> int:
     """The id of the text at an address, as `intern_text` gives it."""
     h = hashed(text, 0, size)
     known = find(D, text, 0, size, h)
@@ -69,7 +69,7 @@ def intern_plain(D: Ptr[TermArrays], text: int, size: int, scratch: int) -> int:
 
 
 @kernel
-def measure_texts(D: Ptr[TermArrays], ids: Array, ends: Array) -> None:
+def measure_texts(D: Terms, ids: Array, ends: Array) -> None:
     """Fill `ends` i64[n + 1] with where the text of each id ends; 0, unbound, has an empty text."""
     ends[0] = 0
     for i in range(ids.shape[0]):
@@ -77,7 +77,7 @@ def measure_texts(D: Ptr[TermArrays], ids: Array, ends: Array) -> None:
 
 
 @kernel
-def write_texts(D: Ptr[TermArrays], ids: Array, ends: Array, out: int) -> None:
+def write_texts(D: Terms, ids: Array, ends: Array, out: int) -> None:
     """Write the texts of the ids one after the other, each up to its end, from the address `out` on."""
     for i in range(ids.shape[0]):
         term, at = ids[i], out + ends[i]
@@ -90,7 +90,7 @@ def write_texts(D: Ptr[TermArrays], ids: Array, ends: Array, out: int) -> None:
 
 
 @inner
-def _length(D: Ptr[TermArrays], term: int) -> int:
+def _length(D: Terms, term: int) -> int:
     kind = kind_of(D, term)
     if kind == kinds.NONE:
         return 0

@@ -23,7 +23,7 @@ from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get
 from oxiseq.engine.kernels.terms import columns
-from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.terms.columns import Columns
 from oxiseq.engine.kernels.windows import views as v
 from oxiseq.engine.kernels.windows.hashing import find_pair, pair_hash
 from oxiseq.engine.kernels.windows.joining import begin_join, join
@@ -77,7 +77,7 @@ _BATCH: Final = WORDS * Memory._fields.index("batch")
 def advance(
     T: Ptr[Tables],
     S: Ptr[Memory],
-    C: Ptr[TermColumns],
+    C: Columns,
     offset: Any,
     subject: Any,
     predicate: Any,
@@ -135,7 +135,7 @@ def _point(table: Array, number: int, address: int, rows: int, columns: int) -> 
 
 
 @inner
-def _refresh(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], B: Ptr[Batch]) -> int:
+def _refresh(T: Ptr[Tables], S: Ptr[Memory], C: Columns, B: Ptr[Batch]) -> int:
     """Take the triples of the instant's events one by one."""
     scalars, offset, clock, sources = v.scalars(S), v.offset(B), v.clock(B), v.source(B)
     instant, low = scalars[INSTANT], v.low(B)
@@ -194,7 +194,7 @@ def _look_out(T: Ptr[Tables], S: Ptr[Memory], B: Ptr[Batch], t: int, source: int
 
 @inner
 def _take(
-    T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], B: Ptr[Batch], t: int, source: int, clock: int, again: int
+    T: Ptr[Tables], S: Ptr[Memory], C: Columns, B: Ptr[Batch], t: int, source: int, clock: int, again: int
 ) -> int:
     """One triple for all views of its source. Taking it twice does no harm, so a question may interrupt."""
     scalars, predicate_number, view0, view_at = v.scalars(S), v.predicate_number(T), v.view0(T), v.view_at(T)
@@ -234,9 +234,7 @@ def _object_list(T: Ptr[Tables], key: int) -> int:
 
 
 @inner
-def _note(
-    T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], view: int, s: int, p: int, o: int, clock: int, again: int
-) -> int:
+def _note(T: Ptr[Tables], S: Ptr[Memory], C: Columns, view: int, s: int, p: int, o: int, clock: int, again: int) -> int:
     """Refresh a triple in a view that accepts it, or note that it is missing; `again`: note it in any case, since
     events of a later clock in the same instant may have come before it into the list."""
     scalars, entries, shape = v.scalars(S), v.entries(S), v.views(T)[view]
@@ -265,9 +263,7 @@ def _note(
 
 
 @inner
-def _accepts(
-    T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], filter0: int, filter1: int, s: int, p: int, o: int
-) -> int:
+def _accepts(T: Ptr[Tables], S: Ptr[Memory], C: Columns, filter0: int, filter1: int, s: int, p: int, o: int) -> int:
     """Whether all filters of a view hold; _ASKED: one outcome is wanted in the memo."""
     filters, code, one = v.filters(T), v.code(T), v.one(S)
     for f in range(filter0, filter1):
@@ -319,7 +315,7 @@ def _accepts(
 
 
 @inner
-def _evict(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], B: Ptr[Batch]) -> int:
+def _evict(T: Ptr[Tables], S: Ptr[Memory], C: Columns, B: Ptr[Batch]) -> int:
     """Each source's entries; one that is being joined is still its source's first when this is called again."""
     scalars, entries, listed = v.scalars(S), v.entries(S), v.listed(S)
     for source in range(listed.shape[0]):
@@ -339,7 +335,7 @@ def _evict(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], B: Ptr[Batch]) -
 
 
 @inner
-def _insert(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns]) -> int:
+def _insert(T: Ptr[Tables], S: Ptr[Memory], C: Columns) -> int:
     scalars, notes = v.scalars(S), v.notes(S)
     while scalars[NOTE] < scalars[NOTES]:
         if scalars[ENTRY_AT] < 0:
@@ -377,7 +373,7 @@ def _room(S: Ptr[Memory]) -> int:
 
 
 @inner
-def _joins(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], e: int, kind: int) -> int:
+def _joins(T: Ptr[Tables], S: Ptr[Memory], C: Columns, e: int, kind: int) -> int:
     """Join an entry as every pattern of a query that reports `kind`; continues a join in work."""
     scalars, starts, reports = v.scalars(S), v.starts(T), v.reports(S)
     shape = v.views(T)[v.entries(S)[e].of]
@@ -402,7 +398,7 @@ def _joins(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], e: int, kind: in
 
 
 @inner
-def _list(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns]) -> int:
+def _list(T: Ptr[Tables], S: Ptr[Memory], C: Columns) -> int:
     """All rows of the queries that report ALL: a join that begins with each entry of the smallest view."""
     scalars, queries, reports = v.scalars(S), v.queries(T), v.reports(S)
     while scalars[QUERY_AT] < queries.shape[0]:

@@ -18,7 +18,7 @@ from oxiseq.engine.kernels.matching.match import lowest
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.terms import columns
-from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.terms.columns import Columns
 from oxiseq.engine.kernels.windows import views as v
 from oxiseq.engine.kernels.windows.hashing import bucket_key, find_bucket, find_pair, pair_hash
 from oxiseq.engine.kernels.windows.records import (
@@ -62,7 +62,7 @@ def begin_join(
 
 
 @inner
-def join(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns]) -> int:
+def join(T: Ptr[Tables], S: Ptr[Memory], C: Columns) -> int:
     """Continue the join in work: DONE, or OUT_FULL."""
     scalars, entries, levels, patterns = v.scalars(S), v.entries(S), v.levels(S), v.patterns(T)
     values, best = v.values(S), v.best(S)
@@ -242,7 +242,7 @@ def _shorten(S: Ptr[Memory], view: int, position: int, term: int, at: int, side:
 
 
 @inner
-def _passes(T: Ptr[Tables], S: Ptr[Memory], C: Ptr[TermColumns], query: int, before: int, bound: int, d: int) -> int:
+def _passes(T: Ptr[Tables], S: Ptr[Memory], C: Columns, query: int, before: int, bound: int, d: int) -> int:
     """The query's filters whose last variable has just been bound: 0 pass, 1 one is undecided, _FAILED."""
     q, joint = v.queries(T)[query], v.joint(T)
     doubt = i64(0)
