@@ -24,7 +24,7 @@ def load() -> None:
     """Deal and match two events, twice in a bucket: that loads what most queries need."""
     order = Order(_QUERY, None, None, ("urn:oxiseq:s",), 2)
     rows = pa.record_batch({"time": [1, 2], "graph": [_EVENT.format(n) for n in (1, 2)]})
-    dealt = [batch.to_pandas() for batch in deal(order, 0, (0, 1), iter([rows]))]
+    dealt = [batch.to_pandas() for batch in deal(order, 0, (0, 1), 0, iter([rows]))]
     for number in (0, 1):
         state = None
         for mark in (0, 1_000):

@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from oxiseq.spark.errors import check_buckets
 from oxiseq.spark.order import Form, Order
 
-DEALT: Final = "bucket int, number int, stream int, high bigint, events binary, home binary"
+DEALT: Final = "bucket int, number int, stream int, high bigint, events binary, home binary, place bigint"
 """What the dealer hands on: the row's bucket as Spark hashes it and its number, the stream's number, the largest time
-(µs) of the events dealt together, packed events and whose home it is."""
+(µs) of the events dealt together, packed events, whose home it is, and where they stand in a micro-batch: by partition,
+then as they come."""
 
 STATE: Final = "snapshot"
 """The state variable: a bucket's run, and how many buckets there are."""
@@ -35,7 +37,8 @@ class Dealing:
         """Spark calls it with the record batches of a partition."""
         from oxiseq.spark.steps import deal  # noqa: PLC0415  see the module's text
 
-        yield from deal(self.order, self.stream, self.keys, batches)
+        task = TaskContext.get()
+        yield from deal(self.order, self.stream, self.keys, 0 if task is None else task.partitionId(), batches)
 
 
 def whole_of(order: Order, form: Form) -> Callable[[Any, Any], Any]:

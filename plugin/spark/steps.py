@@ -5,7 +5,9 @@ Where it stands: **steps**, called by what Spark calls (processor.py).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -32,8 +34,11 @@ _DEALT: Final = pa.schema(
         ("high", pa.int64()),
         ("events", pa.binary()),
         ("home", pa.binary()),
+        ("place", pa.int64()),
     ]
 )
+_PACKED: Final = ("stream", "events", "home", "place")
+_LOG: Final = logging.getLogger("oxiseq")
 _AT_A_TIME: Final = 1 << 16
 """Events that are dealt together, at most, so that packed rows are few."""
 
@@ -47,10 +52,11 @@ class Stepped(NamedTuple):
 
 
 def deal(
-    order: Order, stream: int, keys: tuple[int, ...], batches: Iterator[pa.RecordBatch]
+    order: Order, stream: int, keys: tuple[int, ...], partition: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of a stream's events → packed rows (`processor.DEALT`)."""
+    """Rows of a partition of a stream's events → packed rows (`processor.DEALT`)."""
     at_work = work(order)
+    places = count(partition << 32)
     mapping = at_work.mappings.get(at_work.plan.streams[stream])
     decoder, dealer = Decoder(at_work.terms, order.on_error, mapping), Dealer(at_work, stream)
     waiting: list[EventBatch] = []
@@ -58,20 +64,31 @@ def deal(
         at_work.terms.collect_if_due()
         waiting.append(decoder.decode(rows))
         if sum(map(len, waiting)) >= _AT_A_TIME:
-            yield _dealt(at_work, dealer, stream, keys, EventBatch.concat(waiting))
+            yield _dealt(at_work, dealer, stream, keys, next(places), EventBatch.concat(waiting))
             waiting = []
     if any(map(len, waiting)):
-        yield _dealt(at_work, dealer, stream, keys, EventBatch.concat(waiting))
+        yield _dealt(at_work, dealer, stream, keys, next(places), EventBatch.concat(waiting))
 
 
-def _dealt(at_work: Work, dealer: Dealer, stream: int, keys: tuple[int, ...], batch: EventBatch) -> pa.RecordBatch:
+def _dealt(
+    at_work: Work, dealer: Dealer, stream: int, keys: tuple[int, ...], place: int, batch: EventBatch
+) -> pa.RecordBatch:
     high = int(batch.time.max())  # of all events: also what no pattern matches moves the watermark
     rows: list[tuple[Any, ...]] = [
-        (keys[bucket], bucket, stream, high, pack_events(events, at_work.terms), home.tobytes())
-        for bucket, events, home in dealer.deal(batch)
+        (keys[bucket], bucket, stream, high, pack_events(events, at_work.terms), home.tobytes(), place)
+        for bucket, events, home in dealer.deal(fit(at_work, stream, batch))
     ]
-    columns = zip(*(rows or [(keys[0], 0, stream, high, b"", b"")]), strict=True)
+    columns = zip(*(rows or [(keys[0], 0, stream, high, b"", b"", place)]), strict=True)
     return pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, _DEALT, strict=True)], schema=_DEALT)
+
+
+def fit(at_work: Work, stream: int, batch: EventBatch) -> EventBatch:
+    """Without those events that the query's language cannot take, of which the worker's log tells."""
+    wrong = at_work.unfit(stream, batch)
+    if wrong is None:
+        return batch
+    _LOG.warning("left out, %d events: %s", wrong.count, "; ".join(wrong.named()))
+    return batch.take(wrong.fit)
 
 
 def step(
@@ -84,7 +101,7 @@ def step(
     at_work = work(order)
     at_work.terms.collect_if_due()
     bucket = bucket_of(at_work, number, state)
-    rows = [row for part in given for row in packed(part["stream"], part["events"], part["home"])]
+    rows = [row for part in given for row in packed(*(part[name] for name in _PACKED))]
     done = bucket.step(rows, (mark + 1) * 1000 if mark > 0 else BEFORE_ALL)
     frames = [frame(table) for table in tables(at_work, done, form, late, mark)]
     # the next ms is always ahead: Spark forgets a timer that is set anew while it goes off
@@ -107,13 +124,13 @@ def whole(order: Order, table: pa.Table, form: Form) -> pa.Table:
     at_work = work(order)
     at_work.terms.collect_if_due()
     bucket = Bucket(at_work, table.column("number")[0].as_py())
-    rows = list(packed(*(table.column(name).to_pylist() for name in ("stream", "events", "home"))))
+    rows = list(packed(*(table.column(name).to_pylist() for name in _PACKED)))
     found = list(tables(at_work, bucket.step(rows, BEFORE_ALL, close=True), form, late=False))
     return pa.concat_tables(found) if found else arrow_schema(at_work, form).empty_table()
 
 
-def packed(streams: Any, events: Any, homes: Any) -> Iterator[Packed]:
+def packed(streams: Any, events: Any, homes: Any, places: Any) -> Iterator[Packed]:
     """Rows as the dealer has made them; those without events only told a time."""
-    for stream, packed_events, home in zip(streams, events, homes, strict=True):
+    for stream, packed_events, home, place in zip(streams, events, homes, places, strict=True):
         if packed_events:
-            yield Packed(int(np.int64(stream)), bytes(packed_events), bytes(home))
+            yield Packed(int(np.int64(stream)), bytes(packed_events), bytes(home), int(place))

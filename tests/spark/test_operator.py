@@ -247,11 +247,7 @@ def test_what_cannot_be_done_is_said(spark: SparkSession) -> None:
     tumbling = PREFIX + QUERIES["tumbling"]
     with pytest.raises(SparkError, match="give origin="):
         match(spark, tumbling, {"S": frame})
-    with pytest.raises(SparkError, match="in ceql cannot be partitioned: its complex events have positions"):
-        match(spark, "VOCAB <http://e/> SELECT * FROM S WHERE A", {"S": frame}, language="ceql")
     windows = "SELECT * FROM STREAM <http://e/s> [RANGE 10 SLIDE 1] WHERE { ?a ?b ?c }"
-    with pytest.raises(SparkError, match="in spectra cannot be partitioned: its windows"):
-        match(spark, windows, {"S": frame}, language="spectra")
     with pytest.raises(OxiseqError, match="sql"):
         match(spark, windows, {"S": frame}, language="sql")
     with pytest.raises(SparkError, match="reads no stream 'T'; it declares S <http://e/s>"):
