@@ -15,8 +15,8 @@ class Order:
 
     `kb`: a file, a store's folder, N-Quads text or None; `origin` in µs; `given`: the IRIs of the streams that have
     events; `buckets`: how many runs share the keys; `on_error` as in `run`; `behind`: those of the streams that a
-    stateful operator emits: Spark's watermark has passed their events when they come; `mappings`: (IRI, mapping as JSON)
-    of the streams whose rows are no events."""
+    stateful operator emits: Spark's watermark has passed their events when they come; `mappings`: (IRI, mapping as
+    JSON) of the streams whose rows are no events."""
 
     text: str
     kb: str | None
