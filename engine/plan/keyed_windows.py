@@ -13,6 +13,7 @@ reads those; of the graphs it gets those that show a value which it owns. The ke
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -50,6 +51,7 @@ from oxiseq.grammar.algebra import (
     Union,
     WindowPattern,
 )
+from oxiseq.grammar.errors import span_at
 from oxiseq.grammar.parts import parts
 from oxiseq.grammar.rsp_algebra import EventDefinition, RspQuery, event_names
 from oxiseq.grammar.scope import (
@@ -59,6 +61,8 @@ from oxiseq.grammar.scope import (
     sub_select_expressions,
     visible_variables,
 )
+
+_SLICED = "LIMIT and OFFSET count the rows of all values"
 
 
 class _Obstacle(Exception):
@@ -81,7 +85,7 @@ def window_correlation(plan: RspPlan) -> Correlation:
             return Correlation((key,), tuple(_Walk(plan, key).routes()), instants=True)
         except _Obstacle as obstacle:
             refused = refused or obstacle.correlation
-    return refused or Correlation((), reason="its patterns bind no variable", span=query.span)
+    return refused or Correlation((), reason="its patterns bind no variable", span=query.body.where.span)
 
 
 def with_key(query: RspQuery, by: tuple[Variable, ...]) -> RspQuery:
@@ -96,13 +100,13 @@ def _check_choices(plan: RspPlan) -> None:
     """Raise for a clause that chooses among rows, or items, of several values."""
     query, body = plan.query, plan.query.body
     if query.form == "ASK":
-        raise _Obstacle("ASK has one answer for all values", query.span)
+        raise _Obstacle("ASK has one answer for all values", _clause(query, "ASK"))
     if body.order_by:
-        raise _Obstacle("ORDER BY sorts the rows of all values", query.span)
+        raise _Obstacle("ORDER BY sorts the rows of all values", _clause(query, "ORDER"))
     if body.limit is not None or body.offset is not None:
-        raise _Obstacle("LIMIT and OFFSET count the rows of all values", query.span)
+        raise _Obstacle(_SLICED, _clause(query, "LIMIT|OFFSET"))
     if plan.consumes:
-        raise _Obstacle("CONSUME uses up events of all values", query.span)
+        raise _Obstacle("CONSUME uses up events of all values", _clause(query, "CONSUME"))
     for event in query.events:
         if event.choice:
             raise _Obstacle(f"{event.choice} ON chooses among the events of all values", event.span)
@@ -113,6 +117,18 @@ def _check_choices(plan: RspPlan) -> None:
                 raise _Obstacle(f"{name} chooses among the events of all values", pattern.span)
             if isinstance(pattern, Following) and pattern.choice is Choice.NAIVE:
                 raise _Obstacle("SEQ^n chooses among the events of all values", pattern.span)
+
+
+def _clause(query: RspQuery, words: str) -> Span:
+    """Where one of some words stands: behind WHERE, or else before it."""
+    where, text = query.body.where.span, query.text
+    found = re.search(rf"\b(?:{words})\b", text[where.end :], re.IGNORECASE)
+    start = where.end
+    if found is None:
+        found, start = re.search(rf"\b(?:{words})\b(?!:)", text[: where.start], re.IGNORECASE), 0
+    if found is None:
+        return query.span
+    return span_at(text, start + found.start(), start + found.end())
 
 
 def _event_patterns(pattern: EventPattern) -> Iterator[EventPattern]:
@@ -141,7 +157,7 @@ class _Walk:
         query = self._plan.query
         unnamed = (self._plan.streams.index(w.stream.value) for w in query.windows if w.name is None)
         if not self._select(query.body, tuple(dict.fromkeys(unnamed))):
-            raise _Obstacle("none of its patterns is on a window", query.span)
+            raise _Obstacle("none of its patterns is on a window", query.body.where.span)
         self._check_shown(query)
         for number, ((stream, _), pattern) in enumerate(self._asked.items()):
             name = f"pattern {number + 1}"
@@ -151,20 +167,22 @@ class _Walk:
         """Whether answers tell whose they are."""
         if query.form == "CONSTRUCT":
             if self._key not in parts(query.template, Variable):
-                raise _Obstacle(f"the graphs that it constructs do not show {self._key}", query.span)
+                raise _Obstacle(f"the graphs that it makes do not show {self._key}", _clause(query, "CONSTRUCT"))
         elif (query.body.distinct or grouped(query.body)) and self._key not in shown_as_is(query.body):
-            raise _Obstacle(f"DISTINCT and groups compare rows that do not show {self._key}", query.span)
+            raise _Obstacle(f"DISTINCT and groups compare rows that do not show {self._key}", _clause(query, "SELECT"))
 
     # --- patterns: whether they are on a window -----------------------------------------------------
 
     def _select(self, query: SubSelect, streams: tuple[int, ...]) -> bool:
         on_window = self._group(query.where, streams)
         for expression in sub_select_expressions(query):
-            on_window = self._exists(expression, query.where, streams, query.span) or on_window
+            on_window = self._exists(expression, query.where, streams, query.where.span) or on_window
         if on_window:
-            self._need(self._binds(query.where), query.span)
+            self._need(self._binds(query.where), query.where.span)
             if grouped(query) and self._key not in query.group_by:
-                raise _Obstacle(f"groups run over all values: GROUP BY does not have {self._key}", query.span)
+                whole = self._plan.query
+                span = _clause(whole, "GROUP|HAVING|SELECT") if query is whole.body else query.span
+                raise _Obstacle(f"groups run over all values: GROUP BY does not have {self._key}", span)
         return on_window
 
     def _group(self, group: Group, streams: tuple[int, ...]) -> bool:
@@ -213,7 +231,7 @@ class _Walk:
             case SubSelect():
                 sub = self._select(element, streams)
                 if sub and (element.limit is not None or element.offset is not None):
-                    raise _Obstacle("LIMIT and OFFSET count the rows of all values", element.span)
+                    raise _Obstacle(_SLICED, element.span)
                 return sub
             case MatchPattern(events):
                 for each in event_names(events):

@@ -100,7 +100,7 @@ def _patterns(query: AnyQuery) -> Iterator[tuple[Group, str]]:
             alone = len(unnamed) == 1 and not query.default_graphs
             yield query.body.where, unnamed.pop() if alone else ""
             for element in query.body.where.elements:
-                if isinstance(element, WindowPattern) and element.name in named:
+                if isinstance(element, WindowPattern) and isinstance(element.name, NamedNode):
                     yield element.pattern, named[element.name]
 
 

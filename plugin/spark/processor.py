@@ -22,7 +22,8 @@ DEALT: Final = "bucket int, number int, stream int, high bigint, events binary, 
 then as they come."""
 
 STATE: Final = "snapshot"
-"""The state variable: a bucket's run, and how many buckets there are."""
+"""A state variable: a bucket's run, and how many buckets there are. Beside it stand `steps`, those since, and `token`,
+which says which state it is (kept.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ class Buckets(StatefulProcessor):
         """Spark has made the operator for a partition."""
         self._handle = handle
         self._state = handle.getValueState(STATE, "data binary, buckets int")
+        self._steps = handle.getListState("steps", "data binary")
+        self._token = handle.getValueState("token", "data binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """A bucket's rows of a micro-batch."""
@@ -81,14 +84,31 @@ class Buckets(StatefulProcessor):
         from oxiseq.spark.steps import step  # noqa: PLC0415  see the module's text
 
         number, mark = self._numbers[key[0]], timers.getCurrentWatermarkInMs()
-        done = step(self._order, number, self._saved(), rows, mark, self._form, self._late)
+        done = step(self._order, number, self, rows, mark, self._form, self._late)
         yield from done.frames
-        self._state.update((done.state, self._order.buckets))
+        if done.change.snapshot is None:
+            self._steps.appendValue((done.change.step,))
+        else:
+            self._state.update((done.change.snapshot, self._order.buckets))
+            self._steps.clear()
+        self._token.update((done.change.token,))
         if done.wake is not None:
             self._handle.registerTimer(done.wake)
 
-    def _saved(self) -> bytes | None:
-        """The bucket's state. Raises CheckpointError."""
+    # --- what is stored of the bucket -----------------------------------------------------------------
+
+    @property
+    def token(self) -> bytes | None:
+        """As `Stored` has it."""
+        saved = self._token.get()
+        return None if saved is None else bytes(saved[0])
+
+    def steps(self) -> Iterator[bytes]:
+        """As `Stored` has it."""
+        return (bytes(step) for (step,) in self._steps.get())
+
+    def snapshot(self) -> bytes | None:
+        """As `Stored` has it. Raises CheckpointError."""
         saved = self._state.get()
         if saved is None:
             return None

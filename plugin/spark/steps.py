@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.journal import pack_events
@@ -22,7 +21,7 @@ from oxiseq.spark.answers import arrow_schema, frame, tables
 from oxiseq.spark.bucket import Bucket, Packed
 from oxiseq.spark.dealing import Dealer
 from oxiseq.spark.decoding import Decoder
-from oxiseq.spark.errors import CheckpointError
+from oxiseq.spark.kept import Change, Stored, keep, take
 from oxiseq.spark.order import Form, Order
 from oxiseq.spark.work import Work, work
 
@@ -44,10 +43,11 @@ _AT_A_TIME: Final = 1 << 16
 
 
 class Stepped(NamedTuple):
-    """Rows for Spark, the bucket's state, and the time (ms) from which it wants to be called again, None: at rows."""
+    """Rows for Spark, what of the bucket's stored state changes, and the time (ms) from which it wants to be called
+    again, None: at rows."""
 
     frames: list[pd.DataFrame]
-    state: bytes
+    change: Change
     wake: int | None
 
 
@@ -92,7 +92,7 @@ def fit(at_work: Work, stream: int, batch: EventBatch) -> EventBatch:
 
 
 def step(
-    order: Order, number: int, state: bytes | None, given: Iterator[pd.DataFrame], mark: int, form: Form, late: bool
+    order: Order, number: int, stored: Stored, given: Iterator[pd.DataFrame], mark: int, form: Form, late: bool
 ) -> Stepped:
     """A bucket's rows of a micro-batch under the watermark `mark` (ms; Spark begins with 0).
 
@@ -100,23 +100,15 @@ def step(
     """
     at_work = work(order)
     at_work.terms.collect_if_due()
-    bucket = bucket_of(at_work, number, state)
+    kept = take(at_work, number, stored)
     rows = [row for part in given for row in packed(*(part[name] for name in _PACKED))]
-    done = bucket.step(rows, (mark + 1) * 1000 if mark > 0 else BEFORE_ALL)
+    watermark = (mark + 1) * 1000 if mark > 0 else BEFORE_ALL
+    done = kept.bucket.step(rows, watermark)
     frames = [frame(table) for table in tables(at_work, done, form, late, mark)]
+    change = kept.store(rows, watermark)
+    keep(at_work, number, kept, mark)
     # the next ms is always ahead: Spark forgets a timer that is set anew while it goes off
-    return Stepped(frames, bucket.save(), None if done.waits_for is None else max(done.waits_for // 1000, mark + 1))
-
-
-def bucket_of(at_work: Work, number: int, state: bytes | None) -> Bucket:
-    """A bucket new, or as it was saved. Raises CheckpointError."""
-    try:
-        return Bucket(at_work, number, state)
-    except SnapshotError as error:
-        raise CheckpointError(
-            f"the checkpoint cannot go on with this query: {error}. Go on with the query and the version of oxiseq "
-            "that it is of, or give a new checkpointLocation: the query then begins with the source's first events"
-        ) from error
+    return Stepped(frames, change, None if done.waits_for is None else max(done.waits_for // 1000, mark + 1))
 
 
 def whole(order: Order, table: pa.Table, form: Form) -> pa.Table:

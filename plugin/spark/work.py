@@ -55,6 +55,8 @@ class Work:
         self.names = self._language.names(query, self.plan)
         self.shown = len(asked_shape.variables) if asked_shape.form == "SELECT" else 0
         self.keys = tuple(self.shape.variables.index(v.value) for v in by)
+        self.kept: dict[int, Any] = {}
+        """The buckets at work in this process, by number (kept.py)."""
         self.mappings = {iri: StreamMapping(json.loads(text)) for iri, text in order.mappings}
 
     def new_run(self) -> Run:

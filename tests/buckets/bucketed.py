@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -18,8 +18,9 @@ from oxiseq.matches.match import Match
 from oxiseq.matches.shape import Block
 from oxiseq.options import Options
 from oxiseq.spark.answers import decided_after, tables
-from oxiseq.spark.bucket import Bucket, Packed
+from oxiseq.spark.bucket import Packed
 from oxiseq.spark.dealing import Dealer
+from oxiseq.spark.kept import Change, keep, take
 from oxiseq.spark.order import Order
 from oxiseq.spark.steps import fit
 from oxiseq.spark.work import Work
@@ -28,6 +29,28 @@ Event = tuple[str, int, str]
 """Stream IRI, µs, N-Triples."""
 Row = tuple[int, tuple[str, ...], tuple[tuple[str, tuple[int, ...]], ...]]
 """End time, shown values, times by GPM."""
+
+
+@dataclass
+class State:
+    """As Spark stores it."""
+
+    token: bytes | None = None
+    data: bytes | None = None
+    since: list[bytes] = field(default_factory=list)
+
+    def snapshot(self) -> bytes | None:
+        return self.data
+
+    def steps(self) -> Iterator[bytes]:
+        return iter(self.since)
+
+    def take_in(self, change: Change) -> None:
+        self.token = change.token
+        if change.snapshot is None:
+            self.since.append(change.step)
+        else:
+            self.data, self.since = change.snapshot, []
 
 
 @dataclass
@@ -40,7 +63,7 @@ class Buckets:
     """One process for all steps; else every step has one of its own."""
     ordered: bool = False
     """Whether events of a micro-batch are dealt in their order, as those of one partition are."""
-    states: dict[int, bytes] = field(default_factory=dict)
+    states: dict[int, State] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     late: list[tuple[str, int]] = field(default_factory=list)
     watermark: int = BEFORE_ALL
@@ -82,9 +105,13 @@ class Buckets:
     def _step(self, number: int, rows: list[Packed], close: bool) -> None:
         work = self.work()
         self.dice.shuffle(rows)
-        bucket = Bucket(work, number, self.states.get(number))
-        done = bucket.step(rows, self.watermark, close=close)
-        self.states[number] = bucket.save()
+        if self.dice.random() < 0.3:
+            work.kept.clear()  # it has moved to another worker
+        state = self.states.setdefault(number, State())
+        kept = take(work, number, state)
+        done = kept.bucket.step(rows, self.watermark, close=close)
+        state.take_in(kept.store(rows, self.watermark))
+        keep(work, number, kept, self.watermark)
         form = self.dice.choice(("text", "ntriples", "terms"))
         told = list(tables(work, done, form, late=True))
         assert sum(map(len, told)) == len(done.matches) + sum(len(events) for _, events in done.late)

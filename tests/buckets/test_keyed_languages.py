@@ -87,26 +87,32 @@ MATCHES = {
     "first of pairs": f"SELECT ?k ?x {MATCHED} WHERE {{ MATCH {{ A SEQ^c (A SEQ^c B) }} }} REPORT ON WINDOW CLOSE",
 }
 REFUSED = {
-    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x . ?x :q ?y }}": ("may be of another value of ?k", "?x :q ?y"),
+    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x . ?z :q ?y }}": ("may be of another value of ?k", "?z :q ?y"),
     f"SELECT * {WINDOW} WHERE {{ ?k :p+ ?x }}": ("a path goes through triples of other values", "?k :p+ ?x"),
-    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x }} LIMIT 3": ("LIMIT and OFFSET count the rows", "SELECT"),
-    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x }} ORDER BY ?k": ("ORDER BY sorts the rows", "SELECT"),
+    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x }} LIMIT 3": ("LIMIT and OFFSET count the rows", "LIMIT 3"),
+    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x }} ORDER BY ?k": ("ORDER BY sorts the rows", "ORDER BY"),
     f"ASK {WINDOW} WHERE {{ ?k :p ?x }}": ("ASK has one answer", "ASK"),
     f"SELECT (COUNT(*) AS ?n) {WINDOW} WHERE {{ ?k :p ?x }}": ("groups run over all values", "SELECT"),
-    f"SELECT ?x (COUNT(*) AS ?n) {WINDOW} WHERE {{ ?k :p ?x . ?k :q ?y }} GROUP BY ?x": ("GROUP BY does not", "SELECT"),
+    f"SELECT ?x (COUNT(*) AS ?n) {WINDOW} WHERE {{ ?k :p ?x . ?k :q ?y }} GROUP BY ?x": (
+        "GROUP BY does not",
+        "GROUP BY",
+    ),
     f"SELECT (COUNT(*) AS ?n) {WINDOW} WHERE {{ ?k :p 1 }} GROUP BY ?k": ("compare rows that do not show ?k", "SELECT"),
     f"SELECT DISTINCT ?x {WINDOW} WHERE {{ ?k :p ?x . ?k :q ?y }}": ("compare rows that do not show ?k", "SELECT"),
     f"CONSTRUCT {{ :a :b ?x }} {WINDOW} WHERE {{ ?k :p ?x . ?k :q ?y }}": ("do not show ?k", "CONSTRUCT"),
-    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x OPTIONAL {{ ?y :q ?z }} }}": ("of another value of ?k", "{ ?y :q ?z }"),
-    f"SELECT * {WINDOW} WHERE {{ GRAPH :g {{ ?x :p ?n }} OPTIONAL {{ ?k :q ?x }} }}": ("of another value", "OPTIONAL"),
-    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x {{ SELECT ?k {{ ?k :q ?y }} LIMIT 1 }} }}": ("LIMIT and OFFSET", "{ SELECT"),
-    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x FILTER NOT EXISTS {{ ?x :q ?y }} }}": ("of another value of ?k", "?x :q"),
-    f"SELECT * {WINDOW} WHERE {{ GRAPH :g {{ ?k :p ?x }} }}": ("none of its patterns is on a window", "SELECT"),
+    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x OPTIONAL {{ ?y :q ?z }} }}": ("of another value of ?k", "?y :q ?z }"),
+    f"SELECT * {WINDOW} WHERE {{ GRAPH :g {{ ?y :p ?n }} OPTIONAL {{ ?k :q ?x }} }}": ("of another value", "?k :q"),
+    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x {{ SELECT ?k {{ ?k :q ?y }} LIMIT 1 }} }}": (
+        "LIMIT and OFFSET",
+        "SELECT ?k {",
+    ),
+    f"SELECT * {WINDOW} WHERE {{ ?k :p ?x FILTER NOT EXISTS {{ ?z :q ?y }} }}": ("of another value of ?k", "?z :q"),
+    f"SELECT * {WINDOW} WHERE {{ GRAPH :g {{ ?k :p ?x }} }}": ("none of its patterns is on a window", "{ GRAPH"),
     f"SELECT * {MATCHED} WHERE {{ MATCH {{ LAST(A) SEQ B }} }}": ("LAST chooses among the events", "LAST(A)"),
     f"SELECT * {MATCHED} WHERE {{ MATCH {{ A SEQ^n B }} }}": ("SEQ^n chooses", "A SEQ^n B"),
     f"SELECT * {MATCHED.replace('EVENT ON :w', 'FIRST ON :w')} WHERE {{ MATCH {{ A SEQ B }} }}": ("FIRST ON", "FIRST"),
     f"SELECT * {MATCHED.replace('?y :r ?k', '?y :r ?z')} WHERE {{ MATCH {{ A SEQ B }} }}": ("another value", "EVENT"),
-    f"SELECT * {MATCHED} WHERE {{ MATCH {{ A SEQ B }} }} CONSUME RECENT": ("CONSUME uses up events", "SELECT"),
+    f"SELECT * {MATCHED} WHERE {{ MATCH {{ A SEQ B }} }} CONSUME RECENT": ("CONSUME uses up events", "CONSUME RECENT"),
 }
 
 

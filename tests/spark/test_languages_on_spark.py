@@ -91,7 +91,7 @@ def test_what_needs_all_events_in_one_place_is_refused_with_its_place(spark: Spa
         match(spark, path, {"http://e/s": frame}, language="spectra")
     assert (told.value.line, told.value.column) == (1, path.index("?a") + 1)
     with pytest.raises(QueryError, match="in epsparql cannot be partitioned: its rules and filters look at all"):
-        match(spark, "SELECT * WHERE { ?a ?b ?c }", {"s": frame}, language="epsparql")
+        match(spark, "SELECT * FROM STREAM <http://e/s> WHERE { ?a ?b ?c }", {"s": frame}, language="epsparql")
     with pytest.raises(SparkError, match="reads no stream 'T'; it declares S <http://e/S>"):
         match(spark, COMPLEX, {"T": frame}, language="ceql")
     assert explain(COMPLEX, "ceql") == "partitioned by ?k"
