@@ -5,8 +5,8 @@ OxiseqError              everything this package raises on purpose (grammar/erro
 ├── ArgumentValueError   an argument of a value that it does not take; a ValueError, too (grammar/errors.py)
 ├── QueryError           a query text that is not accepted (grammar/errors.py)
 ├── EventError           an event, or a file of events, that cannot be read
-├── LimitError           a limit is exceeded: what was given, what is allowed
-├── KbError              the knowledge base cannot be read or asked
+├── LimitError           a limit is exceeded: the value given, the value allowed
+├── KbError              the knowledge base cannot be read or queried
 ├── ExtraError           a package is not installed: which, and the extra that brings it; an ImportError, too
 └── SnapshotError        a saved state cannot be restored
 """
@@ -58,7 +58,7 @@ class EventError(OxiseqError):
 
 @public
 class LimitError(OxiseqError):
-    """A limit is exceeded: `given` is what was asked for or reached, `limit` what is allowed (numbers).
+    """A limit is exceeded: `given` is what was requested or reached, `limit` what is allowed (numbers).
 
     >>> from oxiseq import LimitError
     >>> str(LimitError(5, 3, "too many streams")), LimitError(5, 3).limit
@@ -77,7 +77,7 @@ class LimitError(OxiseqError):
 
 @public
 class KbError(OxiseqError):
-    """The knowledge base cannot be read or asked.
+    """The knowledge base cannot be read or queried.
 
     >>> import oxiseq
     >>> text = "SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s <urn:p> ?o } }"
@@ -89,7 +89,7 @@ class KbError(OxiseqError):
 
 @public
 class ExtraError(OxiseqError, ImportError):
-    """What was asked for needs a package that is not installed: `package`, and `extra`, the extra that brings it.
+    """The call needs a package that is not installed: `package`, and `extra`, the extra that brings it.
 
     >>> from oxiseq import ExtraError
     >>> print(ExtraError("pyarrow", "arrow"))

@@ -50,13 +50,13 @@ EXTRAS: Final = {
 
 
 class Needed:
-    """A module that is imported when something of it is first asked for."""
+    """A module that is imported at the first access to one of its names."""
 
     def __init__(self, name: str) -> None:
         self.__name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        """What the module has under this name. Raises ExtraError where it is not installed."""
+        """The module's attribute of this name. Raises ExtraError where it is not installed."""
         if attribute.startswith("__"):  # doctest, pickle and others ask every object for these
             raise AttributeError(attribute)
         found = getattr(loaded(self.__name), attribute)

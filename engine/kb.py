@@ -15,7 +15,8 @@ from oxiseq.engine.errors import KbError
 
 
 class Solution(Protocol):
-    """What a query binds, by the place of a variable in SELECT or by its name: a term, None where it is unbound."""
+    """The bindings of a query, by the place of a variable in SELECT or by its name: a term, None where it is
+    unbound."""
 
     def __getitem__(self, key: Any, /) -> Any: ...
 
@@ -23,7 +24,7 @@ class Solution(Protocol):
 
 
 class KnowledgeBase(Protocol):
-    """An RDF dataset that can be asked."""
+    """An RDF dataset that can be queried."""
 
     @property
     def version(self) -> int:
@@ -40,16 +41,16 @@ class WatchedKb(KnowledgeBase, Protocol):
     """One that knows which of its answers a change may matter to."""
 
     def watch(self, texts: Sequence[str]) -> None:
-        """These have been asked of the present version."""
+        """These answers come from the present version."""
         ...
 
     def unchanged_since(self, version: int, texts: Sequence[str]) -> bool:
-        """Whether their answers are those of a version of before, at which or before which they have been watched."""
+        """Whether their answers are those of an earlier version, at which or before which they have been watched."""
         ...
 
 
 class Versioned:
-    """What a KB is whose owner says when its content has changed."""
+    """A KB whose owner says when its content has changed."""
 
     def __init__(self) -> None:
         self._version = 1

@@ -1,13 +1,13 @@
 """The knowledge base in stream time: one KB for each instant, whatever the language (semantics.md 2.2).
 
-In the flow: the KB and its changes → **what holds at an instant** → graph patterns, windows, rules.
+In the flow: the KB and its changes → **its content at an instant** → graph patterns, windows, rules.
 
 A change of the KB has one place in a query's stream time: behind the newest instant of which an event had been
-accepted before it. Instants up to that one see the KB of before, also their events that come later, within the
+accepted before it. Instants up to that one see the KB before the change, also their events that come later, within the
 lateness; later instants see the KB of after. Several changes may wait at once, each behind its own instant; between
 two of them no new instant may have begun, and then nothing sees the KB between them.
 
-A store cannot be asked what it held before. So whatever a run makes of the KB (answers of patterns, copies of graphs)
+A store cannot be queried about its past. So whatever a run makes of the KB (answers of patterns, copies of graphs)
 it makes once for each version, by a `Reader`; before a change those are made that have not been yet, and they are kept
 as long as an instant up to the change's place is not complete. They are saved with the run.
 """
@@ -28,11 +28,11 @@ _FORMER: Final = -(1 << 62)
 
 
 class Reader(Protocol[A]):
-    """What a part of a run makes of the KB. What it makes no longer changes."""
+    """What a part of a run derives from the KB; a derived value never changes."""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What it may ask, as SPARQL."""
+        """Its possible queries, as SPARQL."""
         ...
 
     def answer(self, kb: KnowledgeBase) -> A:
@@ -49,7 +49,7 @@ class Reader(Protocol[A]):
 
 
 class Materialised(Generic[A]):
-    """What a reader has made, by version of the KB."""
+    """A reader's values, by version of the KB."""
 
     def __init__(self, kb: KbInTime, reader: Reader[A], made: dict[int, A]) -> None:
         self._kb, self.reader = kb, reader
@@ -57,7 +57,7 @@ class Materialised(Generic[A]):
 
     @property
     def now(self) -> A:
-        """Of the KB that holds at the instant that is worked on. Raises KbError."""
+        """For the KB version of the instant being processed. Raises KbError."""
         return self.of(self._kb.version)
 
     def of(self, version: int) -> A:
@@ -98,7 +98,7 @@ class _Kept(NamedTuple):
 
 
 class KbInTime:
-    """The KB of one run. Instants are asked for in their order, by `at` or by `stretches`."""
+    """The KB of one run. Instants come in their order, by `at` or by `stretches`."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.present: Final = kb
@@ -115,7 +115,7 @@ class KbInTime:
 
     @property
     def version(self) -> int:
-        """Of the KB that holds at the instant that is worked on."""
+        """For the KB version of the instant being processed."""
         return self.present.version if self._held is None else self._held
 
     def solutions(self, query_text: str) -> Iterable[Solution]:
@@ -123,20 +123,20 @@ class KbInTime:
         return self.present.solutions(query_text)
 
     def ask(self) -> None:
-        """Make all that is read of the KB that holds at the instant that is worked on; until it changes, nothing fails
+        """Makes all that is read of the KB version of the instant being processed; until it changes, nothing fails
         any more. Raises KbError."""
         for part in self._parts.values():
             part.of(self.version)
 
     def materialised(self, name: str, reader: Reader[A]) -> Materialised[A]:
-        """What a reader makes; one that takes the place of another of the same name finds what that has made."""
+        """A reader's value; one that replaces another of the same name finds the values of that."""
         before = self._parts.get(name)
         part = self._parts[name] = Materialised(self, reader, {} if before is None else before.made)
         return part
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is asked of it, as SPARQL."""
+        """The queries to it, as SPARQL."""
         return tuple(dict.fromkeys(text for part in self._parts.values() for text in part.reader.texts))
 
     # --- changes ------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class KbInTime:
 
     @property
     def waits(self) -> bool:
-        """Whether instants may come that see the KB of before a change."""
+        """Whether instants may come that see the KB before a change."""
         return bool(self._kept)
 
     def same(self, other: KbInTime) -> bool:
@@ -176,7 +176,7 @@ class KbInTime:
         return self._kept[0].until if self._kept else FOREVER
 
     def stretches(self, passed: int) -> Iterable[int]:
-        """Everything before `passed` is complete: it is to be worked on stretch by stretch, each up to the time given
+        """Everything before `passed` is complete and is processed stretch by stretch, each up to the time given
         (not included), while the KB is the one that holds there."""
         if not self._kept:
             self._held = None
@@ -198,7 +198,7 @@ class KbInTime:
     # --- saved and restored -------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms) -> list[State]:
-        """What holds for instants that are not complete."""
+        """The versions for instants that are not complete."""
         return [
             {"until": until, "parts": {name: part.saved(version, terms) for name, part in self._parts.items()}}
             for until, version in self._kept

@@ -36,7 +36,7 @@ EMPTY: Final = 4
 EXACT_NUMBER: Final = 8
 """`number` is the value, without rounding."""
 SCALE_SHIFT: Final = 4
-"""A decimal's value is `exact` · 10^-scale; the scale (at most 15) stands in the bits from here on."""
+"""A decimal's value is `exact` · 10^-scale; the scale (at most 15) is in the bits from this one on."""
 MAX_SCALE: Final = 15
 
 # Times of events, in microseconds since 1970: sums of a time, a window and a lateness stay far within 64 bits.

@@ -1,8 +1,8 @@
 """RDF texts of strangers: every door reads them by this module, never by pyoxigraph's parser itself.
 
-Where it stands: bytes or a file → **guarded** → pyoxigraph's parser → quads.
+In the flow: bytes or a file → **guarded** → pyoxigraph's parser → quads.
 
-pyoxigraph expands the entities that an RDF/XML document declares, wherever its DOCTYPE stands, and has no switch for
+pyoxigraph expands the entities that an RDF/XML document declares, wherever its DOCTYPE is, and has no switch for
 that: each may name the one before ten times, so that a kilobyte grows to gigabytes. Such a document is refused before
 the parser sees the declaration. The parser takes UTF-8 only and the two words only as they are looked for here, so no
 other encoding, comment or order hides them; a document that has them in this order and declares nothing (both within a
@@ -38,7 +38,8 @@ class RefusedTextError(SyntaxError):
 
 
 def parse(content: Content, format: RdfFormat, **options: Any) -> Iterator[Quad]:
-    """As `pyoxigraph.parse`; goes on behind a bad statement as that does. Raises SyntaxError, ValueError, OSError."""
+    """As `pyoxigraph.parse`; reading continues after a bad statement, as there. Raises SyntaxError, ValueError,
+    OSError."""
     return _Quads(pyoxigraph.parse(guarded(content, format), format, **options))
 
 

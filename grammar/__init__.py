@@ -5,9 +5,9 @@
     Query ─render─▶ text         parse(render(q)) == q
 
 `parse` and `load` take the name of a language (languages.py), `"ceql"` for a `CeqlQuery`; without it, SPAseq.
-The algebra (`algebra.py`, `ceql_algebra.py`) is frozen dataclasses over pyoxigraph's terms; `scope.py` tells
+The algebra (`algebra.py`, `ceql_algebra.py`) is frozen dataclasses over pyoxigraph's terms; `scope.py` says
 which variables a pattern binds. `parser` has its builders and lark's grammars in `parsing/` and what it says of a text
-that is none in `slips/`; the passes of `checks` stand in `checking/`. Pure Python, no NumPy; nothing here knows the
+that is none in `slips/`; the passes of `checks` are in `checking/`. Pure Python, no NumPy; nothing here knows the
 engine.
 """
 

@@ -2,10 +2,10 @@
 
 In the flow: text → **algebra** → plan → events → matches. The parser builds these values, the
 checks and the compiler read them, `render` writes them back to text. RDF terms are pyoxigraph's own
-(`NamedNode`, `Literal`, `BlankNode`, `Variable`); literals stand as written, the engine brings them to
+(`NamedNode`, `Literal`, `BlankNode`, `Variable`); literals keep their written form; the engine brings them to
 the store's normal form when it compiles (semantics.md, section 7).
 
-A `span` says where a node stood in the text. It takes no part in comparison, so that
+A `span` says where a node was in the text. It takes no part in comparison, so that
 parse → render → parse is the identity.
 """
 
@@ -82,8 +82,8 @@ class Aggregate:
 class Exists:
     """`EXISTS { ... }` or, negated, `NOT EXISTS { ... }`.
 
-    In a stateful FILTER `split_gpm` says what it looks at: `given` are the variables whose values in the joined
-    mapping stand in the pattern, `gpm` is the one whose event it is evaluated on.
+    In a stateful FILTER `split_gpm` says what it reads: `given` are the variables whose values in the joined
+    mapping are in the pattern, `gpm` is the one on whose event it is evaluated.
     """
 
     pattern: Group
@@ -249,7 +249,7 @@ class Group:
 
 
 class TimeOp(Enum):
-    """How the intervals of two patterns stand to each other in EP-SPARQL (semantics.md 5)."""
+    """The relation between the intervals of two patterns in EP-SPARQL (semantics.md 5)."""
 
     SEQ = "SEQ"
     EQUALS = "EQUALS"
@@ -391,7 +391,7 @@ class Repeat:
     """`item+`, `item;+`, `item{n,m}`, `item:{n,}`...: at least `least`, at most `most` (None: any) iterations.
 
     `chain` is the operator between iterations where the text names one; None leaves it to
-    Definitions 13 and 14 (`;` where no positive atom stands before, else `,`). `{0,m}` has least 0.
+    Definitions 13 and 14 (`;` where no positive atom precedes it, else `,`). `{0,m}` has least 0.
     """
 
     item: SequenceElement
@@ -411,7 +411,7 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """`item!`: no event of it in the gap where it stands."""
+    """`item!`: no event of it in the gap around it."""
 
     item: SequenceElement
     span: Span = span_field()
@@ -481,7 +481,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """`PARTITION BY`: the variables (of CEQL: the attributes) whose values tell the substreams apart."""
+    """`PARTITION BY`: the variables (of CEQL: the attributes) whose values name the substreams."""
 
     by: tuple[Variable, ...]
     span: Span = span_field()
@@ -544,7 +544,7 @@ When: TypeAlias = OnChange | OnClose | Every
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What stands behind WHERE and makes one row of many matches (semantics.md 2.6b): GROUP BY, HAVING, ORDER BY and
+    """The clauses after WHERE that make one row of many matches (semantics.md 2.6b): GROUP BY, HAVING, ORDER BY and
     REPORT. In a query whose answer has a row per match ORDER BY orders those of an instant, and the rest is empty."""
 
     group_by: tuple[Expression | tuple[Expression, Variable], ...] = ()

@@ -1,11 +1,11 @@
-"""What is public says so, and is told at its door when it is called with what it cannot take.
+"""The decorator `public`: a public function checks its arguments when it is called.
 
     @public
     def run(text: str, streams: Mapping[str, Any], ...): ...
 
 `public` gives a function or class `oxiseq` as its module, as users import it, and checks the arguments of functions and
-methods by their annotations: containers by their kind and, where they can be looked at without using them up, by what
-they hold. What an annotation cannot say (a time out of range, an IRI that is none) is told by who reads it.
+methods by their annotations: containers by their kind and, where they can be examined without using them up, by what
+they hold. What an annotation cannot say (a time out of range, an IRI that is none) is found by the code that reads it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 C = TypeVar("C", bound=type[Any])
 Check = Callable[[Any], bool]
 _LOOKED_AT: Final = 100
-"""Members of a container that are looked at: the rest is told by who reads them."""
+"""Members of a container that are checked; faults in the rest are found by the code that reads them."""
 _SHOWN: Final = 60
 _INTERNAL: Final = "_oxiseq_internal"
 _TOLD_BETTER: Final = "Duration"
@@ -156,7 +156,7 @@ def _choices(of: Any) -> tuple[Any, ...]:
 
 
 def _check_of(of: Any) -> Check | None:
-    """Whether a value is of a type; None: nothing can be said."""
+    """Whether a value is of a type; None: undecidable."""
     if isinstance(of, str):  # an alias of what only type checkers import
         return None
     if of is None or of is type(None):

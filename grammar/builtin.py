@@ -1,4 +1,4 @@
-"""The languages that oxiseq itself has: each a record, and nothing else of it stands outside its own modules.
+"""The languages that oxiseq itself has: each a record; all else of it is in its own modules.
 
 In the flow: imported with the package, so that `languages` knows them.
 """
@@ -120,8 +120,8 @@ declare(
         about="EP-SPARQL joins triples by their intervals and never retracts an answer",
         own=lambda query: ("patterns with intervals", query.where.span),
     ),
-    _over_windows("rspql", "RSP-QL", "RSP-QL queries the content of windows, whatever the order of their events"),
-    _over_windows("spectra", "SPECTRA", "SPECTRA queries the content of a window, whatever the order of its events"),
+    _over_windows("rspql", "RSP-QL", "RSP-QL queries the content of windows, in which events have no order"),
+    _over_windows("spectra", "SPECTRA", "SPECTRA queries the content of a window, in which events have no order"),
     _over_windows("rsepql", "RSEP-QL", "RSEP-QL matches items of windows and combines them by time"),
 )
 LANGUAGES: Final = tuple(each.name for each in ours())

@@ -138,7 +138,7 @@ class AttributeWindow:
 
 @dataclass(frozen=True, slots=True)
 class EndOrder:
-    """`ORDER BY SUM(y[price]) DESC, START`: in what order the complex events that end at one event are told.
+    """`ORDER BY SUM(y[price]) DESC, START`: in what order the complex events that end at one event are emitted.
 
     `keys`: (expression, descending) pairs; an expression is START, or over aggregates (as in `Totals`), each of which
     runs over what its variable holds in one complex event.
@@ -250,7 +250,7 @@ def holds_of(formula: Formula) -> Iterator[Holds]:
 
 
 def keys_of(expression: Expression) -> Iterator[Variable]:
-    """The attributes that stand alone in brackets, as `[company]`."""
+    """The attributes that are alone in brackets, as `[company]`."""
     for part in subexpressions(expression):
         match part:
             case Call("[]", (Variable() as attribute,)):

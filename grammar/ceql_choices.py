@@ -1,7 +1,7 @@
 """Whether the events of a complex event can be taken in one way only.
 
 CEQL answers sets of events, SPAseq the ways to match. The two are the same where no sequence of types has two ways
-through the formula (its position automaton, Glushkov 1961); conditions are not looked at, so this is careful.
+through the formula (its position automaton, Glushkov 1961); it ignores conditions, so it errs on the safe side.
 """
 
 from __future__ import annotations

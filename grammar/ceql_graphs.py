@@ -36,7 +36,7 @@ from oxiseq.grammar.scope import certain_variables, mentioned_variables, subexpr
 CALL: Final = "GRAPH"
 T = TypeVar("T")
 Own: TypeAlias = Variable | BlankNode
-"""What a pattern names by itself. A label may stand in one basic graph pattern of a query only: it is renamed, too."""
+"""What a pattern names itself. A label may be in one basic graph pattern of a query only: it is renamed, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class GraphCondition:
     def joinable(self) -> bool:
         """Whether the pattern, joined with an event, holds where it does with the event's values put into it.
 
-        A value reaches what stands in OPTIONAL, UNION, BIND and inner groups, a join does not; and a variable that a
+        A value reaches the inside of OPTIONAL, UNION, BIND and inner groups, a join does not; and a variable that a
         solution leaves unbound is joined with any event, once for each solution. Parts that share no variable are
         asked: joined they would be fetched as their whole product.
         """
@@ -132,7 +132,7 @@ def conditions_in(expression: Expression) -> Iterator[GraphCondition]:
 
 
 def first_graph(formula: Formula) -> tuple[Holds, GraphCondition] | None:
-    """The first condition that asks the knowledge base; None: none does."""
+    """The first condition that queries the knowledge base, if any."""
     return next(((test, found) for test in holds_of(formula) for found in conditions_in(test.predicate)), None)
 
 

@@ -1,8 +1,8 @@
 """Joins of CEQL: `y[price > x.price]` compares each event of y with the one event of x.
 
-Where it stands: algebra → **which event decides a join** → checks, translation to SPAseq, live keys. A join is decided
-at the event that comes after the others that it names. So each of those must be one event, in every match, and stand
-before it; what else is asked is refused (`JoinError`), since it would need every event of x remembered.
+In the flow: algebra → **which event decides a join** → checks, translation to SPAseq, live keys. A join is decided
+at the event that comes after the others that it names. So each of those must be one event, in every match, and come
+before it; any other join is refused (`JoinError`), since it would need every event of x remembered.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class JoinError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A join as it is asked of each event of `name`: in `predicate` variables are attributes of that event,
-    `Call(OTHER, (x, price))` of the one event of x, which stands before it."""
+    """A join as it is evaluated on each event of `name`: in `predicate` variables are attributes of that event,
+    `Call(OTHER, (x, price))` of the one event of x, which comes before it."""
 
     name: str
     predicate: Expression
@@ -93,7 +93,7 @@ def _refusal(test: Holds, joins: list[tuple[str, Variable, Call]], formula: Form
 
 
 def _before(formula: Formula, name: str, later: str) -> bool:
-    """Whether `name` holds one event in each match, which stands before all that `later` holds."""
+    """Whether `name` holds one event in each match, before all that `later` holds."""
     lefts = list(_lefts(formula, later, frozenset(), frozenset()))
     return bool(lefts) and _counts(formula).get(name, (0, 0))[1] == 1 and all(name in left for left in lefts)
 

@@ -1,6 +1,6 @@
 """Process conformance: a template of Declare and its activities → the text of a SPAseq query that finds violations.
 
-Where it stands: beside the parser, of which it needs nothing. The templates are data (declare_templates.py); here
+In the flow: beside the parser, of which it needs nothing. The templates are data (declare_templates.py); here
 activities, predicates and bounds become terms, so that no argument can be anything but a term of the query.
 """
 
@@ -51,7 +51,7 @@ def declare_query(
 
     `activities`, `end`: names, or IRIs (`<...>`, `http:`, `https:`, `urn:`). `within`: microseconds after which an
     answer comes too late; `end`: the activity that is the last of every case; `times`: how many occurrences are too
-    many. Raises ArgumentValueError where the template cannot be said so, with the reason.
+    many. Raises ArgumentValueError where the template cannot be expressed, with the reason.
 
     >>> from oxiseq.grammar.declare import declare_query
     >>> print(declare_query("not-succession", "pay", "cancel").splitlines()[6])
@@ -97,7 +97,7 @@ def _check(
     if template.ends and (within is None) == (end is None):
         bound = "either --within or --end" if template.timed else "--end"
         raise ArgumentValueError(
-            f"{name} wants {bound}: while a case is open, what is missing may still come; --end ACTIVITY names the "
+            f"{name} wants {bound}: while a case is open, missing activities may still come; --end ACTIVITY names the "
             "last activity of every case" + (", --within DURATION says how long to wait" if template.timed else "")
         )
     if end is not None and not template.ends:

@@ -1,7 +1,7 @@
 """Declare's templates as data: how to express the violation of each one in SPAseq.
 
 Source: van der Aalst, Pesic, Schonenberg, *Declarative workflows: Balancing between flexibility and support*, Computer
-Science - Research and Development 23 (2009). A template says something of each finished case; what stands here finds
+Science - Research and Development 23 (2009). A template states a property of each finished case; these patterns find
 the cases, and the places in them, that break it.
 """
 

@@ -1,6 +1,6 @@
 """EP-SPARQL's algebra: a SPARQL query whose patterns have intervals (semantics.md 5).
 
-Patterns, expressions and result forms are those of `algebra.py`; `TimedPattern` stands among them, and
+Patterns, expressions and result forms are those of `algebra.py`; `TimedPattern` is one more of them, and
 `MatchFunction` has the names below.
 """
 

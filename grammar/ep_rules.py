@@ -1,7 +1,7 @@
 """CONSTRUCT rules of EP-SPARQL: which of them feed which, and in what order they are processed.
 
 In the flow: rules → strata. A rule's closure (semantics.md 5) is a least fixpoint at each instant. What an
-optional part, MINUS or EXISTS looks at must be complete before it is looked at: it may come of rules of an earlier
+optional part, MINUS or EXISTS reads must be complete before it is read: it may come from rules of an earlier
 stratum, or of earlier instants (the left side of a SEQ), but of no rule that waits for this one at the same instant.
 """
 
@@ -48,7 +48,7 @@ _Place: TypeAlias = TermOrVariable | None
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A triple pattern that a pattern reads. `whole`: it must be complete before it is looked at; `past`: it is read
+    """A triple pattern that a pattern reads. `whole`: it must be complete before it is read; `past`: it is read
     only in what ended before the instant."""
 
     triple: tuple[_Place, _Place, _Place]
@@ -91,10 +91,10 @@ def feeds_itself(rule: EpQuery) -> bool:
 
 def _circular(rule: EpQuery) -> QueryError:
     return QueryError(
-        "the rule looks at the same instant for triples that it derives, perhaps through other rules",
+        "the rule reads at the same instant triples that it derives, perhaps through other rules",
         rule.where.span,
         rule.text,
-        hint="move that pattern into the first operand of a SEQ, which looks at the past",
+        hint="move that pattern into the first operand of a SEQ, which reads the past",
         code="rules",
     )
 
@@ -164,7 +164,7 @@ def _needs(element: PatternElement, whole: bool, past: bool) -> Iterator[Need]:
 
 
 def _earlier(optional: PatternElement, past: bool) -> Iterator[Need]:
-    """Of an optional part that lies in the past; its own filters are asked of the pair, that is now."""
+    """For an optional part that lies in the past; its own filters are evaluated on the pair, in the present."""
     for element in optional.elements if isinstance(optional, Group) else (optional,):
         yield from _needs(element, True, past or not isinstance(element, Filter))
 
@@ -176,7 +176,7 @@ def _of_exists(expression: Expression, past: bool) -> Iterator[Need]:
 
 
 def _steps(path: Path) -> Iterator[NamedNode | None]:
-    """The predicates of a path; None stands for all."""
+    """The predicates of a path; None: all."""
     match path:
         case NamedNode():
             yield path
@@ -185,7 +185,7 @@ def _steps(path: Path) -> Iterator[NamedNode | None]:
         case PathRepeat(inner, mark):
             yield from _steps(inner)
             if mark != "+":
-                yield None  # a path of no step asks for every node
+                yield None  # a path of no step matches every node
         case PathSequence(paths) | PathAlternative(paths):
             for each in paths:
                 yield from _steps(each)

@@ -95,7 +95,7 @@ class QueryError(OxiseqError):
     """A query text that is not accepted.
 
     `message` says what is wrong; `span` where (line and column count from 1); `source_line` is that line
-    of the text; `expected` says what could have stood there and `hint` what was probably meant, both may
+    of the text; `expected` says what could have been there and `hint` what was probably meant, both may
     be empty; `code` is a short stable name. `str()` shows it all with a caret under the place.
 
     >>> import oxiseq
@@ -174,7 +174,7 @@ class Finding:
     hint: str = ""
     text: str = field(default="", compare=False, repr=False)
     expected: str = ""
-    """What could have stood there, of a text that cannot be parsed."""
+    """The tokens that could have been there, for a text that cannot be parsed."""
 
     @property
     def line(self) -> int:

@@ -1,10 +1,10 @@
 """The query languages: what each is to those who only read and write texts, and where it is found.
 
-In the flow: name, file or media type → **`Syntax`** → parse, check, render, translate. Ours stand in `builtin.py`.
+In the flow: name, file or media type → **`Syntax`** → parse, check, render, translate. Ours are in `builtin.py`.
 Another package brings one as a plug-in: an entry point of the group `oxiseq.languages`, named as the language, that
-gives an object with a `syntax` (an `oxiseq.languages.Language`). Plug-ins are loaded when something is asked that no
-language known so far answers, so that they cost nothing where they are not used, and one that cannot be loaded is told
-and leaves all others as they are.
+gives an object with a `syntax` (an `oxiseq.languages.Language`). Plug-ins are loaded when a call needs a language that
+no language known so far is, so that they cost nothing where they are not used, and one that cannot be loaded is
+reported and leaves all others as they are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, Finding
 GROUP: Final = "oxiseq.languages"
 """Of entry points."""
 USUAL: Final = "spaseq"
-"""The language of texts that do not tell another."""
+"""The language of texts that name no other."""
 STANDING: Final[Literal["sparql"]] = "sparql"
 """Of standing queries over a store and read no stream, beside the languages."""
 
@@ -37,7 +37,7 @@ class AnyQuery(Protocol):
 
     @property
     def span(self) -> Span:
-        """Where it stands in its text."""
+        """Its span in the text."""
 
 
 Q = TypeVar("Q", bound=AnyQuery)
@@ -65,9 +65,10 @@ class Syntax(Generic[Q]):
     """What they give is a `Translation` (translating/translation.py)."""
     words: tuple[str, ...] = ()
     about: str = ""
-    """What it asks, told where a query of another language cannot be shown in it."""
+    """What it expresses, for the message that a query of another language cannot be written in it."""
     own: Callable[[Q], tuple[str, Span]] | None = None
-    """What of a query no other language has, and where: told where it cannot be shown in another."""
+    """The part of a query that no other language has, and where: for the message that it cannot be written in
+    another."""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or not self.name.islower() or self.name == STANDING:
@@ -161,13 +162,13 @@ def syntaxes() -> Iterator[Syntax[Any]]:
 
 
 def language_told(file: str) -> str | None:
-    """The language that a file's ending tells; None if it tells none."""
+    """The language by a file's ending; None if it is unknown."""
     ending = PurePath(file).suffix.lower().removeprefix(".")
     return next((each.name for each in syntaxes() if ending in each.endings), None) if ending else None
 
 
 def language_of(file: str) -> str:
-    """The language that a file's ending tells, else SPAseq."""
+    """The language by a file's ending, else SPAseq."""
     return language_told(file) or USUAL
 
 
@@ -194,7 +195,7 @@ def _syntax(language: Any) -> Syntax[Any]:
 
 @cache
 def _points() -> dict[str, EntryPoint]:
-    """Language → its plug-in, those that are found when it is first asked. Of two with one name the first is used."""
+    """Language → its plug-in, as found on the first call. Of two with one name the first is used."""
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=GROUP):
         if point.name in _OURS:

@@ -2,9 +2,9 @@
 
     a text that the store has refused ─▶ our grammar (parsing/store.lark) ─▶ QueryError
 
-The store is asked first: nothing is refused here. Our grammar takes all that the store does, so that the first token it
+The store parses first: nothing is refused here. Our grammar takes all that the store does, so that the first token it
 cannot continue with is one that the store cannot either. Where it takes the text, and all prefixes are declared and all
-functions known, the store's own text is told, with its place.
+functions known, the store's own message is passed on, with its place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from oxiseq.grammar.terms import TermBuilder, span_of
 Kind = Literal["query", "update"]
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
 _LONGEST: Final = 1 << 14
-"""Characters of a text that is explained: half a second of work. Of a longer one the store's words are told."""
+"""Longest text that is explained, in characters: half a second of work. For a longer one the store's message is passed
+on."""
 _BEYOND: Final = frozenset(["ADJUST", "HASLANG", "HASLANGDIR", "LANGDIR", "STRLANGDIR"])
 """Functions of RDF 1.2, and of Oxigraph's own."""
 _SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][\w*?]*(?: [\w*?<>.]+){2,})")
@@ -56,7 +57,7 @@ def refusal(text: str, error: SyntaxError, kind: Kind) -> QueryError:
 
 @cache
 def store_parser() -> Lark:
-    """The parser of what a store is asked and told, made once per process."""
+    """The parser of a store's queries and updates, made once per process."""
     return lalr("store")
 
 

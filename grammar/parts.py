@@ -1,4 +1,4 @@
-"""The parts of an algebra that are of one kind, wherever they stand."""
+"""The parts of an algebra that are of one kind, at any depth."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What each GPM of a SEQ can see: the order of its atoms, read left to right.
 
-Where it stands: algebra → facts that the checks ask for. A GPM sees what positive GPMs left of it bind
+In the flow: algebra → facts for the checks. A GPM sees what positive GPMs left of it bind
 (other alternatives of a `|` not included), its partners in `&`, and its own mapping; a negated GPM shows
 nothing to others (semantics.md 2.2, 2.5).
 """
@@ -33,22 +33,22 @@ NOTHING: Variables = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One atom of SEQ: what it sees of others, and what stands around it."""
+    """One atom of SEQ: what it sees of others, and its surroundings."""
 
     atom: Atom
     left: Variables
-    """Bound by positive GPMs that stand before it."""
+    """Bound by positive GPMs before it."""
     partners: Variables
-    """Bound by the other operands of the `&` it stands in."""
+    """Bound by the other operands of its `&`."""
     repeats: tuple[Repeat, ...]
     """The repeats around it, outermost first."""
     negated: bool
     first: bool
-    """No positive GPM stands before it in the text."""
+    """No positive GPM precedes it in the text."""
     earlier: frozenset[str] = frozenset()
-    """The positive GPMs that stand before it."""
+    """The positive GPMs before it."""
     beside: frozenset[str] = frozenset()
-    """The other GPMs of the `&` it stands in."""
+    """The other GPMs of its `&`."""
 
     @property
     def name(self) -> str:
@@ -94,13 +94,13 @@ def overview(query: Query, text: str = "") -> Overview:
 
 
 def split_gpms(query: Query) -> Mapping[str, GpmParts]:
-    """The parts of each GPM, by name; a GPM's stateful filters depend on where it stands in SEQ."""
+    """The parts of each GPM, by name; a GPM's stateful filters depend on where it is in SEQ."""
     return overview(query).parts
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Where a walk through SEQ stands."""
+    """The position of a walk through SEQ."""
 
     binds: Mapping[str, Variables]
     earlier: frozenset[str] = frozenset()
@@ -115,7 +115,7 @@ class _Walk:
         return replace(self, earlier=self.earlier | names, first=self.first and not names)
 
     def place(self, atom: Atom) -> Place:
-        """Of an atom that stands here."""
+        """For an atom at this position."""
         left, partners = self._bound(self.earlier), self._bound(self.beside)
         return Place(atom, left, partners, self.repeats, self.negated, self.first, self.earlier, self.beside)
 

@@ -1,7 +1,7 @@
 """The algebra of queries over windows of graphs: continuous SPARQL (SPECTRA, RSP-QL) and RSEP-QL (semantics.md 4, 6).
 
 In the flow: text → **algebra** → plan. As in `algebra.py` all values are frozen and a `span` takes no part in
-comparison. The two languages share one algebra; `language` tells how windows are counted and when the query is
+comparison. The two languages share one algebra; `language` says how windows are counted and when the query is
 answered if the text does not say so. Times and spans of time are microseconds (the caller's integers).
 """
 

@@ -1,6 +1,6 @@
 """Scope: which variables a pattern binds, and the parts that a GPM falls into.
 
-In the flow: algebra → algebra. The checks ask it what a name can mean; the compiler asks it what is
+In the flow: algebra → algebra. The checks use it for what a name can mean; the compiler for what is
 evaluated on the event, what on the KB, and what only at the join (semantics.md 2.2). The rules for
 patterns are SPARQL 1.1's (section 18.2.1, variable scope).
 """
@@ -184,7 +184,7 @@ def match_parts(expression: Expression) -> tuple[MatchFunction | Aggregate, ...]
 
 
 def asks_the_run(condition: Expression) -> bool:
-    """Whether a FILTER asks for more of the partial match than variables: PREV, times, aggregates over iterations."""
+    """Whether a FILTER reads more of the partial match than variables: PREV, times, aggregates over iterations."""
     return bool(prev_variables(condition) or match_parts(condition))
 
 
@@ -210,8 +210,8 @@ class GpmParts:
     """What a GPM falls into (semantics.md 2.2).
 
     `pattern` is evaluated on the event's graph, `filters` on its mappings; `kb` is P_D, joined with it, and
-    `kb_filters` need both; `stateful` filters need what stands left of the GPM, and those with EXISTS the event's
-    graph once more. If `in_place`, GRAPH stands where it cannot be split off, `pattern` keeps it and `kb` is None.
+    `kb_filters` need both; `stateful` filters need what precedes the GPM, and those with EXISTS the event's
+    graph again. If `in_place`, GRAPH stands where it cannot be split off, `pattern` keeps it and `kb` is None.
     """
 
     gpm: Gpm
@@ -274,7 +274,7 @@ def split_gpm(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> GpmParts:
 
 
 def _take_filters(gpm: Gpm, others: frozenset[Variable]) -> tuple[list[Expression], list[PatternElement]]:
-    """The conditions of top-level FILTERs, and the other elements in their order; an EXISTS that looks at one event
+    """The conditions of top-level FILTERs, and the other elements in their order; an EXISTS that reads one event
     alone stays with its pattern."""
     conditions: list[Expression] = []
     rest: list[PatternElement] = []
@@ -294,13 +294,13 @@ def _take_filters(gpm: Gpm, others: frozenset[Variable]) -> tuple[list[Expressio
 
 
 def reads_others(condition: Expression, own: frozenset[Variable], others: frozenset[Variable]) -> bool:
-    """Whether a condition with EXISTS looks at more than one event: another GPM's variable, or more of the run."""
+    """Whether a condition with EXISTS reads more than one event: another GPM's variable, or more of the run."""
     used = plain_variables(condition).union(*(mentioned_variables(e.pattern) for e in exists_in(condition)))
     return asks_the_run(condition) or bool(used & (others - own))
 
 
 def _given(condition: Expression, known: frozenset[Variable], gpm: str) -> Expression:
-    """The condition of a stateful FILTER: each EXISTS in it knows what it looks at."""
+    """The condition of a stateful FILTER: each EXISTS in it knows what it reads."""
     match condition:
         case Exists(pattern):
             given = sorted(mentioned_variables(pattern) & known, key=str)

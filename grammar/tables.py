@@ -1,7 +1,7 @@
 """LALR parsers, whose tables are kept on disk: to compute them takes four times as long as to read them.
 
-In the flow: grammar file → **parser**, once per process and language. The tables stand where Python keeps the
-compiled code of this package, and are as trusted: `__pycache__`, or nowhere if Python is told to write none.
+In the flow: grammar file → **parser**, once per process and language. The tables are kept where Python keeps the
+compiled code of this package, and are as trusted: `__pycache__`, or nowhere if Python may not write there.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _place(grammar: str) -> Path:
 
 
 def _key() -> bytes:
-    """What the tables hang on; grammars import each other."""
+    """What the tables depend on; grammars import each other."""
     whole = hashlib.sha256(lark.__version__.encode())
     for file in sorted(_GRAMMARS.glob("*.lark")):
         whole.update(file.read_bytes())

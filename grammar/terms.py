@@ -1,6 +1,6 @@
 """Terms from their written form: IRIs against BASE and prefixes, literals, blank nodes.
 
-Where it stands: tokens of the text → pyoxigraph terms. Literals stay as written (`01` is
+In the flow: tokens of the text → pyoxigraph terms. Literals stay as written (`01` is
 `"01"^^xsd:integer`); the engine normalises them when it compiles.
 """
 
@@ -49,7 +49,7 @@ _IRI_PARTS = re.compile(
 
 
 def span_of(token: Token) -> Span:
-    """Where a token stands."""
+    """A token's place."""
     return Span(token.start_pos or 0, token.end_pos or 0, token.line or 1, token.column or 1)
 
 

@@ -1,7 +1,7 @@
 """Sources that are no files of this machine: DataFrames, and what only Spark reads.
 
 a DataFrame              Spark's, pandas', Polars', an Arrow table: anything with `__arrow_c_stream__`
-table:NAME               a table of Spark's catalogs: what may stand behind FROM, also `NAME VERSION AS OF 3`
+table:NAME               a table of Spark's catalogs: what may follow FROM, also `NAME VERSION AS OF 3`
 s3a://..., hdfs://...    files and folders that Spark's readers reach
 the folder of a lake     Delta, Iceberg, Hudi: their log says which files count
 """
@@ -60,7 +60,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What Spark is asked for by `text`: `kind` is "table", "address", or the lake's format ("delta")."""
+    """What Spark reads for `text`: `kind` is "table", "address", or the lake's format ("delta")."""
 
     kind: str
     text: str
@@ -77,7 +77,7 @@ def is_frame(given: object) -> bool:
 
 
 def asked_of_spark(given: object) -> Asked | None:
-    """What a source asks of Spark, if it does not name files of this machine."""
+    """What Spark must read for a source that does not name files of this machine."""
     if isinstance(given, str) and given.startswith(_TABLE):
         return Asked("table", given.removeprefix(_TABLE).strip())
     if isinstance(given, str) and _ADDRESS.fullmatch(given):
@@ -92,19 +92,19 @@ def _checked(asked: Asked) -> Asked:
     if asked.kind == "table" and not asked.text:
         raise KbError(f"{_TABLE}NAME: the name of a table is missing")
     if asked.kind == "address" and asked.text.lower().startswith(_WEB):
-        raise KbError(f"{asked.text}: Spark does not list what is on the web: download the file, and load that")
+        raise KbError(f"{asked.text}: Spark does not list files on the web: download the file, and load that")
     return asked
 
 
 def check_frame(given: Any) -> Frame:
     """Raise KbError for a DataFrame that cannot be loaded."""
     if getattr(given, "isStreaming", False) is True:
-        raise KbError("a DataFrame that streams has no end: load what is whole, or each micro-batch in foreachBatch")
+        raise KbError("a streaming DataFrame has no end: load a static one, or each micro-batch in foreachBatch")
     return Frame(given)
 
 
 def frames_among(sources: Iterable[object]) -> tuple[list[str | Path], list[Frame], list[Asked]]:
-    """Sources by kind: of files, DataFrames, what Spark is asked for. Raises KbError for what is none of these."""
+    """Sources by kind: files, DataFrames, what Spark reads. Raises KbError for what is none of these."""
     if isinstance(sources, bytes) or not isinstance(sources, Iterable):
         raise KbError(f"a source is a path or a DataFrame, not {type(sources).__name__}")
     files: list[str | Path] = []

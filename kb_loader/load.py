@@ -1,4 +1,4 @@
-"""`load`: RDF files and tables into a store's folder, cleaned, and reasoned over if asked.
+"""`load`: RDF files and tables into a store's folder, cleaned, and with inferences if requested.
 
 sources ─▶ valid statements (bad ones: quarantine) ─▶ bulk load ─▶ RDFS ─▶ VoID ─▶ the store is whole
 """
@@ -47,7 +47,7 @@ def load(
     """Load files, folders, globs and DataFrames into a new store in the folder `location`.
 
     A DataFrame is Spark's, or anything with `__arrow_c_stream__` (pandas, Polars, Arrow). Spark reads `table:NAME`
-    (what may stand behind FROM in its SQL), addresses (`s3a://bucket/folder`), and the folder of a Delta, Iceberg or
+    (what may follow FROM in its SQL), addresses (`s3a://bucket/folder`), and the folder of a Delta, Iceberg or
     Hudi table.
 
     Bad statements go to the folder `quarantine` (default: `location` with ".quarantine" behind it); with `strict` the
@@ -62,7 +62,7 @@ def load(
     workers must see this folder and the sources.
 
     `shapes`: a file of SHACL shapes that the store, with what is inferred, is validated against; what breaks them stays
-    in it, and is told in the quarantine's folder; with `strict` the load fails.
+    in it, and is listed in the quarantine's folder; with `strict` the load fails.
 
     Raises KbError, SparkMissing if Spark is needed and cannot be used, and ExtraError for shapes without pyshacl.
     """

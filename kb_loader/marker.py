@@ -74,7 +74,7 @@ def holds_store(location: Path) -> bool:
 
 def begin_append(location: Path, batch: str, reasons: Callable[[RdfStore], bool]) -> tuple[RdfStore, bool]:
     """The store that is there, marked as half loaded with the batch, and whether its inferred statements are to be made
-    again: `reasons` says so, or said so when an append of this batch began that was interrupted.
+    again: `reasons` says so, or did when an append of this batch began that was interrupted.
 
     Raises KbError if the folder holds no store, or another load into it has not ended."""
     if not holds_store(location):

@@ -35,7 +35,7 @@ def prepared(
     watch: Watch,
     spark: bool = False,
 ) -> Job:
-    """The job of a load. `apart`: folders that it writes to. `spark`: whether Spark may be asked for sources. Raises
+    """The job of a load. `apart`: folders that it writes to. `spark`: whether Spark may read sources. Raises
     KbError if a source cannot be loaded."""
     files, frames, asked = frames_among([sources] if isinstance(sources, str | Path) or is_frame(sources) else sources)
     if not spark:

@@ -61,7 +61,7 @@ class Quarantine:
         return old
 
     def empty(self) -> None:
-        """Take away what an earlier load has left."""
+        """Remove what an earlier load has left."""
         for entry in self._check():
             entry.unlink()
 

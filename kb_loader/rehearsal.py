@@ -26,7 +26,7 @@ class Rehearsal:
     """What a load has met so far. `files`: all sources; `statements`: valid ones read; `quarantined`: bad ones;
     `faults`: the first few of these; `without`: sources that were read and gave no statement; `done`, `total`: bytes on
     disk; `seconds`: what that took; `whole`: all has been read, so that the counts are the load's; `why`: which engine
-    `auto` would take, if there is a reason to tell."""
+    `auto` would take, if there is a reason to state."""
 
     files: int
     statements: int

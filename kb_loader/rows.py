@@ -135,7 +135,7 @@ def _arrow(batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
 
 
 class _Lines:
-    """The lines of a text for a csv.reader, which asks for more of them while a quote is open."""
+    """The lines of a text for a csv.reader, which reads on while a quote is open."""
 
     def __init__(self, content: IO[bytes]) -> None:
         # what is not UTF-8 becomes surrogates, which are found when a row is complete

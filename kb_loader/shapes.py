@@ -1,6 +1,6 @@
 """SHACL: what of a loaded store is not as its shapes say. Validation is pyshacl's.
 
-Where it stands: sources ─▶ the store ─▶ **shapes** ─▶ the quarantine's report. A violation is no bad statement: what
+In the flow: sources ─▶ the store ─▶ **shapes** ─▶ the quarantine's report. A violation is no bad statement: what
 breaks a shape stays in the store.
 """
 

@@ -41,7 +41,7 @@ def remove_staging(folder: Path) -> None:
 
 
 def remove_left(folder: Path) -> None:
-    """Take away what a load that was killed has left there, unless it was asked to keep it."""
+    """Removes what a killed load has left there, unless it was to be kept."""
     try:
         check_staging(folder)
         note = json.loads((folder / PARTS).read_text(encoding="utf-8"))

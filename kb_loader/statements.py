@@ -100,7 +100,7 @@ class _Lines(io.RawIOBase):
 
     @property
     def line(self) -> int:
-        """The line of what the parser has looked at last."""
+        """The line that the parser has read last."""
         return max(1, self._begun - bool(self._rest))
 
     def readable(self) -> bool:

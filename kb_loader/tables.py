@@ -144,13 +144,13 @@ def _needs(text: str) -> tuple[str, ...]:
 
 def check_columns(mapping: Mapping, sources: Iterable[Source]) -> None:
     """Raise KbError if the mapping has a variable that no table has a column for. A column that only some tables or
-    rows have will do. Of tables only so much is read as tells it."""
+    rows have will do. Only as much of a table is read as this needs."""
     missing, seen = set(mapping.needs), dict[str, None]()
     for source in sources:
         if source.format is not None or not missing:
             continue
         content, raw = source.open()
-        with raw, content, suppress(*BROKEN):  # reading it tells what is wrong there
+        with raw, content, suppress(*BROKEN):  # reading it reports the fault
             for names in column_names(source, content):
                 seen.update(dict.fromkeys(map(variable_name, names)))
                 missing.difference_update(seen)

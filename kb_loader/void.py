@@ -1,7 +1,7 @@
 """Statistics of the store in VoID (https://www.w3.org/TR/void/), in the graph `STATISTICS`.
 
 Counts are of the asserted data, all graphs together; the inferred graph is a subset with its own count.
-A statement that stands in two graphs counts twice in void:triples, a subject once in void:distinctSubjects.
+A statement that is in two graphs counts twice in void:triples, a subject once in void:distinctSubjects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QueryS
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.kb_loader.graphs import DATASET, INFERRED, STATISTICS
-from oxiseq.kb_loader.rdfs import TYPE, Term
+from oxiseq.kb_loader.rdfs import TYPE, Term, count_inferred
 
 _VOID = "http://rdfs.org/ns/void#"
 
@@ -61,7 +61,7 @@ def counted(store: RdfStore) -> Counts:
 
     inferred = None
     if store.contains_named_graph(INFERRED):
-        inferred = sum(1 for _ in store.quads_for_pattern(None, None, None, INFERRED))
+        inferred = count_inferred(store)
     by_class = f"SELECT ?c (COUNT(DISTINCT ?s) AS ?n) {{ ?s {TYPE} ?c }} GROUP BY ?c"
     with ThreadPoolExecutor(2) as threads:  # Oxigraph leaves Python's lock
         # one after the other in a thread, so that only one set of all subjects or objects is in memory

@@ -17,15 +17,15 @@ from benchmarks.operators.queries import IN_TIME, OPERATORS, InTime, Operator
 WINDOWS: Final = (100, 1_000, 10_000, 100_000, 1_000_000)
 """Triples."""
 _EXPLAINED: Final = """CPU time of one process, one thread, medians; windows are full when measuring begins, slide by
-one event of two triples, and ISTREAM is told. The runs over all windows of a query are measured in turns. Coding terms
-is outside the clock on all sides. The store is pyoxigraph's: it follows the window, is asked the whole query after each
-event, and the answer is compared with the one before; what it told is what the engine told of the same events. Orders
+one event of two triples, and ISTREAM is emitted. The runs over all windows of a query are measured in turns. Coding
+terms is outside the clock on all sides. The store is pyoxigraph's: it follows the window, evaluates the whole query
+after each event, and the answer is compared with the one before; both emitted the same for the same events. Orders
 in time are EP-SPARQL's, bounded by the window's length, and RSEP-QL's MATCH (columns: the window, two triples a
 second)."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure; exit status 1 when answers differ, 2 when something is not as asked."""
+    """Measure; exit status 1 when answers differ, 2 when a figure misses its goal."""
     options = _options().parse_args(arguments)
     wrong: list[str] = []
     found = list(_measured(options, wrong))

@@ -88,7 +88,7 @@ def engine(query: Operator | InTime, windows: Sequence[int]) -> list[Rate]:
 
 
 def asked_again(query: Operator, window: int, budget: float) -> tuple[float, int, Told]:
-    """pyoxigraph, a store that holds the window, for `budget` seconds: events per second, how many, and what it told.
+    """pyoxigraph, a store that holds the window, for `budget` seconds: events per second, how many, and its answers.
 
     The loop that people write: add, remove, ask, compare with the answer before.
     """

@@ -55,7 +55,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """A page as it is written: the one script that the theme takes from another host, its shim for search in files on a
+    """A page as written: the one script that the theme takes from another host, its shim for search in files on a
     disk, comes from docs/assets. Raises ValueError for any other asset of another host."""
     up = "../" * page.file.dest_uri.count("/")
     output = output.replace(_SHIM, f"{up}assets/iframe-worker.js")
@@ -65,5 +65,5 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 
 
 def on_post_template(output: str, template_name: str, config: Any) -> str:
-    """The page for what is not found, likewise; its assets stand at the site's root."""
+    """The page for "not found", likewise; its assets are at the site's root."""
     return output.replace(_SHIM, "/assets/iframe-worker.js")

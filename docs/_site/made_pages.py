@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 def python() -> str:
     """The public names, in the order of `oxiseq.__all__`."""
-    homes = oxiseq._HOMES  # where each stands: mkdocstrings reads the source and imports nothing
+    homes = oxiseq._HOMES  # the module of each: mkdocstrings reads the source and imports nothing
     return "# Python\n\n" + "".join(f"::: oxiseq.{homes[name]}.{name}\n\n" for name in oxiseq.__all__)
 
 
@@ -83,7 +83,7 @@ def _setting(setting: Any) -> tuple[str, ...]:
 
 
 def metrics() -> str:
-    """What `GET /metrics` tells, asked of a service in an empty folder."""
+    """The text of `GET /metrics` of a service in an empty folder."""
     with tempfile.TemporaryDirectory() as folder, LiveService(Store(), Path(folder)) as service:
         lines = service.metrics.text().decode().splitlines()
     helps = {line.split(" ")[2]: line.split(" ", 3)[3] for line in lines if line.startswith("# HELP")}
@@ -138,7 +138,7 @@ def _first_line(root: Path, name: str) -> str:
 
 
 def problems() -> set[tuple[int, str]]:
-    """Each `Problem(status, title)` that stands in the code with both."""
+    """Each `Problem(status, title)` in the code that has both."""
     found = set()
     for file in (ROOT / "plugin").rglob("*.py"):
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -1,4 +1,4 @@
-"""The steps of the automaton made so far, in a table (state, symbol) → move that the kernel reads.
+"""The automaton's steps computed so far, in a table (state, symbol) → move that the kernel reads.
 
 A step depends on those bits of a symbol only that the state's letters ask for, so it is made once for all symbols
 that agree there; the kernel finds it again by itself (kernels/cea/symbols.py).
@@ -132,7 +132,7 @@ class StepCache:
         self.begin([kept[n] for n in sorted(kept)])
 
     def _empty(self, states: list[State]) -> None:
-        """Arrays without any step; `states[0]` is a stand-in for what is before a run."""
+        """Arrays without any step; `states[0]` is a placeholder for the state before a run."""
         self._states = states
         self._numbers = {state: n for n, state in enumerate(states) if n}
         self._steps = 0

@@ -1,4 +1,4 @@
-"""Ids of the terms that cells of a table stand for: each distinct cell of a batch is looked at once."""
+"""Ids of the terms that the cells of a table stand for; each distinct cell of a batch is parsed once."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Recent:
         self._make = make
         self._memory: list[Any] = []
         self._of: tuple[pa.Array, NDArray[Any]] | None = None
-        """The array is kept, so that no other can come to stand in its memory."""
+        """Keeps a reference to the array, so that its memory is not reused for another one."""
 
     def of(self, values: pa.Array) -> NDArray[Any]:
         """The same for the same memory."""

@@ -1,5 +1,5 @@
-"""Columns that can never be what a query compares them with: text with a number, a date with text. All the engine can
-say of each row is "no", so it is said of the column, once.
+"""Columns that never have the type that a query compares them with: text with a number, a date with text. All the
+engine can say of each row is "no", so one note for the column says it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ColumnNotes:
         self._known: set[tuple[str, pa.DataType]] = set()
 
     def look(self, batch: TupleRows) -> bool:
-        """Look at the types of a batch's columns; whether another batch of its schema can tell nothing more."""
+        """Notes the types of a batch's columns; returns whether another batch of its schema would add nothing."""
         whole = True
         for name, asked in self._asked.items():
             column = batch.column(name)

@@ -1,9 +1,9 @@
-"""What the atoms of a plan ask, taken apart: each distinct question once.
+"""The conditions of a plan's atoms, taken apart: each distinct one once.
 
 In the flow: atoms → **facts and gates** → symbols of events (term_marks.py, table_marks.py).
 
 A predicate is brought to leaves joined by "all of" and "any of". In SPARQL's three-valued logic a NOT passes through
-both (De Morgan), and what is left is true by which leaves are true alone, whatever the others are: false or an error.
+both (De Morgan), and the rest depends only on which leaves are true; the others may be false or errors.
 So a *fact* about an event is one bit: the leaf, or its negation, is true.
 """
 
@@ -53,7 +53,7 @@ class FactPlan:
 
     @property
     def attributes(self) -> tuple[Variable, ...]:
-        """Those that some leaf asks for."""
+        """The facts that some leaf needs."""
         return tuple(dict.fromkeys(v for leaf in self.leaves for v in sorted(expression_variables(leaf), key=str)))
 
     def of_leaves(self, wanted: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -136,7 +136,7 @@ class _Compiler:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Gates stand after the leaves."""
+    """Gates come after the leaves."""
 
     leaves: int
 

@@ -1,6 +1,6 @@
 """Events whose graph is no tuple event's: they are left out (events/faults.py).
 
-Where it stands: EventBatch ─ `pivot` ─▶ faults, by which term_marks.py leaves events out. Whoever holds other ids (the
+In the flow: EventBatch ─ `pivot` ─▶ faults, by which term_marks.py leaves events out. Whoever holds other ids (the
 server, when events arrive; `why`) asks `faults_in`.
 """
 
@@ -26,7 +26,7 @@ RDF_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 
 
 def unfit(stream: str, time: I64, fault: I64, attributes: Sequence[Variable]) -> Unfit:
-    """The faulty events of a batch, of what `faults_in` tells of it."""
+    """The faulty events of a batch, from the result of `faults_in`."""
     return Unfit(stream, time, fault != 0, lambda row: f"is no tuple event: {_why(int(fault[row]), attributes)}")
 
 
@@ -39,7 +39,7 @@ def _why(fault: int, attributes: Sequence[Variable]) -> str:
 
 
 def asked_of(plan: CeaPlan) -> tuple[Variable, ...]:
-    """The attributes that a query looks at."""
+    """The attributes that a query reads."""
     query = plan.query
     by = query.partition.by if query.partition is not None else ()
     window = (query.window.attribute,) if isinstance(query.window, AttributeWindow) else ()
@@ -53,8 +53,8 @@ def predicates(vocab: str, attributes: Sequence[Variable], terms: TermDictionary
 
 
 def pivoted(batch: EventBatch, asked: I64, types: I64) -> tuple[I64, I64, I64 | None]:
-    """Of each event what it has of what is asked (`kernels.pivot`), the number of its type, and what is wrong with it;
-    None: nothing is with any."""
+    """For each event the attributes it has of those needed (`kernels.pivot`), the number of its type, and what is wrong
+    with it; None: nothing is with any."""
     count = len(batch)
     values = np.zeros((count, 1 + len(asked)), np.int64)
     type_of, fault = np.empty(count, np.int64), np.zeros(count, np.int64)

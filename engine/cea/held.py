@@ -1,6 +1,6 @@
 """Which variables hold the positions of complex events.
 
-Usually the automaton's step tells: all letters that it may have read there are held by the same variables. Where
+Usually the automaton's step decides it: all letters that it may have read there are held by the same variables. Where
 they are not, the match is read again, for which the events' symbols are kept as long as a run may refer to them.
 """
 

@@ -1,5 +1,5 @@
 """Complex events of one end one by one, each event with the variables that hold it: where what a variable holds, or
-what is asked of a complex event, depends on the whole of it."""
+what is computed for a complex event, depends on all of its events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oxiseq.engine.matches.frozen import Places
 MOST_LISTED: Final = 100_000
 """So many of one end at most."""
 PLACE: Final = (1 << PLACE_BITS) - 1
-"""The bits of a row that tell its place."""
+"""The bits of a row that hold its place."""
 
 
 class Listed(NamedTuple):

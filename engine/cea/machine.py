@@ -1,4 +1,4 @@
-"""Leaves on the stack machine; what it leaves undecided, the exact evaluator decides."""
+"""Leaves on the stack machine; the exact evaluator decides the rest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from oxiseq.grammar.scope import expression_variables
 
 
 class LeafMachine:
-    """Some leaves of a plan, compiled. `slots`: where the attributes stand in a row of ids; at 0 stands 0."""
+    """Some leaves of a plan, compiled. `slots`: the attributes' columns in a row of ids; column 0 holds 0."""
 
     def __init__(
         self, facts: FactPlan, leaves: tuple[int, ...], slots: Mapping[Variable, int], terms: TermDictionary

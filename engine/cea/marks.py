@@ -1,4 +1,4 @@
-"""What is said about events before they are put in order.
+"""Marks on events, made before they are put in order.
 
 In the flow: events → **marks** (term_marks.py for RDF, table_marks.py for tables) → merging → `CeaRun`.
 """

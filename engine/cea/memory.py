@@ -49,7 +49,7 @@ def allocate(sizes: Capacities, counted: bool = False) -> k.Memory:
 
 
 def grow(S: k.Memory, need: int) -> k.Memory:
-    """More room for what the kernel has asked for."""
+    """Grows the arrays that the kernel reported full."""
     if need == k.NEED_LIVE:
         return _pack(S)
     if need == k.NEED_FRESH:
@@ -92,7 +92,7 @@ def free_nodes(A: Pointers, S: k.Memory, tau: int, again: bool) -> tuple[k.Memor
     """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
 
     Returns the memory and the smallest position that a node still refers to (1 << 62: none does). There is room
-    for as many nodes as partitions, since all of those are looked at.
+    for as many nodes as partitions, since the kernel visits all of those.
     """
     marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.parts), np.int64)
     oldest = int(call(collect, A, Pointers(S), marks, floors, tau))

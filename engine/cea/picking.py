@@ -1,7 +1,7 @@
-"""ORDER BY, LIMIT with OFFSET, and SAMPLE: which of the complex events that end at one event are told, and in what
+"""ORDER BY, LIMIT with OFFSET, and SAMPLE: which of the complex events that end at one event are emitted, and in what
 order; the others are not enumerated where the keys allow it (semantics.md 2.6b, ranking.py).
 
-In the flow: finals of an event → **those asked for, in order** → enumeration.
+In the flow: finals of an event → **the chosen ones, in order** → enumeration.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from oxiseq.grammar.render_ceql import render_ceql
 MOST_ORDERED: Final = 1_000_000
 """Complex events of one end that are put in order."""
 _THERE: Final = 1
-"""What stands for the value of an event, where events are counted: COUNT asks only whether there is one."""
+"""What stands for the value of an event, where events are counted: COUNT needs only whether there is one."""
 
 I64 = NDArray[np.int64]
 
@@ -69,7 +69,7 @@ class EventPicker:
     def _best(self, found: FrozenMatches, ranking: EndRanking, holders: Holders, at: int) -> list[Places]:
         values = None if ranking.listed else self._sums(found, ranking, holders)
         if values is None:
-            self._bounded(found, MOST_LISTED, "complex events of one end that ORDER BY looks at one by one")
+            self._bounded(found, MOST_LISTED, "complex events of one end that ORDER BY compares one by one")
             return self._in_order([found.at(i) for i in range(found.count)], ranking, holders, at)
         if self._limit is None or self._limit > MOST_ORDERED:
             self._bounded(found, MOST_ORDERED, "complex events of one end for ORDER BY (write a smaller LIMIT)")

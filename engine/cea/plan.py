@@ -17,7 +17,7 @@ from oxiseq.grammar.ceql_algebra import CeqlQuery, variables
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What is asked of a single event: bit number i of its symbol is atom i of the plan."""
+    """The conditions on a single event: bit number i of its symbol is atom i of the plan."""
 
     type: str
     """IRI."""
@@ -30,7 +30,7 @@ class CeaPlan:
     """A query ready to run.
 
     `streams`: IRIs in the order of FROM. `variables`: those that SELECT keeps; bit number i of `held` is
-    variable i. `atom_of`: the atom that each letter of `positions` asks for. `kept`: the set of letters that some
+    variable i. `atom_of`: the atom that each letter of `positions` needs. `kept`: the set of letters that some
     kept variable holds (the others are silent). `masks[n]`: the kept variables that hold letter n.
     """
 
@@ -50,7 +50,7 @@ class CeaPlan:
 
     @property
     def last(self) -> tuple[Atom, ...]:
-        """What is asked of the events at which complex events end."""
+        """The conditions on the events at which complex events end."""
         return tuple(dict.fromkeys(self.atoms[self.atom_of[n]] for n in bits(self.positions.last)))
 
     @property

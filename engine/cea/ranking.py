@@ -2,7 +2,7 @@
 (semantics.md 2.6b).
 
 In the flow: algebra → **ranking** → (finals of an event) → picking.py. The best are found on the compact set where
-each key is a sum over a complex event's events; other keys are worked out for each complex event.
+each key is a sum over a complex event's events; other keys are computed for each complex event.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class EndRanking:
     sums: tuple[SumKey, ...]
     """Of each key; nothing if `listed`."""
     listed: str | None
-    """Why each complex event is looked at; None: the best are found on the compact set."""
+    """Why every complex event is enumerated; None: the best are found on the compact set."""
 
 
 def measured_by(aggregate: Aggregate, variables: Sequence[str], attributes: Sequence[Variable]) -> Measured:

@@ -43,7 +43,7 @@ from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 _COLLECT_EVERY = 1 << 14
 _FEW = 128
-"""So many events of a batch are copied to where the kernel looks anyhow: that is cheaper than to tell it where."""
+"""Batches of at most so many events are copied into the kernel's own buffer: cheaper than passing their address."""
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
@@ -115,7 +115,7 @@ class CeaRun:
         ends: Ends | None = None,
         picker: EventPicker | None = None,
     ) -> None:
-        """`ends`: sees the complex events of each end as a set, instead of their being told one by one. `picker`: for a
+        """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `picker`: for a
         query that has ORDER BY or SAMPLE."""
         self._capacities = capacities = capacities or Capacities()
         self.plan = plan
@@ -135,7 +135,7 @@ class CeaRun:
         self._picker = picker
         self._ends = ends
         if ends is not None:
-            self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is told, for CONSUME BY
+            self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is emitted, for CONSUME BY
             self._sizes[k.COUNTS] = self._counted
             self._sizes[k.LEAST], self._sizes[k.TELLS_COUNTS] = ends.least, ends.counts and self._counted
         self._memory = allocate(capacities, self._counted)
@@ -189,7 +189,7 @@ class CeaRun:
         return error
 
     def collect(self) -> None:
-        """Free what is dead now, to learn `oldest`."""
+        """Free dead memory, to learn `oldest`."""
         self._events = self._events._replace(partition=np.zeros(0, np.int64))
         self._free(again=False)
 
@@ -200,7 +200,7 @@ class CeaRun:
 
     def partitions_in_use(self, count: int) -> NDArray[np.bool_]:
         """Of which of the `count` partitions something is remembered: partial matches, or that a window of an attribute
-        has forgotten some. What is dead goes first."""
+        has forgotten some. Dead ones go first."""
         self.collect()
         parts = self._memory.parts[:count]
         used: NDArray[np.bool_] = (parts["count"] > 0) | (parts["gone"] != k.BEFORE_ALL)
@@ -213,7 +213,7 @@ class CeaRun:
 
     @property
     def behind(self) -> int:
-        """At how many events a window of an attribute reached back to what had been forgotten: matches that end there
+        """At how many events a window of an attribute reached back to forgotten events: matches that end there
         may be missing (kernels/cea/ageing.py)."""
         return int(self._memory.scalars[k.BEHIND])
 
@@ -262,7 +262,7 @@ class CeaRun:
         self._collected, self._rebuilt = 0, -1
 
     def save(self) -> State:
-        """Its state between batches, without what is dead."""
+        """Its state between batches, without dead records."""
         self.collect()
         self._holders.forget(self.oldest)
         return {
@@ -316,7 +316,7 @@ class CeaRun:
         return known[1].address
 
     def _choose(self, time: int) -> None:
-        """Have the kernel continue with what is chosen at an event at `time`, or behind it where that is too much."""
+        """Let the kernel continue with the choice at an event at `time`, or behind it where that is too large."""
         begin_choice(self._memory)
         try:
             self._memory = self._chosen(time)
@@ -328,8 +328,8 @@ class CeaRun:
             scalars[k.AT] += 1
 
     def _chosen(self, time: int) -> k.Memory:
-        """Of what ends at an event at `time` what the strategy keeps, and of that what is asked for. Raises
-        LimitError."""
+        """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,
+        SAMPLE choose. Raises LimitError."""
         memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
         at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
         if self._ends is not None:
@@ -363,7 +363,7 @@ class CeaRun:
         self._holders.forget(self.oldest)
 
     def _learn(self, need: int) -> None:
-        """Answer what the kernel does not know, or make room so that it asks again."""
+        """Computes what the kernel lacks (a step, an answer), or grows an array; the kernel then repeats the event."""
         scalars, cache = self._memory.scalars, self._cache
         at = int(scalars[k.AT])
         symbols = need == k.NEED_SYMBOL
@@ -381,7 +381,7 @@ class CeaRun:
         cache.rebuild(numbers)
 
     def _drain(self, full: bool) -> None:
-        """Take what has been written; more room if the buffers were full."""
+        """Takes the written output; more room if the buffers were full."""
         memory = self._memory
         s = memory.scalars
         rows, count = int(s[matches.OUT_ROWS]), int(s[matches.OUT_MATCHES])
@@ -400,7 +400,7 @@ class CeaRun:
             ends.count(each.last, each.rows)
 
     def _found(self) -> FoundEvents:
-        """What has been drained."""
+        """The drained output."""
         if not self._written:
             return self._nothing
         written = joined(self._written)

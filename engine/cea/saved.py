@@ -1,7 +1,7 @@
 """The memory of an automaton's run, saved and restored (terms/saved.py). It holds no terms.
 
-States are saved as what they are, sets of letters, and numbered again: only those in which some prefix waits. The
-steps between them are made again when they are asked for.
+States are saved as sets of letters, and numbered again: only those in which some prefix waits. The
+steps between them are computed again when they are needed.
 """
 
 from __future__ import annotations

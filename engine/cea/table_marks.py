@@ -135,7 +135,7 @@ class TableMarker:
 
 @dataclass(slots=True)
 class _Layout:
-    """Where the columns that are asked for stand in tables of one schema. `noted`: all has been said of them."""
+    """The needed columns' places in tables of one schema. `noted`: every note on them has been made."""
 
     schema: pa.Schema
     type: str
@@ -210,7 +210,7 @@ class _Attribute:
         return np.concatenate([np.zeros((1, self._words), np.uint64), self._of_values(values)])
 
     def _of_texts(self, values: pa.Array) -> NDArray[np.uint64]:
-        """Only the texts that leaves name are looked at one by one."""
+        """Only the texts that leaves name are examined one by one."""
         named = texts(self._named).cast(values.type)
         found = pc.index_in(values, named)
         there = np.frombuffer(found.is_valid().cast(pa.uint8()).buffers()[1], np.uint8, len(found))

@@ -24,7 +24,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 class TermMarker:
     """Marks events of one query. `vocab`: the namespace of attributes; `window`: the attribute of WITHIN; `summed`:
-    those that aggregates are of. `attributes`: all that it looks at."""
+    those that aggregates are of. `attributes`: all that it reads."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""WITHIN as clocks: what starts at an event has its clock, and what ends there must start at its cut or later."""
+"""WITHIN as clocks: a complex event that starts at an event has its clock; one that ends there must start at its cut or
+later."""
 
 from __future__ import annotations
 

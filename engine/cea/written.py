@@ -1,4 +1,4 @@
-"""Complex events as the kernel writes them, before what is silent is taken out."""
+"""Complex events as the kernel writes them, before silent parts are taken out."""
 
 from __future__ import annotations
 

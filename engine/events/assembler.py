@@ -1,8 +1,8 @@
 """The running state of one input's reading, and Python's part in it.
 
 In the flow: blocks of N-Quads → **assembler** → event batches. kernels/events/assembly.py says which quads make an
-event; kernels/events/nquads.py reads. This class owns what they work on, makes room when they ask for it, and does
-what they cannot: unusual terms, times and lines, by pyoxigraph, and the faults.
+event; kernels/events/nquads.py reads. This class owns their arrays, grows them on demand, and does
+the rest: unusual terms, times and lines, by pyoxigraph, and the faults.
 
 Memory: the events that are not complete, one block, one batch, and the names of the last REMEMBERED events.
 """
@@ -135,7 +135,7 @@ class EventAssembler:
         return self._read(Block.of(serialize(quads, format=RdfFormat.N_QUADS) or b""), line, trusted=True)
 
     def finish(self) -> Iterator[EventBatch]:
-        """The input has ended: the last events, and faults for what is left over."""
+        """The input has ended: the last events, and faults for the remainder."""
         self._state[k.ENDING] = 1
         yield from self._read(Block.of(b""), 0, trusted=True)
         self._state[k.ENDING] = 0

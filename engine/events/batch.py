@@ -42,7 +42,7 @@ class EventBatch:
 
     @property
     def ids(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
-        """The three columns of term ids. Whoever keeps a batch between collections of the dictionary tells it to
+        """The three columns of term ids. Whoever keeps a batch between collections of the dictionary announces it to
         `hold` them; readers do."""
         return self.subject, self.predicate, self.object
 

@@ -1,7 +1,7 @@
 """The bytes of a file, plain or gzip.
 
 Gzip is unpacked ahead by a thread of its own: zlib works without Python's lock, so the second core unpacks while
-the first one reads and matches. Plain files are read as they are asked for: that is a copy from the system's cache.
+the first one reads and matches. Plain files are read on demand: a copy from the system's cache.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from oxiseq.engine.events.gzip_members import inflated
 _AHEAD: Final = 3
 """Pieces that may wait."""
 DAMAGED: Final = (gzip.BadGzipFile, EOFError, zlib.error)
-"""What is raised for gzip data that is damaged."""
+"""The errors that damaged gzip data raises."""
 _GZIP: Final = b"\x1f\x8b"
 
 Piece: TypeAlias = tuple[bytes, int]
@@ -36,7 +36,7 @@ class ByteSource(io.RawIOBase):
         self.size = path.stat().st_size
         """Of the file, in bytes."""
         self.position = 0
-        """How much of the file was read for what was returned."""
+        """How much of the file was read for the returned pieces."""
         start = self._file.read(2)
         self._file.seek(0)
         self._ahead = Ahead(unpacked(self._file)) if start == _GZIP else None
@@ -78,13 +78,13 @@ class ByteSource(io.RawIOBase):
 
 
 def unpacked(file: BinaryIO) -> Iterator[Piece]:
-    """The content of a gzip file of one or several members; zeros after them are passed over."""
+    """The content of a gzip file of one or several members; zeros after them are skipped."""
     for piece in inflated(file.read):
         yield piece, file.tell()
 
 
 class Ahead:
-    """An iterator whose pieces a thread makes ahead; what is raised there is raised here."""
+    """An iterator whose pieces a thread makes ahead; its errors are raised here."""
 
     def __init__(self, pieces: Iterator[Piece]) -> None:
         self._queue: Queue[Piece | Exception | None] = Queue(_AHEAD)

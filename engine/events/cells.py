@@ -7,7 +7,7 @@ In the flow: Arrow column → **cells** → facts about events (engine/cea/table
     float16, float32   xsd:float             decimal        xsd:decimal       duration         xsd:dayTimeDuration
     timestamp          xsd:dateTime, in UTC if the column has a zone, else local
 
-A null is an attribute that the event lacks. Other types are refused when a query asks for the column.
+A null is an attribute that the event lacks. Other types are refused when a query reads the column.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""JSON-LD whose contexts stand elsewhere: they are known beforehand, and nothing is fetched.
+"""JSON-LD with contexts in other documents: these are registered beforehand; nothing is fetched.
 
-Where it stands: a text of JSON-LD → **contexts written out** → pyoxigraph's parser → quads.
+In the flow: a text of JSON-LD → **contexts written out** → pyoxigraph's parser → quads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MARK: Final = b'"@context"'
 
 
 class Contexts:
-    """IRI → the context that stands there, as JSON values. `given` may hold whole documents ({"@context": ...}), and
+    """IRI → the context of that document, as JSON values. `given` may hold whole documents ({"@context": ...}), and
     contexts that name each other. Raises SyntaxError for one that names itself or an unknown one, or is too large."""
 
     def __init__(self, given: Mapping[str, object] | None = None) -> None:
@@ -103,7 +103,7 @@ class _Writing:
         return {**found, **terms}
 
     def _listed(self, value: Any) -> list[Any]:
-        """What stands in a list for one of its contexts: in a list there are no lists."""
+        """The entries that a context adds to a list of contexts; a list of contexts holds no lists."""
         found = self.context(value)
         return found if isinstance(value, str) and isinstance(found, list) else [found]
 

@@ -70,7 +70,8 @@ def _pairs(events: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def is_time(value: object) -> bool:
-    """Whether it stands for a time, right or wrong, and not for a graph: no RDF text begins with a digit or a sign."""
+    """Whether it is meant as a time, valid or not, rather than as a graph: no RDF text begins with a digit or a
+    sign."""
     if isinstance(value, str):
         return value[:1].isdigit() or value.startswith(("-", "+"))
     return not isinstance(value, Iterable)
@@ -83,7 +84,7 @@ def _columns(flat: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.u
 
 def _encode(graph: GraphLike, terms: TermDictionary) -> NDArray[np.uint32]:
     """The ids of each triple's subject, predicate and object. pyoxigraph writes a graph faster than its terms can be
-    looked at one by one from Python."""
+    read one by one in Python."""
     try:
         text = serialize(graph_triples(graph), format=RdfFormat.N_TRIPLES)
         assert text is not None  # it is only when a file is given

@@ -1,8 +1,8 @@
 """Events that a query cannot take: they alone are left out, counted and named.
 
 What makes an event unfit is its language's to say: CEQL takes tuple events only (engine/cea/faults.py), EP-SPARQL only
-events that do not start after they end (engine/intervals/stamps.py). What a run has left out is `Run.faults`; the
-server asks `Run.unfit` when events arrive.
+events that do not start after they end (engine/intervals/stamps.py). A run lists them as `Run.faults`; the
+server calls `Run.unfit` when events arrive.
 """
 
 from __future__ import annotations

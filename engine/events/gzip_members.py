@@ -1,6 +1,6 @@
 """The content of gzip data, of one member or of many, in time that grows with the data alone.
 
-zlib copies what it has been given and does not need: with a whole block behind each member, many small members would
+zlib copies input that it does not need: with a whole block behind each member, many small members would
 cost the square of their number. So a member begins with a small piece, and pieces double.
 """
 
@@ -23,7 +23,7 @@ _ZEROS: Final = re.compile(rb"\0*")
 
 
 def inflated(read: Callable[[int], bytes], most_members: int | None = None) -> Iterator[bytes]:
-    """The content, piece by piece; zeros behind a member are passed over. `read` gives at most so many bytes, none at
+    """The content, piece by piece; zeros behind a member are skipped. `read` gives at most so many bytes, none at
     the end. Raises gzip.BadGzipFile, EOFError and zlib.error for damaged data and for too many members."""
     block, at, members = read(PACKED), 0, 0
     while block:

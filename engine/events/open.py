@@ -68,7 +68,7 @@ class EventReader:
 
 
 def event_format(path: str | Path) -> EventFormat:
-    """The format that a file's name tells. Raises EventError for an ending that is not known."""
+    """The format by a file's name. Raises EventError for an ending that is not known."""
     name = Path(path)
     zipped = name.suffix.lower() == ".gz"
     ending = (name.with_suffix("") if zipped else name).suffix.lower()
@@ -135,7 +135,7 @@ def open_events(
 
 
 def _messages(file: Path, chosen: EventFormat, *, named: bool) -> MessageFormat | None:
-    """The format of messages that the file is in, if it is. `named`: its name alone tells the format. Raises EventError
+    """The format of messages that the file is in, if any. `named`: decided by its name alone. Raises EventError
     for a file without named graphs that does not announce messages."""
     if chosen == "messages-ndjsonld" or (chosen in RDF_FORMATS and not named):
         return chosen
@@ -143,7 +143,7 @@ def _messages(file: Path, chosen: EventFormat, *, named: bool) -> MessageFormat 
         try:
             announced = announces(source.read(HEAD) or b"")
         except DAMAGED:
-            announced = False  # who reads it is told
+            announced = False  # whether the reader has been warned
     if chosen in _ANNOUNCING:
         return _ANNOUNCING[chosen] if announced else None
     if not announced:
@@ -192,7 +192,7 @@ def write_events(
     time_predicate: NamedNode = GENERATED_AT,
     format: EventFormat | None = None,
 ) -> int:
-    """Write events to a file in the format that its name, or `format`, tells; returns how many.
+    """Write events to a file in the format of its name, or `format`; returns how many.
 
     The file appears (or is replaced) when all is written. Raises EventError for an unknown ending.
     """

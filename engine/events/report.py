@@ -1,4 +1,4 @@
-"""What a reader has read so far, and what it left out."""
+"""Counts of a reader: what it has read so far, and what it left out."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rows of tables as events of graphs, column by column: `_:e a :R ; :a v`, as semantics.md 3 says of CEQL's events.
 
 In the flow: files, Arrow tables, pandas frames → batches of rows (tuples.py) → **event batches** → graph patterns.
-Only the columns that a query asks become triples; no RDF text is written or parsed. Each distinct value of a coded
+Only the columns that a query reads become triples; no RDF text is written or parsed. Each distinct value of a coded
 column, and each number, is looked up in the term dictionary once per batch.
 """
 
@@ -53,8 +53,8 @@ class RowEvents(EventBatch):
 class RowEncoder:
     """Encodes the rows of a query's streams in its dictionary.
 
-    `vocab`: the namespace of columns and types. `asked`: IRIs of the predicates that the query asks for; other columns
-    are not read. None: it asks for all, then columns whose names are no names of attributes are passed over.
+    `vocab`: the namespace of columns and types. `asked`: IRIs of the predicates that the query reads; other columns
+    are not read. None: it reads all; then columns whose names are no names of attributes are skipped.
     """
 
     def __init__(self, terms: TermDictionary, vocab: str, asked: Collection[str] | None) -> None:
@@ -76,7 +76,7 @@ class RowEncoder:
         return event
 
     def _named(self, batch: TupleRows) -> tuple[list[str], list[Any], list[bool]]:
-        """The columns that are asked for: names, cells, and which one holds types."""
+        """The columns that the query reads: names, cells, and which one holds types."""
         naming, names = batch.naming, batch.rows.schema.names
         asked = [name for name in dict.fromkeys(names) if name != naming.time and self._is_asked(name, naming.type)]
         if twice := [name for name in asked if names.count(name) > 1]:

@@ -14,7 +14,7 @@ _TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 
 
 def row_graphs(batch: TupleRows, vocab: str) -> Iterator[tuple[int, tuple[Triple, ...]]]:
-    """(time in µs, triples) of each row; columns that are no attributes are passed over."""
+    """(time in µs, triples) of each row; columns that are no attributes are skipped."""
     naming = batch.naming
     columns: list[tuple[NamedNode, Sequence[Literal | NamedNode | None]]] = []
     for name in batch.rows.schema.names:

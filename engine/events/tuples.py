@@ -168,7 +168,7 @@ def _read_file(file: Path) -> Iterator[tuple[float, pa.RecordBatch]]:
 
 
 def _read_csv(file: Path) -> pa.Table:
-    """An empty field is a null, an empty text stands in quotes; `NA` and the like are text."""
+    """An empty field is a null, an empty text is in quotes; `NA` and the like are text."""
     options = csv.ConvertOptions(
         null_values=[""],
         strings_can_be_null=True,

@@ -1,6 +1,6 @@
 """Event batches → N-Quads, TriG or N-Triples text, plain or gzip.
 
-Event number n of a file is named `<urn:oxiseq:event:n>`; its time stands before its graph, in the default
+Event number n of a file is named `<urn:oxiseq:event:n>`; its time comes before its graph, in the default
 graph, or inside its own graph when that is empty (assembler.py). Blank nodes are labelled by their ids.
 What is written is read back as the same events; terms are written in the store's normal form.
 """

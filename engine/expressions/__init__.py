@@ -3,5 +3,5 @@
     Expression ─ exact.evaluate ─▶ term                        any expression, one mapping at a time
     Expression ─ program.compile_program ─▶ int32 code ─ kernels.machine ─▶ true, false, error, undecided
 
-What the machine leaves undecided, `exact` decides; the two never disagree (semantics.md, section 7).
+`exact` decides where the machine cannot; the two never disagree (semantics.md, section 7).
 """

@@ -43,7 +43,7 @@ def _holding(
     variables = sorted((v for v in used if v in columns), key=str)
     places = dict.fromkeys(used, 0)
     places |= {v: 1 + i for i, v in enumerate(variables)}
-    table = np.zeros((count, 1 + len(variables)), np.int64)  # what stands at 0 is unbound
+    table = np.zeros((count, 1 + len(variables)), np.int64)  # column 0 stays unbound
     for i, v in enumerate(variables):
         table[:, 1 + i] = columns[v]
     code = np.ascontiguousarray(compile_program(condition, places, terms).code, np.int32)

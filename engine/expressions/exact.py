@@ -1,7 +1,7 @@
 """The exact evaluator: one expression on one mapping, as semantics.md, section 7 says.
 
 In the flow: the judge of everything that the stack machine leaves undecided, of what SELECT computes,
-and of tests. About 5 µs for an operator; functions are asked of Oxigraph (30 µs, kept).
+and of tests. About 5 µs for an operator; functions are evaluated by Oxigraph (30 µs, cached).
 
 Exact among integers and decimals of any size; with a float or double the other side is promoted to it;
 errors are `ExpressionError`; `&&` and `||` follow SPARQL's three-valued logic.

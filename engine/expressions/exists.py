@@ -1,6 +1,6 @@
-"""EXISTS in stateful FILTERs: what a condition is once each EXISTS in it has been asked (semantics.md 2.2).
+"""EXISTS in stateful FILTERs: the value of a condition once each EXISTS in it is evaluated (semantics.md 2.2).
 
-In the flow: the stack machine leaves such a condition undecided; each EXISTS is asked of the event's graph, with
+In the flow: the stack machine leaves such a condition undecided; each EXISTS is evaluated on the event's graph, with
 the joined mapping's values in the place of their variables, and the exact evaluator does the rest.
 """
 

@@ -1,6 +1,6 @@
 """Functions that Oxigraph answers: everything but the operators.
 
-In the flow: `exact` evaluates operators itself and asks here for `REGEX`, `STR`, `xsd:integer(...)` and
+In the flow: `exact` evaluates operators itself and calls this for `REGEX`, `STR`, `xsd:integer(...)` and
 the like, with the arguments as terms. Answers of pure functions are kept.
 """
 
@@ -26,7 +26,7 @@ def ask(name: str, args: tuple[Term, ...]) -> Term:
     """The value of a built-in function or an infix operator on terms. Raises ExpressionError."""
     if name in IMPURE:
         answer = _ask(name, args)
-    else:  # no function tells one blank node from another
+    else:  # no function distinguishes blank nodes
         answer = _ask_once(name, tuple(_ANY_BLANK if isinstance(arg, BlankNode) else arg for arg in args))
     if answer is None:
         raise ExpressionError(name)

@@ -21,7 +21,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Call, Exists, Expression, FunctionCall, MatchFunction, Prev
 
 Slots = Mapping[Variable | Prev | MatchFunction | Aggregate, int] | Mapping[Variable, int]
-"""Where each leaf of an expression stands in the vector of term ids."""
+"""The place of each leaf of an expression in the vector of term ids."""
 
 MemoTable = Callable[[Expression], tuple[int, int] | None]
 """A condition → (memo table, slot), or None when it is not to be looked up in a table."""

@@ -1,6 +1,6 @@
 """SPARQL's aggregates over bags that grow and shrink: each value comes with how often it is there (semantics.md 2.6b).
 
-In the flow: values of matches, or what a kernel has counted → **totals of a group** → rows. Counts and sums are
+In the flow: values of matches, or a kernel's counts → **totals of a group** → rows. Counts and sums are
 exact at any size up to 2^4096 and unbound beyond it; integers and decimals are summed exactly, and floats and doubles
 exactly too, rounded once.
 """
@@ -25,7 +25,7 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate
 
 TOO_MANY: Final = 1 << 4096
-"""Counts and sums are told below it."""
+"""Counts and sums below it are emitted."""
 _INTEGER: Final = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 _KINDS: Final = (kinds.INTEGER, kinds.DECIMAL, kinds.FLOAT, kinds.DOUBLE)
 
@@ -37,7 +37,7 @@ class Total(Protocol):
         """The term `value` (an id, 0 for an error) is there so many times more, or less."""
 
     def term(self) -> Term:
-        """What it is now. Raises ExpressionError for SPARQL's error."""
+        """Its present value. Raises ExpressionError for SPARQL's error."""
 
     @property
     def held(self) -> list[int]:
@@ -89,7 +89,7 @@ class CountTotal:
         return integer(self.count)
 
     def at_most(self) -> Term:
-        """The count, or 2^4096 where it is more: comparisons with what can be written are right."""
+        """The count, or 2^4096 where it is more: comparisons with every number that can be written are right."""
         return Literal(str(min(self.count, TOO_MANY)), datatype=_INTEGER)
 
     @property
@@ -127,7 +127,7 @@ class SumTotal:
             self._sum += Fraction(number.number) * times
 
     def add_all(self, values: Sequence[tuple[int, int]]) -> None:
-        """Many at once, (value, times) each: what is an integer of 64 bits is added as such."""
+        """Many at once, (value, times) each: integers of 64 bits are added as such."""
         columns, ids = self._terms.columns, np.array([value for value, _ in values], np.int64)
         plain = (columns.kind[ids] == kinds.INTEGER) & ((columns.quality[ids] & kinds.EXACT_INTEGER) != 0)
         total = count = 0
@@ -188,7 +188,7 @@ def _in(kind: int, value: Value) -> Value:
 _MOST_JOINED: Final = 1_000_000
 """Values of GROUP_CONCAT; of more it is unbound."""
 _IN_ORDER: Final = frozenset(["MIN", "MAX", "SAMPLE", "GROUP_CONCAT"])
-"""What would hang on the order of values: matches that end at once have none, so blank nodes stand as they came to be,
+"""Removes what would depend on the order of values: matches that end at once have none, so blank nodes sort by age,
 behind all others, and those by their texts."""
 
 

@@ -44,7 +44,7 @@ class ExpressionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A term's value; `term` is None for a computed number (its text is made when someone asks)."""
+    """A term's value; `term` is None for a computed number (its text is made on demand)."""
 
     kind: int
     number: Exact = 0
@@ -140,7 +140,7 @@ def to_float(number: Exact) -> float:
     with np.errstate(over="ignore"):
         rounded = np.float32(nearest)
     if math.isfinite(nearest) and nearest != number and np.isfinite(rounded):
-        # the double may stand on a tie of float32 where the number itself does not
+        # the double may lie on a tie of float32 where the number itself does not
         away = math.inf if nearest > float(rounded) else -math.inf  # NumPy would compare them as floats
         with np.errstate(over="ignore"):
             other = np.nextafter(rounded, np.float32(away))

@@ -1,4 +1,4 @@
-"""Standing queries as delta operators: what has changed in, what has changed of the answer out (operators.md).
+"""Standing queries as delta operators: changes in, changes of the answer out (operators.md).
 
 plan.py        a query as a table of operators; relations.py: what SPARQL's algebra makes of them
 sparql/        a query's algebra as such a table

@@ -1,4 +1,4 @@
-"""A plan cut in two: what is worked on tick by tick, and what takes in the rows of that, many ticks at once.
+"""A plan cut in two: operators that run tick by tick, and those that take their rows for many ticks at once.
 
 In the flow: plan whose `also` say which items are used up → **the operators that these need, all others**, to which
 the rows of the first are given.

@@ -91,7 +91,7 @@ class Buffer:
 
     @property
     def delta(self) -> Delta:
-        """What it holds, as views that the next step writes over."""
+        """Its rows, as views that the next step overwrites."""
         count, arrays = self._counter[0], self._arrays
         return Delta(arrays.at[:count], arrays.weight[:count], arrays.rows[:count])
 
@@ -137,7 +137,7 @@ class Buffer:
         other.clear()
 
     def grow(self) -> None:
-        """Room for twice as many, with what it holds. Raises LimitError past `most`."""
+        """Twice the room, its rows kept. Raises LimitError past `most`."""
         at, weight, rows, _ = self._arrays
         if len(at) >= self.most:
             what = "rows that an operator makes of one batch of changes; push smaller batches, or ask for less"

@@ -1,4 +1,4 @@
-"""Nodes stepped by one kernel (kernels/flow/driving.py), as far as they are kernels: what one event brings is through
+"""Nodes stepped by one kernel (kernels/flow/driving.py), as far as they are kernels: one event passes through
 in some microseconds, in which Python could not step two of them.
 """
 
@@ -30,7 +30,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 _TIDIED: Final = 64
-"""Steps after which nodes are asked to return memory."""
+"""Steps after which nodes return unused memory."""
 
 
 class Driver:
@@ -67,7 +67,7 @@ class Driver:
             self.go_on(place)
 
     def ready(self) -> int:
-        """Before a batch: the address of the table for `drive`, whoever calls that."""
+        """Before a batch: the address of the table for `drive`."""
         self._until_tidy -= 1
         if not self._until_tidy or self._scalars.item(LARGEST) > KEPT_ROOM:
             self._tidy()
@@ -97,7 +97,7 @@ class Driver:
                     step[name] = address
 
     def _tidy(self) -> None:
-        """Give back memory that is not needed; what the last batch has brought goes."""
+        """Releases unused memory; the last batch's rows go."""
         self._until_tidy, self._scalars[LARGEST] = _TIDIED, 0
         for node in self._nodes:
             node.tidy()
@@ -106,7 +106,7 @@ class Driver:
 
 
 def _readers(nodes: Sequence[Node]) -> list[list[int]]:
-    """By place the places of those that read what it writes."""
+    """By place the places of its readers."""
     places = {node.out.address: place for place, node in enumerate(nodes)}
     found: list[list[int]] = [[] for _ in nodes]
     for place, node in enumerate(nodes):

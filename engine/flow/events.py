@@ -2,16 +2,16 @@
 
 In the flow: an event pattern, rows of its events → **operators of its mappings**.
 
-The left operand of SEQ is evaluated on what lies before each second mapping starts (Eq. 7). All that this part depends
+The left operand of SEQ is evaluated on the items before each second mapping starts (Eq. 7). All that this part depends
 on is that moment, so a pattern is compiled *before moments*: a row for each mapping and each moment before which it
 holds. Two things spare that:
 
 - Before a moment a *stable* pattern holds the same mappings as ever, less those that end too late. An event is stable,
   and so are FIRST of what is stable (the first of all is the first before a moment, if it lies before it at all), and
-  SEQ and SEQ^c with a stable second operand (the first operand looks at what lies before the second in any case).
+  SEQ and SEQ^c with a stable second operand (the first operand covers what lies before the second in any case).
 - LAST of what is stable is the last that lies before each moment: one step in a timeline (plan.Follow).
 
-What is left, for instance `(A SEQ^r B) SEQ C`, is worked out for each moment at which a C starts.
+What is left, for instance `(A SEQ^r B) SEQ C`, is computed for each moment at which a C starts.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _EDGE: Final[Mapping[Choice, Literal["EARLIEST", "LATEST"]]] = {
 
 @dataclass(frozen=True, slots=True)
 class EventRows:
-    """What an EVENT definition brings: the name of its `Given`, which has a column for each variable, then the time of
-    the item (times.py), then, if asked for, the item's place in its stream, as two raw columns too."""
+    """The rows of an EVENT definition: the name of its `Given`, which has a column for each variable, then the time of
+    the item (times.py), then, if requested, the item's place in its stream, as two raw columns too."""
 
     name: str
     variables: tuple[Variable, ...]
@@ -62,7 +62,7 @@ class Mappings:
     moment: int | None = None
 
     def places(self, variables: Sequence[Variable], first: int = 0) -> tuple[int, ...]:
-        """Where variables stand behind so many other columns."""
+        """The places of variables behind so many other columns."""
         return tuple(first + self.variables.index(v) for v in variables)
 
 
@@ -133,7 +133,7 @@ class Events:
                 return self._sequence(left, self.mappings(right), choice)
 
     def _before(self, pattern: EventPattern, moments: int) -> Mappings:
-        """What a pattern has before each of some moments: an operator of two raw columns, each row once."""
+        """A pattern's rows before each of some moments: an operator of two raw columns, each row once."""
         times = p.Timed(moments, 0)
         match pattern:
             case _ if is_stable(pattern):
@@ -256,7 +256,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """Where the variables stand that two mappings share: those that both surely bind, and the others."""
+    """The places of the variables that two mappings share: those that both surely bind, and the others."""
 
     sure: tuple[int, ...]
     sure_right: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What a plan does, as plain facts: for explanations in text, JSON and pictures."""
+"""A plan's operators, as plain facts: for explanations in text, JSON and pictures."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from oxiseq.grammar.render_sparql import SparqlWriter
 
 _ASKED: Final = "queried from the knowledge base, again when a quad of its patterns is added or removed there"
 _PLAIN: Final = "row by row"
-_FOLLOWED: Final = "nothing: the store tells what changes"
+_FOLLOWED: Final = "nothing: the store reports its changes"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An operator. number: its place; inputs: their places; what: its name; detail: what it does, line by line;
+    """An operator. number: its place; inputs: their places; what: its name; detail: its work, line by line;
     columns: names of its columns; keeps: what it remembers."""
 
     number: int
@@ -43,7 +43,7 @@ def steps(plan: p.FlowPlan, root: Sequence[str], prefixes: Mapping[str, str]) ->
 
 
 def _names(plan: p.FlowPlan, root: Sequence[str]) -> list[tuple[str, ...]]:
-    """What the columns of each operator are called, going down from the root: as those that are made of them. A column
+    """The names of each operator's columns, going down from the root: those of the columns made of them. A column
     that is no part of the answer is called by its place."""
     found: list[list[str]] = [[""] * width for width in plan.widths]
     found[plan.root] = list(root)
@@ -83,7 +83,7 @@ class _Describing:
         return Step(number, p.inputs(form), what, tuple(detail), self.names[number], keeps)
 
     def described(self, number: int, form: p.Form) -> tuple[str, ...]:
-        """Name, what it keeps, details."""
+        """Name, memory, details."""
         match form:
             case p.Patterns(query, places):
                 each = zip(query.patterns, query.sources, strict=True)
@@ -115,7 +115,7 @@ class _Describing:
             case p.Triples():
                 return ("triples", _PLAIN)
             case p.Look(_, _, _, _, order, what):
-                return ("looks for", "nothing: what it looks for is arranged", order.lower(), what.lower())
+                return ("looks for", "nothing: it looks up arranged rows", order.lower(), what.lower())
             case p.Sometime():
                 return ("sometime", _PLAIN)
             case p.TimeTerm(_, function):
@@ -187,7 +187,7 @@ class _Describing:
         return self.writer.one_line(placed(e, self.variables(child)))
 
     def variables(self, number: int) -> dict[Variable, Variable]:
-        """Columns of an operator → what they are called."""
+        """Columns of an operator → their names."""
         return {p.column(i): Variable(name) for i, name in enumerate(self.names[number])}
 
     def picked(self, child: int, places: tuple[int, ...]) -> str:

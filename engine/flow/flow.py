@@ -26,7 +26,7 @@ class Flow:
 
     def __init__(self, plan: FlowPlan, terms: TermDictionary) -> None:
         self.clock = ALL_TIME.copy()
-        """Of rows that happen at some time (kernels/flow/clocks.py), for whoever runs such a plan."""
+        """Of rows that happen at some time (kernels/flow/clocks.py), for the caller of such a plan."""
         self.nodes = build(plan, terms, clock=self.clock)
         self._root = self.nodes[plan.root]
         self._working = [node for node in self.nodes if not isinstance(node, Fed)]
@@ -39,7 +39,7 @@ class Flow:
         """Why the last batch was taken in by some nodes and not by others."""
 
     def feed(self, place: int, delta: Delta) -> None:
-        """What has changed at a source: Patterns, Asked, Given. All that is fed before a step is one batch. Raises
+        """The changes at a source: Patterns, Asked, Given. All that is fed before a step is one batch. Raises
         ValueError for another form, another width."""
         source = self.nodes[place]
         if not isinstance(source, Fed):
@@ -50,15 +50,15 @@ class Flow:
             self._fed.append((place, delta))
 
     def connect(self, place: int, buffer: Buffer) -> None:
-        """What a source brings is what this holds before each step, which takes it out."""
+        """The rows of a source: this holds them before each step, which takes them out."""
         source = self.nodes[place]
         assert isinstance(source, Fed)
         self._connected.append((source.out, buffer))
 
     def step(self, tick: int) -> Delta:
-        """Take in what has been fed. tick: the batch's first; those of later batches are greater than all of this one.
+        """Processes the rows fed. tick: the batch's first; those of later batches are greater than all of this one.
 
-        What has come of it at the root, as views that the next step writes over. Raises LimitError; the batch is then
+        The result at the root, as views that the next step writes over. Raises LimitError; the batch is then
         taken in by half, and every further step raises the same."""
         if self._failed is not None:
             raise self._failed
@@ -86,11 +86,11 @@ class Flow:
                 node.step()
 
     def roots(self, places: Sequence[int]) -> Roots:
-        """Several operators whose rows are looked at after each step."""
+        """Several operators whose rows are read after each step."""
         return Roots([self.nodes[place].out.address for place in places])
 
     def rows(self, place: int) -> Delta:
-        """What the last step has made of an operator, as such views."""
+        """The rows of an operator in the last step, as such views."""
         return self.nodes[place].out.delta
 
     def _put_fed(self) -> None:
@@ -117,16 +117,16 @@ class Flow:
 
     @property
     def bytes(self) -> int:
-        """How large what it keeps is, room for more included."""
+        """The size of its memory, spare room included."""
         return sum(node.bytes for node in self.nodes)
 
     def held_ids(self) -> Iterable[Ids]:
-        """The terms of what it keeps (see `TermDictionary`)."""
+        """The terms in its memory (see `TermDictionary`)."""
         for node in self.nodes:
             yield from node.held_ids()
 
     def save(self, terms: SavedTerms, chosen: Mapping[int, Chosen] = MappingProxyType({})) -> State:
-        """What it keeps, between batches. chosen: by place of an operator that keeps rows which of them."""
+        """Its state between batches. chosen: by place of an operator that keeps rows which of them."""
         nodes = []
         for place, node in enumerate(self.nodes):
             if place in chosen:

@@ -1,7 +1,7 @@
-"""What a plan asks of the knowledge base, and how its answers change (operators.md, 4.6).
+"""A plan's queries to the knowledge base, and how their answers change (operators.md, 4.6).
 
 In the flow: a KB of which another version holds → **an event for each graph** that patterns are about, and **what
-comes and goes** of each table that is asked for. Asked once for each version, whatever the number of instants.
+comes and goes** of each table that is needed. Queried once for each version, whatever the number of instants.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class KbAnswers(NamedTuple):
 
 
 class Knowledge:
-    """The KB's part in a run: a `Reader`. name: what tells it apart from others of the run."""
+    """The KB's part in a run: a `Reader`. name: unique in the run."""
 
     def __init__(
         self,
@@ -67,12 +67,12 @@ class Knowledge:
         self._kb, self._blanks, self._terms = kb, blanks, terms
         self._answers: Materialised[KbAnswers] | None = kb.materialised(name, self) if self._texts else None
         self.version: int | None = None
-        """That was told last."""
+        """The rows emitted last."""
         self.told: KbAnswers | None = None
         self.anew()
 
     def anew(self) -> None:
-        """Whoever is told from now on knows nothing yet."""
+        """From now on the receiver has nothing yet."""
         self._before = [np.zeros((0, table.width), np.uint32) for table in self._tables]
         self._again = self.told is not None
 
@@ -87,7 +87,7 @@ class Knowledge:
         return self.unchanged()
 
     def unchanged(self) -> KbAnswers | None:
-        """What was told last, whatever holds now, for those who do not know it yet."""
+        """The rows emitted last, whatever holds now, for receivers that do not have them yet."""
         found, self._again = self.told if self._again else None, False
         return found
 
@@ -97,7 +97,7 @@ class Knowledge:
         return {g.place: i for i, g in enumerate(self._graphs)} | {t.text: i for i, t in enumerate(self._tables)}
 
     def changes(self, answers: KbAnswers, tick: int) -> list[Delta]:
-        """What has come and gone of each table since the last call, at a tick."""
+        """The changes of each table since the last call, at a tick."""
         found = []
         for number, now in enumerate(answers.tables):
             before, self._before[number] = self._before[number], now
@@ -108,7 +108,7 @@ class Knowledge:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is asked."""
+        """The query texts."""
         return tuple(self._texts)
 
     def answer(self, kb: KnowledgeBase) -> KbAnswers:
@@ -135,23 +135,23 @@ class Knowledge:
         self._terms.hold(*tables, *(ids for event in graphs for ids in event.ids))
         return KbAnswers(graphs, tables)
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of the tables."""
         yield from self._before
 
     def save_told(self, terms: SavedTerms) -> State | None:
-        """What was told last."""
+        """The rows emitted last."""
         return None if self.told is None else self.saved(self.told, terms)
 
     def restore_told(self, state: State | None, terms: KnownTerms) -> None:
-        """What `save_told` gave; it has been told to nobody."""
+        """The result of `save_told`; none of it has been emitted."""
         self.told = None if state is None else self.restored(state, terms)
         self.anew()
 
     def save(self, terms: SavedTerms) -> State:
-        """The tables as they were told; the KB is queried again."""
+        """The tables as they were emitted; the KB is queried again."""
         return {"tables": [terms.ids(table) for table in self._before]}
 
     def restore(self, state: State, terms: KnownTerms) -> None:

@@ -1,6 +1,6 @@
 """Where the rows of patterns come from: one run of engine/windows for all conjunctions of a plan.
 
-Where it stands: events that come into windows, bounds below which they are out, the KB's graphs when they have
+In the flow: events that come into windows, bounds below which they are out, the KB's graphs when they have
 changed → **rows that are new or have ended**, by instant → operators. A window is a source of that run; so is a graph
 of the KB, which holds the newest answer.
 """
@@ -28,7 +28,7 @@ _NEWEST: Final = Window(1, 1, counted=True)
 
 
 class Moves(NamedTuple):
-    """How windows go on through several instants: by content the events that come in, in the order of their places,
+    """How windows move through several instants: by content the events that come in, in the order of their places,
     each at the instant of a number: i64[events] each; and low: i64[instants, contents], the places below which events
     are out, none of which falls."""
 
@@ -48,7 +48,7 @@ class Leaves:
         self._nodes = [place for place, form in enumerate(plan.forms) if isinstance(form, Patterns)]
         forms = [form for form in plan.forms if isinstance(form, Patterns)]
         self.graphs = _graphs(forms)
-        """What is asked of the KB: further sources, behind the windows."""
+        """The queries to the KB: further sources, behind the windows."""
         number: dict[Place, int] = {WindowPlace(n): n for n in range(len(windows))}
         number |= {graph.place: len(windows) + n for n, graph in enumerate(self.graphs)}
         self._widths = [plan.widths[place] for place in self._nodes]
@@ -62,8 +62,9 @@ class Leaves:
         self._run = WindowRun(compile_windows(queries, terms, len(every)), terms, every, wanted) if queries else None
 
     def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> I64:
-        """Events by window, each in order of time, and what the KB's graphs hold now, at the time of the first event,
-        if it has changed. The instants' times; each node's changes go into `outs`, that of instant k at `tick` + k."""
+        """Events by window, each in order of time, and the present content of the KB's graphs, at the time of the first
+        event, if it has changed. The instants' times; each node's changes go into `outs`, that of instant k at `tick` +
+        k."""
         self._sinks.tick = tick
         if self._run is None:
             return np.unique(np.concatenate([batch.time for batch in batches]))
@@ -74,8 +75,8 @@ class Leaves:
         return self._run.push_on([*batches, *known], self._sinks.take)
 
     def move(self, moves: Moves, graphs: Sequence[EventBatch], tick: int) -> None:
-        """Several instants, for a run whose windows are told what is in them; what the KB's graphs hold now, if that
-        has changed, holds from the first on. Each node's changes go into `outs` as those of `push`."""
+        """Several instants, for a run whose windows get their contents from outside; the present content of the KB's
+        graphs, if that has changed, holds from the first on. Each node's changes go into `outs` as those of `push`."""
         self._sinks.tick = tick
         if self._run is None:
             return
@@ -100,10 +101,10 @@ class Leaves:
 
     @property
     def nodes(self) -> list[int]:
-        """The places of the plan whose changes are told, in their order."""
+        """The operators of the plan whose changes are emitted, in their order."""
         return self._nodes
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     @property
     def triples(self) -> int:

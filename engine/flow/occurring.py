@@ -1,6 +1,6 @@
 """The mappings of an EVENT definition as rows that come with their item into a window and go with it.
 
-In the flow: mappings found on items, bounds of a window tick by tick → **what comes and goes** → a plan's `Given`
+In the flow: mappings found on items, bounds of a window tick by tick → **changes** → a plan's `Given`
 (events.py). Items are known by their places in their stream, which grow for ever.
 """
 
@@ -19,7 +19,7 @@ _LEAST = 64
 
 
 class Occurring:
-    """What one definition has on the items from some place on. form: the source that it feeds."""
+    """The rows of one definition on the items from some place on. form: the source that it feeds."""
 
     def __init__(self, form: Given) -> None:
         self._raw, self._width = form.raw, form.width
@@ -66,7 +66,7 @@ class Occurring:
         return found
 
     def _stays(self, start: int, stop: int) -> bool:
-        """Continue to where the window is, if no row comes or goes by that."""
+        """Moves to the window's position, if no row comes or goes by that."""
         count, first = self._count, self._first()
         if count and (self._place.item(count - 1) >= self._stop or (first < count and self._place.item(first) < start)):
             return False
@@ -78,17 +78,18 @@ class Occurring:
         been used up before do neither. The numbers hold until `forget`."""
         place = self._place[: self._count]
         start, stop = int(starts[-1]), max(int(stops[-1]), self._stop)
-        out, before, now = place.searchsorted((min(start, stop), self._stop, stop)).tolist()  # rows before these places
-        came = stops.searchsorted(place[before:now], "right")
-        left = starts.searchsorted(place[:now], "right")
-        come = np.flatnonzero((came < left[before:]) & ~self._used[before:now])
-        # what goes is what was in the window, or comes in this batch
-        stays = ~self._used[:out]
-        stays[: self._first()] = False
-        late = max(out - before, 0)
-        stays[out - late :] &= came[:late] < left[out - late : out]
-        go = np.flatnonzero(stays)
-        rows, at = np.concatenate([before + come, go]), np.concatenate([came[come], left[go]])
+        bounds = self._start, min(start, stop), self._stop, stop
+        first, out, before, now = place.searchsorted(bounds).tolist()  # rows before these places
+        came, leaves = (each.searchsorted(place[before:now], "right") for each in (stops, starts))
+        come = np.flatnonzero((came < leaves) & ~self._used[before:now])
+        # rows that go were in the window, or come in this batch
+        left = starts.searchsorted(place[first:out], "right")
+        goes = ~self._used[first:out]
+        new = max(first, before)
+        both = slice(new - before, max(new, out) - before)
+        goes[new - first :] &= came[both] < leaves[both]
+        go = np.flatnonzero(goes)
+        rows, at = np.concatenate([before + come, first + go]), np.concatenate([came[come], left[go]])
         weight = np.repeat(np.array([1, -1]), (len(come), len(go)))
         self._start, self._stop = start, stop
         if len(at) > 1:
@@ -101,7 +102,7 @@ class Occurring:
         return int(self._place[: self._count].searchsorted(self._start))
 
     def forget(self) -> None:
-        """Nobody asks for items that have left the window."""
+        """Items that have left the window are not needed."""
         gone = self._first()
         if 2 * gone > self._count:
             self.going -= gone
@@ -117,7 +118,7 @@ class Occurring:
         up writes here; and how many of them are in use."""
         return self._rows, self._place, self._used, self._count
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     @property
     def bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""In which order the rows of an instant are told: as ORDER BY says, else by their terms, then by their times."""
+"""In which order the rows of an instant are emitted: as ORDER BY says, else by their terms, then by their times."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def in_order(
 
 
 def _ranks(ids: Ids, of_kb: Mapping[int, int], terms: TermDictionary) -> I64:
-    """A number for each, ascending as ORDER BY has them, equal for equal values. Blank nodes stand as they came to be,
+    """A number for each, ascending as ORDER BY has them, equal for equal values. Blank nodes sort by age,
     the KB's before others."""
     distinct, inverse = np.unique(ids, return_inverse=True)
     kind, serial = terms.columns.kind, terms.columns.exact

@@ -34,7 +34,7 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A column that says in which of several cases a row stands: compared wherever rows are, unbound being a value
+    """A column that says to which of several cases a row belongs: compared wherever rows are, unbound being a value
     like others, and no variable of the pattern (operators.md, 7.2). Every relation has it among `certain`."""
 
     number: int
@@ -45,23 +45,23 @@ Column: TypeAlias = Variable | BlankNode | Hidden | Context
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """An operator and what its columns are. certain: those that every row binds."""
+    """An operator and its columns' names. certain: those that every row binds."""
 
     node: int
     columns: tuple[Column, ...]
     certain: frozenset[Column]
 
     def place(self, column: Column) -> int:
-        """Where a column stands. Raises ValueError for one that it has not."""
+        """The place of a column. Raises ValueError for one that it lacks."""
         return self.columns.index(column)
 
     def places(self, columns: Iterable[Column]) -> tuple[int, ...]:
-        """Where columns stand."""
+        """The places of columns."""
         return tuple(map(self.columns.index, columns))
 
     @property
     def context(self) -> tuple[Context, ...]:
-        """The columns that say in which case a row stands."""
+        """The columns that say to which case a row belongs."""
         return tuple(c for c in self.columns if isinstance(c, Context))
 
     @property
@@ -79,7 +79,7 @@ class _Pairs:
 
 
 class Relations:
-    """What can be made of relations. Their operators stand in one sheet. by_pairs: what is met is found by pairs, even
+    """The operations on relations. Their operators are in one sheet. by_pairs: matches are found by pairs, even
     where the right side's keys would do: of a store those may be many, and the left side's rows few."""
 
     def __init__(self, sheet: p.Sheet, *, by_pairs: bool = False) -> None:
@@ -147,7 +147,7 @@ class Relations:
         return self.project(a, [c for c in a.columns if c not in gone])
 
     def copied(self, a: Relation, copies: Iterable[tuple[Column, Column]]) -> Relation:
-        """With columns once more behind the others: (column, its copy's name)."""
+        """With copies of columns behind the others: (column, its copy's name)."""
         pairs = list(copies)
         places = (*range(len(a.columns)), *a.places(old for old, _ in pairs))
         certain = a.certain | {new for old, new in pairs if old in a.certain or isinstance(new, Context)}
@@ -190,7 +190,7 @@ class Relations:
         return self.sheet.add(p.Join(left, right))
 
     def _made(self, node: int, a: Relation, b: Relation) -> _Pairs:
-        """Pairs that stand in a node with the columns of both."""
+        """Pairs: a node's rows with the columns of both sides."""
         width = len(a.columns)
         more = [c for c in b.columns if c not in a.columns]
         places = [
@@ -201,7 +201,7 @@ class Relations:
         return _Pairs(node, Relation(self.sheet.pick(node, tuple(places)), columns, a.certain | b.certain))
 
     def _passing(self, pairs: _Pairs, a: Relation, b: Relation, conditions: Sequence[Expression]) -> _Pairs:
-        """The pairs that satisfy conditions on what they make."""
+        """The pairs that satisfy conditions on the joined row."""
         if not conditions:
             return pairs
         # the conditions see the joined row, and the pair has to stay: what either side may bind is added to it
@@ -247,7 +247,7 @@ class Relations:
 
     def attached(self, a: Relation, b: Relation, key: Sequence[Column], *, everywhere: bool) -> Relation:
         """Joined where their keys are the same, unbound being a value like others; the key is all that they share.
-        `everywhere`: B has every key of A; else what it has not is unbound, as by OPTIONAL."""
+        `everywhere`: B has every key of A; else missing values are unbound, as by OPTIONAL."""
         left, right = (replace(each, certain=each.certain | frozenset(key)) for each in (a, b))
         if everywhere:
             return replace(self.join(left, right), certain=a.certain | (b.certain - frozenset(key)))
@@ -319,7 +319,7 @@ class Relations:
         return Relation(self.sheet.add(p.Distinct(a.node)), a.columns, a.certain)
 
     def group(self, a: Relation, key: Sequence[Column], sums: Sequence[tuple[Column, p.Sum]]) -> Relation:
-        """A row for each group; `sums`: names and what they are, their places those of A."""
+        """A row for each group; `sums`: names and aggregates, their places those of A."""
         node = self.sheet.add(p.Group(a.node, a.places(key), tuple(s for _, s in sums)))
         counts = frozenset(name for name, s in sums if s.name == "COUNT")
         return Relation(node, (*key, *(name for name, _ in sums)), (a.certain & frozenset(key)) | counts)

@@ -10,7 +10,7 @@ from pyoxigraph import Variable
 from oxiseq.grammar.algebra import Aggregate, Call, Expression, FunctionCall
 
 UNBOUND: Final = Variable("unbound")
-"""What stands for a variable that no column is; columns are called otherwise (plan.column)."""
+"""Replaces a variable that is no column; columns have other names (plan.column)."""
 
 
 def replaced(expression: Expression, known: Mapping[Expression, Expression]) -> Expression:

@@ -1,4 +1,4 @@
-"""What windows tell, as operators read it: a delta for each query.
+"""The changes of windows, as operators read them: a delta for each query.
 
 In the flow: output of engine/windows → **rows that come and go**, each query's in its own buffer.
 """
@@ -30,7 +30,7 @@ class Sinks:
         """Of the push's first instant."""
 
     def take(self, out: NDArray[np.void], values: Ids) -> None:
-        """Copy rows of a run of windows (kernels/windows, records.OUT): what is new with weight 1, what has ended with
+        """Copy rows of a run of windows (kernels/windows, records.OUT): new ones with weight 1, ended ones with
         weight -1. Raises LimitError."""
         while (full := hand_on(self._memory.address, out, values, _NEW, self.tick)) != NONE_FULL:
             self._buffers[full].grow()

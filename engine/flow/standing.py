@@ -1,7 +1,7 @@
 """A plan at work over windows and the knowledge base.
 
-Where it stands: events that come into windows, the KB's changes, rows that others give → operators → **rows to tell**,
-by instant. A tick is an instant here: all that comes and goes then is worked on as one.
+In the flow: events that come into windows, the KB's changes, rows that others give → operators → **rows to emit**,
+by instant. A tick is an instant here: all that comes and goes then is one step.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _WANTED: Final = {Report.ISTREAM: Wanted.NEW, Report.DSTREAM: Wanted.ENDED}
 
 
 def wanted_of(plan: FlowPlan, report: Report, compared: int) -> Wanted:
-    """Which rows of its conjunctions a plan needs for what is told."""
+    """Which rows of its conjunctions a plan needs for its output."""
     alone = is_one_to_one(plan) and compared == plan.widths[plan.root]
     return _WANTED.get(report, _BOTH) if alone else _BOTH
 
 
 class Standing:
-    """All that changes for a query. windows: of its contents, by number, for `move` they are not asked; knowledge: what
+    """All that changes for a query. windows: changes of their contents, by number, unused by `move`; knowledge: what
     it knows of the KB, if it has been at work before."""
 
     def __init__(
@@ -72,25 +72,25 @@ class Standing:
 
     def push(self, batches: Sequence[EventBatch]) -> tuple[I64, I64, Ids]:
         """Events by window, each in order of time: the times of their instants, numbers of instants, ascending, and the
-        rows to tell at them. Raises KbError, LimitError."""
+        rows to emit at them. Raises KbError, LimitError."""
         graphs = self._know(self.knowledge.changed())
         times = self.leaves.push(batches, graphs, self._tick)
         return times, *self._step(len(times))
 
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
-        """As `push`, where nothing is told and the KB is what it was. Raises LimitError."""
+        """As `push`, but emits nothing, and the KB has not changed. Raises LimitError."""
         graphs, first = self._know(self.knowledge.unchanged()), self._tick
         self._tick += len(self.leaves.push(batches, graphs, first))
         self._told.pass_over(self._flow.step(first))
 
     def move(self, moves: Moves, given: Mapping[str, Delta]) -> tuple[I64, Ids]:
-        """Several instants: how windows go on; by name what comes and goes of the rows that are given, tick k being
-        instant k. Numbers of instants, ascending, and the rows to tell at them. Raises KbError, LimitError."""
+        """Several instants: how windows move; by name changes of the given rows, tick k being
+        instant k. Numbers of instants, ascending, and the rows to emit at them. Raises KbError, LimitError."""
         self._feed(moves, self._know(self.knowledge.changed()), given)
         return self._step(len(moves.low))
 
     def pass_over_moves(self, moves: Moves, given: Mapping[str, Delta]) -> None:
-        """As `move`, where nothing is told and the KB is what it was. Raises LimitError."""
+        """As `move`, but emits nothing, and the KB has not changed. Raises LimitError."""
         self._feed(moves, self._know(self.knowledge.unchanged()), given)
         first, self._tick = self._tick, self._tick + len(moves.low)
         self._told.pass_over(self._flow.step(first))
@@ -107,7 +107,7 @@ class Standing:
         return self._tick > 0
 
     def _know(self, answers: KbAnswers | None) -> Sequence[EventBatch]:
-        """What the KB's graphs hold now, if that has changed; tables go to their operators."""
+        """The present content of the KB's graphs, if that has changed; tables go to their operators."""
         if answers is None:
             return ()
         for place, delta in zip(self._tables, self.knowledge.changes(answers, self._tick), strict=True):
@@ -118,7 +118,7 @@ class Standing:
         first, self._tick = self._tick, self._tick + instants
         return self._told.rows(self._flow.step(first), first, instants)
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""

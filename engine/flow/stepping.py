@@ -1,6 +1,6 @@
-"""Operators tick by tick, in one kernel: event patterns whose items are used up by what is found (operators.md, 4.2).
+"""Operators tick by tick, in one kernel: event patterns whose matches consume items (operators.md, 4.2).
 
-In the flow: event mappings, their windows through stretches of ticks → **what is found, and at which ticks** → the
+In the flow: event mappings, their windows through stretches of ticks → **the matches, and their ticks** → the
 rest of the plan, many ticks at once.
 """
 
@@ -26,7 +26,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
 class Found(NamedTuple):
-    """Of some stretches. ticks: i64[stretches], how many ticks of each have been worked on; rows: by name what has come
+    """Of some stretches. ticks: i64[stretches], how many ticks of each have been processed; rows: by name what has come
     and gone, the first of these ticks being 0."""
 
     ticks: I64
@@ -98,7 +98,7 @@ class Stepping:
         return Found(stepped.counts, dict(zip(self._found, rows, strict=True)))
 
     def _stepped(self, sources: Sequence[Replaceable[k.Source]], more: I64) -> k.Stepped:
-        """What the kernel takes."""
+        """The kernel's arguments."""
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.TICK], scalars[k.STEPS] = self._tick, self._driver.ready()
         given = [
@@ -114,7 +114,7 @@ class Stepping:
         )
 
     def _make_room(self, answer: int, which: int, sources: Sequence[Replaceable[k.Source]]) -> None:
-        """What the kernel lacks."""
+        """Serves the kernel's need."""
         if answer == k.NEED_FED:
             self._events[which].out.grow()
         elif answer == k.NEED_STEP:
@@ -134,7 +134,7 @@ class Stepping:
         going = longer(occurring.going, max(16, len(occurring.going)))
         return k.Source(rows, place, used, at, row, weight, starts, stops, going, state)
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     @property
     def records(self) -> int:
@@ -143,16 +143,16 @@ class Stepping:
 
     @property
     def bytes(self) -> int:
-        """How large what it keeps is, room for more included."""
+        """The size of its memory, spare room included."""
         return sum(node.bytes for node in self._nodes)
 
     def held_ids(self) -> Iterator[Ids]:
-        """The terms of what it keeps."""
+        """The terms in its memory."""
         for node in self._nodes:
             yield from node.held_ids()
 
     def save(self, terms: SavedTerms) -> State:
-        """What it keeps, between batches."""
+        """Its state between batches."""
         return {"tick": self._tick, "nodes": [node.save(terms) for node in self._nodes]}
 
     def restore(self, state: State, terms: KnownTerms) -> None:

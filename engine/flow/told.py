@@ -1,6 +1,6 @@
-"""What is emitted of an answer at an instant: all of it, what is new, what is gone (operators.md, 2.3).
+"""The rows emitted for an answer at an instant: all, the new ones, or the retracted ones (operators.md, 2.3).
 
-In the flow: changes of the answer, of which none come and go within a tick → **rows to tell**, each as often as its
+In the flow: changes of the answer, of which none come and go within a tick → **rows to emit**, each as often as its
 multiplicity says.
 """
 
@@ -16,18 +16,19 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, MOST_ROWS, Delta, Ids
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow.telling import tell, told_rows
+from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows, slots_for
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
 Order: TypeAlias = Callable[[I64, Ids], NDArray[np.int64]]
-"""The numbers of rows, as they are told. Given: i64[n], ascending, equal for rows that are told together; the rows."""
+"""The numbers of rows, as they are emitted. Given: i64[n], ascending, equal for rows emitted together; the rows."""
 _PER_ROW: Final = 150
 """Bytes of a row in a dictionary, without its columns."""
 
 
 class Told:
-    """Remembers the answer, if all of it is told. compared: how many columns, from the first, tell rows apart; those
-    behind are for the order in which rows are told. raw: columns that hold numbers."""
+    """Remembers the answer, if all of it is emitted. compared: how many columns, from the first, identify a row; those
+    behind are for the order in which rows are emitted. raw: columns that hold numbers."""
 
     def __init__(self, report: Report, width: int, compared: int, raw: Sequence[int], order: Order) -> None:
         self._report, self._width, self._compared, self._raw = report, width, compared, raw
@@ -39,7 +40,7 @@ class Told:
         return len(self._answer)
 
     def rows(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
-        """Numbers of instants, ascending, and the rows told at them; the instants are the ticks from `first` on."""
+        """Numbers of instants, ascending, and the rows emitted at them; the instants are the ticks from `first` on."""
         if self._report is Report.RSTREAM:
             return self._all(delta, first, instants)
         if self._compared < self._width:
@@ -53,13 +54,13 @@ class Told:
         return at, rows
 
     def pass_over(self, delta: Delta) -> None:
-        """What has changed at instants at which nothing is told."""
+        """Takes the changes of instants at which nothing is emitted."""
         if self._report is Report.RSTREAM:
             self._add(delta, 0, len(delta))
 
     def _net(self, delta: Delta) -> Delta:
         """Of rows that are equal where they are compared, as many as come more than go, or go more than come: the first
-        of them in the order in which they are told. So they are a function of the answers before and now."""
+        of them in the order in which they are emitted. So they are a function of the answers before and now."""
         groups = self._groups(delta)
         net = np.bincount(groups, delta.weight).astype(np.int64)[groups]
         unlike = np.sign(net) != np.sign(delta.weight)
@@ -78,10 +79,13 @@ class Told:
 
     def _groups(self, delta: Delta) -> NDArray[np.int64]:
         """A number for each row, equal for those of one instant that are equal where they are compared."""
-        numbers: dict[tuple[int, ...], int] = {}
-        columns = delta.rows[:, : self._compared].T.tolist()
-        keys = zip(delta.at.tolist(), *columns, strict=True)
-        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+        count, compared = len(delta), self._compared
+        keys, numbers = np.empty((count, compared + 2), np.uint32), np.arange(count)
+        keys[:, :compared], keys[:, compared:] = delta.rows[:, :compared], delta.at[:, None].view(np.uint32)
+        slots = slots_for(count)
+        enter_rows(numbers, slots, keys)
+        find_rows(keys, slots, keys, numbers)
+        return numbers
 
     def _all(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
         ends = np.searchsorted(delta.at, np.arange(first, first + instants), "right").tolist()
@@ -93,12 +97,12 @@ class Told:
             parts.append(shown)
             told += len(shown)
             if told > MOST_ROWS:
-                raise LimitError(told, MOST_ROWS, "rows that RSTREAM tells of one batch; push smaller batches")
+                raise LimitError(told, MOST_ROWS, "rows that RSTREAM emits for one batch; push smaller batches")
         at = np.repeat(np.arange(instants), [len(part) for part in parts])
         return at, np.concatenate(parts) if parts else np.zeros((0, self._width), np.uint32)
 
     def _add(self, delta: Delta, low: int, high: int) -> None:
-        """Some of what has changed goes into the answer."""
+        """Some of the changes go into the answer."""
         for row, weight in zip(delta.rows[low:high], delta.weight[low:high].tolist(), strict=True):
             key = row.tobytes()
             count = self._answer.get(key, 0) + weight
@@ -122,7 +126,7 @@ class Told:
         """About how large the answer is."""
         return len(self._answer) * (_PER_ROW + 4 * self._width)
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Ids:
         """The terms of the answer."""

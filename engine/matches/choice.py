@@ -1,4 +1,4 @@
-"""A selection strategy at work: the room that `kernels.matches.choice` needs, which grows when it asks.
+"""The running state of a selection strategy: the arrays of `kernels.matches.choice`, which grow on demand.
 
 In the flow: finals of an instant → **those that the strategy keeps** → enumeration.
 """
@@ -46,7 +46,7 @@ class Chooser:
     def choose(self, S: M, positions: NDArray[np.int64], offset: int) -> M:
         """Memory whose finals, all of one cut, are those that the strategy keeps.
 
-        Nodes that it makes stand behind `scalars[NODE_BASE]`, for the kernel to take back after their enumeration. For
+        The nodes that it makes follow `scalars[NODE_BASE]`, for the kernel to take back after their enumeration. For
         `positions` and `offset` see kernels/matches/choice. Raises LimitError.
         """
         scalars, nodes = S.scalars, S.nodes

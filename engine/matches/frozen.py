@@ -1,6 +1,6 @@
 """The matches that end at one instant as a set: how many, the i-th, some at random, the best; none is listed for it.
 
-In the flow: finals of an instant → **frozen set** → the matches asked for (answers.md, 2).
+In the flow: finals of an instant → **frozen set** → the chosen matches (answers.md, 2).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NOTHING: Final = f.FrozenMemory(
     np.zeros(0, np.int32),
 )
 _NO_POINTERS: Final = Pointers(_NOTHING)
-"""What all sets have alike until they are asked for their best; nobody writes into it."""
+"""Shared by all sets until their best matches are requested; never written."""
 
 
 class FrozenMatches:

@@ -1,4 +1,4 @@
-"""A condition asked for many rows of terms at once.
+"""A condition evaluated for many rows of terms at once.
 
 In the flow: ids of rows → **outcomes** (conditions.py). Function calls are answered by one store query for all
 rows, in columns of text; operators stay with `exact`, which sees each distinct set of the calls' answers once.
@@ -32,7 +32,7 @@ _EMPTY: Final = Store()
 _CHUNK: Final = 20_000
 """Rows of one store query."""
 _FEW: Final = 8
-"""As many rows are asked faster one by one."""
+"""Up to so many rows, one by one is faster."""
 _ROW: Final = "oxiseq_row"
 _UNBOUND: Final = "UNDEF"
 _IN_VALUES: Final = ('"', "<", "U")
@@ -48,7 +48,7 @@ class Asked:
         self._expression = self._lift(expression)
         own = expression_variables(self._expression) - set(self._calls.values())
         self._own = tuple(i for i, v in enumerate(self._variables) if v in own)
-        """Which variables are asked for beside the calls."""
+        """Which variables are needed beside the calls."""
         self._named = [_named_texts(self._expression, v) for v in self._calls.values()]
         names = " ".join(f"?{v.value}" for v in self._variables)
         answers = [Variable(_ROW), *self._calls.values()]

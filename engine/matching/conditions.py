@@ -2,7 +2,7 @@
 
 In the flow: kernel rows with a flag → **exact answers** → rows. Every top-level conjunct is a `Condition`.
 A conjunct over one variable whose functions the machine lacks has a memo table: one outcome per term id,
-filled by one store query for all terms that a batch asks about (matching.md, section 5).
+filled by one store query for all terms of a batch that are not in it yet (matching.md, section 5).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _orders_text(operand: Expression) -> bool:
 
 
 class ConditionMemo:
-    """Outcomes by term id, a table per condition: u8[tables, terms], 0 where nobody has asked yet."""
+    """Outcomes by term id, a table per condition: u8[tables, terms], 0 where it is not known yet."""
 
     def __init__(self, conditions: Sequence[Condition], terms: TermDictionary) -> None:
         self._conditions = [Asked(c.expression, c.variables) for c in conditions]
@@ -82,7 +82,7 @@ class ConditionMemo:
         return self.table
 
     def outcomes(self, table: int, ids: NDArray[np.integer]) -> NDArray[np.uint8]:
-        """Condition `table` on many term ids (above 0); asks for what is not known."""
+        """Condition `table` on many term ids (above 0); queries the store for unknown outcomes."""
         self.reserve()
         row = self.table[table]
         missing = np.unique(ids[row[ids] == NOT_KNOWN])

@@ -1,7 +1,7 @@
 """KB answers and their join with rows (matching.md, section 6).
 
 In the flow: P_D, the GRAPH patterns of a GPM → **materialised answer** → join with the GPM's rows, before or
-after matching. A run asks for the answer once, and again only when the KB's version changed (`KbInTime`): the pattern
+after matching. A run queries it once, and again only when the KB's version changed (`KbInTime`): the pattern
 is compiled and keeps nothing, for one plan may run over several stores.
 """
 
@@ -99,7 +99,7 @@ class KbAnswer:
     shared_places: tuple[int, ...]
     _indexes: dict[tuple[int, int], _Index] = field(default_factory=dict, repr=False, compare=False)
     _groups: dict[int, Places] = field(default_factory=dict, repr=False, compare=False)
-    """KB rows by which shared variables they bind (a bit each); empty until asked for."""
+    """KB rows by which shared variables they bind (a bit each); empty until first read."""
 
     def __len__(self) -> int:
         return len(self.columns)

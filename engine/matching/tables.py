@@ -276,7 +276,7 @@ class _Orders:
 
 
 def _triggers(instances: Sequence[Instance], number: dict[Slot, int]) -> list[list[int]]:
-    """Each instance hangs on one slot: one that few others use and few events fill."""
+    """Each instance depends on one slot: one that few others use and few events fill."""
     subscribers: list[list[int]] = [[] for _ in number]
     users = Counter(step.slot for instance in instances for step in instance.patterns)
     for i, instance in enumerate(instances):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(slots=True, eq=False)  # not frozen: to make one, of a thousand queries each, would take four times as long
 class MatchBatch:
-    """n matches, in order of completion. Nobody changes one.
+    """n matches, in order of completion. They are never changed.
 
     time: i64[n] µs, the end of each match; values: u32[n, c] term ids of the answer's columns (0: unbound);
     ends: i64[n + 1]; event_letter i32[f] and event_time i64[f]: the events of match i are

@@ -1,4 +1,4 @@
-"""Complex events as columns, with where and when their events stood (CEQL)."""
+"""Complex events as columns, with the positions and times of their events (CEQL)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ I64 = NDArray[np.int64]
 class ComplexEvents:
     """m complex events. `start`, `end`: i64[m], positions among all events of the query; `time`: i64[m], µs, the end's.
 
-    The set D of number i is positions[ends[i] : ends[i + 1]], ascending. Beside each position stand the event's time
+    The set D of number i is positions[ends[i] : ends[i + 1]], ascending. Beside each position are the event's time
     (i64, µs), its stream's number (i64, in the order of FROM) and the variables that hold it (u64[., words]).
     """
 

@@ -1,4 +1,4 @@
-"""SELECT expressions: match functions, aggregates over iterations, and whatever they stand in."""
+"""SELECT expressions: match functions, aggregates over iterations, and the expressions around them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ExpressionColumns:
         return np.array(kept, np.int64)
 
     def rank(self, expression: Expression, matches: MatchRows, m: int) -> Key:
-        """What ORDER BY compares of match `m`; an error stands where what is unbound does."""
+        """The value by which ORDER BY compares match `m`; an error sorts as an unbound value does."""
         try:
             return order_key(evaluate(expression, self._leaves(expression, matches, m, self._nothing)))
         except ExpressionError:
@@ -111,7 +111,7 @@ class ExpressionColumns:
         return self._blanks.get(term.value) or self._terms.blank()
 
     def _named(self, variable: Variable, row: NDArray[np.uint32]) -> Term | None:
-        """The value of an expression column that stands before, by its AS name."""
+        """The value of an earlier expression column, by its AS name."""
         at = self._computed.get(variable)
         return self._bound(int(row[at])) if at is not None and row[at] else None
 

@@ -1,6 +1,6 @@
-"""What a run has counted → entries of groups, by the instant, or the window, in which matches end.
+"""A run's counts → entries of groups, by the instant, or the window, in which matches end.
 
-In the flow: counts of a run → **entries** → groups (summaries.py). What is written of a match (keys, arguments) is
+In the flow: counts of a run → **entries** → groups (summaries.py). The values written for a match (keys, arguments) are
 computed once for each set of values that a run distinguishes.
 """
 
@@ -33,7 +33,7 @@ class _Slots:
 
     @classmethod
     def of(cls, key: tuple[Value, ...]) -> _Slots:
-        # of several values of one variable the innermost counts: it stands last
+        # of several values of one variable the innermost counts: it comes last
         names = {value.variable: slot for slot, value in enumerate(key) if value.variable is not None}
         return cls(names, key.index(RUN_START) if RUN_START in key else None)
 

@@ -55,7 +55,7 @@ class _End:
 class DeferredMatches:
     """Holds matches until all of their end are decided, then lets the strategy choose.
 
-    `partition`: the column of stored values that tells partitions apart, None if there are none. `wait`: how long (µs)
+    `partition`: the column of stored values that names the partition, None if there are none. `wait`: how long (µs)
     after its end a match may be undecided, None if only the window's end decides; one of `window` and `wait` is given.
     """
 
@@ -121,7 +121,7 @@ class DeferredMatches:
             raise LimitError(self._count, MOST_HELD, "matches whose trailing negation or strategy is undecided")
 
     def release(self, until: int, start: int, seen: PartitionInstants | None = None) -> Found:
-        """What the strategy keeps of the ends that are decided, in the order in which that was known, then by end.
+        """The matches that the strategy keeps, for the decided ends, in the order in which that was known, then by end.
 
         `until`: the smallest clock that may still come; `start`: the first one of the first tumbling window. `seen`:
         the instants of partitions that have come since the last call, where clocks are numbers of those.

@@ -31,7 +31,7 @@ from oxiseq.grammar.algebra import Aggregate, Call, Expression
 from oxiseq.grammar.ceql_algebra import OF, Totals, aggregates, summed_attributes
 
 _THERE: Final = 1
-"""What stands for the value of an event, where events are counted: COUNT asks only whether there is one."""
+"""What stands for the value of an event, where events are counted: COUNT needs only whether there is one."""
 
 I64 = NDArray[np.int64]
 _MOST_LEAST: Final = 1 << 61
@@ -54,7 +54,7 @@ class EndPlan:
 
 
 def end_plan(plan: CeaPlan, totals: Totals) -> EndPlan:
-    """What a checked query tells of those that end at one event."""
+    """What a checked query emits for the complex events that end at one event."""
     attributes, found = summed_attributes(plan.query), aggregates(totals)
     known: dict[Expression, Expression] = {aggregate: aggregate for aggregate in found}
     known |= {Call(OF, (key,)): key for key in totals.by}
@@ -104,7 +104,7 @@ class EndTotals:
 
     @property
     def counts(self) -> bool:
-        """Whether only COUNT(*) is told, so that what is counted need not be seen."""
+        """Whether only COUNT(*) is emitted, so that the counted complex events are not needed."""
         return all(measured.variable is None for measured in self._plan.measured)
 
     def count(self, at: I64, number: I64) -> None:
@@ -195,7 +195,8 @@ def _above(than: str, bound: Literal) -> int:
 
 
 def _events(found: FrozenMatches, holders: Holders, at: int, count: int) -> _Events:
-    """Where the automaton's step does not tell what holds an event, complex events are listed. Raises LimitError."""
+    """Where the automaton's step does not decide which variables hold an event, complex events are listed. Raises
+    LimitError."""
     outputs = np.flatnonzero(found.pos >= 0)
     places, positions = found.pos[outputs] & PLACE, found.pos[outputs] >> PLACE_BITS
     if not (places == AMBIGUOUS).any():

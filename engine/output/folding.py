@@ -55,18 +55,18 @@ class MatchFolder:
         self._folded: list[Folded] = []
 
     def pick(self, S: Memory) -> Memory:
-        """The same: one of the matches is told, for CONSUME BY. Raises LimitError."""
+        """The same set if one of its matches is emitted, for CONSUME BY. Raises LimitError."""
         found = FrozenMatches(S)
         if found.exceeds(0):
             nodes = np.flatnonzero(found.pos >= 0)
             ids, row_of = np.unique(found.pos[nodes] >> PLACE_BITS, return_inverse=True)
             outputs = _Outputs(nodes, row_of, self._rows.take(ids))
-            time = int(outputs.block.time[-1])  # an output is newer than what it extends
+            time = int(outputs.block.time[-1])  # an output is newer than the prefix that it extends
             self._folded += [Folded(time, bundle) for bundle in self._bundles(found, outputs, time)]
         return S
 
     def take(self) -> list[Folded]:
-        """What has been folded since the last time."""
+        """The folds since the last call."""
         folded, self._folded = self._folded, []
         return folded
 
@@ -85,7 +85,7 @@ class MatchFolder:
 
     def _keys(self, outputs: _Outputs, time: int) -> Iterator[tuple[Key, NDArray[np.bool_]]]:
         """Each combination of keys that matches may have, with the outputs that are in none of those matches; in the
-        order of the events that have the keys, which does not hang on ids."""
+        order of the events that have the keys, which does not depend on ids."""
         by_row = np.argsort(outputs.row_of, kind="stable")
         found: list[tuple[Key, NDArray[np.bool_]]] = [((), np.zeros(len(outputs.nodes), np.bool_))]
         for key in self._folding.keys:

@@ -1,6 +1,6 @@
-"""ORDER BY ... LIMIT and SAMPLE on the compact set: the matches that are told, without listing the others.
+"""ORDER BY ... LIMIT and SAMPLE on the compact set: the matches that are emitted, without listing the others.
 
-In the flow: finals of an instant → **those asked for** → enumeration → answers, which puts them in order.
+In the flow: finals of an instant → **the chosen ones** → enumeration → answers, which puts them in order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MatchPicker:
         self._terms = terms
 
     def pick(self, S: Memory) -> Memory:
-        """Memory whose finals stand for the matches that are wanted. Raises LimitError."""
+        """Memory whose finals stand for the chosen matches. Raises LimitError."""
         found = FrozenMatches(S)
         wanted = self._ranking.wanted
         if not found.exceeds(wanted):
@@ -85,7 +85,7 @@ class MatchPicker:
         return sums
 
     def _ranks(self, ids: NDArray[np.uint32]) -> Column:
-        """Where terms stand in the order of terms, equal ones at one place; 0: unbound."""
+        """The ranks of terms in the order of terms, equal ones alike; 0: unbound."""
         distinct, which = np.unique(ids, return_inverse=True)
         keys = [order_key(self._terms.term(i) if i else None) for i in distinct.tolist()]
         places = {key: place for place, key in enumerate(sorted(set(keys)), 0 if 0 in distinct else 1)}

@@ -1,6 +1,6 @@
 """ORDER BY, LIMIT with OFFSET, and SAMPLE on matches that are listed (semantics.md 2.6b).
 
-In the flow: matches of an instant, all of them or those that were picked → **those told, in order** → rows.
+In the flow: matches of an instant, all of them or those that were picked → **the emitted ones, in order** → rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def told(
     rows: Sequence[NDArray[np.int64]],
     keys: Keys,
 ) -> NDArray[np.int64]:
-    """Which matches are told, in their order. Those of one end (of one partition) stand together, in the order of
+    """Which matches are emitted, in their order. Those of one end (of one partition) are adjacent, in the order of
     enumeration; `rows`: of each match its row ids. Raises LimitError."""
     if not len(time):
         return np.zeros(0, np.int64)

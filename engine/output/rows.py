@@ -67,7 +67,7 @@ class RowStore:
 
     @property
     def offset(self) -> int:
-        """Where a row stands in the arrays: its id plus this."""
+        """A row's index in the arrays is its id plus this."""
         return self._low - self.base
 
     def set_clocks(self, clocks: NDArray[np.int64]) -> None:

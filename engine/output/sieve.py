@@ -1,7 +1,7 @@
 """FILTERs behind SEQ where a strategy or CONSUME BY goes by the matches that pass (semantics.md 2.5b).
 
 In the flow: finals of an instant → **those that pass** → strategy → enumeration. Each match of the instant is
-looked at, since a FILTER is about the whole of it. Without these clauses a FILTER drops matches when they are written.
+evaluated, since a FILTER reads all of it. Without these clauses a FILTER drops matches when they are written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MatchSieve:
         """Memory whose finals stand for the matches that pass. Raises LimitError."""
         found = FrozenMatches(S)
         if found.exceeds(MOST_LOOKED_AT):
-            what = "matches of one instant that a FILTER behind SEQ looks at"
+            what = "matches of one instant that a FILTER behind SEQ tests"
             raise LimitError(MOST_LOOKED_AT + 1, MOST_LOOKED_AT, what)
         kept: list[Places] = []
         for low in range(0, found.count, _AT_ONCE):

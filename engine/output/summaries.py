@@ -2,7 +2,7 @@
 
 In the flow: matches as keys and measures, in order of their ends → **groups of the extent** → rows. The extent is
 all matches so far, those of the current window, or those within the sliding window; a group's totals follow it as
-matches come and go. Nothing here looks at events, so what a kernel has counted is taken as listed matches are.
+matches come and go. Nothing here reads events, so matches that a kernel has counted are handled as listed ones.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Summaries:
                 self._closing.append((number, time))
 
     def take(self, instants: Iterable[Instant], until: int, start: int) -> MatchBatch:
-        """The rows of what has come: matches by the instant of their end, in order. `until`: the smallest clock that
+        """The rows of new matches, by the instant of their end, in order. `until`: the smallest clock that
         may still come; all matches that end before it are known. Raises LimitError, with all that has come in its
         groups."""
         for instant in instants:
@@ -144,7 +144,7 @@ class Summaries:
             self._tick += self._plan.report.period
 
     def _skip(self, time: int, start: int) -> None:
-        """Where an instant is very far from the one before, the moments between are left out, to be told of."""
+        """Where an instant is very far from the one before, the moments between are left out, and reported."""
         assert isinstance(self._plan.report, Every)
         period = self._plan.report.period
         end = time if time < _NEVER else self._last_tick(start) + period
@@ -162,7 +162,7 @@ class Summaries:
         return start + ((self._last - start) // window.size + 1) * window.size - 1
 
     def _enter(self, clock: int, start: int) -> None:
-        """What is out of the extent at `clock` leaves it."""
+        """Matches outside of the extent at `clock` leave it."""
         window = self._plan.window
         if window is None:
             return
@@ -250,7 +250,7 @@ class Summaries:
             np.zeros(0, np.int64),
         )
 
-    # --- what it keeps --------------------------------------------------------------------------------
+    # --- its saved state --------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of groups and of matches that have not left."""

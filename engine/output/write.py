@@ -35,7 +35,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 @dataclass(frozen=True, slots=True)
 class _Flat:
-    """The rows of all matches one after the other, with what they bind. `origin`: of each match, which of those that
+    """The rows of all matches one after the other, with their bindings. `origin`: of each match, which of those that
     were found it is made of; the knowledge base may make several of one."""
 
     block: RowBlock
@@ -123,7 +123,7 @@ class AnswerWriter:
         return _taken(flat, told(ranking, flat.block.time[last], partition, rows, keys))
 
     def _resolved(self, flat: _Flat) -> NDArray[np.uint32]:
-        """What each match binds: u32[matches, variables]."""
+        """The bindings of each match: u32[matches, variables]."""
         shown = np.zeros(len(flat.places), np.bool_)
         visible(flat.places, flat.ends, self._again, self._inside, shown)
         resolved = np.zeros((len(flat.ends) - 1, len(self._variables)), np.uint32)
@@ -153,7 +153,7 @@ class AnswerWriter:
         return saved
 
     def restore(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
-        """Continue with what was remembered; returns the answers for the rows, by epoch."""
+        """Continues with the saved rows; returns the answers for the rows, by epoch."""
         values = state["known"]
         rows = [b""] * len(state["ends"]) if values is None else [row.tobytes() for row in terms.ids(values)]
         self._seen = {}
@@ -278,7 +278,7 @@ class AnswerWriter:
 
 
 def _first_of_each_end(flat: _Flat, limit: int, partition: int | None) -> _Flat:
-    """The first `limit` matches of each end and partition (a column), which stand together."""
+    """The first `limit` matches of each end and partition (a column), which are adjacent."""
     last = flat.ends[1:] - 1
     time = flat.block.time[last]
     if not len(time):

@@ -1,8 +1,8 @@
-"""EXISTS of stateful FILTERs, asked of Oxigraph: an event's graph and the values of the joined mapping.
+"""EXISTS of stateful FILTERs, evaluated by Oxigraph: an event's graph and the values of the joined mapping.
 
 In the flow: a pair of a row and a partial match → **question** → true or false. A row says of which event it is by
-a number that holds for one batch. The events that are asked about are put into a scratch store when they are first
-asked; the KB's graphs stand beside them if a pattern names some. It is the slow and exact way: a query per distinct
+a number that holds for one batch. The events concerned are put into a scratch store when they are first
+needed; the KB's graphs are beside them if a pattern names some. It is the slow and exact way: a query per distinct
 question, some 0.1 ms each.
 """
 
@@ -84,7 +84,7 @@ class ExistsMatcher:
         self._loaded.add(number)
 
     def _term(self, i: int) -> Term:
-        """As it stands in the store: the KB's blank nodes have labels of their own there."""
+        """A term's form in the store: the KB's blank nodes have labels of their own there."""
         label = self._copied.labels.get(i)
         return self._terms.term(i) if label is None else BlankNode(label)
 

@@ -1,4 +1,4 @@
-"""Graphs of the knowledge base, copied into a store in which events are asked about (joined_exists.py)."""
+"""Graphs of the knowledge base, copied into the store in which events are queried (joined_exists.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oxiseq.engine.terms.texts import Term
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CopiedGraphs:
-    """Graphs of one version of the KB. A scratch store's events stand in `store` while they are matched."""
+    """Graphs of one version of the KB. A scratch store's events are in `store` while they are matched."""
 
     store: Store
     blank: Mapping[str, int] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class KbGraphs:
 
     @property
     def now(self) -> CopiedGraphs:
-        """Those of the KB that holds at the instant that is worked on. Raises KbError."""
+        """The graphs of the KB version of the instant being processed. Raises KbError."""
         return self._nothing if self._copies is None else self._copies.now
 
     def answer(self, kb: KnowledgeBase) -> CopiedGraphs:
@@ -63,7 +63,7 @@ class KbGraphs:
 
         for s, p, o, g in self._quads(kb):
             subject = renamed(s)
-            assert isinstance(subject, (NamedNode, BlankNode))  # nothing else stands there
+            assert isinstance(subject, (NamedNode, BlankNode))  # nothing else occurs there
             store.add(Quad(subject, p, renamed(o), g))
         labels = sorted(fresh, key=lambda node: node.value)
         return self._copied(store, {fresh[node].value: blank[fresh[node].value] for node in labels})
@@ -87,7 +87,7 @@ class KbGraphs:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is queried from the KB."""
+        """The queries to the KB."""
         names = " ".join(map(str, self._named))
         return (f"SELECT ?s ?p ?o ?g {{ VALUES ?g {{ {names} }} GRAPH ?g {{ ?s ?p ?o }} }}",)
 

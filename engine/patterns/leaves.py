@@ -62,7 +62,7 @@ class EventLeaves(Leaves):
         """A triple pattern on each event's graph, or on some graphs of the knowledge base as one."""
         if isinstance(ground, EachEvent):
             return self._on_event(Conjunction([(pattern, ground)]))
-        assert isinstance(ground, Merge)  # what is on each graph is asked
+        assert isinstance(ground, Merge)  # patterns on each graph are queried
         parts = [self._asked([(pattern, place)]) for place in ground.places]
         if not parts:
             keys = tuple(dict.fromkeys(keys_of(pattern)))

@@ -178,7 +178,7 @@ class StreamMatcher:
 
     def find(self, batch: EventBatch) -> NDArray[np.int64]:
         """The numbers of the kernel's GPMs that may have rows on a batch, of whose events there are some: `rows_of`
-        tells which. Raises LimitError as `match` does."""
+        says which. Raises LimitError as `match` does."""
         if self._kernel is None:
             self._kernel = _Kernel(build_tables(self.plan.native, self._terms), self._limits)
         kernel = self._kernel
@@ -226,7 +226,7 @@ class StreamMatcher:
         return Rows.of(np.ascontiguousarray(event), values)
 
     def _decide(self, gpm: KernelGpm, values: NDArray[np.uint32], flags: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which rows stand once the undecided ones among them have been asked exactly."""
+        """Which rows remain once the undecided ones among them are evaluated exactly."""
         keep = np.ones(len(values), np.bool_)
         place = {v: i for i, v in enumerate(gpm.columns)}
         asked = np.flatnonzero(flags)
@@ -246,7 +246,7 @@ class StreamMatcher:
 
 
 class _Kernel:
-    """The match kernel with its scratch memory and output, which grow when it asks."""
+    """The match kernel with its scratch memory and output, which grow on demand."""
 
     def __init__(self, tables: MatchTables, limits: MatchLimits) -> None:
         self._limits = limits

@@ -47,7 +47,7 @@ class OperatorGpm:
 
     @property
     def asked(self) -> tuple[tuple[int, Asked], ...]:
-        """Places of the sources that the knowledge base feeds, and what it is asked for them."""
+        """Places of the sources that the knowledge base feeds, and their queries."""
         return tuple((i, form) for i, form in enumerate(self.flow.forms) if isinstance(form, Asked))
 
 

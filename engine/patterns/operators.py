@@ -84,7 +84,7 @@ class OperatorMatcher:
         return event[keep], np.ascontiguousarray(values[keep][:, list(self.gpm.keep)])
 
     def _know(self) -> None:
-        """What the knowledge base answers now, if that has changed, comes into the plan."""
+        """The knowledge base's new answers, if they have changed, go into the plan."""
         answers = None if self._knowledge is None else self._knowledge.changed()
         if answers is None:
             return
@@ -97,7 +97,7 @@ class OperatorMatcher:
 
     def _by_label(self, tables: Sequence[Ids]) -> Ids:
         """The knowledge base's blank nodes among some rows, in the order of their labels there: what else is known of
-        them hangs on what a run has seen."""
+        them depends on the events of a run."""
         every = np.unique(np.concatenate([table.reshape(-1) for table in tables]))
         here = frozenset(every[self._terms.columns.kind[every] == kinds.BLANK].tolist())
         known = sorted((label, blank) for label, blank in self._terms.kb_blanks.items() if blank in here)
@@ -146,7 +146,7 @@ class OperatorMatcher:
         return event[order] + low, values[order]
 
     def _rows(self, leaves: Sequence[Found], names: Ids, low: int, high: int) -> Iterator[tuple[int, Ids]]:
-        """What each source gets."""
+        """The rows for each source."""
         if self.gpm.every is not None:
             yield self.gpm.every, names.reshape(-1, 1)
         for place, number in self.gpm.sources:

@@ -51,7 +51,7 @@ class StreamPlan:
 
     requests: tuple[GpmRequest, ...]
     kernel: tuple[KernelGpm, ...]
-    """By the kernel's numbers. Behind the requests stand those of the operators' basic patterns."""
+    """By the kernel's numbers. After the requests come those of the operators' basic patterns."""
     everywhere: tuple[tuple[int, tuple[Condition, ...]], ...]
     """Requests with an empty pattern: one empty mapping on every event, if the conditions hold."""
     operators: tuple[OperatorGpm, ...]

@@ -1,4 +1,4 @@
-"""What a query answers: its columns, and what they read (semantics.md 2.1, 2.4).
+"""A query's answer: its columns, and the values that they read (semantics.md 2.1, 2.4).
 
 In the flow: algebra → **answer plan** → (matches) → answer columns.
 """

@@ -1,6 +1,6 @@
-"""What a query's matches are correlated by: how its events can be dealt out to several runs that each see a part.
+"""The variables that correlate a query's matches: how its events can be dealt to several runs that each see a part.
 
-Where it stands: plan → **correlation** → (a cluster's router). Each event goes to the runs that own a value which the
+In the flow: plan → **correlation** → (a cluster's router). Each event goes to the runs that own a value which the
 event shows for the key; together the runs find exactly the matches that one run over all events finds, each at least
 once, and a match is taken from the run that owns its key. This module is about SPAseq; keyed_windows.py and
 keyed_tuples.py are about the other languages.
@@ -8,7 +8,7 @@ keyed_tuples.py are about the other languages.
 The key is PARTITION BY's, or one variable ?k for which this holds:
 
 1. A GPM of SEQ binds ?k in its event pattern for sure, or does not know it. Events that a GPM of the second kind
-   matches go to all runs, so it sees in each what it sees in one.
+   matches go to all runs, so each sees the same events of it as a single run.
 2. What begins a match binds ?k, and every row and negation that binds ?k later is compared with it by equality. So
    all of a match is within one value, and what another value's events do to its partial matches is nothing.
 3. No clause compares matches of several values: LIMIT, a strategy, CONSUME BY, and DISTINCT over rows without ?k do.
@@ -45,7 +45,7 @@ class Route:
 class Correlation:
     """`by`: the key's variables; empty: one run has to see everything, `reason` says why.
 
-    `routes`: what tells an event's runs. `instants`: every run is told the times of all events. `needs_start`: the
+    `routes`: what decides an event's runs. `instants`: every run gets the times of all events. `needs_start`: the
     query's tumbling windows begin with the first event, which only a run that sees all knows: it must be given.
     `one_each`: an event has one value of the key, so no run sees events of values that it does not own. `span`: what
     of the text is the reason.

@@ -1,4 +1,4 @@
-"""Whether groups can be made without listing matches, and what a run must tell counted matches apart by.
+"""Whether groups can be made without listing matches, and the values by which a run distinguishes counted matches.
 
 In the flow: summary plan → **counted or listed** → run. Matches are counted where everything that a group needs
 of a match is a value that the run can carry: variables (of a repeated GPM those of its last iteration), the times at
@@ -51,7 +51,7 @@ def listed_because(
 
 
 def _beyond(expression: Expression, summary: SummaryPlan, seen: Overview) -> Expression | None:
-    """A part of what is written of each match that a run does not carry."""
+    """A value written for each match that a run does not carry."""
     query = seen.query
     sliding = query.window is not None and query.window.sliding
     counts_events = query.window is not None and query.window.events

@@ -29,8 +29,8 @@ from oxiseq.grammar.translating.ceql_spaseq import as_sequence
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class JoinedPlan:
     """A query ready to run. `streams`: IRIs in the order of FROM; `variables`: those that SELECT keeps; `attributes`:
-    those that it looks at; `translated`: it in SPAseq's algebra; `sequence`: that compiled, without columns; `held`:
-    u64[letters of `sequence`, words], the variables that hold a letter's events, as bits."""
+    those that it reads; `translated`: the query in SPAseq's algebra; `sequence`: that, compiled, without columns;
+    `held`: u64[letters of `sequence`, words], the variables that hold a letter's events, as bits."""
 
     query: CeqlQuery
     streams: tuple[str, ...]
@@ -44,7 +44,7 @@ class JoinedPlan:
 def choose_runner(
     query: CeqlQuery, terms: TermDictionary, stream_names: Mapping[str, str] = {}
 ) -> CeaPlan | JoinedPlan:
-    """Compile a checked query for live keys if a condition compares two events or asks the knowledge base, else for
+    """Compile a checked query for live keys if a condition compares two events or queries the knowledge base, else for
     determinised sets. Raises QueryError, LimitError."""
     if first_join(query.formula) is None and first_graph(query.formula) is None:
         return compile_ceql(query, stream_names)

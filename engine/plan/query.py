@@ -1,6 +1,6 @@
 """Compiling a query: algebra → plan. A plan is immutable; `engine.run.QueryRun` holds all that changes.
 
-For each GPM the plan says what its rows must hand on: what the sequence compares, what joins the KB and the
+For each GPM the plan says what its rows must pass on: what the sequence compares, what joins the KB and the
 partners of `&`, and what the answer shows. KB variables that nothing compares are left to the end, when a
 match is written out (late enrichment).
 """
@@ -37,8 +37,9 @@ from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, express
 class GpmPlan:
     """How one GPM becomes rows.
 
-    `keep`: what its event pattern hands on. `kb`: its KB pattern; if `late`, rows are only checked against the KB's
-    answer, and matches are `enriched` from it, if it has something to add; else each row is joined with it at once.
+    `keep`: the variables that its event pattern passes on. `kb`: its KB pattern; if `late`, rows are only checked
+    against the KB's answer, and matches are `enriched` from it, if it has something to add; else each row is joined
+    with it at once.
     """
 
     name: str
@@ -50,11 +51,11 @@ class GpmPlan:
     order: int
     """Its place among the requests of its stream."""
     timed: bool
-    """Whether its rows bring their time, since a stateful filter asks for it."""
+    """Whether its rows carry their time, since a stateful filter reads it."""
 
     @property
     def asks_again(self) -> bool:
-        """Whether a stateful filter asks its event's graph once more, with the joined mapping."""
+        """Whether a stateful filter queries its event's graph again, with the joined mapping."""
         return any(holds_exists(condition) for condition in self.parts.stateful)
 
     @property
@@ -74,7 +75,7 @@ class LetterPlan:
     letter: Letter
     filters: tuple[Expression, ...]
     columns: tuple[Variable, ...]
-    """What the sequence compares, in the kernel's order."""
+    """The variables that the sequence compares, in the kernel's order."""
     positive: bool
     """Whether a match can hold such a row (not only a negation)."""
 
@@ -95,7 +96,7 @@ class QueryPlan:
 
     query: Query
     streams: tuple[str, ...]
-    """Stream IRIs; a stream declared twice stands once."""
+    """Stream IRIs; a stream declared twice is listed once."""
     gpms: dict[str, GpmPlan]
     letters: tuple[LetterPlan, ...]
     requests: tuple[StreamPlan | None, ...]
@@ -114,9 +115,9 @@ class QueryPlan:
     summary: SummaryPlan | None
     """How matches become rows of groups; None: each match is a row."""
     written: Answer
-    """What is written of each match: the answer, if each is a row."""
+    """The values written for each match: the answer, if each is a row."""
     ranking: Ranking | None
-    """Which matches of an end are told, where ORDER BY or SAMPLE says so."""
+    """Which matches of an end are emitted, where ORDER BY or SAMPLE says so."""
     listed: str | None
     """Why the matches of a summary are listed or folded; None: they are counted as they are found."""
     folding: Folding | None = None
@@ -213,7 +214,7 @@ def _compile(
     family: Family | None = None,
 ) -> QueryPlan:
     """`told_apart`: matches are counted, apart by the values of these variables. `picking`: those that ORDER BY or
-    SAMPLE ask for are found on the compact set. `folding`: so are totals, and one match of an instant is told."""
+    SAMPLE choose are found on the compact set. `folding`: so are totals, and one match of an instant is emitted."""
     query = seen.query
     parts = dict(seen.parts)
     automaton = build_automaton(query.sequence)
@@ -318,7 +319,7 @@ def _positive(seen: Overview, automaton: Automaton) -> list[GpmParts]:
 
 
 def _clauses(query: Query, automaton: Automaton, summarised: bool, ranking: Ranking | None) -> Clauses:
-    """What the kernel does. It may find a match of an ambiguous sequence twice, so it does not count those; LIMIT of
+    """The kernel's options. It may find a match of an ambiguous sequence twice, so it does not count those; LIMIT of
     an answer over matches counts groups, and one with ORDER BY is no matter of what is found first."""
     counted = query.limit is not None and not automaton.ambiguous and not summarised and not query.filters
     limit = query.limit.count if query.limit is not None and counted else NO_LIMIT
@@ -352,7 +353,7 @@ def _limit(
 
 
 def _named(conditions: Iterable[Expression], letter: Letter, asked: Asked) -> tuple[Expression, ...]:
-    """What the GPMs of a letter decide together, on the letter's columns."""
+    """The conditions of a letter's GPMs on each other, on the letter's columns."""
     return tuple(asked.named(condition, letter[0]) for condition in conditions)
 
 

@@ -1,7 +1,7 @@
 """ORDER BY, LIMIT and SAMPLE of a query that has a row per match: what matches are ordered by, and how the best or
 some are found without listing the others (semantics.md 2.6b).
 
-In the flow: algebra → **ranking** → (finals of an instant) → the matches that are told. The best are found on the
+In the flow: algebra → **ranking** → (finals of an instant) → the matches that are emitted. The best are found on the
 compact set where each key is a sum over a match's rows: what a row adds is known by itself then, and a prefix that is
 better stays better whatever follows. A variable of a GPM that is not repeated is such a sum, with one row that adds
 something; so are times, COUNT(B), SUM(?v) over iterations, and sums and differences of these.
@@ -64,7 +64,7 @@ Summand: TypeAlias = RankOf | TimeOf | Amount
 
 @dataclass(frozen=True, slots=True)
 class RankKey:
-    """Of one key what the rows of a match add to it."""
+    """For one key the summands that the rows of a match add to it."""
 
     summands: tuple[Summand, ...]
     descending: bool
@@ -72,7 +72,7 @@ class RankKey:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Which of the matches of one end are told: a sample, in an order, so many behind the first `offset`."""
+    """Which of the matches of one end are emitted: a sample, in an order, so many behind the first `offset`."""
 
     order_by: tuple[tuple[Expression, bool], ...]
     """(expression over a match, descending) pairs."""
@@ -80,11 +80,11 @@ class Ranking:
     limit: int | None
     sample: Sample | None
     seed: str
-    """What a sample's draws are made of, besides the time of the end."""
+    """The seed of a sample's draws, besides the time of the end."""
     keys: tuple[RankKey, ...]
-    """What is compared on the compact set; nothing for SAMPLE."""
+    """The keys compared on the compact set; none for SAMPLE."""
     listed: str | None
-    """Why every match of an instant is listed; None: those that are told are found on the compact set."""
+    """Why every match of an instant is listed; None: the emitted ones are found on the compact set."""
 
     @property
     def wanted(self) -> int:
@@ -182,7 +182,7 @@ def _repeats(gpm: str, seen: Overview) -> bool:
 
 
 def owner_of(variable: Variable, seen: Overview, *, always_there: bool) -> str | None:
-    """A GPM that stands in a match once at most and whose row has the variable's value, if the match has one; None if
+    """A GPM that occurs in a match once at most and whose row has the variable's value, if the match has one; None if
     there is none. `always_there`: it is in every match, with a value."""
     try:
         return _owner(variable, seen, always_there=always_there)
@@ -191,7 +191,7 @@ def owner_of(variable: Variable, seen: Overview, *, always_there: bool) -> str |
 
 
 def _owner(variable: Variable, seen: Overview, *, always_there: bool) -> str:
-    """A GPM that stands in a match once at most and whose row has the variable's value, if the match has one."""
+    """A GPM that occurs in a match once at most and whose row has the variable's value, if the match has one."""
     binders = seen.binders(variable)
     single = [name for name in binders if not _repeats(name, seen)]
     if not single:

@@ -1,6 +1,6 @@
-"""What an answer over matches is made of: keys and measures of each match, and rows of groups (semantics.md 2.6b).
+"""The parts of an answer over matches: keys and measures of each match, and rows of groups (semantics.md 2.6b).
 
-In the flow: algebra → **what is written of each match** and **what is made of it** → (matches) → rows of groups.
+In the flow: algebra → **the values written for each match** and **their groups** → (matches) → rows of groups.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from oxiseq.grammar.places import Overview
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """An aggregate over matches. `column` of what is written of each match holds its argument; None: COUNT(*)."""
+    """An aggregate over matches. `column` of the values written for each match holds its argument; None: COUNT(*)."""
 
     aggregate: Aggregate
     column: int | None
@@ -40,7 +40,7 @@ class SummaryPlan:
 
     keys: tuple[Variable, ...]
     written: tuple[Expression, ...]
-    """What is written of each match: the keys' expressions, then the measures' arguments."""
+    """The values written for each match: the keys' expressions, then the measures' arguments."""
     measures: tuple[Measure, ...]
     columns: tuple[Expression, ...]
     """Of a row: expressions over keys, measures and columns before."""
@@ -110,7 +110,7 @@ def summary_of(seen: Overview, answer: Answer) -> SummaryPlan | None:
 
 
 def written_answer(summary: SummaryPlan, answer: Answer) -> Answer:
-    """What is written of each match, as an answer."""
+    """The values written for each match, as an answer."""
     columns = tuple(
         AnswerColumn(e, None) if isinstance(e, Variable) else AnswerColumn(Variable(f"__written{i}"), e)
         for i, e in enumerate(summary.written)

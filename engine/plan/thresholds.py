@@ -1,4 +1,4 @@
-"""Which queries are a family: what stands in their way, what they have in common, and how strict each is.
+"""Which queries are a family: what prevents it, what they have in common, and how strict each is.
 
 In the flow: plans of queries that are alike → **family** (families.py) → a plan that finds the matches of all.
 """
@@ -26,7 +26,7 @@ _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """A condition of a GPM that compares one of its variables with a number. `strictness` rises as it lets less
-    through, among those with this `operator`; the variable stands on its left."""
+    through, among those with this `operator`; the variable is on its left."""
 
     name: str
     variable: Variable

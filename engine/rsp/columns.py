@@ -1,7 +1,7 @@
 """The columns that an answer shows, of the rows by which answers are compared.
 
-In the flow: full rows that are told → **the answer's columns**. A column is one of theirs, or an expression over
-them with NOW() in it, which is the instant at which a row is told.
+In the flow: full rows that are emitted → **the answer's columns**. A column is one of theirs, or an expression over
+them with NOW() in it, which is the instant at which a row is emitted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Columns:
         self._terms = terms
 
     def of(self, rows: Ids, at: I64) -> Ids:
-        """u32[n, columns] of full rows that are told at these times: i64[n], ascending."""
+        """u32[n, columns] of full rows emitted at these times: i64[n], ascending."""
         if self._plain and rows.shape[1] == len(self._places):
             return rows
         if self._placed:

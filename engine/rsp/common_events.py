@@ -79,7 +79,7 @@ class CommonEvents:
 
 
 def _slot(number: int) -> Variable:
-    """What stands for a constant of an event pattern."""
+    """The placeholder of a constant of an event pattern."""
     return Variable(f"oxiseq_event_constant_{number}")
 
 

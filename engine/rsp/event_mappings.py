@@ -20,7 +20,7 @@ from oxiseq.engine.rsp.held import Held
 
 
 class Source(NamedTuple):
-    """An event pattern: of what a window holds, of a request among those of its stream. form: what it feeds."""
+    """An event pattern: its window's content, its request among those of the stream. form: the source that it feeds."""
 
     content: int
     stream: int
@@ -36,19 +36,19 @@ class EventMappings:
         self.by_name = {source.form.name: Occurring(source.form) for source in sources}
 
     def add(self, batches: Sequence[EventBatch]) -> None:
-        """Complete events by stream, in order of time: items, and what they bring. Raises LimitError, KbError."""
+        """Complete events by stream, in order of time: items, and their rows. Raises LimitError, KbError."""
         for stream, batch in enumerate(batches):
             if len(batch):
                 self._match(stream, *self._held.add(stream, batch))
 
     def take_up(self) -> None:
-        """What all items bring that are held."""
+        """The rows of all items held."""
         for stream, items in enumerate(self._held.items):
             for place, batch in items.kept:
                 self._match(stream, place, batch)
 
     def _match(self, stream: int, place: int, batch: EventBatch) -> None:
-        """What events bring, which stand from a place on; nothing counts after the end of its window."""
+        """The rows of events, from a place on; nothing counts after the end of its window."""
         matcher = self._matchers[stream]
         if matcher is None or not len(batch):
             return
@@ -63,7 +63,7 @@ class EventMappings:
             self.by_name[source.form.name].add(place + at, batch.time[at], rows.values[:high])
 
     def move(self, bounds: Sequence[tuple[I64, I64]], tick: int) -> dict[str, Delta]:
-        """Windows continue: by content the places [start, stop) at each tick from `tick` on. What comes and goes, by
+        """Windows continue: by content the places [start, stop) at each tick from `tick` on. The changes, by
         name."""
         return {s.form.name: self.by_name[s.form.name].move(*bounds[s.content], tick) for s in self._sources}
 

@@ -1,7 +1,7 @@
 """A query's answers at any instants, whatever its windows are: those of many instants at once.
 
-In the flow: complete events in order → items, event mappings → windows through the instants → what comes into them
-and what goes, of events and of event mappings → operators (engine/flow) → **full rows to tell**.
+In the flow: complete events in order → items, event mappings → windows through the instants → events and mappings that
+enter and leave them → operators (engine/flow) → **full rows to emit**.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from oxiseq.grammar.rsp_algebra import Report
 _NO_EVENTS: Final = EventBatch.empty()
 _NO_PLACES: Final = np.zeros(0, np.int64)
 TOLD: Final = Window(None)
-"""Of a flow that is told what its windows hold."""
+"""Of a flow that gets the contents of its windows from outside."""
 
 
 class GeneralAnswers:
-    """All that changes for a query that is answered so. held: what it has of its streams; all else is made of that."""
+    """All that changes for a query that is answered so. held: its events; all else is derived from them."""
 
     def __init__(
         self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks, held: Held, known: Knowledge | None
@@ -68,7 +68,7 @@ class GeneralAnswers:
 
     @property
     def knowledge(self) -> Knowledge:
-        """What it knows of the KB."""
+        """Its answers of the KB."""
         return self._standing.knowledge
 
     def add(self, batches: Sequence[EventBatch]) -> None:
@@ -76,7 +76,7 @@ class GeneralAnswers:
         self._mappings.add(batches)
 
     def take_up(self) -> None:
-        """Be as if all that is held had come, and the last instant had been answered; the KB is what it was. Raises
+        """Restores the state after the events held and the last instant; the KB has not changed. Raises
         LimitError."""
         self._mappings.take_up()
         if not self.held.begun:
@@ -88,7 +88,7 @@ class GeneralAnswers:
         self._standing.pass_over_moves(moves, given)
 
     def told(self, stretches: Stretches) -> tuple[Stretches, I64, FullRows]:
-        """The full rows to tell at some instants, in the order in which they are told: the instants at which the
+        """The full rows to emit at some instants, in the order in which they are emitted: the instants at which the
         answer may be another, the number of each row's among them, and the rows. Raises LimitError, KbError."""
         held = self.held
         before = [content.stop for content in held.contents]
@@ -107,7 +107,7 @@ class GeneralAnswers:
         held.forget()
         return stretches, *found
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of all that it may still look at."""
@@ -183,8 +183,8 @@ def moves_of(
 def repeated(
     report: Report, schedule: Schedule, stretches: Stretches, number: I64, rows: FullRows
 ) -> tuple[I64, FullRows]:
-    """With what RSTREAM tells again at the other ticks of stretches, where windows hold the same: the time of each row,
-    and the rows. number: that of each row's stretch, ascending. Raises LimitError."""
+    """With the rows that RSTREAM repeats at the other ticks of stretches, where windows hold the same: the time of each
+    row, and the rows. number: that of each row's stretch, ascending. Raises LimitError."""
     at = stretches.at[number]
     if report is not Report.RSTREAM or not len(rows) or not schedule.rhythm.ticks:
         return at, rows

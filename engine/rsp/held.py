@@ -1,8 +1,8 @@
-"""What a query has of its streams: the events that windows may still hold, where its windows are, at which instants it
-is answered.
+"""A query's memory of its streams: the events that windows may still hold, its windows' positions, the instants at
+which it is answered.
 
-In the flow: complete events in order → **windows through the instants that are due** → what comes into them and
-what goes. All operators behind it can be rebuilt from what the windows hold.
+In the flow: complete events in order → **windows through the instants that are due** → events that enter and
+leave them. All operators behind it can be rebuilt from the contents of the windows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_TIMES = np.zeros(0, np.int64)
 
 
 class Content:
-    """What a window holds now: the places [start, stop) of a stream."""
+    """A window's present content: the places [start, stop) of a stream."""
 
     def __init__(self, stream: int, window: WindowRange) -> None:
         self.stream, self.window = stream, window
@@ -91,7 +91,7 @@ class _Mark(NamedTuple):
 
 
 class Held:
-    """All of it, for windows of some streams. A schedule asks it what windows hold."""
+    """All of it, for windows of some streams. A schedule reads from it what windows hold."""
 
     def __init__(self, contents: Sequence[ContentPlan], streams: int, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -134,7 +134,7 @@ class Held:
         return [content.through(self.items[content.stream], times) for content in self.contents]
 
     def forget(self) -> None:
-        """What no window asks for any more. Unless they are to be remembered, graphs go of events that are in all
+        """Frees what no window needs. Unless they are to be remembered, it frees the graphs of events that are in all
         windows that will have them: operators know them by then."""
         for stream, items in enumerate(self.items):
             first = oldest(self.contents, stream, items.end)
@@ -145,7 +145,7 @@ class Held:
             items.forget_graphs(first if self._remembers else min(waiting, default=items.end))
 
     def collect(self) -> None:
-        """Free the events that no window asks for, however few they are."""
+        """Frees the events that no window needs, however few they are."""
         for stream, items in enumerate(self.items):
             items.forget(oldest(self.contents, stream, items.end), now=True)
 
@@ -243,7 +243,7 @@ class Held:
                     return end
         return None
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     @property
     def bytes(self) -> int:

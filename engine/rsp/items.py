@@ -6,9 +6,12 @@ window. Every window is a range of places, and neither end of it ever falls.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import islice
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +26,9 @@ I64 = NDArray[np.int64]
 _FIRST: Final = np.iinfo(np.int64).min
 """No time is before it."""
 _LAST: Final = np.iinfo(np.int64).max
+_FEW: Final = 256
+"""Batches that are put together to one; one of so many events is large."""
+_PLACE: Final = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +51,11 @@ class WindowRange:
 
     @property
     def moves(self) -> bool:
-        """Whether what it holds leaves it."""
+        """Whether its events leave it."""
         return any(isinstance(o, RangeWindow) for o in self.operators)
 
     def bounds(self, now: I64) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-        """(low, high): it holds what is after `low` (None: everything) and not after `high`. `now`: times, or the
+        """(low, high): it holds the events after `low` (None: all) and not after `high`. `now`: times, or the
         numbers of the newest instants: i64[n]. The bounds may lie outside of i64; they are Python's integers then."""
         exact = self._exact(now)
         low: NDArray[Any] | None = None
@@ -142,6 +148,8 @@ class Items:
         self._time = np.zeros(64, np.int64)
         self._number = np.zeros(64, np.int64)
         self._graphs: list[tuple[int, EventBatch]] = []
+        self._small = 0
+        """How many of the last batches are to become one: each has few events."""
 
     @property
     def end(self) -> int:
@@ -165,8 +173,19 @@ class Items:
         numbers = self._numbered(batch.time)
         self._instants, self._newest = numbers.item(-1), batch.time.item(-1)
         if self.keeps:
+            large = len(batch) >= _FEW
+            if large or self._small == _FEW:
+                self._put_together()
             self._graphs.append((self.end, batch))
+            self._small += not large
         self._append(batch.time, numbers)
+
+    def _put_together(self) -> None:
+        """The last batches become one: so there are few of them, however many pushes the events came in."""
+        small, self._small = self._small, 0
+        if small > 1:
+            last = self._graphs[-small:]
+            self._graphs[-small:] = [(last[0][0], EventBatch.concat([batch for _, batch in last]))]
 
     def _numbered(self, times: I64) -> I64:
         """The numbers of the instants of further events."""
@@ -249,7 +268,7 @@ class Items:
         return self._instants
 
     def marked(self) -> Items:
-        """As it is now, as long as nothing is forgotten: what comes to the other stands behind."""
+        """A view of the present content, valid until something is forgotten; later events come behind it."""
         other = copy(self)
         other._graphs = list(self._graphs)
         return other
@@ -267,13 +286,16 @@ class Items:
 
     def graphs(self, start: int, stop: int) -> Iterator[EventBatch]:
         """The events in the places [start, stop)."""
-        for place, batch in self._graphs:
+        first = max(bisect_right(self._graphs, start, key=_PLACE) - 1, 0)
+        for place, batch in islice(self._graphs, first, None):
             low, high = max(start - place, 0), min(stop - place, len(batch))
             if low < high:
                 yield batch.slice(low, high)
+            elif place >= stop:
+                return
 
     def forget(self, before: int, *, now: bool = False) -> None:
-        """Nobody asks for what is before this place: it goes where it is most of what there is, or `now`."""
+        """Nothing before this place is needed: it is freed where it is most of the content, or `now`."""
         gone = min(before - self.first, self._count)
         if 2 * gone <= self._count and not (now and gone > 0):
             return
@@ -282,8 +304,10 @@ class Items:
         self.first, self._count = self.first + gone, kept
 
     def forget_graphs(self, before: int) -> None:
-        """Nobody asks for the graphs of events before this place."""
-        self._graphs = [(place, batch) for place, batch in self._graphs if place + len(batch) > before]
+        """The graphs of events before this place are not needed."""
+        gone = next((n for n, (place, batch) in enumerate(self._graphs) if place + len(batch) > before), None)
+        del self._graphs[:gone]
+        self._small = min(self._small, len(self._graphs))
         if self._graphs and self._graphs[0][0] < before:
             place, batch = self._graphs[0]
             if 2 * (before - place) > len(batch):

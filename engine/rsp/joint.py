@@ -1,7 +1,7 @@
 """Queries over the same windows, answered together: all instants of a batch at once, of all queries (operators.md, 7).
 
-Where it stands: complete events in order → one plan of operators with several roots (engine/flow/sharing) → **what each
-query tells**. A query tells what it tells alone, in the same order: what it has is a function of what its windows hold.
+In the flow: complete events in order → one plan of operators with several roots (engine/flow/sharing) → **what each
+query emits**. A query emits what it emits alone, in the same order: its answer is a function of its windows' contents.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def _why_not_general(plan: RspPlan) -> str | None:
 
 
 Piece: TypeAlias = tuple[Sequence[int], int, int]
-"""The numbers of the queries that tell some rows of a part: from one to another, which is not among them."""
+"""The numbers of the queries that emit some rows of a part: a range, its end excluded."""
 
 
 class Part(NamedTuple):
-    """What some queries tell: when and what. Each has one piece of it at most."""
+    """What some queries emit, and when. Each has one piece of it at most."""
 
     at: I64
     rows: FullRows
@@ -74,7 +74,7 @@ class Numbered(NamedTuple):
 
 class Joint:
     """The operators of several queries over the same windows as one plan. flows: their plans; windows: of its leaves;
-    known: what each knows of the KB, if they read it."""
+    known: each one's answers of the KB, if they read it."""
 
     def __init__(
         self,
@@ -101,13 +101,13 @@ class Joint:
         self.knowledge = JointKnowledge([graph.place for graph in self.leaves.graphs], tables, known)
 
     def told(self, first: int, instants: int) -> Iterator[Numbered]:
-        """What the last step tells, whose instants were the ticks from `first` on. Raises LimitError."""
+        """What the last step emits, whose instants were the ticks from `first` on. Raises LimitError."""
         for number in {*self._always, *self._roots.filled()} if instants else ():
             sink = self._sinks[number]
             yield from sink.told(self.flow.rows(sink.root), first, instants)
 
     def pass_over(self) -> None:
-        """Nothing of the last step is told."""
+        """Emits nothing of the last step."""
         for number in self._roots.filled():
             sink = self._sinks[number]
             sink.pass_over(self.flow.rows(sink.root))
@@ -143,18 +143,18 @@ class JointAnswers:
 
     @property
     def knowledge(self) -> JointKnowledge:
-        """What all know of the KB."""
+        """The answers of the KB that all know."""
         return self._joint.knowledge
 
     def advance(self, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
-        """Complete events by stream in order of time, which all lie before `passed`: what is told. All have asked the
+        """Complete events by stream in order of time, all before `passed`: what is emitted. All have asked the
         KB before. Raises LimitError."""
         first, times = self._step(batches, self.knowledge.changed)
         for at, rows, pieces in self._joint.told(first, len(times)):
             yield Part(times[at], rows, pieces)
 
     def take_up(self, parts: Iterable[Sequence[EventBatch]], before: Sequence[int]) -> None:
-        """Be as if these events, by stream, had come part by part, after so many instants; the KB is what it was.
+        """Restores the state after these events, by stream, part by part, and so many instants; the KB has not changed.
         Raises LimitError."""
         self._joint.leaves.start([before[content.stream] for content in self._contents])
         for batches in parts:
@@ -191,7 +191,7 @@ class JointAnswers:
 
 
 class _Sink:
-    """A root of the plan, as some queries tell it. queries: by row of the table the numbers of those; one: one of them,
+    """A root of the plan, as some queries emit it. queries: by row of the table their numbers; one: one of them,
     which stands for all."""
 
     def __init__(
@@ -208,11 +208,11 @@ class _Sink:
 
     @property
     def tells_all(self) -> bool:
-        """Whether it tells something where nothing changes, too."""
+        """Whether it emits something even where nothing changes."""
         return self._one.report is Report.RSTREAM
 
     def told(self, delta: Delta, first: int, instants: int) -> Iterator[Numbered]:
-        """What is told of a change, at the instants from the tick `first` on."""
+        """The rows emitted for a change, at the instants from the tick `first` on."""
         at, values = self._told.rows(delta, first, instants)
         if not len(at):
             return
@@ -234,11 +234,11 @@ class _Sink:
         return in_order(group, rows[:, self._by_row :], self._one.flow.order, _NO_BLANKS, self._terms)
 
     def pass_over(self, delta: Delta) -> None:
-        """What has changed at instants at which nothing is told."""
+        """Takes the changes of instants at which nothing is emitted."""
         self._told.pass_over(delta)
 
     def held_ids(self) -> Ids:
-        """The terms of what has been told."""
+        """The terms of the emitted rows."""
         return self._told.held_ids()
 
     def __len__(self) -> int:
@@ -251,7 +251,7 @@ class _Sink:
 
 
 def _sinks(plan: FlowPlan, output: Output, plans: Sequence[RspPlan], terms: TermDictionary) -> Iterator[_Sink]:
-    """Queries that tell the same rows may tell them otherwise: what is new or what is gone, in an order or none."""
+    """Queries with the same rows may emit them differently: the new or the retracted ones, in an order or none."""
     ways: dict[tuple[object, ...], list[list[int]]] = {}
     for row, queries in enumerate(output.queries):
         for number in queries:

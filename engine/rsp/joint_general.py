@@ -1,8 +1,8 @@
 """Queries over the same windows that are answered at instants of their own (REPORT), or look for event patterns
 (MATCH), answered together.
 
-In the flow: complete events in order → what all their windows hold (held.py), event mappings (common_events.py) →
-one plan of operators with several roots (joint.py) → **what each query tells**.
+In the flow: complete events in order → the contents of all their windows (held.py), event mappings (common_events.py) →
+one plan of operators with several roots (joint.py) → **what each query emits**.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.rsp_algebra import Report
 
 _MOST_INSTANTS: Final = 1 << 13
-"""That are worked on at once for one query; for several that differ fewer, as operators have the rows of all."""
+"""Instants processed at once for one query; fewer for several that differ, as operators hold the rows of all."""
 _LEAST_INSTANTS: Final = 1 << 10
 
 
 class JointGeneral:
-    """All that changes for them. held: what they have of their streams."""
+    """All that changes for them. held: their events."""
 
     def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary, held: Held) -> None:
         self._held = held
@@ -58,8 +58,8 @@ class JointGeneral:
         return self._joint.knowledge
 
     def advance(self, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
-        """Complete events by stream in order of time; all that lies before `passed` is complete: what is told. Raises
-        LimitError; what is held is as before then, all else of no use."""
+        """Complete events by stream in order of time; all before `passed` is complete: what is emitted. Raises
+        LimitError; the events held are as before then, the rest is of no use."""
         held, before = self._held, self._held.mark()
         try:
             self._mappings.add(batches)
@@ -79,7 +79,7 @@ class JointGeneral:
         before = [content.stop for content in held.contents]
         self._step(before, held.through(stretches.at), len(stretches))
         for each in self._joint.told(first, len(stretches)):
-            report = self._reports[each.pieces[0][0][0]]  # of all that tell it
+            report = self._reports[each.pieces[0][0][0]]  # of all that emit it
             if report is Report.RSTREAM and held.schedule.rhythm.ticks:
                 yield from self._repeated(each, stretches)
             else:
@@ -111,10 +111,10 @@ class JointGeneral:
             self._step([each[0] for each in now], [(np.array([low]), np.array([high])) for low, high, _ in now], 1)
             self._joint.pass_over()
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
-        """The terms of all that it may still look at, but for what is held of streams."""
+        """The terms of all that it may still look at, but for the events held."""
         yield from self._joint.held_ids()
         yield from self._mappings.held_ids()
 

@@ -1,8 +1,8 @@
 """What several queries know of the knowledge base, as one.
 
 In the flow: each query's own answers of the KB, all of the same version → **an event for each graph**, with what
-any of them knows of it, and **what comes and goes** of each table. Each query asks the KB itself: so whoever leaves the
-others knows what it has been told.
+any of them knows, and **changes** of each table. Each query asks the KB itself: so one that leaves the
+others knows what it has received.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class JointKnowledge:
         self._known.pop(number, None)
 
     def changed(self) -> bool:
-        """Whether another version holds than the last time, which all know then. They have asked before."""
+        """Whether the version has changed since the last time; all know it then. They have queried the KB before."""
         version = self._version
         for knowledge in self._known.values():
             knowledge.changed()
@@ -43,7 +43,7 @@ class JointKnowledge:
         return bool(self._known)
 
     def unchanged(self) -> bool:
-        """Whether what all know has not been told yet."""
+        """Whether rows that all know are still to be emitted."""
         first, self._told = not self._told, True
         for knowledge in self._known.values():
             self._version = knowledge.version
@@ -62,7 +62,7 @@ class JointKnowledge:
         yield from asked.values()
 
     def tables(self, tick: int) -> Iterator[Delta]:
-        """What has come and gone of each since the last call, at a tick."""
+        """The changes of each since the last call, at a tick."""
         for number, table in enumerate(self._tables):
             before = self._before[number]
             now = self._before[number] = self._table(table.text, before)
@@ -73,7 +73,7 @@ class JointKnowledge:
             number = knowledge.places.get(text)
             if number is not None and knowledge.told is not None:
                 return knowledge.told.tables[number]
-        return before  # nobody reads it any more
+        return before  # no query reads it any more
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of the tables."""

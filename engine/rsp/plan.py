@@ -1,4 +1,4 @@
-"""A query over windows, compiled: what is kept of the streams, what is asked of it, what is told.
+"""A query over windows, compiled: what it keeps of the streams, evaluates, and emits.
 
 In the flow: algebra → **plan** → run. Equal windows are one content. WHERE is a plan of operators over rows that
 come and go (engine/flow); what MATCH finds is one of their sources.
@@ -50,7 +50,7 @@ _CHOICES: Final[Mapping[str, type[FirstOf | LastOf]]] = {"FIRST": FirstOf, "LAST
 
 @dataclass(frozen=True, slots=True)
 class RspOptions:
-    """What is said of a query beside its text; each counts where the text has none."""
+    """Options of a query beside its text; each applies where the text has none."""
 
     report: Report | None = None
     instants: tuple[int, ...] | None = None
@@ -62,7 +62,7 @@ UNSAID: Final = RspOptions()
 
 @dataclass(frozen=True, slots=True)
 class ContentPlan:
-    """What a window on a stream holds; asked: whether patterns are about it."""
+    """What a window on a stream holds; asked: whether patterns read it."""
 
     stream: int
     window: WindowRange
@@ -78,7 +78,7 @@ class ContentPlan:
 
 @dataclass(frozen=True, slots=True)
 class EventPlan:
-    """EVENT ON: the number of its window's content, of its request among those of the stream, what it binds."""
+    """EVENT ON: the number of its window's content, of its request among those of the stream, its variables."""
 
     name: str
     content: int
@@ -88,7 +88,7 @@ class EventPlan:
 
     @property
     def rows(self) -> EventRows:
-        """What it brings to operators."""
+        """Its source for operators."""
         return EventRows(self.name, self.variables, self.certain)
 
 
@@ -104,7 +104,7 @@ class MatchPlan:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class RspPlan:
-    """A compiled query. Answers are compared between instants by full rows; `told` are the columns that are told."""
+    """A compiled query. Answers are compared between instants by full rows; `told` are the emitted columns."""
 
     query: RspQuery
     streams: tuple[str, ...]
@@ -112,7 +112,7 @@ class RspPlan:
     rhythm: Rhythm
     consumes: bool
     volatile: bool
-    """Whether what is told again hangs on when it is told: NOW."""
+    """Whether rows that are emitted again depend on the time of emission: NOW."""
     contents: tuple[ContentPlan, ...]
     events: tuple[EventPlan, ...]
     requests: tuple[StreamPlan | None, ...]
@@ -209,7 +209,7 @@ class _Compiler:
     # --- windows ------------------------------------------------------------------------------------
 
     def _contents(self) -> None:
-        """One content for equal windows; what is asked of it decides what it keeps."""
+        """One content for equal windows; the patterns on it decide what it keeps."""
         numbers: dict[tuple[int, WindowRange], int] = {}
         asked = [w.name for w in _everything(self.whole) if isinstance(w, WindowPattern)]
         any_window = any(isinstance(name, Variable) for name in asked)
@@ -230,7 +230,7 @@ class _Compiler:
 
     @property
     def whole(self) -> Group:
-        """The query as a pattern: WHERE, and EXISTS in what it lists."""
+        """The query as a pattern: WHERE, and EXISTS in its columns."""
         return Group((self.query.body,))
 
     # --- events -------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class _Compiler:
     # --- answers ------------------------------------------------------------------------------------
 
     def _flow(self, events: tuple[EventPlan, ...]) -> Lowered:
-        """WHERE and what is told, as operators."""
+        """WHERE and the output, as operators."""
         given: dict[MatchPattern, Matched] = {}
         timed: Matched | None = None
         for (pattern, _), plan in self.matches.items():
@@ -293,7 +293,7 @@ def _with_choices(pattern: EventPattern, choices: Mapping[str, type[FirstOf | La
 
 
 def _in_place(parts: GpmParts) -> GpmParts:
-    """A pattern that asks the KB is evaluated as one, beside the KB's graphs."""
+    """A pattern that reads the KB is evaluated as one, beside the KB's graphs."""
     if parts.kb is None:
         return parts
     kept = [e for e in parts.gpm.pattern.elements if not isinstance(e, Filter) or holds_exists(e.condition)]

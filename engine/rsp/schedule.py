@@ -2,7 +2,7 @@
 
 Instants given by the caller; every instant of the streams (content change); the multiples of periods (window close,
 periodic). Of the last kind those are left out at which no window holds anything and none did at the one before. When
-the streams have ended the clock goes on as long as a window that closes holds an event.
+the streams have ended the clock runs on as long as a window that closes holds an event.
 
 A window may hold the same events at millions of ticks. So ticks come as **stretches**: a tick, and until when the
 windows hold the same as there. Only the first tick of a stretch needs an answer of its own.
@@ -24,7 +24,7 @@ from oxiseq.engine.terms.saved import State
 MOST_TICKS: Final = 100_000
 """Ticks of one stretch that are each answered, past which LimitError is raised."""
 MOST_REPEATED: Final = 1_000_000
-"""Rows that are told again in one stretch, past which LimitError is raised."""
+"""Rows that are emitted again in one stretch, past which LimitError is raised."""
 _WRITE: Final = "write a longer SLIDE or EVERY"
 _FAR: Final = 1 << 60
 """Numbers that may be added and rounded without leaving i64."""
@@ -53,7 +53,7 @@ class Rhythm:
 
 
 class Windows(Protocol):
-    """What the windows of a query hold of the events that have come."""
+    """The contents of a query's windows."""
 
     def turns(self, after: int | None, until: int) -> I64:
         """Times after `after` (None: any), up to `until`, at which one may come to hold something else; in no order."""
@@ -92,7 +92,7 @@ class Stretches:
 
 
 class Schedule:
-    """Where a query stands in its rhythm."""
+    """Where a query is in its rhythm."""
 
     def __init__(self, rhythm: Rhythm) -> None:
         self.rhythm = rhythm
@@ -104,7 +104,7 @@ class Schedule:
 
     def due(self, times: I64, passed: int, newest: int | None, ended: bool, windows: Windows) -> Stretches:
         """The instants to answer now. `times`: of the events that have become complete, in no order; `passed`:
-        everything before is complete; `newest`: the last event's time. They are due until `go_on` is told of them."""
+        everything before is complete; `newest`: the last event's time. They are due until `go_on` takes them."""
         if self.rhythm.given is not None:
             due = [at for at in self.rhythm.given if at < passed and (self._passed is None or at > self._passed)]
             at = np.array(due, np.int64)
@@ -128,7 +128,7 @@ class Schedule:
         if before is not None and all(last // p == before // p for p in self.rhythm.periods):  # no tick lies between
             return Stretches(none, none, last, self._filled)
         turns = windows.turns(before, last)
-        if before is not None:  # what has turned before may have its first tick now
+        if before is not None:  # those that turned before may have their first tick now
             turns = np.append(turns, before + 1)
         ticks = _in_order(self._at_or_after(turns), last)
         filled = windows.filled(ticks)
@@ -137,7 +137,7 @@ class Schedule:
         return Stretches(ticks[told], until[told], last, bool(filled[-1]) if len(filled) else self._filled)
 
     def _last(self, newest: int, windows: Windows) -> int:
-        """The last tick of streams that have ended. Windows that never close are answered once more after the last
+        """The last tick of streams that have ended. Windows that never close are answered again after the last
         event."""
         closed = windows.closed
         after = max(-(-newest // p) * p for p in self.rhythm.periods)
@@ -178,7 +178,7 @@ class Schedule:
         return np.unique(np.concatenate([np.zeros(0, np.int64), *ticks]))[:most]
 
     def again(self, stretch: Stretches, rows: int) -> I64:
-        """All of them: so many rows are told again at each. Raises LimitError."""
+        """All of them: so many rows are emitted again at each. Raises LimitError."""
         count = self._ticks_of(int(stretch.at[0]), int(stretch.until[0]))
         if count * rows > MOST_REPEATED:
             what = "rows that RSTREAM repeats while the windows do not change"
@@ -199,15 +199,15 @@ class Schedule:
         return first
 
     def forget(self) -> None:
-        """No window holds anything any more; what has been told is not told again."""
+        """No window holds anything any more; nothing is emitted again."""
         self._filled = False
 
     def same(self, other: Schedule) -> bool:
-        """Whether another of the same rhythm stands there, too."""
+        """Whether another of the same rhythm is there, too."""
         return (self._passed, self._filled) == (other._passed, other._filled)
 
     def save(self) -> State:
-        """Where it stands."""
+        """Its position."""
         return {"passed": self._passed, "filled": self._filled}
 
     def restore(self, state: State) -> None:

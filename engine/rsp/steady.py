@@ -1,7 +1,7 @@
-"""A query answered at every instant of its streams, over windows that hold what was in the last stretch of time or of
+"""A query answered at every instant of its streams, over windows that hold the events of the last stretch of time or of
 events: all instants of a batch at once.
 
-Where it stands: complete events in order → operators (engine/flow) → **full rows to tell**, by instant.
+In the flow: complete events in order → operators (engine/flow) → **full rows to emit**, by instant.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_steady(plan: RspPlan) -> bool:
 
 
 class SteadyAnswers:
-    """All that changes for such a query. known: what it knows of the KB, if it has been at work before."""
+    """All that changes for such a query. known: its answers of the KB, if it has run before."""
 
     def __init__(
         self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks, known: Knowledge | None = None
@@ -48,11 +48,11 @@ class SteadyAnswers:
 
     @property
     def knowledge(self) -> Knowledge:
-        """What it knows of the KB."""
+        """Its answers of the KB."""
         return self._standing.knowledge
 
     def advance(self, batches: Sequence[EventBatch]) -> Sequence[tuple[I64, FullRows]]:
-        """Complete events by stream in order of time; what is told and when. Raises KbError, LimitError."""
+        """Complete events by stream in order of time; what is emitted and when. Raises KbError, LimitError."""
         if not any(map(len, batches)):
             return ()
         times, at, values = self._standing.push([batches[content.stream] for content in self._plan.contents])
@@ -74,11 +74,11 @@ class SteadyAnswers:
         self._standing.leaves.start([instants[content.stream] for content in self._plan.contents])
 
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
-        """The same, where nothing is told and the KB is what it was. Raises LimitError."""
+        """The same, but emits nothing, and the KB has not changed. Raises LimitError."""
         if any(map(len, batches)):
             self._standing.pass_over([batches[content.stream] for content in self._plan.contents])
 
-    # --- what it holds ------------------------------------------------------------------------------
+    # --- its memory ----------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""
@@ -110,7 +110,7 @@ def window_of(operator: object) -> Window:
 
 
 def full_rows(plan: RspPlan, at: I64, values: Ids, of_kb: Ids, terms: TermDictionary) -> tuple[I64, FullRows]:
-    """Rows of a plan's root with the numbers of their instants, ascending: both as they are told. `of_kb`: see
+    """Rows of a plan's root with the numbers of their instants, ascending, in the order of emission. `of_kb`: see
     `in_order`."""
     flow = plan.flow
     if not len(values):
@@ -123,7 +123,7 @@ def full_rows(plan: RspPlan, at: I64, values: Ids, of_kb: Ids, terms: TermDictio
     alike = at[1:] == at[:-1]
     if not alike.any():
         return at, FullRows(values, span)
-    tied = np.flatnonzero(np.append(alike, False) | np.append(False, alike))  # the others stand where they are
+    tied = np.flatnonzero(np.append(alike, False) | np.append(False, alike))  # the others keep their places
     index = np.arange(len(at))
     index[tied] = tied[in_order(at[tied], values[tied], flow.order, of_kb, terms, span[tied])]
     return at, FullRows(values[index], span[index] if span.shape[1] else span)

@@ -1,6 +1,6 @@
 """Which queries find the same matches, and how those become one finder (shared.py).
 
-Queries are *alike* if they differ only in what they tell: columns, aggregates, HAVING, ORDER BY, DISTINCT, a LIMIT of
+Queries are *alike* if they differ only in their output: columns, aggregates, HAVING, ORDER BY, DISTINCT, a LIMIT of
 rows of groups. Their sequence, windows, clauses and patterns are the same; but sliding windows may differ in length
 where the longest finds all (narrowed.py), and so may thresholds where the most lenient do (plan/thresholds.py).
 """
@@ -83,13 +83,13 @@ def found_by(plan: QueryPlan, *, narrowed: bool) -> Hashable:
 
 
 def told_by(plan: QueryPlan) -> Hashable:
-    """What is the same in the plans of alike queries that tell the same."""
+    """The common part of the plans of alike queries with the same output."""
     query = plan.query
     return query.form, query.summary, query.limit, query.filters, query.window
 
 
 def share(runs: Sequence[QueryRun], bounds: Mapping[QueryRun, Hashable], terms: TermDictionary) -> None:
-    """Have queries that are alike share; each has a `lineage`. Equal ones only do if they go on from a snapshot, or
+    """Have queries that are alike share; each has a `lineage`. Equal ones only do if they continue from a snapshot, or
     have `bounds`, of their states."""
     alike: dict[Hashable, list[QueryRun]] = {}
     for run in runs:

@@ -1,4 +1,4 @@
-"""What a run can do besides that shares neither clock nor matching with others, one of a language other than SPAseq: be
+"""A run that shares neither clock nor matching with others, of a language other than SPAseq: it may be
 in the state of an equal one."""
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from oxiseq.engine.terms.saved import SameTerms, SavedTerms
 
 
 class AloneRun(Run):
-    """The running state of a query with an order of its own."""
+    """The running state of a query with an order of its own.
+
+    Runs in one state have one `__dict__` (`share`): what one of them sets, all of them see. What a query has for
+    itself, whatever state it is in, its class declares in `__slots__`.
+    """
 
     @abstractmethod
     def another(self) -> Self:
@@ -38,14 +42,14 @@ class AloneRun(Run):
 
     @property
     def number(self) -> int:
-        """What tells those apart that are in its state and not equal."""
+        """What distinguishes the runs that are in its state and not equal."""
         return 0
 
     def narrow(self, others: Sequence[Self]) -> None:
         """Only these are in its state now."""
 
     def share(self, other: Self) -> None:
-        """Be in the state of an equal one, from now on: what one of them is handed, the other has seen."""
+        """Takes over the state of an equal one: from now on both see what either gets."""
         self.__dict__ = other.__dict__
 
     @property
@@ -54,15 +58,15 @@ class AloneRun(Run):
         return False
 
     def expect(self, others: Sequence[Self]) -> None:
-        """Before it is handed anything: there are others that are alike, with which it may come to be in one state."""
+        """Called before it gets anything: there are others that are alike, with which it may come to share a state."""
 
     def unite(self, others: Sequence[Self]) -> Sequence[Sequence[Self]]:
-        """Of this one and others that are alike, and have been handed everything, those that have come to be in one
+        """Of this one and others that are alike, and have got everything, those that have come to be in one
         state: groups, of which the first now has what all have. The others are to `share` it."""
         return ()
 
     def move_to(self, other: Self) -> None:
-        """Be in the state of another that has become one with its own (`unite`); its counters continue."""
+        """Takes over the state of another that has become one with its own (`unite`); its counters continue."""
         self.share(other)
 
     def part(self, terms: TermDictionary) -> None:

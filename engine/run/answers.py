@@ -1,4 +1,4 @@
-"""What the knowledge base has answered for a query, at each instant (semantics.md 2.2, kb_in_time.py)."""
+"""The knowledge base's answers for a query, at each instant (semantics.md 2.2, kb_in_time.py)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class KbAnswers:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is asked, as SPARQL."""
+        """The queries to the KB, as SPARQL."""
         return self._kb.texts
 
     @property
@@ -64,7 +64,7 @@ class KbAnswers:
         return answers, int(np.searchsorted(clocks, until, "right"))
 
     def save(self, terms: SavedTerms) -> list[State]:
-        """What holds for instants that are not complete."""
+        """The versions for instants that are not complete."""
         return self._kb.save(terms)
 
     def restore(self, kept: Sequence[State], terms: KnownTerms) -> None:

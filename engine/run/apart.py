@@ -1,4 +1,4 @@
-"""Runs that share neither clock nor matching: each is handed events by itself, but only when something may come of it.
+"""Runs that share neither clock nor matching: each gets its events separately, and only those that may matter to it.
 
     events of a stream ─ keys ─▶ runs that they concern: at once
                        └ backlog ─▶ the others: when they are concerned, when somebody looks, or when it has become long
@@ -9,7 +9,7 @@ and state are those that it would have had; whoever reads or saves them calls `c
 that have waited longest catch up a few at a time, so that no push has to work for all of them.
 
 Runs of equal queries that are in the same state are one (member.py): those that are registered before anything comes,
-or brought back from the same snapshot. Those that are alike become one when their states have come to be the same
+or restored from the same snapshot. Those that are alike become one when their states have come to be the same
 (reunions.py).
 """
 
@@ -67,15 +67,13 @@ class ApartRuns(Dispatcher[AloneRun]):
     """Such runs. Outcomes come in order of registration."""
 
     def __init__(self, terms: TermDictionary) -> None:
+        super().__init__()
         self._terms = terms
         self._members: dict[AloneRun, Member] = {}
-        self._number: dict[AloneRun, int] = {}
         self._streams: dict[str, _Stream] = {}
         self._known: dict[tuple[Hashable, Hashable], Member] = {}
-        """By what is equal and lineage."""
+        """By fingerprint and lineage."""
         self._reunions = Reunions()
-        self._stepped: set[AloneRun] = set()
-        self._count = 0
         terms.register(self)
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
@@ -88,21 +86,16 @@ class ApartRuns(Dispatcher[AloneRun]):
 
     @property
     def behind(self) -> int:
-        """How many runs have not been handed all events that have come."""
+        """How many runs have not got all events that have come."""
         asleep = {member for stream in self._streams.values() for member in stream.asleep}
         late = (m for m in asleep if any(seen < self._streams[iri].backlog.end for iri, seen in m.seen.items()))
         return sum(len(member.runs) for member in late)
-
-    def stepped(self) -> set[AloneRun]:
-        stepped, self._stepped = self._stepped, set()
-        return stepped
 
     # --- who is there -------------------------------------------------------------------------------
 
     def add(self, run: AloneRun, equal: Hashable | None = None) -> None:
         """One more: it sees what comes from now on. equal: what is the same in runs that it may be one with."""
-        self._number[run] = self._count
-        self._count += 1
+        self._enrol(run)
         untouched = run.origin is not None and (run.origin or (run.order.fresh and not run.events))
         lineage: Hashable = run.origin if untouched else object()
         equal = object() if equal is None else equal
@@ -125,7 +118,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         self._want_more(member, known)
 
     def _want_more(self, member: Member, known: Mapping[str, Iterable[Key]]) -> None:
-        """There are others in its state. known: by stream the keys of before."""
+        """There are others in its state. known: by stream the earlier keys."""
         for iri, keys in known.items():
             self._want(member, iri, frozenset(self._keys(member, iri)).difference(keys))
 
@@ -149,8 +142,7 @@ class ApartRuns(Dispatcher[AloneRun]):
     def remove(self, run: AloneRun) -> None:
         """One that has its state with others has none then."""
         member = self._members.pop(run)
-        del self._number[run]
-        self._stepped.discard(run)
+        self._strike(run)
         member.drop(run)
         if not member.runs:
             self._leave(member)
@@ -184,17 +176,17 @@ class ApartRuns(Dispatcher[AloneRun]):
             self._streams[iri].known[member] = None
 
     def _touch(self, member: Member) -> None:
-        """Its state is not the one of before any more."""
+        """Its state is not the earlier one any more."""
         if self._known.get((member.equal, member.lineage)) is member:
             del self._known[member.equal, member.lineage]
             for iri in member.seen:
                 self._streams[iri].known.pop(member, None)
         member.lineage, member.ended = object(), ()
 
-    # --- what comes ---------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------
 
     def push(self, iri: str, batch: EventBatch) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did."""
+        """Events of a stream, in order of arrival; the result."""
         stream = self._streams.get(iri)
         if stream is None:
             return []
@@ -259,15 +251,6 @@ class ApartRuns(Dispatcher[AloneRun]):
             outcomes += self._step(member, [(iri, time)])
         return self._in_order(outcomes)
 
-    def _in_order(self, outcomes: list[Outcome]) -> list[Outcome]:
-        """Of registration."""
-        if len(self._members) > 1:
-            outcomes.sort(key=self._place_of)
-        return outcomes
-
-    def _place_of(self, outcome: Outcome) -> int:
-        return self._number[outcome.run] if isinstance(outcome.run, AloneRun) else 0
-
     def catch_up(self, run: AloneRun) -> list[Outcome]:
         return self._caught_up(self._members[run])
 
@@ -307,7 +290,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         self._by_itself(run, "forget", forgets)
 
     def _by_itself(self, run: AloneRun, what: str, step: Callable[[Member], list[Outcome]]) -> list[Outcome]:
-        """What a run does that those in the same state do not, or have just done; what has come of it."""
+        """What a run does that those in the same state do not, or have just done; the result."""
         outcomes = self.catch_up(run)
         if any(outcome.error is not None for outcome in outcomes):
             return outcomes
@@ -323,7 +306,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         if len(member.runs) > 1:
             large = run.bytes > LARGE
             member = self._members[run] = member.part(run, self._terms)
-            if large:  # or whoever reads matches and waits would have it copied time and again
+            if large:  # or whoever reads matches and waits would have it copied repeatedly
                 member.equal = object()
             self._enter(member)
             self._place(member)
@@ -347,7 +330,7 @@ class ApartRuns(Dispatcher[AloneRun]):
     # --- one run ------------------------------------------------------------------------------------
 
     def _missed(self, member: Member) -> list[_Item]:
-        """What one that is asleep has not been handed."""
+        """The events that a sleeping one has not got."""
         if member not in self._streams[next(iter(member.seen))].asleep:
             return []
         items: list[_Item] = []
@@ -364,7 +347,7 @@ class ApartRuns(Dispatcher[AloneRun]):
                 if first < last:
                     if needed is None:
                         items.append((iri, backlog.events(first, last)))
-                    else:  # late events are told whole
+                    else:  # late events are reported completely
                         late, largest = late_ones(backlog.times(first, last), largest, punctuation, lateness)
                         items.append((iri, backlog.bare(first, last, needed, late)))
                 if mark is not None:
@@ -382,7 +365,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         return _Passed(events, last) if events and order.takes(0, first) else None
 
     def _step(self, member: Member, items: Sequence[_Item]) -> list[Outcome]:
-        """Hand events and punctuations to runs in one state; what has come of that for each."""
+        """Hand events and punctuations to runs in one state; the result for each."""
         return member.told(self._stepped_once(member, items))
 
     def _stepped_once(

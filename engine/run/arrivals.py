@@ -14,6 +14,6 @@ class Arrivals(EventOrder):
     """Orders the events of streams."""
 
     def take(self, before: int = AFTER_ALL) -> list[EventBatch]:
-        """What is complete and lies before a time, by stream."""
+        """The complete events before a time, by stream."""
         passed = min(self.passed, before)
         return [EventBatch.concat(waiting.up_to(passed)) for waiting in self._streams]

@@ -1,4 +1,4 @@
-"""The events of a stream that some runs have not been handed yet, as columns that grow at the end."""
+"""The events of a stream that some runs have not got yet, as columns that grow at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIRST: Final = 256
 
 class Backlog:
     """Events have positions that count up for ever; those from some position on are held. So do punctuations, each
-    with the position of the event that it stands before."""
+    with the position of the event that follows it."""
 
     def __init__(self) -> None:
         self.end = 0
@@ -40,7 +40,7 @@ class Backlog:
             self._last.setdefault(predicate, self.end)
 
     def pass_by(self, events: int) -> None:
-        """Events that nobody has to be handed later; all that is held is let go."""
+        """Events that no run needs later; all that is held is freed."""
         self.end += events
         self._base, self._count, self._triples = self.end, 0, 0
         self.marks.clear()
@@ -71,13 +71,13 @@ class Backlog:
                 self._last[predicate] = self.end
 
     def mark(self, time: int) -> None:
-        """A punctuation; that of before, if no event stands between, is part of it."""
+        """A punctuation; it absorbs the one before if no event is between."""
         if self.marks and self.marks[-1][0] == self.end:
             time = max(time, self.marks.pop()[1])
         self.marks.append((self.end, time))
 
     def forget(self, before: int) -> None:
-        """Nobody asks for what is before this position; it goes when that is most of what is held."""
+        """Nothing before this position is needed; it is freed once it is most of the content."""
         gone = before - self._base
         if 2 * gone <= self._count or gone <= 0:
             return
@@ -118,7 +118,7 @@ class Backlog:
 
     def stretches(self, first: int) -> Iterator[tuple[int, int, int | None]]:
         """From a position on: (first, last, time of the punctuation behind it; None at the end). The first punctuation
-        may stand at that position and have been returned before; once more it changes nothing."""
+        may be at that position and have been returned before; again it changes nothing."""
         for at, time in self.marks:
             if at >= first:
                 yield first, at, time

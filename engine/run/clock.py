@@ -26,7 +26,7 @@ _SHORT: Final = ((np.zeros(0, np.int64),), (np.zeros(1, np.int64),))
 class Instants(NamedTuple):
     """Complete instants: `time` i64[k] ascending, and per stream its events there.
 
-    `batches[s]` has at most one event per instant, `where[s]` i64 says at which instant each stands. `first`: the
+    `batches[s]` has at most one event per instant, `where[s]` i64 says at which instant each is. `first`: the
     number of the first one among all that the clock has completed; `passed`: everything before it is complete.
 
     Where every event is an instant of its own (positions.py), `time` is its position and `clock` i64[k] its time (µs),

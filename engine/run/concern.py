@@ -1,4 +1,4 @@
-"""Which events a run has to be handed at once, since something may be found with them (`Run.concern`).
+"""Which events a run must get at once, since something may be found with them (`Run.concern`).
 
 A *key* of a triple is its predicate's id; or, with its object's id in the upper half, both. A triple pattern with a
 constant predicate is matched only by triples that have its key, so an event without a run's keys brings it no rows.
@@ -18,7 +18,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 Key = int
 _FEW: Final = 32
-"""Triples that are looked at one by one."""
+"""Triples that are tested one by one."""
 _PREDICATE: Final = (1 << 32) - 1
 
 

@@ -1,6 +1,6 @@
-"""What hands events to queries: one of these for each way in which queries share work.
+"""Dispatchers pass events to queries: one for each way in which queries share work.
 
-In the flow: events of a store → **a dispatcher for each kind of query** (runs.py says which) → what that did for
+In the flow: events of a store → **a dispatcher for each kind of query** (runs.py says which) → the outcome for
 each query. None is safe for several threads.
 
     shared.py    one clock and one pass of matching: SPAseq
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from oxiseq.engine.events.batch import EventBatch
@@ -22,8 +23,8 @@ R = TypeVar("R", bound=Run)
 
 
 class Outcome(NamedTuple):
-    """What a step did for one query: its matches, its late events, how many events it left out (Run.faults), an error,
-    which may have cost it matches. `stream`: that of the late events, empty where it is the one that was pushed
+    """The outcome of a step for one query: its matches, its late events, how many events it left out (Run.faults), an
+    error, which may have cost it matches. `stream`: that of the late events, empty where it is the one that was pushed
     to."""
 
     run: Run
@@ -35,12 +36,12 @@ class Outcome(NamedTuple):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nobody need hear of it."""
+        """Whether it is empty."""
         return not self.matches and self.late is None and self.error is None and not self.left_out
 
 
 def stepped_alone(run: Run, step: Callable[[], Any]) -> Outcome:
-    """What a step does to a run that shares nothing, and what can be processed then."""
+    """A step of a run that shares nothing, and the processing after it."""
     known, late = run.faults.count, None
     try:
         late = step()
@@ -50,7 +51,27 @@ def stepped_alone(run: Run, step: Callable[[], Any]) -> Outcome:
 
 
 class Dispatcher(ABC, Generic[R]):
-    """Some queries of a store."""
+    """Some queries of a store, numbered in order of registration."""
+
+    def __init__(self) -> None:
+        self._number: dict[R, int] = {}
+        self._next = count()
+        self._stepped: set[R] = set()
+
+    def _enrol(self, run: R) -> None:
+        """A query comes."""
+        self._number[run] = next(self._next)
+
+    def _strike(self, run: R) -> None:
+        """A query goes."""
+        del self._number[run]
+        self._stepped.discard(run)
+
+    def _in_order(self, outcomes: list[Outcome]) -> list[Outcome]:
+        """Of registration."""
+        if len(outcomes) > 1:
+            outcomes.sort(key=lambda outcome: self._number[outcome.run])  # type: ignore[index]  # it is one of these
+        return outcomes
 
     @abstractmethod
     def remove(self, run: R) -> None:
@@ -58,7 +79,7 @@ class Dispatcher(ABC, Generic[R]):
 
     @abstractmethod
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did."""
+        """Events of a stream, in order of arrival; the result."""
 
     @abstractmethod
     def punctuate(self, stream: str, time: int) -> list[Outcome]:
@@ -82,9 +103,10 @@ class Dispatcher(ABC, Generic[R]):
 
     def catch_up(self, run: R) -> list[Outcome]:
         """Hand a query the events that have not concerned it so far, before its state, its counters or its late events
-        are looked at; what has come of that."""
+        are examined; returns the result."""
         return []
 
     def stepped(self) -> set[R]:
         """Those whose state may be another than at the last call, but for those that share it."""
-        return set()
+        stepped, self._stepped = self._stepped, set()
+        return stepped

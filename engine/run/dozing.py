@@ -1,9 +1,9 @@
 """SPAseq queries that have rows, but none at which a match may end: they work on them later, when one comes.
 
-    rows at which no match ends ─ the instants wait ─ **worked through** when such a row comes, or somebody looks
+    rows at which no match ends ─ the instants wait ─ **processed** when such a row comes, or somebody looks
 
 A query falls asleep after a few instants that brought rows without effect. From then on its other rows are not even
-made: it matches what has waited by itself, as far as its window reaches back.
+made: it matches the waiting instants alone, as far as its window reaches back.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def ending(plan: QueryPlan) -> frozenset[str]:
 
 
 class Asleep:
-    """The finders of one clock that are asleep, and the instants that they have not worked on."""
+    """The sleeping finders of one clock, and the instants that they have not processed."""
 
     def __init__(self) -> None:
         self._since: dict[Finder, int] = {}
@@ -63,7 +63,7 @@ class Asleep:
                 yield from batch.ids
 
     def tires(self, finder: Finder) -> bool:
-        """Whether one falls asleep that has had rows without effect once more."""
+        """Whether a finder falls asleep that has again had rows without effect."""
         self._in_vain[finder] = count = self._in_vain.get(finder, 0) + 1
         if count < IN_VAIN:
             return False
@@ -96,7 +96,8 @@ class Asleep:
             yield finder
 
     def missed(self, finder: Finder) -> Instants | None:
-        """What one that is asleep has not worked on, as far as its window reaches; it has from now on."""
+        """The instants that a sleeping one has not processed, as far as its window reaches; they now count as
+        processed."""
         parts = self._parts[self._since.pop(finder) - self._base :]
         self._since[finder] = self._base + len(self._parts)
         self._trim()
@@ -107,7 +108,7 @@ class Asleep:
         return Instants.concat(parts) if parts else None
 
     def _trim(self) -> None:
-        """Nobody has to work on what all have worked on; it goes when that is most of what waits."""
+        """Instants that all have processed are freed once they are most of what waits."""
         if not self._since:
             self._base += len(self._parts)
             self._parts = []

@@ -1,6 +1,6 @@
 """Which queries are equal: from the same state on they find the same, for ever, so that one run does for all of them.
 
-In the flow: queries with an order of their own → **what is the same in equal ones** → one state for those that are
+In the flow: queries with an order of their own → **the common part of equal ones** → one state for those that are
 in the same (member.py).
 """
 
@@ -29,7 +29,7 @@ def why_unequal(plan: Any) -> str | None:
 
 
 def equal_by(run: AloneRun, bounds: Hashable) -> Hashable | None:
-    """What is the same in equal queries, or in those that are alike (family.py); None: there are none. bounds: those of
+    """The common part of equal queries, or of alike ones (family.py); None: there are none. bounds: those of
     its state, None without any."""
     if why_unequal(run.plan) is not None:
         return None

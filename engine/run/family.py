@@ -38,7 +38,7 @@ def why_not_alike(plan: IntervalPlan) -> str | None:
 
 
 class OneQuery:
-    """What a query has by itself. constants: what is not the same in those that are alike."""
+    """A query's own part. constants: those that differ in alike ones."""
 
     def __init__(self, plan: IntervalPlan) -> None:
         self.plan = plan
@@ -53,12 +53,12 @@ class OneQuery:
 
     @property
     def constants(self) -> Constants:
-        """What stood there."""
+        """The constants there before."""
         return () if self._opened is None else self._opened.constants
 
     @property
     def alike(self) -> tuple[Hashable, ...] | None:
-        """What is the same in queries that are alike; None: there are none."""
+        """The common part of alike queries; None: there are none."""
         if self._opened is None:
             return None
         kinds = tuple(isinstance(each, Literal) for each in self._opened.constants)
@@ -75,15 +75,15 @@ class Family:
         self._next = 0
         """The number of the next one."""
         self._open: frozenset[int] = frozenset()
-        """Slots whose constants will stand in the table, whatever the queries."""
+        """Slots whose constants will be in the table, whatever the queries."""
         self._of_id: dict[int, int] = {}
-        """By the term that stands for it the number of each query, as far as somebody has asked."""
+        """By the term that stands for it the number of each query, as far as it was needed."""
         self.plans: list[Plan] = []
         """All that is queried from the knowledge base."""
         self.keys: frozenset[Key] | None = frozenset()
         """Of the triples that may concern one of them; None: any may."""
         self.slots: tuple[int, ...] | None = None
-        """Those whose constants stand in a table; none where there is one query. None: no plan is made yet."""
+        """Those whose constants are in a table; none where there is one query. None: no plan is made yet."""
         self.take_in(first)
 
     def copy(self) -> Family:
@@ -115,7 +115,7 @@ class Family:
         return keys_of([(predicate, object_) for _, predicate, object_ in patterns], self._terms)
 
     def restore(self, one: OneQuery, number: int, slots: Sequence[int]) -> None:
-        """Be what a plan has been made of, with one of its queries."""
+        """Takes over a plan's table, with one of its queries."""
         self._rows, self._next, self.slots, self._of_id = {one.constants: number}, number + 1, tuple(slots), {}
 
     def narrow(self, kept: Collection[OneQuery]) -> None:
@@ -136,7 +136,7 @@ class Family:
 
     @property
     def fixed(self) -> tuple[tuple[int, Constant], ...]:
-        """What stands in the other slots: the same for all."""
+        """The contents of the other slots: the same for all."""
         return self._in_others(self._slots)
 
     def _in_others(self, slots: Collection[int]) -> tuple[tuple[int, Constant], ...]:

@@ -1,9 +1,10 @@
-"""What a query finds: rows of its letters, the sequence at work on them, and the rows that its matches may hold.
+"""The finder of a query's matches: rows of its letters, the running sequence on them, and the rows that matches may
+hold.
 
     complete instants ─ graph patterns ─ rows of letters ─ sequence run ─ **matches**, and counts of them
 
-Queries that differ only in what they tell of matches, in the length of a sliding window, or in constants of
-thresholds (a family), may have one finder: it works on each part of the instants once, whoever asks first (shared.py).
+Queries that differ only in what they emit for matches, in the length of a sliding window, or in constants of
+thresholds (a family), may have one finder: it processes each part of the instants once, on the first call (shared.py).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from oxiseq.grammar.algebra import Window
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Instants to work on. `number`: of the first; `last`: what follows has no instant."""
+    """Instants to work on. `number`: of the first; `last`: nothing that follows has an instant."""
 
     instants: Instants
     number: int
@@ -54,8 +55,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a part of the instants brings. `until`: the smallest clock that may still come, in the window's unit;
-    `start`: the first clock of the first tumbling window; `error`: why what ends at some instant is not there."""
+    """The result of a part of the instants. `until`: the smallest clock that may still come, in the window's unit;
+    `start`: the first clock of the first tumbling window; `error`: why the matches of some instant are missing."""
 
     found: Found | None
     counts: Sequence[Counts]
@@ -66,7 +67,7 @@ class Findings:
 
 
 class Finder:
-    """The running state of what a plan finds. `start`: the t of tumbling windows, None before the first instant;
+    """The running state of a plan's search. `start`: the t of tumbling windows, None before the first instant;
     `users`: how many queries have it. Of several, all are notified of a part before its rows are forgotten."""
 
     def __init__(
@@ -89,7 +90,7 @@ class Finder:
         self._members: dict[int, tuple[QueryPlan, int]] = {}
         """By the identity of a plan, which stays alive by that."""
         self._narrowed: dict[tuple[int, int], Findings] = {}
-        """By member of a family and length of a window, of the part that was worked on last."""
+        """By member of a family and length of a window, for the part processed last."""
         self.begin()
         terms.register(self)
         window = plan.window
@@ -192,7 +193,7 @@ class Finder:
     # --- instants → matches -------------------------------------------------------------------------
 
     def rows_of(self, instants: Instants, found: Sequence[list[Rows]] | None = None) -> list[list[Rows]]:
-        """Per stream the rows of each request. `found`: what has been matched elsewhere, as far as the kernel does."""
+        """Per stream the rows of each request. `found`: rows matched elsewhere, as far as the kernel matches."""
         matchers = self.answers.matchers
         if found is None:
             return [
@@ -207,7 +208,7 @@ class Finder:
         ]
 
     def match_no_more(self) -> None:
-        """Release what it needs to match by itself; it is rebuilt when it does."""
+        """Releases the memory that it needs to match alone; it is rebuilt when it does."""
         for matcher in self.answers.matchers:
             if matcher is not None:
                 matcher.release()
@@ -218,8 +219,8 @@ class Finder:
         return [[] if matcher is None else list(matcher.nothing) for matcher in self.answers.matchers]
 
     def find(self, part: Part, found: Sequence[list[Rows]] | None, answers: dict[str, KbAnswer] | None) -> Findings:
-        """What a part brings; the same for everyone who asks about one part. `found`: as for `rows_of`; `answers` of
-        the KB: None where they are still to be asked for. Raises what went wrong, also to everyone."""
+        """The result of a part; the same for every caller. `found`: as for `rows_of`; `answers` of
+        the KB: None where they are still to be queried. Raises its error to every caller, too."""
         if self._part is None or self._part.instants is not part.instants:
             self.forget_due()
             self._part = part
@@ -234,7 +235,7 @@ class Finder:
         return self._findings
 
     def of(self, findings: Findings, plan: QueryPlan) -> Findings:
-        """What it has found last, as far as a query with the thresholds and the window of `plan` finds it; the same for
+        """Its last result, as far as a query with the thresholds and the window of `plan` finds it; the same for
         everyone with these."""
         found, family = findings.found, self.plan.family
         size = 0 if plan.window is None else plan.window.size
@@ -393,7 +394,7 @@ class Finder:
         """The smallest time (µs) that may still come, after the instant at `time`."""
         return passed if last or time is None else time + 1
 
-    # --- what goes ----------------------------------------------------------------------------------
+    # --- release ------------------------------------------------------------------------------------
 
     @property
     def records(self) -> int:
@@ -409,14 +410,14 @@ class Finder:
         return self.sequence.bytes + self.rows.bytes + partitions
 
     def collect(self) -> None:
-        """Free what is dead now, so that `records` tells what lives."""
+        """Frees dead memory, so that `records` counts what lives."""
         self.sequence.collect()
         if self.endless:
             self._forget_unnamed()
 
     @property
     def endless(self) -> bool:
-        """Whether time alone does not tell which rows are out of every window."""
+        """Whether time alone does not decide which rows are out of every window."""
         window = self.plan.window
         return window is None or (window.events and self.partitions is not None)
 
@@ -429,7 +430,7 @@ class Finder:
         self._kept_rows = self.rows.held
 
     def forget_due(self) -> None:
-        """Forget what the last part has made obsolete, of whose matches everybody has been told."""
+        """Frees what the last part has made obsolete; all of its matches have been emitted."""
         part = self._part
         if part is not None and len(part.instants.time):
             self.forget(int(part.instants.clocks[-1]), part.number + len(part.instants.time) - 1)

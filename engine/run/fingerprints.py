@@ -1,4 +1,4 @@
-"""What tells a plan from another: a state is restored only into the plan that it was saved of.
+"""Fingerprints of plans: a state is restored only into the plan from which it was saved.
 
 A query whose text differs in spaces alone has the same plan. The layout of records counts too, so that a state which
 another version of the engine has saved is refused where it would not fit.
@@ -27,7 +27,7 @@ from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.rsp.plan import RspPlan
 
 _OF_A_DICTIONARY: Final = "code"
-"""The table in which ids of constants stand."""
+"""The table that holds the ids of constants."""
 
 
 _known: Final[dict[int, tuple[ref[object], str]]] = {}
@@ -68,7 +68,7 @@ def text_of(value: object) -> str:
 
 @singledispatch
 def _parts(plan: object) -> Iterable[object]:
-    """What tells plans of a kind apart."""
+    """What distinguishes plans of a kind."""
     raise TypeError(f"no kind of plan is known for {type(plan).__name__}")
 
 

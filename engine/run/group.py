@@ -1,6 +1,6 @@
 """Queries over the same windows whose state is one: events in, each query's own rows out (together.py).
 
-Where it stands: arrivals of a group → complete events → **one plan for all its queries** → their rows.
+In the flow: arrivals of a group → complete events → **one plan for all its queries** → their rows.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class PartError(Exception):
 
 
 class Owner(Protocol):
-    """Who has queries go on by themselves."""
+    """Lets queries continue alone."""
 
     terms: TermDictionary
 
     def release(self, group: Group, run: RspRun) -> None:
-        """One that shares a state goes on by itself. Raises LimitError."""
+        """One that shares a state continues alone. Raises LimitError."""
 
 
 class Group:
@@ -59,13 +59,13 @@ class Group:
         self.runs: list[RspRun] = []
         self.order, self.recent = order, recent
         self.taken: Sequence[EventBatch] = ()
-        """The events that have been worked on last."""
+        """The events that have been processed last."""
         self.events = 0
         """That have come since the answers were made."""
         self.found: dict[RspRun, list[MatchBatch]] = {}
-        """What has been told of the events that came last."""
+        """What has been emitted for the events that came last."""
         self._version: int | None = None
-        """Of the KB, that all have asked."""
+        """The KB version that all have queried."""
         self._answers: JointAnswers | JointGeneral | None = None
         self._built: list[RspRun | None] = []
         """The queries by their numbers in the answers; those that have left are None."""
@@ -121,8 +121,8 @@ class Group:
     # --- events -------------------------------------------------------------------------------------
 
     def advance(self, terms: TermDictionary, late: EventBatch | None) -> list[Outcome]:
-        """Work through what is complete by now. Raises KbError, PartError before events are taken. Another error loses
-        what has been made of the windows, not what they hold, and tells nothing of `taken`."""
+        """Processes the events that are complete. Raises KbError, PartError before events are taken. Another error
+        loses what has been derived from the windows, not what they hold, and emits nothing for `taken`."""
         self.found, self.taken = {}, ()
         for passed in self._stretches():
             if self.order.complete(passed) or isinstance(self.recent, Held):
@@ -137,7 +137,7 @@ class Group:
         return [Outcome(run, self.found.get(run, []), late) for run in self.runs]
 
     def _work(self, passed: int, terms: TermDictionary) -> None:
-        """Work through what is complete before a time."""
+        """Processes the complete events before a time."""
         self.taken = self.order.take(passed)
         found: dict[RspRun, list[MatchBatch]] = {}
         for part in self._at_work(terms).advance(self.taken, passed):
@@ -159,7 +159,7 @@ class Group:
         return self.runs[0].reads_kb
 
     def _stretches(self) -> Iterable[int]:
-        """As those of each query's KB, all of which go on."""
+        """As those of each query's KB, all of which continue."""
         passed = self.order.passed
         if not self._reads_kb:
             return (passed,)
@@ -187,7 +187,7 @@ class Group:
         """As that of each (`RspRun.knows_all`)."""
         return all(run.knows_all(recent) for run in self.runs)
 
-    # --- what is at work ----------------------------------------------------------------------------
+    # --- its operators -------------------------------------------------------------------------------
 
     def _at_work(self, terms: TermDictionary) -> JointAnswers | JointGeneral:
         if self._answers is None:
@@ -199,7 +199,7 @@ class Group:
         return self._answers
 
     def _made(self, terms: TermDictionary) -> JointAnswers | JointGeneral:
-        """All operators, as they are with what the windows hold."""
+        """All operators, as they are with the contents of the windows."""
         plans = [run.plan for run in self.runs]
         if isinstance(self.recent, Held):
             general = JointGeneral(plans, terms, self.recent)

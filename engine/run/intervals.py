@@ -63,7 +63,7 @@ class IntervalRun(KbRun):
 
     __slots__ = ("_before", "one")  # as there
     one: OneQuery
-    """What the query has by itself."""
+    """The query's own part."""
     _before: int
     """Matches that its state does not count, or (below 0) counts, though this query has not had them."""
     leaves_out: ClassVar[bool] = True
@@ -145,7 +145,7 @@ class IntervalRun(KbRun):
 
     @property
     def kept(self) -> Kept | None:
-        """What it keeps that has a time; None for nothing."""
+        """Its rows that have a time; None for none."""
         if self._begun is None:
             return None
         self.collect()
@@ -160,13 +160,13 @@ class IntervalRun(KbRun):
 
     @property
     def is_steady(self) -> bool:
-        """Whether its state hangs on events, and on what the knowledge base holds now, alone: blank nodes of that stand
+        """Whether its state depends only on events, and on the present knowledge base: blank nodes of that stand
         in the order in which each query meets them."""
         whole = not any(part.flow.failed for part in self._parts) and not self._left
         return whole and not self._kb.waits and not len(self._blanks.ids)
 
     def _absorb(self, kept: Kept | None, others: Sequence[Candidate[Self]]) -> list[Self]:
-        """Have the state of others, too; which of them it has. What the knowledge base holds is returned again."""
+        """Takes over the state of others, too; returns which. The knowledge base's content is emitted again."""
         taken: list[Self] = []
         own: list[tuple[Kept, Mapping[int, int]]] = []
         known = {constants: (kept, number) for constants, number in self._family.members}
@@ -185,11 +185,11 @@ class IntervalRun(KbRun):
         return taken
 
     def _own(self, kept: Kept | None, number: int) -> bytes:
-        """A digest of what a query has for itself."""
+        """A digest of a query's own part."""
         return b"" if kept is None else kept.of(int(self._family.ids([number])[0]))
 
     def _begin_anew(self, parts: Sequence[State]) -> None:
-        """Make the plan again, of all queries that it has now; parts: what is kept, none for nothing."""
+        """Makes the plan again, of all queries that it has now; parts: the kept rows, none for nothing."""
         tick = 1 if self._begun is None else self._begun.arriving.tick
         self._begun, self._version = None, None
         self._knowledge.made.clear()
@@ -253,7 +253,7 @@ class IntervalRun(KbRun):
                 self._told[number] = self._told.get(number, 0) + more
         return whole
 
-    # --- what it works with -----------------------------------------------------------------------------
+    # --- its parts ---------------------------------------------------------------------------------------
 
     @property
     def concern(self) -> Concern | None:
@@ -340,7 +340,7 @@ class IntervalRun(KbRun):
             self._begun.query.tidy(now=now)
 
     def _learn(self) -> None:
-        """Hand out what the knowledge base holds at the instant."""
+        """Emits the knowledge base's content at the instant."""
         arriving = self._work.arriving
         self._tidy(now=True)
         arriving.tick = max(part.learn(self._knowledge.now, arriving.tick) for part in self._parts)
@@ -391,7 +391,7 @@ class IntervalRun(KbRun):
         return MatchBatch(ends, values, np.arange(0, 2 * count + 1, 2), letters, times)
 
     def forget(self, at: int) -> None:
-        """Between batches: give up all that is kept, and continue as if registered now; what waits continues."""
+        """Between batches: drops all that is kept, and continues as if registered now; waiting events stay."""
         self.resets = self.resets.another(at, self._completed, self.records)
         for part in self._parts:
             part.keep(lambda rows: np.zeros(len(rows), np.bool_))
@@ -399,14 +399,14 @@ class IntervalRun(KbRun):
         self._version = None
 
     def collect(self) -> None:
-        """Free what is dead now, so that `records` tells what lives."""
+        """Frees dead memory, so that `records` counts what lives."""
         self._tidy(now=True)
         self._forget_old(now=True)
 
     # --- saved and restored -----------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms) -> State:
-        """Its state between batches. What the knowledge base knows is queried again, but for instants that were not
+        """Its state between batches. The knowledge base is queried again, but for instants that were not
         complete when it changed; its blank nodes keep their ids."""
         return self._saved(terms, self._family.ids([self.number]))
 
@@ -446,7 +446,7 @@ class IntervalRun(KbRun):
             part.flow.restore(saved, terms)
         self._kb.restore(state["kept"], terms)
 
-    # --- what it tells ----------------------------------------------------------------------------------
+    # --- its state and counters -------------------------------------------------------------------------
 
     @property
     def state(self) -> dict[str, int]:
@@ -460,12 +460,12 @@ class IntervalRun(KbRun):
 
     @property
     def bytes(self) -> int:
-        """How large what is kept is."""
+        """The size of its memory."""
         return sum(part.flow.bytes for part in self._parts)
 
 
 class _Operators:
-    """What is at work for a query once something may come of an event. `most`: facts of a piece."""
+    """The run of a query once an event may lead to a result. `most`: facts of a piece."""
 
     def __init__(self, plan: IntervalPlan, family: Family, terms: TermDictionary, most: int) -> None:
         self.arriving = Arriving(terms, most)

@@ -2,8 +2,8 @@
 
     push ─ positions ─ graph patterns ─ live keys ─ matches, of which each is one complex event
 
-What is under it is a SPAseq run whose instants are positions (positions.py); so the answers of live keys are told as
-determinised sets tell theirs (tuples.py).
+Below it is a SPAseq run whose instants are positions (positions.py); so the answers of live keys are emitted as
+those of determinised sets are (tuples.py).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class JoinedRun(AloneRun):
         return None if late is None else batch.take(late)
 
     def advance(self) -> list[ComplexEvents]:
-        """Work through all events whose position is known by now; what was found, in order of end. Raises
+        """Work through all events whose position is known by now; returns the matches found, in order of end. Raises
         LimitError."""
         found = [self._complex_events(batch) for batch in self._run.advance()]
         self._forget_log()
@@ -114,7 +114,7 @@ class JoinedRun(AloneRun):
         rows = self._run.finder.rows
         self._clock.log.forget(int(rows.block.time[0]) if rows.held else self._clock.instants)
 
-    # --- what it tells, keeps and saves: the run below ------------------------------------------------
+    # --- counters, memory and snapshots: those of the run below ---------------------------------------
 
     def keep_answers(self) -> bool:
         return self._run.keep_answers()

@@ -1,7 +1,7 @@
 """GPM occurrences → rows of letters, for a batch of complete instants.
 
 In the flow: summary graph → GPM occurrences → **rows** → run. Here mappings meet the KB's answer
-(semantics.md 2.2) and, for `&`, each other (2.3); what comes out is one row per mapping of a letter. The rows of a
+(semantics.md 2.2) and, for `&`, each other (2.3); the result is one row per mapping of a letter. The rows of a
 letter that needs neither are taken from where the matcher has put them.
 """
 
@@ -214,7 +214,7 @@ class LetterRows:
 
 
 def _brought(letter: LetterPlan, plan: QueryPlan) -> tuple[Variable, ...]:
-    """What its rows bring to the kernel; where they are to have a rank, the value that it is found by."""
+    """The columns of its rows for the kernel; where they need a rank, the value that decides it."""
     ranked = {each.letter: each.variable for each in (plan.family.ranked if plan.family is not None else ())}
     return tuple(ranked[letter.letter] if variable == RANK else variable for variable in letter.columns)
 
@@ -227,7 +227,7 @@ def _plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
 
 
 def _places(wanted: Sequence[tuple[Variable, ...]], given: Sequence[tuple[Variable, ...]]) -> NDArray[np.int32]:
-    """[letter, column]: where a wanted variable stands among those given; −1 if it does not."""
+    """[letter, column]: the place of a wanted variable among those given; −1 if it is not there."""
     places = np.full((len(wanted), max([len(columns) for columns in wanted] + [1])), -1, np.int32)
     for number, (columns, variables) in enumerate(zip(wanted, given, strict=True)):
         for i, variable in enumerate(columns):

@@ -1,8 +1,8 @@
-"""Equal runs in one state, and when they have to be handed events (apart.py).
+"""Equal runs in one state, and when they must get events (apart.py).
 
     equal runs ─ one state, which each of them has ─ asleep or awake
 
-The first is at work for all. One that continues otherwise than the others (it takes what has come as complete, it
+The first works for all. One that goes another way than the others (it takes what has come as complete, it
 forgets) gets a copy of the state; those that do the same next, before anything else happens, join it. So a hundred that
 do it one after the other are one again.
 """
@@ -21,11 +21,11 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """Runs in one state. equal: what is the same in equal ones; lineage: what is the same in states that are. `seen`:
-    of one asleep, by stream the position up to which it has been handed events.
+    """Runs in one state. equal: the fingerprint of equal ones; lineage: that of equal states. `seen`:
+    of one asleep, by stream the position up to which it has got events.
 
     It is awake while not everything up to the time `until` is complete, or no event newer than `woken` has come.
-    `last`: `until` is an instant behind all that concerns it, at which it may tell what has gone; where events linger,
+    `last`: `until` is an instant behind all that concerns it, at which it may emit retractions; where events linger,
     it is awake until there is one.
     """
 
@@ -39,9 +39,9 @@ class Member:
     woken: int | None = BEFORE_ALL
     last: bool = False
     owing: set[AloneRun] = field(default_factory=set)
-    """Those that have not been told that answers of the KB are kept."""
+    """Those that do not know yet that answers of the KB are kept."""
     ended: Sequence[Outcome] = ()
-    """What came of that by which it has left others, for all that are in its state."""
+    """The results of the step by which it has left others, for all that are in its state."""
     _by_number: dict[int, list[AloneRun]] | None = None
 
     @property
@@ -65,7 +65,7 @@ class Member:
         self.woken = self.run.order.accepted
 
     def stepped(self) -> None:
-        """It has been handed something."""
+        """Called when it has got something."""
         order, accepted = self.run.order, self.run.order.accepted
         if self.woken is not None and accepted > self.woken:
             self.called(accepted)
@@ -113,7 +113,7 @@ class Member:
             self.run.narrow(self.runs)
 
     def keep_answers(self, run: AloneRun) -> bool:
-        """As `AloneRun.keep_answers`: each of the runs is told that some are kept. Raises KbError."""
+        """As `AloneRun.keep_answers`: for each of the runs. Raises KbError."""
         kept = run.keep_answers()
         if kept:
             self.owing = set(self.runs)
@@ -122,7 +122,7 @@ class Member:
         return owed
 
     def told(self, outcomes: Sequence[Outcome], *, quiet: bool = True) -> list[Outcome]:
-        """What has come of a step, for each run; `quiet`: only for those for which something has."""
+        """The results of a step, for each run; `quiet`: only for those that have some."""
         return [each for outcome in outcomes for each in self._told(outcome, quiet)]
 
     def _told(self, outcome: Outcome, quiet: bool) -> Iterator[Outcome]:
@@ -136,7 +136,7 @@ class Member:
                 yield outcome._replace(run=run, matches=found.get(number, ()))
 
     def told_to(self, run: AloneRun) -> list[Outcome]:
-        """What has come for one of the runs of that by which it has left others."""
+        """The results for one of the runs of the step by which it has left others."""
         found = [(outcome, run.of_each(outcome.matches)) for outcome in self.ended]
         return [
             outcome._replace(run=run, matches=outcome.matches if each is None else each.get(run.number, ()))

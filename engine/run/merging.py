@@ -1,8 +1,8 @@
 """Streams of tuple events merged in order of time: each event has a position of its own (semantics.md 3).
 
 In the flow: marks of each stream's events, in order of arrival → **marks of all, in order** → `CeaRun`.
-Simultaneous events stand in the order of FROM, then of arrival. As with instants (clock.py) a stream has a watermark
-and an event older than it is late; but a single stream's event need not wait for a later one, since what comes at the
+Simultaneous events are in the order of FROM, then of arrival. As with instants (clock.py) a stream has a watermark
+and an event older than it is late; but a single stream's event need not wait for a later one, since an event at the
 same time comes after it.
 """
 
@@ -24,7 +24,7 @@ P = TypeVar("P", bound=Piece)
 def merged(streams: Sequence[Waiting[P]], lateness: int, kind: type[P]) -> tuple[P, NDArray[np.int64]] | None:
     """Take the events whose place is known by now, in order, and the number of the stream of each; None: there is none.
 
-    An event of the stream s at the time t has its place when no event can come any more that stands before it: on
+    An event of the stream s at the time t has its place when no event can come any more that is before it: on
     every stream r with the watermark w, (t, s) is at most (w, r).
     """
     if len(streams) == 1:

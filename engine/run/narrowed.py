@@ -1,6 +1,6 @@
 """What queries find whose sliding windows differ in length: the longest finds all, each takes what fits.
 
-    what the longest window finds ─ how long each match lasts ─ **what a shorter one finds**
+    matches of the longest window ─ how long each match lasts ─ **matches of a shorter one**
 
 A sliding window only cuts: what `;`, `,` and negations between look at lies between a match's first event and its last,
 hence inside every window that holds the match (answers.md 5.2). `why_not_narrowed` says where that is not all.
@@ -30,16 +30,16 @@ def why_not_narrowed(plan: QueryPlan) -> str | None:
 
 
 def why_not_cut(plan: QueryPlan) -> str | None:
-    """Why a query's matches cannot be some of what is found for others, too; None: they can."""
+    """Why a query's matches cannot be some of those found for others, too; None: they can."""
     clauses, graph = plan.sequence.clauses, plan.sequence.graph
     if plan.sequence.counted or plan.folding is not None:
         return "its matches are not listed"
     if clauses.strategy is not None or clauses.consumes != NOTHING:
         return "what is kept or forgotten depends on all matches of the window"
     if clauses.limit != NO_LIMIT or plan.limit is not None or plan.written.distinct:
-        return "LIMIT or DISTINCT tell those that are found first"
+        return "LIMIT or DISTINCT emit those that are found first"
     if any(edge.waits for edge in graph.edges) or any(state.negated for state in graph.states):
-        return "a negation at an end of the sequence looks at the whole window"
+        return "a negation at an end of the sequence reads the whole window"
     return None
 
 

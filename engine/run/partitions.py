@@ -2,7 +2,7 @@
 
 In the flow: GPM occurrences → **instants of partitions** → rows of letters → one sequence run for all partitions,
 in which the partition's number is part of every key (kernels/sequence/partitions.py). An event belongs to the
-partition of every value that some GPM's pattern, its FILTERs aside, binds in it; what it shows there are the mappings
+partition of every value that some GPM's pattern, its FILTERs aside, binds in it; its rows there are the mappings
 with that value, and those of GPMs that do not bind it (semantics.md 2.1).
 """
 
@@ -41,7 +41,7 @@ class Split:
     keys: I64
     """Keys (instant, partition), ascending."""
     places: I64
-    """Where each of `keys` stands among the instants of partitions."""
+    """The place of each of `keys` among the instants of partitions."""
     instants: int
     """How many instants the batch has."""
 
@@ -214,7 +214,7 @@ def _ascend(keys: I64) -> bool:
 
 
 def _first_of_each(keys: I64) -> tuple[I64, I64]:
-    """The distinct keys, ascending, and where each stands first."""
+    """The distinct keys, ascending, and the first place of each."""
     if _ascend(keys):
         return keys, np.arange(len(keys))
     distinct, first = np.unique(keys, return_index=True)

@@ -1,4 +1,4 @@
-"""What is emitted about events by their positions: when they happened, on which stream, what aggregates are of."""
+"""Facts on events by their positions, for output: time, stream, the values of aggregates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PositionLog:
         self.begin(0)
 
     def begin(self, first: int) -> None:
-        """Nobody asks for what is before this position, and nothing has come since."""
+        """Nothing before this position is needed, and nothing has come since."""
         self._first, self._count, self._gone = first, 0, 0
         self._time = np.zeros(_FIRST, np.int64)
         self._stream = np.zeros(_FIRST, np.int64)
@@ -34,7 +34,7 @@ class PositionLog:
 
     @property
     def held(self) -> int:
-        """How many are asked for."""
+        """How many are kept."""
         return self._count - self._gone
 
     @property
@@ -48,7 +48,7 @@ class PositionLog:
         return self._values[self._gone : self._count]
 
     def save(self, terms: SavedTerms) -> State:
-        """The events that are asked for."""
+        """The events that are kept."""
         part = slice(self._gone, self._count)
         return {
             "first": self._first + self._gone,
@@ -90,7 +90,7 @@ class PositionLog:
         return found
 
     def forget(self, before: int) -> None:
-        """Nobody asks for what is before this position; it goes when that is most of what is kept."""
+        """Nothing before this position is needed; it is freed once it is most of the content."""
         gone = self._gone = min(max(before - self._first, 0), self._count)
         if 2 * gone > self._count:
             kept = self._count - gone

@@ -34,7 +34,7 @@ class QueryRun(Run):
 
     `start` is the t of tumbling windows (default: the first event's time), `lateness` in microseconds.
     `clock` may be shared with other queries that read the same streams, `finder` and `teller` with those that find and
-    tell the same (shared.py). Counters: `events` taken, `instants` completed, `late` refused, `matches` found.
+    emit the same (shared.py). Counters: `events` taken, `instants` completed, `late` refused, `matches` found.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class QueryRun(Run):
         return found
 
     def take_error(self) -> LimitError | None:
-        """Why what ends at some instant since the last call is not among the matches; the others are."""
+        """Why the matches of some instant since the last call are missing; the others are there."""
         error, self._too_much = self._too_much, None
         return error
 
-    # --- what it tells ------------------------------------------------------------------------------
+    # --- its state and counters ---------------------------------------------------------------------
 
     @property
     def events(self) -> int:
@@ -138,7 +138,7 @@ class QueryRun(Run):
         self.finder.reserve()
 
     def collect(self) -> None:
-        """Free what is dead now, so that `records` tells what lives."""
+        """Frees dead memory, so that `records` counts what lives."""
         self._forget()
         self.finder.collect()
 
@@ -153,7 +153,7 @@ class QueryRun(Run):
         since 1970).
 
         It continues as if it had been registered now, and sees the events that wait for their instant. Counters, the
-        beginning of tumbling windows and the KB's answers stay; windows of n EVENTS in partitions restarts.
+        beginning of tumbling windows and the KB's answers stay; windows of n EVENTS begin again in each partition.
         """
         self.origin = None
         self.resets = self.resets.another(at, self.clock.completed, self.records)
@@ -171,7 +171,7 @@ class QueryRun(Run):
         return self.finder.users - 1
 
     def share(self, finder: Finder, teller: Teller) -> None:
-        """Find and tell what others do, in the same state."""
+        """Finds and emits what others do, in the same state."""
         self.finder.users -= 1
         self.finder, self.teller = finder, teller
         finder.users += 1
@@ -202,8 +202,8 @@ class QueryRun(Run):
     def save_own(self, terms: SavedTerms) -> State:
         """Its state between batches, but for the clock, which it may share: that is named before.
 
-        Of the KB only what has been answered for instants up to now is saved: for rows that matches may still be made
-        of, and for instants that were not complete when the KB changed. What holds from now on is queried again
+        Of the KB only the answers for instants up to now are saved: for rows that matches may still be made
+        of, and for instants that were not complete when the KB changed. The present answers are queried again
         (semantics.md 2.2).
         """
         self._forget()
@@ -268,12 +268,12 @@ class QueryRun(Run):
 
     @property
     def kb_texts(self) -> tuple[str, ...]:
-        """What it asks the knowledge base, as SPARQL."""
+        """Its queries to the knowledge base, as SPARQL."""
         return self.finder.answers.texts
 
     def keep_answers(self) -> bool:
-        """The KB is about to change: instants up to the newest one so far keep the answers of now. Whether some do that
-        did not before."""
+        """The KB is about to change: instants up to the newest one so far keep the present answers. Whether some do
+        that did not before."""
         return self.finder.answers.keep(self.clock)
 
     @property
@@ -283,13 +283,13 @@ class QueryRun(Run):
 
     @property
     def watchful(self) -> bool:
-        """Whether it must be told of instants in which the kernel has found nothing for it."""
+        """Whether it needs the instants in which the kernel has found nothing for it."""
         finder = self.finder
         begins = finder.start is None and self.plan.window is not None
         return finder.asks_every_event or finder.waits or self.teller.watchful or begins
 
     def follow(self, clock: Clock) -> None:
-        """Continue with another clock, in the same state; the counters continue from where they are."""
+        """Continues with another clock, in the same state; the counters keep their values."""
         events, late, instants = self.events, self.late, self.instants
         self.clock = clock
         self._joined = _Counters(clock.events - events, clock.late - late, clock.instants - instants)
@@ -308,7 +308,7 @@ class QueryRun(Run):
 
 
 class _Counters(NamedTuple):
-    """What a clock had counted when a query joined it."""
+    """A clock's counts when a query joined it."""
 
     events: int
     late: int

@@ -53,7 +53,7 @@ class Ranks:
         return known[ids]
 
     def _look_up(self, ranked: Ranked, ids: NDArray[np.uint32], known: NDArray[np.int32], low: int, high: int) -> None:
-        """Of values that meet the first `low` conditions and at most `high`: halve what is open."""
+        """Of values that meet the first `low` conditions and at most `high`: halve the open range."""
         if low == high or not len(ids):
             known[ids] = ranked.counts[low - 1] if low else 0
             return

@@ -1,6 +1,6 @@
-"""The events that the windows of a query may still hold: what its running state is made of, and can be made anew of.
+"""The events that the windows of a query may still hold: its running state can be rebuilt from them.
 
-Where it stands: complete events in order → **those that are in a window**. A window is a stretch of time, or holds the
+In the flow: complete events in order → **those that are in a window**. A window is a stretch of time, or holds the
 events of a number of instants of its stream.
 """
 
@@ -22,7 +22,7 @@ from oxiseq.engine.windows import Window
 _FEW: Final = 256
 """Batches that are put together to one."""
 _CHUNK: Final = 1 << 12
-"""Events that are handed out at once, and those of the same instant."""
+"""Events that are returned at once, and those of the same instant."""
 _NONE: Final = np.iinfo(np.int64).min
 
 _Batches = list[EventBatch]
@@ -104,7 +104,7 @@ class Recent:
 
     @property
     def whole(self) -> _Batches:
-        """What is in a window, and the last instant, by stream."""
+        """The contents of windows, and the last instant, by stream."""
         every = self._together([*self._old, *self._new])
         if self._last == _NONE:
             return every
@@ -172,7 +172,8 @@ class Recent:
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for one that has not seen any event."""
         self._last = int(state["last"])
-        self._instants = [int(n) for n in state.get("instants", self._instants)]
+        if self._counted:
+            self._instants = [int(n) for n in state["instants"]]
         self._old = [_Part([EventBatch.restored(each, terms) for each in state["events"]], tuple(self._instants))]
 
 

@@ -1,4 +1,4 @@
-"""What a run remembers of having forgotten its partial matches, to keep within a budget."""
+"""A run's record of having dropped its partial matches, to keep within a budget."""
 
 from __future__ import annotations
 

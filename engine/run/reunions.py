@@ -24,7 +24,7 @@ AT_ONCE: Final = 32
 @dataclass(slots=True)
 class _Alike:
     """Runs that are, those that are compared next first. pause: events from one round to the next; due: the number of
-    the event of the next time; left: how many are to be compared in this round still; records: what the others hold;
+    the event of the next time; left: how many are to be compared in this round still; records: those of the others;
     dice: draws the order of each round."""
 
     members: dict[Member, None] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """One query over windows and its streams: events in, answers out. All its state is here.
 
-    push ─ arrivals ─ events in order ┬ all instants at once (rsp/steady.py)         ┬ rows to tell ─ answers
+    push ─ arrivals ─ events in order ┬ all instants at once (rsp/steady.py)         ┬ rows to emit ─ answers
                                       └ one instant after the other (rsp/general.py) ┘
 
 Queries of one store may share their state, as long as it is the same (together.py): then none of this is here, but a
@@ -39,7 +39,7 @@ from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 MOST_INSTANTS: Final = 1 << 13
-"""That are worked on at once, unless windows are steady: what operators make of them is memory."""
+"""Instants processed at once, unless windows are steady: operators hold their rows in memory."""
 START, END = 0, 1
 """Letters of the two times that a row of an event mapping has."""
 _NO_LETTERS: Final = np.zeros(0, np.int32)
@@ -47,12 +47,12 @@ _NO_TIMES: Final = np.zeros(0, np.int64)
 
 
 class Share(Protocol):
-    """What a query has of a state that it shares with others."""
+    """A query's part of a state that it shares with others."""
 
     order: Arrivals
 
     def release(self, run: RspRun) -> None:
-        """Have a run of those that share go on by itself."""
+        """Lets a run of those that share continue alone."""
 
     @property
     def others(self) -> int:
@@ -74,7 +74,7 @@ class Share(Protocol):
 class RspRun(KbRun):
     """The running state of a query over windows. `lateness` in microseconds; events before `start` are not seen.
 
-    Its matches are rows: `time` is the instant at which a row is told; a row that carries an event mapping has two
+    Its matches are rows: `time` is the instant at which a row is emitted; a row that carries an event mapping has two
     events, with the letters START and END and the mapping's times.
     """
 
@@ -90,13 +90,13 @@ class RspRun(KbRun):
         self.resets = Resets()
         """How often it has forgotten its windows."""
         self.recent: Recent | Held | None = None
-        """What its windows hold, where others may come to share its state."""
+        """The contents of its windows, where others may come to share its state."""
         self._shared: Share | None = None
         self._begin()
         terms.register(self)
 
     def _begin(self, known: Knowledge | None = None, held: Held | None = None) -> None:
-        """Nothing has been seen, but what is known of the KB, and what is held of streams."""
+        """Nothing has been seen but answers of the KB, and events held."""
         given = self._plan, self._terms, self._kb, self._blanks
         self._own: SteadyAnswers | GeneralAnswers | None
         if is_steady(self._plan):
@@ -106,12 +106,12 @@ class RspRun(KbRun):
                 held = Held(self._plan.contents, len(self._plan.streams), self.schedule)
             self._own = GeneralAnswers(*given, held, known)
         self.knowledge = self._own.knowledge
-        """What it knows of the KB."""
+        """Its answers of the KB."""
 
     @property
     def _answers(self) -> SteadyAnswers | GeneralAnswers:
         """Its own state."""
-        assert self._own is not None  # whoever shares one leaves it first
+        assert self._own is not None  # a query that shares one leaves it first
         return self._own
 
     @property
@@ -133,7 +133,7 @@ class RspRun(KbRun):
         return 0 if self._shared is None else self._shared.others
 
     def remember(self) -> None:
-        """Remember what the windows hold from now on."""
+        """Remember the contents of the windows from now on."""
         if isinstance(self._answers, GeneralAnswers):
             self.recent = self._answers.held
             self.recent.remember()
@@ -142,8 +142,8 @@ class RspRun(KbRun):
             self.recent = Recent(self._plan, since, self._answers.instants)
 
     def knows_all(self, recent: Recent | Held) -> bool:
-        """Whether its state is of the KB that holds now and of what its windows hold, and of nothing else. Blank nodes
-        of the KB stand in the order in which each query meets them."""
+        """Whether its state is of the KB that holds now and of the contents of its windows, and of nothing else. Blank
+        nodes of the KB are in the order in which each query meets them."""
         if not self.reads_kb:
             return True
         assert isinstance(recent, Recent)  # no others that read the KB share their state
@@ -218,7 +218,7 @@ class RspRun(KbRun):
         return super().advance()
 
     def worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
-        """What is found in complete events by stream that it has not seen yet; `counted` counts it. Raises LimitError,
+        """The answers for complete events by stream that it has not seen yet; `counted` counts it. Raises LimitError,
         KbError."""
         return self._worked(batches, passed)
 
@@ -243,7 +243,7 @@ class RspRun(KbRun):
                 self._newest = last if self._newest is None else max(self._newest, last)
 
     def _answer(self, batches: Sequence[EventBatch], passed: int) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
-        """What is told at all instants that are due, and when."""
+        """The rows emitted at all instants that are due, with their times."""
         if isinstance(self._answers, SteadyAnswers):
             yield from self._answers.advance(batches)
         else:
@@ -267,7 +267,7 @@ class RspRun(KbRun):
             yield repeated(self._plan.report, held.schedule, stretches, number, rows)
 
     def batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
-        """Full rows as they are told: i64[n], ascending, the instants at which they are."""
+        """Full rows as they are emitted: i64[n], ascending, their instants."""
         values = self._told.of(rows.values, at)
         events = rows.span.shape[1]
         if not events:
@@ -277,7 +277,7 @@ class RspRun(KbRun):
         return MatchBatch(at, values, ends, letters, rows.span.reshape(-1).copy())
 
     def forget(self, at: int) -> None:
-        """Between batches: windows and event mappings are empty from now on; what waits for its instant goes on."""
+        """Between batches: windows and event mappings are empty from now on; waiting events stay."""
         self._on_its_own()
         self.resets = self.resets.another(at, 0 if self._newest is None else self._newest, self.records)
         self.schedule.forget()
@@ -303,7 +303,7 @@ class RspRun(KbRun):
     def keep_answers(self) -> bool:
         try:
             return super().keep_answers()
-        except KbError:  # what it will see is its own
+        except KbError:  # later events are its own
             self._on_its_own()
             raise
 
@@ -352,7 +352,7 @@ class RspRun(KbRun):
         self.knowledge.restore_told(state["known"], terms)
         self._be_as(recent)
 
-    # --- what it tells ------------------------------------------------------------------------------
+    # --- its state and counters ---------------------------------------------------------------------
 
     @property
     def waits(self) -> bool:

@@ -1,4 +1,4 @@
-"""What every run can do, of whatever language: events in, matches out, saved and restored, what it tells of itself."""
+"""What every run can do, of whatever language: events in, matches out, saved and restored, its counters."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class ReadsStreams(Protocol):
 
 
 class Run(ABC):
-    """The running state of a query. It gives batches of matches; each tells its length."""
+    """The running state of a query. It gives batches of matches; each knows its length."""
 
     resets: Resets = Resets()
     origin: bytes | None = b""
     """The digest of the snapshot that it continues from, empty for none: equal runs of one origin are in the same
-    state. None: of no use any more, since it has been handed something."""
+    state. None: of no use any more, since it has got something."""
     faults: Faults = NO_FAULTS
     """Events that were left out because the query's language cannot take them, as if they had not come."""
     leaves_out: ClassVar[bool] = False
@@ -38,7 +38,7 @@ class Run(ABC):
     @property
     @abstractmethod
     def plan(self) -> ReadsStreams:
-        """What it was compiled to."""
+        """Its plan."""
 
     @property
     @abstractmethod
@@ -66,7 +66,7 @@ class Run(ABC):
         self.order.advance(self.plan.streams.index(stream), time)
 
     def settle(self) -> None:
-        """Take everything seen so far as complete: what comes for it from now on is late."""
+        """Take everything seen so far as complete: later events of it are late."""
         self.order.settle()
 
     def close(self) -> None:
@@ -74,15 +74,15 @@ class Run(ABC):
         self.order.close()
 
     def reserve(self) -> None:  # noqa: B027  most have it from the beginning
-        """Have the memory that the first event needs, so that `bytes` tells of it."""
+        """Allocates the memory that the first event needs, so that `bytes` includes it."""
 
     @abstractmethod
     def advance(self) -> Sequence[Any]:
         """Work through all that is complete by now; the batches of matches found."""
 
     def keep_answers(self) -> bool:
-        """The KB is about to change: instants up to the newest one so far keep the answers of now. Whether some do that
-        did not before. Raises KbError."""
+        """The KB is about to change: instants up to the newest one so far keep the present answers. Whether some do
+        that did not before. Raises KbError."""
         return False
 
     @property
@@ -92,7 +92,7 @@ class Run(ABC):
 
     @property
     def kb_texts(self) -> tuple[str, ...]:
-        """What it asks the knowledge base, as SPARQL."""
+        """Its queries to the knowledge base, as SPARQL."""
         return ()
 
     @abstractmethod
@@ -105,14 +105,14 @@ class Run(ABC):
 
     @abstractmethod
     def forget(self, at: int) -> None:
-        """Between batches: give up all partial matches and continue as if registered now (`at`, µs since 1970).
-        Counters continue; `resets` tells of it."""
+        """Between batches: drops all partial matches and continue as if registered now (`at`, µs since 1970).
+        Counters continue; `resets` records it."""
 
     def collect(self) -> None:
-        """Free what is dead now, so that `records` tells what lives."""
+        """Frees dead memory, so that `records` counts what lives."""
         return
 
-    # --- what it tells ------------------------------------------------------------------------------
+    # --- its state and counters ---------------------------------------------------------------------
 
     @property
     def events(self) -> int:
@@ -126,7 +126,7 @@ class Run(ABC):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What cannot be meant in what it has been given."""
+        """Faults of the events that it has got."""
         return ()
 
     @property
@@ -146,7 +146,7 @@ class Run(ABC):
 
     @property
     def bytes(self) -> int:
-        """How large its arrays are, as far as it tells."""
+        """How large its arrays are, as far as it knows."""
         return self.state.get("bytes", 0)
 
     @property

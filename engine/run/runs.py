@@ -21,28 +21,26 @@ from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 
-class Runs:
+class Runs(Dispatcher[Run]):
     """The queries of a store. Not safe for several threads. Outcomes come in order of registration."""
 
     def __init__(self, terms: TermDictionary) -> None:
+        super().__init__()
         self._shared = SharedRuns(terms)
         self._together = Together(terms)
         self._apart = ApartRuns(terms)
         self._of: dict[Run, Dispatcher[Any]] = {}
-        self._number: dict[Run, int] = {}
         self._single: dict[Kind, RspRun] = {}
-        """By kind a query that may share with others and is handed events apart, as long as there are none: so it may
+        """By kind a query that may share with others and gets its events apart, as long as there are none: so it may
         sleep."""
         self._owed: list[Outcome] = []
-        """What has come of events that a query was handed when another came."""
-        self._count = 0
+        """The results of events that a query got when another came."""
 
     def add(self, run: Run, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None) -> None:
         """A query; `start` as it was given. shares: it may share its state with others. bounds: how large that may
         become; one with bounds is one with equal queries that have the same, or shares nothing. One of SPAseq has not
         seen any event yet."""
-        self._number[run] = self._count
-        self._count += 1
+        self._enrol(run)
         if isinstance(run, QueryRun):
             self._of[run] = self._shared
             self._shared.add(run, start, shares=shares, bounds=bounds)
@@ -72,8 +70,7 @@ class Runs:
         self._together.add(run, kind)
 
     def remove(self, run: Run) -> None:
-        """Forget a query."""
-        del self._number[run]
+        self._strike(run)
         self._of.pop(run).remove(run)
         self._owed = [outcome for outcome in self._owed if outcome.run is not run]
         self._single = {kind: each for kind, each in self._single.items() if each is not run}
@@ -84,43 +81,36 @@ class Runs:
         return tuple(self._number)
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
-        """Events of a stream, in order of arrival; what that did."""
         shared, together = self._shared.push(stream, batch), self._together.push(stream, batch)
-        return self._in_order(shared, together, self._apart.push(stream, batch))
+        return self._joined(shared, together, self._apart.push(stream, batch))
 
     def punctuate(self, stream: str, time: int) -> list[Outcome]:
-        """No event of `stream` before `time` (µs) will come."""
         shared, together = self._shared.punctuate(stream, time), self._together.punctuate(stream, time)
-        return self._in_order(shared, together, self._apart.punctuate(stream, time))
+        return self._joined(shared, together, self._apart.punctuate(stream, time))
 
     def catch_up(self, run: Run | None = None) -> list[Outcome]:
-        """As `Dispatcher.catch_up`, of one query, or of all."""
+        """As there, of one query, or of all."""
         runs = self.registered if run is None else (run,)
         return [outcome for each in runs if each in self._of for outcome in self._of[each].catch_up(each)]
 
     def stepped(self) -> set[Run]:
-        """Those whose state may be another than at the last call, but for those that share it."""
         return {*self._shared.stepped(), *self._apart.stepped()}
 
     def keep_answers(self, run: Run) -> bool:
-        """The KB is about to change, and the query has caught up: see `Run.keep_answers`. Raises KbError."""
         return self._of[run].keep_answers(run)
 
     def settle(self, run: Run, until: int = BEFORE_ALL) -> list[Outcome]:
-        """One query takes everything seen so far as complete; one of SPAseq also all before `until` (µs)."""
         return self._of[run].settle(run, until)
 
     def forget(self, run: Run, at: int) -> None:
-        """One query gives up its partial matches, and has caught up before: see `Run.forget`."""
         self._of[run].forget(run, at)
 
     def close(self, run: Run) -> list[Outcome]:
-        """The streams have ended for one query; `remove` it afterwards."""
         return self._of[run].close(run)
 
-    def _in_order(self, shared: list[Outcome], together: list[Outcome], apart: list[Outcome]) -> list[Outcome]:
+    def _joined(self, shared: list[Outcome], together: list[Outcome], apart: list[Outcome]) -> list[Outcome]:
         """In order of registration."""
         owed, self._owed = [outcome for outcome in self._owed if not outcome.is_nothing], []
         if not owed and not together and not (shared and apart):
             return shared or apart
-        return sorted([*owed, *shared, *together, *apart], key=lambda outcome: self._number[outcome.run])
+        return self._in_order([*owed, *shared, *together, *apart])

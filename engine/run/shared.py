@@ -27,7 +27,6 @@ from oxiseq.engine.run.dozing import Asleep
 from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.joint_matching import JointMatching, Matched
 from oxiseq.engine.run.query import CHUNK, QueryRun
-from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -43,7 +42,7 @@ class _Group:
     clock: Clock
     runs: list[QueryRun]
     watchful: set[QueryRun]
-    """Those that may have to be told of every instant."""
+    """Those that may need every instant."""
     keeping: set[QueryRun]
     """Those that may have answers of their own, of the KB of an earlier moment."""
     asleep: Asleep = field(default_factory=Asleep)
@@ -62,19 +61,17 @@ class SharedRuns(Dispatcher[QueryRun]):
     """The queries of SPAseq. Outcomes come in order of registration."""
 
     def __init__(self, terms: TermDictionary) -> None:
+        super().__init__()
         self._terms = terms
         self._groups: dict[Kind, list[_Group]] = {}
         self._kinds: dict[str, dict[Kind, None]] = {}
         """By stream those of the queries that read it."""
-        self._number: dict[Run, int] = {}
         self._passes: dict[Kind, JointMatching] = {}
-        self._count = 0
-        self._stepped: set[QueryRun] = set()
         self._by_themselves: set[QueryRun] = set()
         self._bounds: dict[QueryRun, Hashable] = {}
         """Of the states of those that have some."""
         self._limits: dict[QueryRun, Exception] = {}
-        """Of those that have passed one since outcomes were told."""
+        """The limits passed since outcomes were emitted."""
         self._forgotten: tuple[tuple[object, ...], QueryRun] | None = None
         """The last that has forgotten, and of which state."""
         terms.register(self)
@@ -83,10 +80,6 @@ class SharedRuns(Dispatcher[QueryRun]):
         """The terms of instants that wait for a query."""
         for group in self._all():
             yield from group.asleep.held_ids()
-
-    def stepped(self) -> set[QueryRun]:
-        stepped, self._stepped = self._stepped, set()
-        return stepped
 
     def add(
         self, run: QueryRun, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None
@@ -97,8 +90,7 @@ class SharedRuns(Dispatcher[QueryRun]):
             self._by_themselves.add(run)
         if bounds is not None:
             self._bounds[run] = bounds
-        self._number[run] = self._count
-        self._count += 1
+        self._enrol(run)
         kind = run.plan.streams, run.lateness, start
         self._enter(_Group(kind, run.clock, [run], {run}, {run}))
         self._passes.pop(kind, None)
@@ -111,8 +103,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         self._passes.pop(group.kind, None)
         run.finder.users -= bool(run.others)
         narrow([other for other in group.runs if other.finder is run.finder])
-        del self._number[run]
-        self._stepped.discard(run)
+        self._strike(run)
         self._by_themselves.discard(run)
         self._bounds.pop(run, None)
         if self._forgotten is not None and self._forgotten[1] is run:
@@ -141,7 +132,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         return kept
 
     def forget(self, run: QueryRun, at: int) -> None:
-        """See `QueryRun.forget`. Those that have told the same and do so one after the other continue together."""
+        """See `QueryRun.forget`. Those that have emitted the same and forget one after the other continue together."""
         self._rouse(self._group(run), run.finder)
         before = run.finder, run.teller, run.clock, run.clock.instants, run.clock.passed
         run.forget(at)
@@ -217,9 +208,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         for kind in {group.kind for group in groups}:
             if len(self._groups.get(kind, ())) > 1:
                 self._unite(kind)
-        if len(groups) > 1:
-            outcomes.sort(key=lambda outcome: self._number[outcome.run])
-        return outcomes
+        return self._in_order(outcomes) if len(groups) > 1 else outcomes
 
     def _unite(self, kind: Kind) -> None:
         """Make groups of a kind one whose clocks have come into the same state."""
@@ -357,7 +346,7 @@ class SharedRuns(Dispatcher[QueryRun]):
                 matching.mark(finder, asleep=True)
 
     def _rouse(self, group: _Group, finder: Finder) -> None:
-        """One works on what has waited for it, and is awake."""
+        """A finder processes what has waited for it, and is awake."""
         if finder in group.asleep:
             self._catch_up(group, finder)
             if group.kind in self._passes:
@@ -365,7 +354,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         group.asleep.rouse(finder)
 
     def _catch_up(self, group: _Group, finder: Finder) -> None:
-        """One works on what has waited for it; nothing is found there."""
+        """A finder processes what has waited for it; nothing is found there."""
         missed = group.asleep.missed(finder)
         runs = [run for run in group.runs if run.finder is finder]
         self._stepped.update(runs)
@@ -379,7 +368,7 @@ class SharedRuns(Dispatcher[QueryRun]):
         finder.match_no_more()
 
     def catch_up(self, run: QueryRun) -> list[Outcome]:
-        """What it has put off; errors are told with what comes next."""
+        """Processes what it has put off; errors are reported with the next result."""
         for group in self._all():
             if run.finder in group.asleep:
                 self._catch_up(group, run.finder)

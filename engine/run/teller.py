@@ -1,6 +1,6 @@
-"""What a query tells of the matches found: its columns, or rows of groups, and what it remembers of those told.
+"""The output of a query for the matches found: its columns, or rows of groups, and its memory of emitted rows.
 
-In the flow: finder → **answers**. Queries that tell the same of the same matches may have one teller.
+In the flow: finder → **answers**. Queries with the same output for the same matches may have one teller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from oxiseq.grammar.algebra import OnClose
 
 
 class Teller:
-    """The running state of what a plan tells."""
+    """The running state of a plan's output."""
 
     def __init__(self, plan: QueryPlan, terms: TermDictionary) -> None:
         self.plan: Final = plan
@@ -49,7 +49,7 @@ class Teller:
             yield from self._summaries.held_ids()
 
     def tell(self, part: Part, findings: Findings, rows: RowStore) -> list[MatchBatch]:
-        """The answers that a part of the instants gives; the same for everyone who asks about one part. Raises
+        """The answers that a part of the instants gives; the same for every caller. Raises
         LimitError, also to everyone."""
         if self._told is None or self._told[0] is not findings:
             try:
@@ -62,7 +62,7 @@ class Teller:
         return list(told)
 
     def forget_told(self) -> None:
-        """Everybody has been told."""
+        """All callers have their answers."""
         self._told = None
 
     def _answers(self, part: Part, findings: Findings, rows: RowStore) -> list[MatchBatch]:
@@ -98,16 +98,16 @@ class Teller:
 
     @property
     def watchful(self) -> bool:
-        """Whether it must be told of instants that bring nothing."""
+        """Whether it needs instants without matches."""
         return self._summaries is not None
 
     @property
     def waits(self) -> bool:
-        """Whether the clock alone may let it tell something."""
+        """Whether the clock alone may let it emit something."""
         return self._summaries is not None and self._summaries.waits
 
     def deadlines(self, start: int) -> Sequence[int]:
-        """When the clock has passed one of these (µs), it has something to tell; `start`: the window's t."""
+        """When the clock has passed one of these (µs), it has something to emit; `start`: the window's t."""
         report = None if self._summaries is None else self._summaries.deadline(start)
         return () if report is None else (report + self.undecided,)
 
@@ -120,7 +120,7 @@ class Teller:
             return 0
         return plan.window.size if plan.window is not None else plan.sequence.graph.longest_wait or 0
 
-    # --- what it keeps ------------------------------------------------------------------------------
+    # --- its saved state ------------------------------------------------------------------------------
 
     @property
     def records(self) -> int:
@@ -128,7 +128,7 @@ class Teller:
         return self._writer.remembered + (0 if self._summaries is None else self._summaries.records)
 
     def save(self, rows: RowStore, terms: SavedTerms) -> State:
-        """Its state between batches, and what the KB has answered for the rows held."""
+        """Its state between batches, and the KB's answers for the rows held."""
         return {
             "answers": self._writer.save(rows, terms),
             "summaries": None if self._summaries is None else self._summaries.save(terms),
@@ -136,7 +136,7 @@ class Teller:
         }
 
     def anew(self, plan: QueryPlan) -> Teller:
-        """One that has not told anything, for a query that continues among the same instants."""
+        """One that has not emitted anything, for a query that continues among the same instants."""
         other = Teller(plan, self._terms)
         if self._numbers is not None and other._numbers is not None:
             other._numbers.restore(self._numbers.save())
@@ -149,7 +149,7 @@ class Teller:
         return other
 
     def restore(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
-        """Continue from a saved state, with one that has not told anything; the KB's answers for rows, by epoch."""
+        """Continue from a saved state, with one that has not emitted anything; the KB's answers for rows, by epoch."""
         if self._summaries is not None:
             self._summaries.restore(state["summaries"], terms)
         if self._numbers is not None:

@@ -3,15 +3,15 @@
     events ─ arrivals of a group ─ complete events ─ one plan for all its queries ─ each query's own rows
 
 Queries of one *kind* read the same streams through the same windows, with the same lateness and start. A kind's queries
-are in one *group* as long as their states are the same, which hang on what the windows hold and on the knowledge base
+are in one *group* as long as their states are the same, which depend on the windows' contents and on the knowledge base
 (`why_alone` says which queries this does not hold for). One that is registered later, or has settled by itself, is
-alone in a group until its windows hold the same as those of others. Whoever leaves a group makes its own state again of
-what the windows hold. So a query's matches are exactly those that it finds alone. One that settles by itself time and
-again stays alone. An error ends the group: each of its queries continues alone.
+alone in a group until its windows hold the same as those of others. A query that leaves a group makes its own state
+again from the contents of the windows. So a query's matches are exactly those that it finds alone. One that settles
+alone repeatedly stays alone. An error ends the group: each of its queries continues alone.
 
-Each query asks the knowledge base itself, and knows what it has been told. So an error of the KB is its own, and a
+Each query asks the knowledge base itself, and knows what it has received. So an error of the KB is its own, and a
 change of the KB is seen by each at the instant at which it is seen alone. Those for which the KB has blank nodes stay
-alone: in which order they stand is each query's own.
+alone: their order is each query's own.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ _Any: TypeAlias = Group | RspRun
 
 
 class Together(Dispatcher[RspRun]):
-    """The queries of a store that may share states. Outcomes come in any order, where there is something to tell."""
+    """The queries of a store that may share states. Outcomes come in any order, where there is something to emit."""
 
     def __init__(self, terms: TermDictionary) -> None:
+        super().__init__()
         self.terms = terms
         self._states: dict[Kind, list[_Any]] = {}
         self._of: dict[RspRun, tuple[Kind, _Any]] = {}
@@ -79,14 +80,14 @@ class Together(Dispatcher[RspRun]):
             self._patience.pop(kind, None)
 
     def release(self, group: Group, run: RspRun) -> None:
-        """One that shares a state continues by itself. Raises LimitError."""
+        """One that shares a state continues alone. Raises LimitError."""
         run.leave()
         self._count_left(run, 1)
         self._put(group.kind, run)
         self._drop(group, run)
 
     def _drop(self, group: Group, run: RspRun) -> None:
-        """Of two, the other one continues by itself then."""
+        """Of two, the other one continues alone then."""
         group.drop(run)
         if len(group.runs) == 1:
             self._states[group.kind].remove(group)
@@ -115,7 +116,7 @@ class Together(Dispatcher[RspRun]):
     def _step(
         self, stream: str, take: Callable[[Group], EventBatch | None], alone: Callable[[RspRun], Any]
     ) -> list[Outcome]:
-        """What a step does. take: to a group, whose late events it gives; alone: to one that has its state itself."""
+        """A step. take: to a group, whose late events it gives; alone: to one that has its state itself."""
         outcomes: list[Outcome] = []
         for kind in [kind for kind in self._states if stream in kind[0]]:
             for state in list(self._states[kind]):
@@ -150,7 +151,7 @@ class Together(Dispatcher[RspRun]):
             return self._part(group, late, often=_OFTEN)
 
     def _part(self, group: Group, late: EventBatch | None, often: int) -> list[Outcome]:
-        """What is shared has failed, or is not the same any more: each query works by itself from now on, as if it had
+        """The shared part has failed, or differs: each query works alone from now on, as if it had
         always done so. often: as how many times it counts that it has left others."""
         self._states[group.kind].remove(group)
         outcomes = []
@@ -212,7 +213,7 @@ def _runs(state: _Any) -> Sequence[RspRun]:
 
 
 def _may_share(state: _Any) -> bool:
-    """Whether its state is known to be of what its windows hold, and of the KB that holds now."""
+    """Whether its state is known to be of the contents of its windows, and of the KB that holds now."""
     recent = state.recent
     return recent is not None and recent.complete and state.knows_all(recent)
 
@@ -228,7 +229,7 @@ def _same(one: _Any, other: _Any) -> bool:
 
 
 def _worth_while(states: Sequence[_Any]) -> bool:
-    """Whether it is time for them to share: all that windows hold is worked on once more then."""
+    """Whether it is time for them to share: all that windows hold is processed again then."""
     groups = [state for state in states if isinstance(state, Group)]
     largest = max(groups, key=_size, default=None)
     if largest is None or not len(largest.recent):

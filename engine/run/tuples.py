@@ -62,7 +62,7 @@ class TupleRun(AloneRun):
         self._plan, self._capacities = plan, capacities
         self.matches = 0
         self._left: list[ComplexEvents | MatchBatch] = []
-        """What had been found when a limit was passed: the next call of `advance` hands it out."""
+        """The matches found when a limit was passed: the next call of `advance` returns it."""
         self.resets, self.faults = Resets(), Faults()
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
@@ -100,7 +100,7 @@ class TupleRun(AloneRun):
 
     @property
     def concern(self) -> Concern:
-        """Complex events end at an event of a type that the formula names last. What comes before, and what has a
+        """Complex events end at an event of a type that the formula names last. Earlier ones, and those with a
         position only, is seen whole when one of those comes."""
         types = (NamedNode(atom.type) for atom in self._plan.last)
         keys = keys_of([(RDF_TYPE, each) for each in types], self._dictionary)
@@ -126,9 +126,9 @@ class TupleRun(AloneRun):
         return None if late is None else batch.take(late)
 
     def advance(self) -> list[ComplexEvents | MatchBatch]:
-        """Work through all events whose place is known by now; what was found, in order of end: complex events, or rows
-        of totals. Raises LimitError for what ends at an event; that is not emitted, and the next call returns the
-        rest (or `left`)."""
+        """Work through all events whose place is known by now; returns, in order of end, complex events, or rows
+        of totals. Raises LimitError for the complex events of an event; these are not emitted, and the next call
+        returns the rest (or `left`)."""
         found, self._left = self._left, []
         taken = self._merging.take()
         if taken is not None:
@@ -146,7 +146,7 @@ class TupleRun(AloneRun):
         return found
 
     def _found(self, marks: Marks, streams: I64) -> list[ComplexEvents | MatchBatch]:
-        """What ends at events, in order."""
+        """Complex events by their ends, in order."""
         found: list[ComplexEvents | MatchBatch] = []
         for low in range(0, len(marks), CHUNK):
             part = slice(low, low + CHUNK)
@@ -222,16 +222,16 @@ class TupleRun(AloneRun):
         self._cea.restore(state["automaton"])
         self._log.restore(state["log"], terms)
 
-    # --- what it tells ------------------------------------------------------------------------------
+    # --- its state and counters ---------------------------------------------------------------------
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Columns of tables that can never be what the query asks of them."""
+        """Columns of tables whose type never fits the query."""
         return self._tables.notes
 
     @property
     def behind(self) -> int:
-        """At how many events `WITHIN d [attribute]` reached back to what had been forgotten, because the attribute
+        """At how many events `WITHIN d [attribute]` reached back to forgotten events, because the attribute
         fell: matches that end there may be missing."""
         return self._cea.behind
 
@@ -261,7 +261,7 @@ class TupleRun(AloneRun):
         return self._cea.bytes + self._log.bytes + partitions + self._tables.bytes
 
     def collect(self) -> None:
-        """Free what is dead now, so that `records` tells what lives."""
+        """Frees dead memory, so that `records` counts what lives."""
         if self._partitions is None:
             self._cea.collect()
         else:

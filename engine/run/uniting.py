@@ -2,7 +2,7 @@
 
 In the flow: saved states of families (family.py) → **one** → a family at work (intervals.py). Rows that do not
 depend on constants are the same for all queries of a family. So two families may become one when these rows are equal
-in both; the rows of each query are taken over. What has no time is left out: it is rebuilt from the knowledge base.
+in both; the rows of each query are taken over. Rows without a time are left out: it is rebuilt from the knowledge base.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from oxiseq.engine.terms.saved import State
 
 
 class Kept:
-    """What plans at work keep that has a time. parts: their saved states; of the last one `numbered` tells by operator
-    in which column of its rows it stands whose they are."""
+    """The timed rows of running plans. parts: their saved states; for the last one `numbered` gives by operator
+    the column of its rows that says whose they are."""
 
     def __init__(self, parts: Sequence[State], numbered: Mapping[int, int]) -> None:
         self._parts = [{**part, "nodes": [*map(_timed, part["nodes"])]} for part in parts]
@@ -39,7 +39,7 @@ class Kept:
 
     @cached_property
     def common(self) -> bytes:
-        """A digest of what is no query's own; empty for nothing."""
+        """A digest of the common part; empty for nothing."""
         found = []
         for number, part in enumerate(self._parts):
             own: Collection[int] = self._numbered if part is self._parts[-1] else ()
@@ -63,7 +63,7 @@ class Kept:
         return hashlib.blake2b(repr(found).encode(), digest_size=16).digest() if some else b""
 
     def with_others(self, others: Sequence[tuple[Kept, Mapping[int, int]]]) -> list[State]:
-        """Its states with what is the queries' own in others, for `Flow.restore`. Of each: by number of a query that is
+        """Its states with the queries' own rows in others, for `Flow.restore`. Of each: by number of a query that is
         taken over the number that it has here."""
         last = self._parts[-1]
         nodes = [*last["nodes"]]
@@ -91,20 +91,20 @@ class MayUnite(Protocol):
 
     @property
     def is_steady(self) -> bool:
-        """Whether its state hangs on events, and on what the knowledge base holds now, alone."""
+        """Whether its state depends on events, and on the knowledge base's present content, alone."""
 
     @property
     def kept(self) -> Kept | None:
-        """What it keeps that has a time; None for nothing."""
+        """Its rows that have a time; None for none."""
 
 
 Run = TypeVar("Run", bound=MayUnite)
 Candidate: TypeAlias = tuple[Run, Kept | None]
-"""A run, and what it keeps."""
+"""A run, and its rows."""
 
 
 def in_groups(runs: Sequence[Run]) -> Iterator[list[Candidate[Run]]]:
-    """Several runs each that may become one, the largest first, if what waits for them is the same, too."""
+    """Several runs each that may become one, the largest first, if the same events wait for them."""
     states: dict[Hashable, list[Candidate[Run]]] = {}
     for run in runs:
         if run.is_steady:
@@ -131,7 +131,7 @@ def _by_table(candidates: Sequence[Candidate[Run]]) -> Collection[list[Candidate
 
 
 def _timed(node: State) -> State:
-    """Of an operator that keeps rows, those that have a time; another keeps what it has."""
+    """Of an operator that keeps rows, those that have a time; another keeps its rows."""
     if node.keys() != {"rows", "weight"}:
         return node
     chosen = is_timed(node["rows"])

@@ -1,6 +1,6 @@
 """The ordered buffer in front of every language: batches in order of arrival → in order of time (semantics.md 2.7).
 
-In the flow: readers, `push` → **what waits, stream by stream** → what is complete, by a language's own rule:
+In the flow: readers, `push` → **waiting events, stream by stream** → complete ones, by a language's own rule:
 instants of which graphs are merged (clock.py), events each by itself (arrivals.py), positions (merging.py).
 """
 
@@ -108,7 +108,7 @@ class Waiting(Watermark, Generic[P]):
 
 
 class Order(Watermarks[Waiting[P]]):
-    """Puts the events of streams in order. `start`: what was before is not seen."""
+    """Puts the events of streams in order. `start`: earlier events are not seen."""
 
     _kind: type[P]
     """Of pieces."""
@@ -117,7 +117,7 @@ class Order(Watermarks[Waiting[P]]):
         super().__init__((Waiting() for _ in range(streams)), lateness, start)
 
     def copy(self) -> Self:
-        """One that continues by itself from here."""
+        """A copy that continues alone from here."""
         other = copy(self)
         other._streams = [waiting.copy() for waiting in self._streams]
         return other
@@ -168,7 +168,7 @@ class Order(Watermarks[Waiting[P]]):
     def complete(self, before: int = AFTER_ALL) -> bool:
         """Whether something is complete and lies before a time."""
         passed = min(self.passed, before)
-        for waiting in self._streams:  # noqa: SIM110  it is asked for every event
+        for waiting in self._streams:  # noqa: SIM110  it runs for every event
             if waiting.oldest < passed:
                 return True
         return False
@@ -213,7 +213,7 @@ class EventOrder(Order[EventBatch]):
 
     @property
     def times(self) -> tuple[tuple[int, ...], ...]:
-        """What is the same in those that are, but for the events that wait."""
+        """The fingerprint of equal ones, but for the waiting events."""
         return (self.accepted,), *((each.largest, each.oldest, each.at(self.lateness)) for each in self._streams)
 
     @staticmethod

@@ -1,7 +1,7 @@
 """Watermarks: up to when each stream is complete, and which events are late (semantics.md 2.7).
 
 A stream's watermark is the largest time seen minus the allowed lateness, advanced also by explicit punctuation. An
-event older than it is late; what is before the watermarks of all streams is complete. What waits until then stands in
+event older than it is late; events before the watermarks of all streams are complete. Those that wait until then are in
 waiting.py.
 """
 
@@ -72,7 +72,7 @@ class Watermarks(ABC, Generic[S]):
         return time >= self._streams[stream].at(self.lateness) and (self._start is None or time >= self._start)
 
     def settle(self, until: int = BEFORE_ALL) -> None:
-        """Take everything seen so far as complete, and all before `until`: what comes for it from now on is late."""
+        """Take everything seen so far as complete, and all before `until`: later events of it are late."""
         newest = self.newest
         if newest > BEFORE_ALL:
             for stream in range(len(self._streams)):
@@ -113,7 +113,7 @@ class Watermarks(ABC, Generic[S]):
     @property
     def unfinished(self) -> int | None:
         """The newest instant of which an event has been accepted, as long as it is not complete: instants up to this
-        one may still be worked on. None: there are none."""
+        one may still be processed. None: there are none."""
         return self.accepted if self.accepted > BEFORE_ALL and self.accepted >= self.passed else None
 
     def _sort_out(self, mark: S, time: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

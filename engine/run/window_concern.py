@@ -1,6 +1,6 @@
-"""Which events a query over windows has to be handed at once (`Run.concern`).
+"""Which events a query over windows must get at once (`Run.concern`).
 
-It tells nothing as long as its windows hold no triple that a pattern asks for, if its answer is empty then; that begins
+It emits nothing while its windows hold no triple that a pattern matches, if its answer is empty then; that begins
 again a window's length, and a tick, after the last such event.
 """
 
@@ -20,7 +20,7 @@ _BARREN: Final = (p.Filter, p.Extend, p.Pick, p.Negate, p.Arrange, p.Distinct, p
 
 
 def concern_of(plan: RspPlan, terms: TermDictionary) -> Concern | None:
-    """Of a query's plan; None: any event may have it tell something, or time alone."""
+    """For a query's plan; None: any event, or time alone, may let it emit something."""
     linger = _linger(plan)
     forms = plan.flow.plan.forms
     if linger is None or plan.events or any(isinstance(form, p.Given) for form in forms):

@@ -35,7 +35,7 @@ class KbRun(AloneRun):
         self._kb = KbInTime(kb)
         self._blanks = KbBlanks(terms)
         self._left: Sequence[MatchBatch] = ()
-        """What had been found before an error of the KB, when the streams had ended: the next call hands it out."""
+        """What had been found before an error of the KB, when the streams had ended: the next call returns it."""
 
     @property
     def order(self) -> Arrivals:
@@ -107,7 +107,7 @@ class KbRun(AloneRun):
         """Take in what is complete before a time, and what is found then; one KB holds for all of it."""
 
     def _asked(self, found: list[MatchBatch]) -> bool:
-        """Ask the KB before events are taken in, so that an error loses none of them. False: it cannot be asked, and
+        """Queries the KB before events are taken in, so that an error loses none of them. False: it fails, and
         what has been found is returned first, since there will be another call. Raises KbError."""
         try:
             self._kb.ask()

@@ -1,8 +1,8 @@
-"""What the FILTER of a GPM asks of the partial match besides variables: times, and aggregates over the iterations so
+"""What the FILTER of a GPM reads of the partial match besides variables: times, and aggregates over the iterations so
 far of a repeated GPM (semantics.md 2.5b).
 
-Where it stands: conditions of GPMs → **variables for what they ask** → states. `TIMEOF(A)` is a variable that each row
-of A binds; an aggregate is a *fold*, a value that goes on from row to row of its GPM and that runs carry in their live
+In the flow: conditions of GPMs → **variables for these** → states. `TIMEOF(A)` is a variable that each row
+of A binds; an aggregate is a *fold*, a value that each row of its GPM updates and that runs carry in their live
 keys as any other. AVG is the quotient of two folds.
 """
 
@@ -115,7 +115,7 @@ class Asked:
         return [fold for part in match_parts(condition) for fold in self._folds_of(part)]
 
     def named(self, condition: Expression, gpm: str, known: frozenset[Fold] = frozenset()) -> Expression:
-        """The condition of `gpm` with a variable for each thing that it asks; `known`: the folds that have seen an
+        """The condition of `gpm` with a variable for each such thing; `known`: the folds that have seen an
         iteration."""
         match condition:
             case Prev(variable):

@@ -30,7 +30,7 @@ class Counts:
 
 
 def take_counts(S: k.Memory) -> Counts:
-    """What has been counted so far; nothing has then."""
+    """Returns the counts so far and resets them."""
     used = int(S.scalars[k.TALLIES])
     keys, limbs = S.tally_keys[:used].copy(), S.tally[:used]
     times = [int(x) for x in limbs[:, 0]] if limbs.shape[1] == 1 else [_number(row) for row in limbs]

@@ -1,6 +1,6 @@
-"""Live keys: for each edge, the values that its runs are still asked for.
+"""Live keys: for each edge, the values of its runs that are still needed.
 
-Where it stands: states → **live keys** → tables. For its future a run needs only where it waits and the
+In the flow: states → **live keys** → tables. For its future a run needs only where it waits and the
 values that something later compares with; runs that agree on both are one group (engine.md, section 2).
 """
 
@@ -28,7 +28,7 @@ def live_keys(graph: StateGraph, sliding: bool) -> tuple[tuple[Value, ...], ...]
     need: list[set[Value]] = [set(_reads(graph, leaving, edge, sliding)) for edge in graph.edges]
     for index, edge in enumerate(graph.edges):
         following = edge.then if edge.then is not None else next((move.to for move in edge.moves), None)
-        if following is not None:  # all edges of a gap have one key; what follows stands behind its edge
+        if following is not None:  # all edges of a gap have one key; what follows comes after its edge
             need[index] |= need[following]
             need[following] = need[index]
     changed = True

@@ -23,7 +23,7 @@ _KEPT = (k.SERIAL, k.ATTEMPT, k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED, k.WAVE, 
 def member_memory(
     S: k.Memory, family: SequenceTables, alone: SequenceTables, member: int, terms: TermColumns, sizes: Capacities
 ) -> k.Memory:
-    """Memory of the tables `alone` in which stands what `S`, just collected, holds for a query of the family."""
+    """Memory of the tables `alone` with what `S`, just collected, holds for a query of the family."""
     top = int(S.scalars[NODE_TOP])
     M = allocate(alone, replace(sizes, nodes=max(sizes.nodes, top + 2 * SPINE)))
     M = M._replace(floors=S.floors.copy(), moments=S.moments.copy(), numbers=S.numbers.copy())

@@ -27,7 +27,7 @@ _ASKED = 256
 _COUNTED_NODES = 1 << 14
 _CHAINS = 1024
 _MEMO = 1024
-"""Slots to begin with where anything is asked of Python; `keep_answers` doubles them at most once for _ASKED more."""
+"""Initial slots where Python decides anything; `keep_answers` doubles them at most once for _ASKED more."""
 _MEMO_LIMIT = 1 << 20
 
 
@@ -110,7 +110,7 @@ def table_size(records: int) -> int:
 
 
 def grow(T: Pointers, memory: Pointers, S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory:
-    """Memory with twice the room for what the kernel has asked for (`need`). `T`, `memory`: as of `make_nodes`."""
+    """Memory with twice the room for what the kernel lacks (`need`). `T`, `memory`: as of `make_nodes`."""
     if need == k.NEED_GROUPS and compiled.clauses.partitioned:
         call(sweep, T, memory)
         if 2 * int(S.scalars[k.GROUP_COUNT]) < len(S.groups):
@@ -224,7 +224,7 @@ def _refill(S: k.Memory, compiled: SequenceTables, rows: Array) -> None:
 
 
 def held_ids(S: k.Memory) -> tuple[NDArray[np.integer], ...]:
-    """The keys in which term ids stand: of groups, buckets, leading negations and the `,` arena."""
+    """The keys that hold term ids: of groups, buckets, leading negations and the `,` arena."""
     s = S.scalars
     return (
         S.keys[: s[k.GROUP_TOP]],

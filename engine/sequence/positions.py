@@ -1,9 +1,9 @@
 """The Glushkov automaton of a SEQ expression: one position per letter occurrence.
 
-Where it stands: algebra → **positions** → states → edges. A *letter* is a conjunction of GPMs; a position
+In the flow: algebra → **positions** → states → edges. A *letter* is a conjunction of GPMs; a position
 waits for one of several letters (a BOp expression Ψ in disjunctive normal form), so that `A; (B|C)` is one
 wait. Counted repeats are unrolled, `?` becomes a second way past the element, a negation becomes a *guard* of
-the gap in which it stands (semantics.md 2.3 to 2.5), WITHIN and AFTER are numbers of a transition, and LASTING is a
+the gap around it (semantics.md 2.3 to 2.5), WITHIN and AFTER are numbers of a transition, and LASTING is a
 *span*: positions inside it, reached in time (2.5b).
 """
 
@@ -40,7 +40,7 @@ MAX_POSITIONS = 2_000
 @dataclass(frozen=True, slots=True)
 class Guard:
     """A negated letter in a gap, or the letters of each step of a negated group; `loops` are the repeats around the
-    place where it stands. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap."""
+    place of its own. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap."""
 
     steps: tuple[tuple[Letter, ...], ...]
     loops: tuple[int, ...]
@@ -74,7 +74,7 @@ class Position:
 class Transition:
     """From `source` (START or a position) to `target` by `op`.
 
-    `left` are the guards that stand inside the source's side of the gap, `right` those on the target's
+    `left` are the guards inside the source's side of the gap, `right` those on the target's
     side; they differ in scope when the gap lies between two iterations of `again`. The gap is at least `least` and
     at most `most` µs long. `inside`: how many of the spans around the target go on; the others begin there.
     """
@@ -123,7 +123,7 @@ def build_automaton(sequence: SequenceElement) -> Automaton:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A way in: guards met before it; `op` is set when a negation stands before it (its right operator)."""
+    """A way in: guards met before it; `op` is set when a negation precedes it (its right operator)."""
 
     target: int
     guards: tuple[Guard, ...] = ()
@@ -170,7 +170,7 @@ class _Builder:
     span_count: int = 0
 
     def element(self, node: SequenceElement, first: bool) -> _Fragment:
-        """`first`: no positive atom stands before `node` (Def. 13 chains its `+` by `;`)."""
+        """`first`: no positive atom precedes `node` (Def. 13 chains its `+` by `;`)."""
         letters = plain_letters(node)
         if letters is not None:
             return self._position(letters)
@@ -294,7 +294,7 @@ class _Builder:
 
 
 def shortest(element: SequenceElement) -> int | None:
-    """The smallest of the WITHIN that stand behind an element, in µs."""
+    """The smallest WITHIN behind an element, in µs."""
     found: int | None = None
     while isinstance(element, Bounded):
         if element.kind is BoundKind.WITHIN:

@@ -1,6 +1,6 @@
 """A run of a compiled sequence: rows in, matches out.
 
-In the flow: plan → events → rows → **run** → matches. It calls the kernel, gives it room when it asks,
+In the flow: plan → events → rows → **run** → matches. It calls the kernel, grows its memory on demand,
 and makes the decisions that need exact arithmetic or string functions.
 """
 
@@ -72,7 +72,7 @@ class Picker(Protocol):
     """Picks some of the matches that end at one instant."""
 
     def pick(self, S: k.Memory) -> k.Memory:
-        """Memory whose finals stand for those, in the order in which they are to be told."""
+        """Memory whose finals stand for those, in the order of emission."""
         ...
 
 
@@ -215,7 +215,7 @@ class SequenceRun:
             self._free(again=False)
 
     def take_error(self) -> LimitError | None:
-        """The first limit that has been passed since the last call; the instants behind it have been worked on."""
+        """The first limit that has been passed since the last call; the instants behind it have been processed."""
         error, self._too_much = self._too_much, None
         return error
 
@@ -277,7 +277,7 @@ class SequenceRun:
         self.oldest_row = int(state["oldest"])
 
     def held_ids(self) -> tuple[AnyIds, ...]:
-        """The live keys, some of which may be dead by now; other values stand among the terms."""
+        """The live keys, some of which may be dead by now; other values are among the terms."""
         return () if self._allocated is None else held_ids(self._allocated)
 
     @property
@@ -357,8 +357,8 @@ def _joined(parts: list[Found]) -> Found:
 
 
 def _by_end(found: Found, waves: NDArray[np.int64], positions: Positions | None) -> Found:
-    """Matches whose windows closed at one clock come in order of their ends (semantics.md 2.6): their prefixes stand in
-    order of start. A window's close is told by its cut-off; all closed by then are of one wave."""
+    """Matches whose windows closed at one clock come in order of their ends (semantics.md 2.6): their prefixes are in
+    order of start. A window's close shows as its cut-off; all closed by then are of one wave."""
     if not (waves[:, 0] & 1).any():
         return found
     last = found.rows[found.ends[1:] - 1] >> matches.PLACE_BITS

@@ -85,7 +85,7 @@ def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, te
     return S
 
 
-# --- where ids stand --------------------------------------------------------------------------------
+# --- the arrays that hold ids --------------------------------------------------------------------
 
 
 def _is_term(value: Value) -> bool:

@@ -1,8 +1,8 @@
 """States: a position together with what is bound there, and the edges between states.
 
-Where it stands: positions → **states** → edges with live keys. Which variables a run has bound depends on
+In the flow: positions → **states** → edges with live keys. Which variables a run has bound depends on
 its way, so a state is (position, variables bound in each scope, bound for sure or perhaps). That is static:
-the kernel never asks. Scopes follow semantics.md 2.4: each iteration of a repeat sees what stood before the
+the kernel never tests. Scopes follow semantics.md 2.4: each iteration of a repeat sees what was before the
 repeat (σ) and itself; after the repeat the last iteration stays visible. See engine.md, section 2.
 """
 
@@ -24,7 +24,7 @@ from oxiseq.grammar.scope import GpmParts, exists_in, expression_variables, matc
 
 MAX_STATES = 4_000
 PARTITION = Variable("__partition")
-"""Stands for what PARTITION BY tells apart: every GPM's rows bind it, to the number of their partition."""
+"""Stands for the partition of PARTITION BY: every GPM's rows bind it, to the number of their partition."""
 RANK = Variable("__rank")
 """Stands for how many queries of a family take a row (engine/plan/families.py)."""
 
@@ -158,7 +158,7 @@ class Move:
 class Edge:
     """A wait: from a state (or START) by an operator; `arms` fire it, `guards` kill it.
 
-    With bounds a gap is a chain of edges with one key, its *age segments*: a run that is older than `limit` goes on to
+    With bounds a gap is a chain of edges with one key, its *age segments*: a run that is older than `limit` moves to
     the edge `then` (semantics.md 2.5b, answers.md 3.3). An edge may also be the end of matches that are counted.
     """
 
@@ -183,7 +183,7 @@ class Edge:
     moves: tuple[Move, ...] = ()
     """Of a gap with a negated group: what takes runs to the edge that waits for the group's next step."""
     counts: tuple[Value, ...] | None = None
-    """Of the end of matches that are counted: the values by which they are told apart. It waits for nothing."""
+    """The end of counted matches: the values that distinguish them. It waits for nothing."""
 
     @property
     def compared(self) -> tuple[tuple[Letter, Check], ...]:
@@ -300,7 +300,7 @@ class _Scopes:
             self.previous.append(None)
 
     def again(self, wanted: Iterable[Variable] | None) -> None:
-        """Begin the innermost repeat's next iteration; `wanted` of the one before, None where nobody asks for it."""
+        """Begin the innermost repeat's next iteration; `wanted` of the one before, None where it is not needed."""
         if wanted is not None:
             found = {v: self.find(v) for v in wanted}
             self.previous[-1] = {v: cell for v, cell in found.items() if cell is not None}
@@ -349,7 +349,7 @@ class StateBuilder:
     """Explores the states that the automaton's positions can be in.
 
     `by`: the variables of PARTITION BY, which need no comparing: what is compared is the partition. In a sliding window
-    counted matches are told apart by their starts, too.
+    counted matches differ by their starts, too.
     """
 
     automaton: Automaton
@@ -358,7 +358,7 @@ class StateBuilder:
     by: tuple[Variable, ...] = ()
     asked: Asked = NOTHING_ASKED
     told_apart: frozenset[Variable] | None = None
-    """Of matches that are counted: the variables by whose values they are told apart."""
+    """The variables whose values distinguish counted matches."""
     scopes: dict[Letter, LetterScope] = field(default_factory=dict)
     relevant: frozenset[Variable] = frozenset()
     wanted: dict[int, list[Variable]] = field(default_factory=dict)
@@ -387,7 +387,7 @@ class StateBuilder:
         return StateGraph(counted, (*self.edges, *ends))
 
     def _values(self, state: State) -> tuple[Value, ...]:
-        """What tells counted matches apart that end in a state: of each variable the innermost value."""
+        """What distinguishes counted matches that end in a state: of each variable the innermost value."""
         assert self.told_apart is not None
         innermost: dict[Variable, Value] = {}
         for value in sorted(state.values, key=lambda value: value.level):
@@ -452,7 +452,7 @@ class StateBuilder:
         lasting = tuple((span_value(span), span.size) for span in target.spans[: way.inside])
         if source == START:  # no gap, so no bound on it
             self.edges.append(Edge(source, way.op, arms, tuple(g.steps[-1][0] for g in guards), way.again))
-        elif way.op is Op.STRICT:  # between neighbouring instants nothing can stand: guards on a ',' edge are vacuous
+        elif way.op is Op.STRICT:  # between neighbouring instants nothing can lie: guards on a ',' edge are vacuous
             self.edges.append(
                 Edge(source, way.op, arms, (), way.again, least=way.least, most=way.most, lasting=lasting)
             )

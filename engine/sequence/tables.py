@@ -1,6 +1,6 @@
 """Flat tables for the kernels: edges, probes, filters, fills (engine.md, sections 2 and 3).
 
-Where it stands: states and live keys → **tables** → runner. A *probe* is one letter's way to find the groups
+In the flow: states and live keys → **tables** → runner. A *probe* is one letter's way to find the groups
 of one edge: an arm that fires them or a guard that kills them.
 """
 
@@ -93,7 +93,7 @@ class CompiledFold:
 @dataclass(frozen=True, slots=True)
 class Clauses:
     """What the kernels do with the matches of one instant (of one partition): a strategy chooses among them, those
-    that a ranking asks for are picked (`picks`), the first `limit` found are emitted. `consumes`: what they make
+    that a ranking chooses are picked (`picks`), the first `limit` found are emitted. `consumes`: what they make
     forgotten, k.NOTHING, k.EVERYTHING or k.THE_PARTITION."""
 
     limit: int = NO_LIMIT
@@ -127,7 +127,7 @@ class SequenceTables:
     indexes: tuple[tuple[str, ...], ...]
     """Per edge how each of its probes finds groups, in words."""
     places: tuple[tuple[int, int | None], ...]
-    """What the place of an output stands for: the position taken, and the repeat that began anew there."""
+    """The meaning of an output's place: the position taken, and the repeat that began again there."""
     vector: int
     """Length of the value vector."""
     measure_count: int
@@ -158,7 +158,7 @@ def build_tables(
 
 
 def _has_floor(edge: Edge) -> bool:
-    """Whether runs may go on waiting there for some queries of a family only."""
+    """Whether runs may continue waiting there for some queries of a family only."""
     return edge.op is Op.NEXT and edge.source != START
 
 
@@ -430,7 +430,7 @@ class _TableBuilder:
     def _filters(
         self, check: Check, slots: Mapping[Value, int], columns: Mapping[Variable, int]
     ) -> list[Mapping[Variable, int]]:
-        """Compile the filters of a check; per filter, where its variables stand in the value vector."""
+        """Compile the filters of a check; per filter, the places of its variables in the value vector."""
         coalesced: dict[Either, int] = {}
         compiled: list[Mapping[Variable, int]] = []
         for condition in check.filters:
@@ -530,7 +530,7 @@ class _TableBuilder:
         probe["lead1"] = len(self.leads)
 
     def _move(self, probe: dict[str, int], move: Move, slots: Mapping[Value, int]) -> None:
-        """Runs go on to an edge of the same gap, with the same key and no event more."""
+        """Runs continue to an edge of the same gap, with the same key and no event more."""
         probe |= {"moves": 1, "next0": len(self.next), "next1": len(self.next) + 1}
         self.next.append((move.to, len(self.fill)))
         self.fill += [(-1, slot) for slot in range(len(slots))]

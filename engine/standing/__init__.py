@@ -1,10 +1,10 @@
-"""Queries that stand over a store: what each change of the store changes of their answers (operators.md, 4.5).
+"""Standing queries over a store: how each change of the store changes their answers (operators.md, 4.5).
 
 plan.py      a SPARQL query over the store alone → operators
 terms.py     the store's terms as ids
 leaves.py    patterns: their quads, arranged for joins, shared by all queries; which of them a quad agrees with
 run.py       a query at work: its answer, and what each change makes of it
-asking.py    the store asked for a whole answer instead
+asking.py    the store queried for a whole answer instead
 standing.py  all queries of a store
 """
 

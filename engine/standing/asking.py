@@ -1,6 +1,6 @@
-"""The store asked for a whole answer, where that is not kept by operators.
+"""Queries the store for a whole answer, where operators do not keep it.
 
-Where it stands: a plan's `asks` → the store → **solutions**, in the plan's columns. Nothing here touches what a query
+In the flow: a plan's `asks` → the store → **solutions**, in the plan's columns. Nothing here touches what a query
 keeps, so it can be done while that changes, by any thread: the store answers as it is when it begins.
 """
 
@@ -19,12 +19,12 @@ from oxiseq.engine.terms.texts import Term
 
 Solutions: TypeAlias = list[tuple[Term | None, ...]]
 _LOOK: Final = 64
-"""Rows between looks at the clock."""
+"""Rows between checks of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """asks: a SELECT or an ASK; names: its columns, empty for those that it has not; most_rows: of the answer;
+    """asks: a SELECT or an ASK; names: its columns, empty for those that it lacks; most_rows: of the answer;
     most_seconds: to wait for it, None: without end; is_wanted: whether anybody waits for it still."""
 
     asks: str
@@ -35,7 +35,7 @@ class Question:
 
 
 Asker: TypeAlias = Callable[[Question], Solutions]
-"""Answers a question as the store is, or was since it was asked. Raises KbError, LimitError."""
+"""Answers a query from the store's state of now or of any time since the call. Raises KbError, LimitError."""
 
 
 def asked(store: Store, question: Question) -> Solutions:

@@ -1,13 +1,13 @@
 """Which queries a leaf's change can matter to: those that join it with rows that agree.
 
-In the flow: what comes and goes of a leaf → **queries** to be stepped. A query `?s :in :room7 ; :value ?v` need not
+In the flow: changes of a leaf → **queries** to be stepped. A query `?s :in :room7 ; :value ?v` need not
 look at the value of a sensor in another room. A leaf is *gated* for a query if the query reads it in joins only; then
 the keys of what it is joined with say which rows matter. Where that is much, or what reads the leaf is no join, the
 query is stepped at each change of it.
 
 Why that is enough: a change of the leaf makes pairs only with rows of the other sides, as they are before or after. If
-it agrees with none of those that were there, the query changes only if the other sides change, too; these hang on other
-leaves, which open their own gates, or on the leaf itself by way of a join, whose gate is then open.
+it agrees with none of those that were there, the query changes only if the other sides change, too; these depend on
+other leaves, which open their own gates, or on the leaf itself by way of a join, whose gate is then open.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Patterns over a store: which quads are theirs, and these arranged for joins.
 
-In the flow: quads removed and added → by the constants of patterns → **leaves**: what comes and goes of each →
+In the flow: quads removed and added → by the constants of patterns → **leaves**: changes of each →
 arrangements and operators of queries. A leaf serves all queries that have its pattern, whatever its variables are
 called; so does an arrangement of it, which is the only place where quads are held.
 """
@@ -28,12 +28,12 @@ Source: TypeAlias = p.Quads | p.Graphs
 Key: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """Of an arrangement: its columns, and those that agree where both sides have a value."""
 Found: TypeAlias = Iterator[Quad] | Iterator[NamedNode | BlankNode]
-"""Of a store: quads, or names of graphs, as it was when they were asked for."""
+"""Quads of a store, or names of its graphs, at the time of the call."""
 _ANY: Final = object()
 """Of an index: any named graph."""
 _PARTS: Final = ("subject", "predicate", "object", "graph_name")
 _COUNTED: Final = 1 << 14
-"""Quads that are counted to tell small patterns from large ones."""
+"""Quads that are counted to distinguish small patterns from large ones."""
 
 
 class Leaf:
@@ -153,7 +153,7 @@ class Leaf:
             self._empty.discard(key)
 
     def feed(self, delta: Delta) -> None:
-        """What comes and goes at this tick, until `clear`; arrangements take it in. Raises LimitError."""
+        """The changes at this tick, until `clear`; arrangements take it in. Raises LimitError."""
         self.node.out.put(delta)
         for arrange in self.arranged.values():
             arrange.step()
@@ -239,7 +239,7 @@ class Leaves:
         created: Sequence[Term],
         tick: int,
     ) -> Iterator[tuple[Leaf, Delta]]:
-        """What comes and goes of each leaf that a change touches."""
+        """The changes of each leaf that a change touches."""
         found: dict[Leaf, tuple[list[Quad], list[Quad]]] = {}
         for side, quads in enumerate((removed, added)):
             for quad in quads:

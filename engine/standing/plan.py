@@ -27,7 +27,7 @@ class StorePlan:
     flow: p.FlowPlan
     told: tuple[tuple[str, int], ...]
     names: tuple[str, ...]
-    """The columns of the root by the names that they have in the answers to `asks`, empty for those that it has not."""
+    """The columns of the root by the names that they have in the answers to `asks`, empty for those that it lacks."""
     asks: str
     """What the store is queried instead: a SELECT or an ASK."""
 
@@ -45,7 +45,7 @@ def compile_over_store(query: RspQuery, size: Callable[[p.Quads], int] | None = 
     )
     try:
         lowered = compile_where(query, around)
-    except QueryError as error:  # of windows NOW() can be asked in some places
+    except QueryError as error:  # windows allow NOW() in some places
         raise _changing(query) if error.code == "now" else error from None
     if any(each.place is None for each in lowered.told):
         raise _changing(query)
@@ -80,7 +80,7 @@ def _changing(query: RspQuery) -> QueryError:
 
 
 def _shown(lowered: Lowered, places: list[int]) -> p.FlowPlan:
-    """With the columns that are shown as root; what comes and goes of them at once is left out."""
+    """With the columns that are shown as root; rows that come and go at once are left out."""
     plan = lowered.plan
     if places == list(range(plan.widths[plan.root])):
         return plan

@@ -38,7 +38,7 @@ _PER_ROW: Final = 150
 class Limits:
     """most_triples: quads of one query's patterns, past which it is evaluated on the store instead; most_rows: rows of
     its answer, each as often as it is there, or of one of its operators at once, and pairs that a path connects;
-    most_seconds: that the store may be asked for, None: without end."""
+    most_seconds: the longest query to the store, None: no limit."""
 
     most_triples: int = 5_000_000
     most_rows: int = 5_000_000
@@ -83,7 +83,7 @@ class StoreRun:
         """Whether `begin` has failed at a join: to ask the store for it might take for ever."""
 
     def _shared(self, forms: tuple[p.Form, ...]) -> dict[int, Node]:
-        """The nodes that stand for other queries, too: leaves, and what arranges them."""
+        """The nodes that serve other queries, too: leaves and their arrangements."""
         known: dict[int, Node] = {place: leaf.node for place, leaf in self._by_place.items()}
         for place, form in enumerate(forms):
             if isinstance(form, p.Arrange) and form.child in self._by_place:
@@ -258,7 +258,7 @@ class StoreRun:
         self._kept.clear()
         self._by_place.clear()
 
-    # --- what it holds --------------------------------------------------------------------------------
+    # --- its memory ------------------------------------------------------------------------------------
 
     @property
     def quads(self) -> int:
@@ -276,7 +276,7 @@ class StoreRun:
         return sum(node.bytes for node in self._working)
 
     def held_ids(self) -> Iterable[Ids]:
-        """The terms of what it keeps for itself."""
+        """The terms in its own memory."""
         for node in self._working:
             yield from node.held_ids()
 

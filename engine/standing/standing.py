@@ -1,13 +1,13 @@
-"""All queries that stand over a store.
+"""All standing queries over a store.
 
-Where it stands: changes of the store, one after the other → leaves → operators → **outcomes**: of each query that a
+In the flow: changes of the store, one after the other → leaves → operators → **outcomes**: of each query that a
 change touches what of its answer came and went. Not safe for several threads: who calls has a lock.
 
 A query is *followed* by its operators; or, where these would have to hold too much or have failed, it is *asked* of the
 store: again when a quad of one of its patterns has changed, and what its answer was is compared with what it is. Or it
-has *failed*: its answer stands still until it is begun anew. None of this touches other queries.
+has *failed*: its answer stays until it is begun again. None of this touches other queries.
 
-Whoever calls asks the store, and need not hold it still meanwhile: the answer is that of some moment after the change
+The caller queries the store and need not lock it meanwhile: the answer is that of some moment after the change
 that made the query due, and each change since has made it due again.
 """
 
@@ -54,13 +54,13 @@ class Upheld:
         self.error: Exception | None = None
         """Why it has failed."""
         self.wanted = self.asked = 0
-        """How often it was to be asked; up to which of these it has been."""
+        """How often a query of the store was due; up to which of these it was made."""
         self.run: StoreRun | None = None
         self.watched: tuple[Leaf, ...] = ()
-        """The leaves that it is asked again for."""
+        """The leaves whose changes make a new query of the store due."""
         self.answer = Answer(0)
         self.gates: dict[Leaf, list[tuple[Columns, int]]] = {}
-        """The leaves of which it is told only what agrees with what they are joined with."""
+        """The leaves of which it gets only the rows that agree with what they are joined with."""
 
     @property
     def width(self) -> int:
@@ -83,14 +83,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asking:
-    """A query that is being asked. wanted: the `wanted` that it had when that began."""
+    """A query that the store is answering. wanted: its `wanted` when that began."""
 
     upheld: Upheld
     wanted: int
 
 
 class Standing:
-    """store: the store of now; None where it is elsewhere: queries are asked then, when they are added and at `anew`.
+    """store: the present store; None where it is remote: then queries are asked when they are added and at `anew`.
     `add` and `anew` begin with what it holds when they call `pinned`: until then nobody may
     change it, and all changes so far have been taken in."""
 
@@ -105,11 +105,11 @@ class Standing:
         self._gates = Gates[Upheld]()
         """Those that are not."""
         self._due: dict[Upheld, None] = {}
-        """Those that are to be asked."""
+        """Those that wait for the store's answer."""
         self._asking: dict[Upheld, Asking] = {}
-        """Those that are being asked."""
+        """Those that the store is answering."""
         self._enough: dict[Leaf, int] = {}
-        """So many quads a leaf may hold until its queries' limits are looked at again (a little late where others that
+        """So many quads a leaf may hold until its queries' limits are checked again (a little late where others that
         they read have shrunk meanwhile)."""
         self._tick = 0
 
@@ -137,7 +137,7 @@ class Standing:
         self._all[upheld] = None
 
     def remove(self, upheld: Upheld) -> None:
-        """It is told nothing more."""
+        """It gets no more changes."""
         self._all.pop(upheld, None)
         self._let_go(upheld)
 
@@ -153,7 +153,7 @@ class Standing:
             raise
 
     def _begun(self, upheld: Upheld) -> Told | None:
-        """Follow it, after `_pin`: its answer. None where that would hold too much: it is to be asked. Raises
+        """Follow it, after `_pin`: its answer. None where that would hold too much: the store answers it. Raises
         LimitError, also for a join of too many rows."""
         run = upheld.run
         if run is None:
@@ -180,7 +180,7 @@ class Standing:
         return rows
 
     def _ask_from_now(self, upheld: Upheld, reason: str) -> None:
-        """It is asked from now on, and now."""
+        """From now on the store answers it; it is due now."""
         upheld.state, upheld.reason, upheld.error = "asked", reason, None
         if not upheld.elsewhere:
             upheld.watched = tuple(map(self._leaves.get, sources_of(upheld.plan)))
@@ -188,7 +188,7 @@ class Standing:
         self._want(upheld)
 
     def _want(self, upheld: Upheld) -> None:
-        """It is to be asked."""
+        """It is due."""
         self._due[upheld] = None
         upheld.wanted += 1
 
@@ -274,8 +274,8 @@ class Standing:
         return outcomes
 
     def _check(self, leaf: Leaf) -> None:
-        """Queries that hold too many quads by now are asked, as at their registration. A leaf is looked at again when
-        it has grown by its part of what its queries may still hold."""
+        """Queries that hold too many quads are now answered by the store, as at registration. A leaf is checked again
+        when it has grown by its part of what its queries may still hold."""
         if leaf.records < self._enough.get(leaf, 0):
             return
         more: list[int] = []
@@ -311,7 +311,7 @@ class Standing:
         return [Outcome(upheld, told)]
 
     def _fall_back(self, upheld: Upheld, error: Exception) -> None:
-        """Its operators have failed: past a limit they would again; else the store is asked in their place."""
+        """Its operators have failed: past a limit they would again; else the store answers in their place."""
         self._let_go(upheld)
         if isinstance(error, LimitError):
             self.fail(upheld, error)
@@ -319,17 +319,17 @@ class Standing:
             self._ask_from_now(upheld, f"its operators failed: {_named(error)}")
 
     def fail(self, upheld: Upheld, error: Exception) -> None:
-        """It stands still until it is begun anew."""
+        """Its answer stays until it is begun again."""
         reason = _named(error)
         try:
             self._let_go(upheld)
-        except Exception as another:  # what it was read by is told nothing more all the same
+        except Exception as another:  # its readers get no more changes all the same
             reason = f"{reason}; {_named(another)}"
             upheld.watched, upheld.run = (), None
         upheld.state, upheld.reason, upheld.error = "failed", reason, bare(error)
 
     def next_question(self) -> Asking | None:
-        """The next query that is to be asked and is not being asked."""
+        """The next query that is due and that the store is not answering."""
         for upheld in self._due:
             if upheld not in self._asking:
                 del self._due[upheld]
@@ -338,7 +338,7 @@ class Standing:
         return None
 
     def question(self, asking: Asking) -> Question:
-        """What is to be asked."""
+        """The query to ask."""
         upheld = asking.upheld
         limits, plan = upheld.limits, upheld.plan
         return Question(
@@ -346,7 +346,7 @@ class Standing:
         )
 
     def answered(self, asking: Asking, found: Solutions | Exception) -> Iterator[Outcome]:
-        """What has come of a question: what differs from the answer of before, unless nobody wants it any more."""
+        """What has come of a question: what differs from the earlier answer, unless nobody wants it any more."""
         upheld = asking.upheld
         if self._asking.get(upheld) is not asking:
             return
@@ -361,7 +361,8 @@ class Standing:
         upheld.asked = asking.wanted
 
     def anew(self, only: Upheld | None = None, pinned: Callable[[], object] = _nothing) -> Iterator[Outcome]:
-        """Begin again, all or one: what differs from the answers of before. For a change that cannot be told."""
+        """Begin again, all or one: what differs from the earlier answers. For a change that is not known in
+        detail."""
         again = [*self._all] if only is None else [only]
         begun: list[Upheld] = []
         for upheld in again:
@@ -390,7 +391,7 @@ class Standing:
         if len(told):
             yield Outcome(upheld, told)
 
-    # --- what it holds --------------------------------------------------------------------------------
+    # --- its memory ------------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""

@@ -23,7 +23,7 @@ class StoreTerms:
     def __init__(self) -> None:
         self.dictionary = TermDictionary()
         self._named: dict[int, Term] = {}
-        """What stands for itself in the store only: blank nodes, triple terms that hold some."""
+        """Terms that have a meaning in their store only: blank nodes, triple terms that hold some."""
 
     def id(self, term: Term) -> int:
         """Of a term as the store has it."""

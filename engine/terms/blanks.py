@@ -1,7 +1,7 @@
 """The knowledge base's blank nodes that a run knows.
 
 In the flow: answers of the KB → **ids** that stay the same while a run continues, from one version of the KB to the
-next and, saved with the run, from one process to the next. So rows that are kept join with what is asked later.
+next and, saved with the run, from one process to the next. So rows that are kept join with later answers.
 
 Answers that are kept and the state of the run hold them, and beside these it holds those that were met last. Another
 that is neither in the KB any more nor in a row that is kept is forgotten with its id.
@@ -31,10 +31,10 @@ class KbBlanks:
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
         self._met: dict[int, int] = {}
-        """By id the serial number, which tells whether the id has been given to another since."""
+        """By id the serial number, which shows whether the id has been given to another since."""
         self._generation = terms.generation
         self._restored = np.zeros(0, np.uint32)
-        """Held until the KB has been asked: its answers are not saved."""
+        """Held until the KB has answered: its answers are not saved."""
         self._asked = True
 
     def id(self, label: str) -> int:

@@ -1,4 +1,4 @@
-"""Rows in an order that hangs on their terms' texts alone, not on ids."""
+"""Rows in an order that depends on their terms' texts alone, not on ids."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 def content_order(
     event: NDArray[np.int64], values: NDArray[np.uint32], terms: TermDictionary, of_kb: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Rows by event, then by the texts of their terms. Blank nodes, whose labels mean nothing, stand as they came to
+    """Rows by event, then by the texts of their terms. Blank nodes, whose labels mean nothing, sort as they came to
     be, since their ids depend on what has been freed; before them the KB's, which came to be when it was read, as they
-    stand in `of_kb`."""
+    are in `of_kb`."""
     if len(event) < 2:
         return np.arange(len(event))
     if not len(of_kb):

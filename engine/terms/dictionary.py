@@ -3,12 +3,12 @@
 In the flow: reader → **ids** → event batches, graph patterns, kernels. Literals are brought to the
 store's normal form first, so equal ids are equal terms in the sense of a join (semantics.md, section 7).
 
-Texts and values stand in flat arrays that double as they grow (kernels/terms/table.py); kernels read and fill
+Texts and values are in flat arrays that double as they grow (kernels/terms/table.py); kernels read and fill
 them without touching a Python object, and pyoxigraph's objects are made when somebody looks.
 
 **Terms are freed.** Streams bring terms that occur once: prices, sensors, blank nodes. `collect_if_due`, which
 drivers call between batches, frees every id that nothing holds any more, and gives its number again later. Held
-are: `constant`s; the ids in arrays that `hold` was told of, as long as the arrays live; and what registered
+are: `constant`s; the ids in arrays that `hold` registered, as long as the arrays live; and what registered
 holders show (pending events, rows of the window, live keys). Holding is conservative: any integer that could be
 an id counts as one. Whoever caches something by id drops it when `generation` has changed.
 
@@ -68,7 +68,7 @@ class Holder(Protocol):
     """Running state that holds ids."""
 
     def held_ids(self) -> Iterable[AnyIds]:
-        """Arrays in which all ids stand that it may still look at; other numbers among them do no harm."""
+        """Arrays with all ids that it may still read; other numbers among them do no harm."""
 
 
 class TermDictionary:

@@ -21,7 +21,7 @@ RDF_LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 
 _PROBE = NamedNode("urn:oxiseq:probe")
 
-# Lexical forms that the store returns as they stand. At most 15 digits, where every number is far from
+# Lexical forms that the store returns unchanged. At most 15 digits, where every number is far from
 # the limits of i64, of 18 fractional digits and of a double's precision.
 _NORMAL: Final[dict[str, re.Pattern[str]]] = {
     XSD + "boolean": re.compile(r"true|false"),
@@ -69,7 +69,7 @@ def normalise(literal: Literal) -> Literal:
 
 def _is_shortest_double(text: str) -> bool:
     """Python and the store both write the shortest digits that give the double back, the nearest of them to
-    it; but a double in the very middle of two (its last bit stands one place behind its last digit) is
+    it; but a double in the very middle of two (its last bit is one place behind its last digit) is
     rounded to even by Python, upwards by the store: `False` for that one, as for all others.
     """
     found = _LONG_DOUBLE.fullmatch(text)
@@ -88,7 +88,7 @@ def normalise_triple(triple: Triple) -> Triple:
 
 
 def ask_store(term: Literal | Triple) -> object:
-    """The term as a fresh in-memory store hands it back."""
+    """The term as a new in-memory store returns it."""
     store = Store()
     store.add(Quad(_PROBE, _PROBE, term))
     return next(iter(store)).object

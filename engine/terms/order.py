@@ -11,10 +11,10 @@ that leaves it open:
 - Numbers are compared without rounding. For Oxigraph the decimal 0.1 is the double nearest to it; here it is less.
 - Dates without a time zone are taken as UTC, and come before those with one at the same time.
 - Durations are added to four days, as XML Schema says, and the first at which the sums differ decides.
-- Blank nodes stand as they came to be.
+- Blank nodes sort by age.
 
 Values that are equal (1 and 1.0) rank equal; where a total order is wanted they go by their texts. Most is compared by
-kernels (kernels/terms/order.py); `TermOrder` tells these about the few terms whose columns do not say enough.
+kernels (kernels/terms/order.py); `TermOrder` informs these about the few terms whose columns do not say enough.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _DAY: Final = 86_400
 
 
 def order_key(term: Term | None) -> Key:
-    """Where a term in normal form stands. Blank nodes stand by their labels: they have no serial number here."""
+    """The sort key of a term in normal form. Blank nodes sort by their labels: they have no serial number here."""
     if term is None:
         return (k.UNBOUND,)
     if isinstance(term, BlankNode):
@@ -124,7 +124,7 @@ def _days_until(year: int, month: int, months: int) -> int:
     return days_from_civil(year + years, index + 1, 1) - days_from_civil(year, month, 1)
 
 
-# --- what kernels are told -------------------------------------------------------------------------------
+# --- passed to the kernels ---------------------------------------------------------------------------------
 
 _STEP: Final = 1 << 32
 _MOST: Final = 1 << 61
@@ -180,7 +180,7 @@ class _Hard:
 
 
 class TermOrder:
-    """How the terms of a dictionary stand to each other. It holds no ids: those that are freed it forgets, whoever
+    """The order of a dictionary's terms. It holds no ids: those that are freed it forgets, whoever
     compares terms holds them. Not safe for several threads."""
 
     def __init__(self, terms: TermDictionary) -> None:
@@ -220,7 +220,7 @@ class TermOrder:
             self._learn(term_id)
 
     def sorted(self, ids: AnyIds, *, total: bool = True) -> NDArray[np.uint32]:
-        """The ids in term order; equal values by their texts, or (not `total`) as they stand."""
+        """The ids in term order; equal values by their texts, or (not `total`) in their given order."""
         self.prepare(ids)
         out = np.array(ids, np.uint32)
         k.sort_terms(self._terms.address, self.address, out, np.zeros(len(out), np.uint32), total)

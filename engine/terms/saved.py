@@ -1,6 +1,6 @@
 """Terms of a saved state: ids mean something in one dictionary only, so a state is saved with the terms it names.
 
-Each part of a run tells `SavedTerms` which of its arrays hold ids; these stand in the saved state as they are, and
+Each part of a run names to `SavedTerms` its arrays of ids; these are saved as they are, and
 beside them, once for all, every term by its id. `KnownTerms` gives the same terms ids in the dictionary of the run
 that continues, which may hold others already, and translates. Nothing in the engine depends on the size of an id.
 

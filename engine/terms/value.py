@@ -1,7 +1,7 @@
 """The value of a term: kind, number, exact part, quality (matching.md, section 2).
 
 In the flow: normal form → **value** → columns of the term dictionary → kernels. It takes literals in
-the store's normal form, where integers beyond 64 bits and decimals beyond 18 digits stand as written, so
+the store's normal form, where integers beyond 64 bits and decimals beyond 18 digits stay as written, so
 their values are read here with any number of digits.
 """
 
@@ -202,7 +202,7 @@ def read_datetime(text: str) -> DateTime | None:
     if usual is not None:
         try:
             span = datetime.fromisoformat(text.removesuffix("Z")) - _EPOCH
-        except ValueError:  # the year 0, 24:00:00, or no date at all: looked at below
+        except ValueError:  # the year 0, 24:00:00, or no date at all: handled below
             pass
         else:
             seconds = span.days * _DAY_SECONDS + span.seconds

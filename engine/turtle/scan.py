@@ -1,6 +1,6 @@
 """Where the statements of Turtle and TriG text begin and end.
 
-Of valid text the units are exact: a "." ends a statement unless it stands in a string, an IRI, a comment, a number or a
+Of valid text the units are exact: a "." ends a statement unless it is in a string, an IRI, a comment, a number or a
 name. Of other text they are a guess, which `valid.py` corrects: a quote that is not closed ends with its line.
 """
 
@@ -135,7 +135,7 @@ def _end(pattern: re.Pattern[bytes], text: bytes, at: int, stop: int) -> int:
 
 
 def graph_name(opening: bytes) -> bytes | None:
-    """What stands for the graph before an opening brace: b"" for the default graph, None if it is no name."""
+    """The graph's name before an opening brace: b"" for the default graph, None if it is no name."""
     found = _OPENING.match(opening)
     return None if found is None else found[1] or b""
 

@@ -8,7 +8,7 @@ A bad unit is left out as a whole. It may have taken others with it: where a dot
 continues at the next line within it that seems to begin a statement. Each such step takes from a stock of patience,
 which valid text fills again; without it a unit is cut short. This bounds the time for text that is all faults.
 
-What was declared before (prefixes, the base, the graph that is open) stays: it stands before each run.
+What was declared before (prefixes, the base, the graph that is open) stays: it precedes each run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PATIENCE: Final = 1 << 24
 _FILL: Final = 16
 """Bytes of patience for each byte that has been dealt with."""
 _SHORT: Final = 1 << 9
-"""Bytes of a unit that are looked at without patience."""
+"""Bytes of a unit that are read without a pause."""
 _BOM: Final = b"\xef\xbb\xbf"
 KEPT: Final = 8_000
 """Bytes of a bad statement's text that are kept."""
@@ -70,7 +70,7 @@ def valid_statements(
 
 
 class _Reading:
-    """The text from where reading stands on, and what was declared before."""
+    """The text not read yet, and the declarations before it."""
 
     def __init__(self, content: IO[bytes], format: RdfFormat, base: str | None, tell: Callable[[Flaw], object]) -> None:
         self._content = content
@@ -110,7 +110,7 @@ class _Reading:
             elif self._ended:
                 break
             else:
-                self._read(len(self._text) - self._at)  # as much again: a long unit is looked at a few times only
+                self._read(len(self._text) - self._at)  # as much again: a long unit is read a few times only
         if self._graph is not None and self._broken is None:
             self._told(Flaw(self._graph_line, self._graph_line, 'the graph is not closed: "}" expected', ""))
         self._told(None)
@@ -140,7 +140,7 @@ class _Reading:
         self._fresh = False
 
     def _line_at(self, place: int) -> int:
-        """The line of a place that is not before the one asked for last."""
+        """The line of a place that is not before the one of the last call."""
         self._line += line_ends(self._text, self._counted, place)
         self._counted = max(self._counted, place)
         return self._line
@@ -181,7 +181,7 @@ class _Reading:
         return (b"}\n", b".\n") if self._trig and self._graph is None else (b".\n",)
 
     def _halved(self, units: list[Unit]) -> Iterator[list[Quad]]:
-        """The units' statements, as far as one of them is not left out: the text behind it is looked at again."""
+        """The units' statements, up to one that is left out: the text behind it is read again."""
         done = 0
         while done < len(units):
             run = units[done : done + self._step]
@@ -330,7 +330,7 @@ class _Reading:
 
     def _flawed(self, begin: int, end: int, line: int, reason: str) -> None:
         """Text is left out, for an error in its line number `line` (from 1). Reading continues at `end`."""
-        if self._broken is not None and end == len(self._text):  # cut off: who reads is told that by itself
+        if self._broken is not None and end == len(self._text):  # cut off: the reader reports that itself
             self._at = end
             return
         first = self._line_at(begin)

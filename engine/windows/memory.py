@@ -71,7 +71,7 @@ def table_size(entries: int) -> int:
 
 
 def grow(memory: k.Memory, tables: Pointers, need: int) -> k.Memory:
-    """Memory with twice the room of what the kernel has asked for."""
+    """Memory with twice the room of what the kernel lacks."""
     if need == k.NEED_NOTES:
         return memory._replace(notes=longer(memory.notes, 2 * len(memory.notes)))
     if need == k.NEED_BUCKETS:
@@ -86,7 +86,7 @@ def grow(memory: k.Memory, tables: Pointers, need: int) -> k.Memory:
 
 
 def more_out(memory: k.Memory) -> k.Memory:
-    """Memory with twice the room for rows; what was there is gone."""
+    """Memory with twice the room for rows; the old content is lost."""
     if len(memory.out) >= MOST_OUT:
         return memory
     size, width = 2 * len(memory.out), memory.out_values.shape[1]

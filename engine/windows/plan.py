@@ -4,7 +4,7 @@ In the flow: triple patterns and filters → **plan** → tables → kernels. A 
 constants, which of its positions must be equal, and the filters on one of its variables alone; equal shapes of all
 queries are one view. Filters on several variables are checked while patterns are joined. What the stack machine
 leaves undecided Python decides, so every filter that depends on its mapping alone is taken; FILTER (NOT) EXISTS and
-functions such as RAND and NOW are left to the caller, who asks them of the rows.
+functions such as RAND and NOW are left to the caller, who evaluates them on the rows.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class CompiledQuery:
     never: bool
     """A condition without variables does not hold: there are no rows."""
     left: tuple[Expression, ...]
-    """Conjuncts that the rows still have to be asked: they hold EXISTS, or a function that is not pure."""
+    """Conjuncts still to be evaluated on the rows: they hold EXISTS, or a function that is not pure."""
 
     def column(self, variable: Key) -> int:
         """A variable's column in the rows. Raises ValueError for one that no pattern has."""

@@ -1,7 +1,7 @@
 """A run of a window's queries: event batches in, rows out.
 
-Where it stands: plan → event batch → **run** → columns of term ids. It says which events make an instant and what has
-left the window by then, calls the kernel, gives it room when it asks, and decides what needs exact arithmetic or
+In the flow: plan → event batch → **run** → columns of term ids. It says which events make an instant and what has
+left the window by then, calls the kernel, grows its memory on demand, and decides what needs exact arithmetic or
 functions of strings.
 
 An **instant** is all consecutive events of one time: they are merged, and the queries are evaluated once, after the
@@ -135,7 +135,7 @@ class WindowRun:
 
     def push_each(self, batches: Sequence[EventBatch]) -> Answers:
         """Events by source, each in order of time, after those of earlier pushes; no instant is split between pushes.
-        An instant is a time at which a source has an event; all windows are looked at then. Raises as `push`."""
+        An instant is a time at which a source has an event; all windows are evaluated then. Raises as `push`."""
         parts = list[_Part]()
         return self._answers(self._push_each(batches, self._keep_in(parts)), parts)
 
@@ -180,7 +180,7 @@ class WindowRun:
         self._instants[: len(instants)] = instants
 
     def rows(self, query: int = 0) -> NDArray[np.uint32]:
-        """The whole answer of one query as it stands: u32[n, keys]."""
+        """The whole present answer of one query: u32[n, keys]."""
         wanted = [Report(0)] * len(self.plan.queries)
         wanted[query] = Report.ALL
         self._set_reports(wanted)
@@ -211,7 +211,7 @@ class WindowRun:
     # --- states -------------------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms) -> State:
-        """What is stored, between pushes; whoever asks saves the terms."""
+        """What is stored, between pushes; the caller saves the terms."""
         memory = save_memory(self._memory, terms)
         return {**memory, "instants": self._instants.copy(), "clock": self._clock, "low": self._low.copy()}
 
@@ -327,7 +327,7 @@ class WindowRun:
             self._memo.outcomes(number, ids[batch.predicate == predicate] if predicate else ids)
 
     def _point(self, arrays: k.Memory | TermColumns) -> Pointers:
-        """The pointer table of a group of arrays, made anew only when the group has been replaced."""
+        """The pointer table of a group of arrays, made again only when the group has been replaced."""
         known = self._pointers.get(type(arrays))
         if known is None or known[0] is not arrays:
             known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
@@ -355,13 +355,13 @@ class WindowRun:
         return lambda out, values: parts.append((out.copy(), values.copy()))
 
     def _limit(self, rows: int) -> None:
-        """The kernel stands in the middle of an instant: it cannot be left there and taken up by another push."""
+        """The kernel is in the middle of an instant: no other push may interrupt it there."""
         if rows > self._most_rows:
             self._exceeded = LimitError(rows, self._most_rows, "rows of one push to a window")
             raise self._exceeded
 
     def _decided(self, out: NDArray[np.void], values: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Which rows stand once those in doubt have been decided exactly."""
+        """Which rows remain once those in doubt have been decided exactly."""
         keep = np.ones(len(out), np.bool_)
         for number in np.unique(out["query"][out["doubt"] != 0]).tolist():
             asked = np.flatnonzero((out["doubt"] != 0) & (out["query"] == number))
@@ -404,7 +404,7 @@ _Emptied: TypeAlias = Callable[[NDArray[np.void], NDArray[np.uint32]], None]
 
 
 class _One(NamedTuple):
-    """What the kernel is told of a batch of one event."""
+    """The kernel's input for a batch of one event."""
 
     clock: I64s
     source: NDArray[np.int32]
@@ -432,7 +432,7 @@ def _falls(numbers: I64s) -> bool:
 
 
 def _plain(array: NDArray[_Id], dtype: np.dtype[_Id]) -> NDArray[_Id]:
-    """C-contiguous and writable: Numba compiles anew for anything else."""
+    """C-contiguous and writable: Numba compiles again for anything else."""
     flags = array.flags
     if array.dtype == dtype and flags.c_contiguous and flags.writeable:
         return array

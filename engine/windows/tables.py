@@ -79,7 +79,7 @@ def _filters(view: View) -> list[tuple[int, int]]:
 
 
 def _starts(plan: WindowPlan) -> list[list[tuple[int, int]]]:
-    """By view the (query, pattern) pairs at which its entries stand."""
+    """By view the (query, pattern) pairs of its entries."""
     starts: list[list[tuple[int, int]]] = [[] for _ in plan.views]
     for number, query in enumerate(plan.queries):
         if not query.never:
@@ -89,7 +89,7 @@ def _starts(plan: WindowPlan) -> list[list[tuple[int, int]]]:
 
 
 def _indexes(plan: WindowPlan) -> list[int]:
-    """By view the positions whose terms are looked up: their variable stands in another pattern too."""
+    """By view the positions whose terms are looked up: their variable is in another pattern too."""
     index = [0] * len(plan.views)
     for query in plan.queries:
         for j, pattern in enumerate(query.patterns):

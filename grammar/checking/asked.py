@@ -32,7 +32,7 @@ def _function(name: str, gpm: str, span: Span, place: Place, seen: Overview) -> 
         hint = close_name(gpm, list(places), f"{name} takes the name of a GPM in SEQ")
         yield error("gpm", f"{text}: {gpm} is not in SEQ", span, hint)
     elif name == "TIMEOF" and gpm == place.name:
-        hint = "write EVENTTIME() for the time of the event that is looked at"
+        hint = "write EVENTTIME() for the time of the present event"
         yield error("gpm", f"{text} cannot be used in a FILTER of {gpm} itself", span, hint)
     elif name == "TIMEOF" and gpm not in place.earlier | place.beside:
         yield _not_before(text, gpm, place, span)
@@ -74,11 +74,11 @@ def _iterated(text: str, gpm: str, place: Place, span: Span, seen: Overview) -> 
     elif gpm not in place.earlier and gpm != place.name:
         yield _not_before(text, gpm, place, span)
     elif len(of.repeats) > 1 and set(of.repeats) & set(place.repeats):
-        message = f"{text} cannot be used inside a repeat in which {gpm} is repeated once more"
+        message = f"{text} cannot be used inside a repeat in which {gpm} is itself repeated"
         hint = "it could mean the inner iterations or all of them: ask it behind the outer repeat"
         yield error("aggregate", message, span, hint)
 
 
 def _not_before(text: str, gpm: str, place: Place, span: Span) -> Finding:
     hint = f"move the condition to {gpm}, or to a FILTER behind SEQ"
-    return error("scope", f"{text} in a FILTER of {place.name}: {gpm} does not stand before it", span, hint)
+    return error("scope", f"{text} in a FILTER of {place.name}: {gpm} does not come before it", span, hint)

@@ -24,8 +24,8 @@ _NOTHING: frozenset[Variable] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What stands around a group. `seen`: variables that its conditions see beside its own; `deep`: those that are seen
-    at any depth below an EXISTS; `outside`: those bound outside of the WINDOW block, `within` it or not yet."""
+    """The surroundings of a group. `seen`: variables that its conditions see beside its own; `deep`: those that are
+    seen at any depth below an EXISTS; `outside`: those bound outside of the WINDOW block, `within` it or not yet."""
 
     seen: frozenset[Variable] = _NOTHING
     deep: frozenset[Variable] = _NOTHING

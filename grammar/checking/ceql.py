@@ -1,7 +1,7 @@
 """Checks of a CEQL query: names that mean something, and what is legal and perhaps not meant (semantics.md 3).
 
 unbounded    no WITHIN: partial matches are kept for ever
-constant     a condition that asks for no attribute
+constant     a condition that reads no attribute
 name         AS gives a name that is also a type
 consume      CONSUME BY PARTITION without partitions
 select       a name is listed twice in SELECT, or means nothing there

@@ -1,7 +1,7 @@
 """Checks of CEQL's conditions on the knowledge base (grammar/ceql_graphs.py).
 
-graph        a pattern that does not use a value given to it, or holds what EXISTS cannot be asked with values, or
-             asks the match or its iterations, which the knowledge base does not know
+graph        a pattern that does not use a value given to it, or holds what EXISTS cannot evaluate with values, or
+             reads the match or its iterations, which the knowledge base does not know
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from oxiseq.grammar.finding_tools import error
 
 
 def check_joins(query: CeqlQuery, text: str) -> Iterator[Finding]:
-    """Nothing where no condition compares events of two variables or asks the knowledge base."""
+    """No error where no condition compares events of two variables or queries the knowledge base."""
     if first_join(query.formula) is not None:
         has = "joins"
     elif first_graph(query.formula) is not None:

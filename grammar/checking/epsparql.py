@@ -7,7 +7,7 @@ cross-product, kb-unjoined   parts of one group share nothing
 endless      a rule that reads what it derives makes new terms of it, and no FILTER ends that
 unbound      SELECT or a template shows, or a condition reads, a variable that nothing binds there
 itself, kinds   a comparison that can hardly be meant: see `checking.comparisons`
-consume      a part of the pattern does not tell which triples an answer uses up
+consume      a part of the pattern does not say which triples an answer consumes
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ def _before_all(group: Group) -> Iterator[Finding]:
         reads = reads_stream(element)
         if isinstance(element, OptionalPattern | Minus) and reads:
             word = "OPTIONAL" if isinstance(element, OptionalPattern) else "MINUS"
-            hint = "it looks at the triples that ended before: put a triple pattern of the stream before it"
+            hint = "it reads the triples that ended before: put a triple pattern of the stream before it"
             yield lint_finding("timeless", f"what comes before {word} has no time", element.span, hint)
         elif reads and not isinstance(element, Filter):
             return

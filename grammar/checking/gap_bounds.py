@@ -1,4 +1,4 @@
-"""WITHIN, AFTER and LASTING on the elements of SEQ: where they may stand (semantics.md 2.5b)."""
+"""WITHIN, AFTER and LASTING on the elements of SEQ: where they may be (semantics.md 2.5b)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _first(element: SequenceElement) -> Iterator[Finding]:
 
 
 def _each(element: SequenceElement, behind: bool, seen: Overview) -> Iterator[Finding]:
-    """`behind`: a positive GPM stands before the element in the text."""
+    """`behind`: a positive GPM precedes the element in the text."""
     if isinstance(element, Bounded):
         yield from _bound(element, behind)
         if not isinstance(element.item, Bounded):
@@ -98,7 +98,7 @@ def _contradictions(innermost: Bounded, seen: Overview) -> Iterator[Finding]:
 
 def may_wait_for_ever(sequence: SequenceElement) -> bool:
     """Whether something may be kept for ever that a window of the query would end: there are no bounds, or a gap has
-    none, or a negation stands first."""
+    none, or a negation comes first."""
     if not any(isinstance(e, Bounded) for e in elements(sequence)):
         return True
     leading = next((e for e in elements(sequence) if isinstance(e, Atom)), None)
@@ -108,7 +108,7 @@ def may_wait_for_ever(sequence: SequenceElement) -> bool:
 
 def _endless(element: SequenceElement, entered: bool, first: bool) -> bool:
     """Whether a gap in it, or before it, may have no end. `entered`: the one before it has one, or there is none;
-    `first`: no positive GPM stands before it, so that its `+` chains by `;`."""
+    `first`: no positive GPM precedes it, so that its `+` chains by `;`."""
     match element:
         case Not():
             return False

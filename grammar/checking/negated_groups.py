@@ -1,4 +1,4 @@
-"""`(B; C)!`: what a negated group may be and where it may stand (semantics.md 2.5b).
+"""`(B; C)!`: what a negated group may be and where it may be (semantics.md 2.5b).
 
 A run of the engine remembers how far a group has come since the gap began, and none of its events. So what the steps of
 a group compare with each other has to be known before the gap.
@@ -72,4 +72,4 @@ def _compared(element: SequenceElement, known: frozenset[Variable], seen: Overvi
 
 def _told_apart(name: str, what: str, span: Span) -> Finding:
     message = f"{name} is compared with an earlier event of the negated group by {what}"
-    return error("negation", message, span, "bind it in a GPM that stands before the group, in every match")
+    return error("negation", message, span, "bind it in a GPM before the group, in every match")

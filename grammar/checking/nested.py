@@ -1,7 +1,7 @@
-"""Below a GPM's top level: which variables stand where SPARQL does not show them (semantics.md 2.2).
+"""Below a GPM's top level: which variables are in places where SPARQL does not show them (semantics.md 2.2).
 
 A nested group is answered by itself and then joined. What it sees of outside is little: the FILTER of an OPTIONAL sees
-the pattern before it, and in EXISTS the values of the outer mapping stand in place of their variables, however deep.
+the pattern before it, and in EXISTS the values of the outer mapping replace their variables, however deep.
 So a condition of a nested group on another GPM's variable is never true, and another GPM's variable that only MINUS or
 the inside of a sub-SELECT names is a new variable.
 """
@@ -167,7 +167,7 @@ def mentions(gpm: Gpm, known: Variables) -> Iterator[Mention]:
 
 
 def _with_before(group: Group) -> Iterator[tuple[PatternElement, AbstractSet[Variable]]]:
-    """Each element with the variables that stand before it; the set is another one at the next element."""
+    """Each element with the variables bound before it; the set is another one at the next element."""
     before: set[Variable] = set()
     for element in group.elements:
         yield element, before
@@ -179,7 +179,7 @@ def _missing(variables: Iterable[Variable], scope: _Scope) -> Iterator[Variable]
 
 
 def _group(group: Group, inside: str, given: _Scope, left: _Scope = ()) -> Iterator[Mention]:
-    """`given`: variables that a value stands for; `left`: what the group's own FILTERs see besides."""
+    """`given`: variables that a value replaces; `left`: what the group's own FILTERs see besides."""
     scope: _Scope = (frozenset(visible_variables(group)), *given)
     for element, before in _with_before(group):
         match element:

@@ -1,4 +1,4 @@
-"""Graph patterns: SPARQL's own rules that its grammar does not say, and where GRAPH may stand."""
+"""Graph patterns: SPARQL's own rules that its grammar does not say, and where GRAPH is allowed."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ language     a clause that only the other language has
 report       ON WINDOW CLOSE without a window that closes
 unbounded    a window that never forgets
 scope        a condition on what is bound elsewhere (blocks.py)
-unused       a window or an event that nothing asks for
+unused       a window or an event that nothing reads
 unbound      SELECT, its clauses or a template read a variable that nothing binds
 cross-product, kb-unjoined   parts of one pattern share nothing
 itself, kinds   a comparison that can hardly be meant: see `checking.comparisons`

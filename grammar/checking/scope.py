@@ -136,7 +136,7 @@ def _inside(place: Place, seen: Overview) -> frozenset[Variable]:
 
 
 def _rebound(exists: Exists, place: Place, seen: Overview) -> Iterator[Finding]:
-    """Inside EXISTS the variable of another GPM stands for its value, which BIND cannot replace."""
+    """Inside EXISTS the variable of another GPM is replaced by its value, which BIND cannot replace."""
     for element in nested_elements(exists.pattern):
         if isinstance(element, Bind) and element.variable in place.seen - seen.variables(place.name):
             v = element.variable

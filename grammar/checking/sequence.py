@@ -1,4 +1,4 @@
-"""SEQ: where `!`, `?`, `&` and bounds may stand (semantics.md 2.3 to 2.5)."""
+"""SEQ: where `!`, `?`, `&` and bounds are allowed (semantics.md 2.3 to 2.5)."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class CeqlBuilder(ClauseBuilder):
     # --- what is emitted for all that end at one event -------------------------------------------------
 
     def totals(self, select: Tree[Token], group: Items[Tree[Token]], having: Items[Tree[Token]]) -> Totals | None:
-        """None where each complex event is told by itself."""
+        """None where each complex event is emitted alone."""
         told = trees(select, "told")
         by, condition = self.only(group, "GROUP BY", "group"), self.only(having, "HAVING", "having")
         clause = by or condition

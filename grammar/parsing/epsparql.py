@@ -63,7 +63,7 @@ class EpBuilder(SpaseqBuilder):
         return Stream(str(names[0]) if names else "", self.iri_of(node.children[-1]), span=where(node))
 
     def body(self, node: Tree[Token]) -> Group:
-        """WHERE's pattern; what stands behind its braces makes a group with it."""
+        """WHERE's pattern; what follows its braces makes a group with it."""
         first, *filters = trees(node, "union", "filter")
         element = self.element(first)
         if isinstance(element, Group) and not filters:

@@ -1,6 +1,6 @@
 """Parse tree → `RspQuery`.
 
-Where it stands: lark's tree (rules of `rsp.lark`) → `RspQuery`, for continuous SPARQL and for RSEP-QL.
+In the flow: lark's tree (rules of `rsp.lark`) → `RspQuery`, for continuous SPARQL and for RSEP-QL.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class RspBuilder(ClauseBuilder):
         return tuple(made)
 
     def same_template(self, where: Group) -> Iterator[TriplePattern]:
-        """Of `CONSTRUCT WHERE`: what stands in WHERE, in a window or in a graph."""
+        """The template of `CONSTRUCT WHERE`: the patterns of WHERE, in a window or in a graph."""
         for element in where.elements:
             match element:
                 case TriplePattern():
@@ -215,7 +215,7 @@ class RspBuilder(ClauseBuilder):
         return RangeWindow(size, slide, events, span=where(node))
 
     def amount(self, node: Tree[Token]) -> tuple[int, str]:
-        """(size, what it counts: `time`, `events`, or nothing said)."""
+        """(size, what it counts: `time`, `events`, or not stated)."""
         first = node.children[0]
         assert isinstance(first, Token)
         match kind(first):

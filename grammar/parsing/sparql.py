@@ -1,6 +1,6 @@
 """Parse tree → algebra, for the SPARQL part of a text.
 
-Where it stands: lark's tree (rules of `sparql.lark`) → `Group`, `Expression`, `Path`. Collections and
+In the flow: lark's tree (rules of `sparql.lark`) → `Group`, `Expression`, `Path`. Collections and
 blank node property lists become triples over fresh blank nodes, triples with triple terms become sub-queries; nothing
 else is rewritten.
 """
@@ -66,7 +66,7 @@ def kind(node: Node) -> str:
 
 
 def where(node: Node) -> Span:
-    """Where a node stands in the text."""
+    """A node's span in the text."""
     if isinstance(node, Token):
         return span_of(node)
     m = node.meta
@@ -251,7 +251,7 @@ class SparqlBuilder(TermBuilder):
         term = RDF_TYPE if kind(node) == "rdf_type" else self.term(node)
         if isinstance(term, BlankNode):
             hint = "write a variable instead"
-            message = "a blank node cannot stand in a triple term here"
+            message = "a blank node is not allowed in a triple term here"
             raise self.error(message, where(node), hint=hint, code="triple-term")
         return term
 
@@ -265,7 +265,7 @@ class SparqlBuilder(TermBuilder):
             return self.collection(node, out)
         if is_triple_term(node):
             raise self.error(
-                "a triple term cannot stand in a collection here",
+                "a triple term is not allowed in a collection here",
                 where(node),
                 hint="it is the object of a triple: ?r rdf:reifies <<( ?s ?p ?o )>>",
                 code="triple-term",

@@ -1,6 +1,6 @@
 """Parse tree → `Query`, for SPAseq's own clauses.
 
-Where it stands: lark's tree (rules of `spaseq.lark`) → `Query`.
+In the flow: lark's tree (rules of `spaseq.lark`) → `Query`.
 """
 
 from __future__ import annotations

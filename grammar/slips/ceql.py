@@ -75,7 +75,7 @@ def _select(s: Slip) -> Said | None:
 
 
 def _totals(s: Slip) -> Said | None:
-    """In a column, or in HAVING, where aggregates stand."""
+    """In a column, or in HAVING, where aggregates are allowed."""
     if s.accepts == {"RPAR", "LSQB"} or s.accepts == {"NAME", "STAR"}:
         if s.last_word == "DISTINCT":
             return Said("complex events are a set, and each value counts as often as it occurs: leave DISTINCT out")
@@ -114,7 +114,7 @@ def _from(s: Slip) -> Said | None:
 
 
 def _operand(s: Slip) -> Said | None:
-    """Where a formula must stand."""
+    """Where a formula must be."""
     if s.accepts != {"NAME", "LPAR"}:
         return None
     at = len(s.before.rstrip()) - 1
@@ -179,7 +179,7 @@ def _go_on(s: Slip) -> Said | None:
 
 
 def _condition(s: Slip) -> Said | None:
-    """Where `X[` must stand, or its bracket."""
+    """Where `X[` must be, or its bracket."""
     if s.accepts == {"LSQB"}:
         if s.last_word == "BY":
             return Said("write attributes in brackets: PARTITION BY [name], [volume]")
@@ -239,7 +239,7 @@ def _within(s: Slip) -> Said | None:
 
 
 def _misspelt(s: Slip) -> Said | None:
-    """A word close to a keyword that could stand here, or two events without an operator."""
+    """A word close to a keyword that could be here, or two events without an operator."""
     if said := misspelt(s, CEQL_KEYWORDS):
         return said
     if s.kind == "word" and {"SEMICOLON", "COLON"} <= s.accepts:

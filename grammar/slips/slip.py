@@ -117,7 +117,7 @@ def not_closed(s: Slip, opened: tuple[int, str]) -> Said:
 
 
 def misspelt(s: Slip, keywords: Sequence[str]) -> Said | None:
-    """A word close to one of the language's keywords that could stand there."""
+    """A word close to one of the language's keywords that could be there."""
     if s.kind != "word":
         return None
     possible = [n.lstrip("_") for n in s.accepts if n.lstrip("_") in keywords]

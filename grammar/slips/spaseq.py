@@ -136,7 +136,7 @@ def _behind_bound(s: Slip) -> Said | None:
 
 
 def _seq_operand(s: Slip) -> Said | None:
-    """Inside SEQ, where a GPM must stand."""
+    """Inside SEQ, where a GPM must be."""
     if {"NAME", "LPAR"} != s.accepts:
         return None
     operator = s.last_mark

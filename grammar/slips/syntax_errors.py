@@ -1,4 +1,4 @@
-"""Syntax errors in human words: what was found, what could have stood there, what was probably meant.
+"""Syntax errors in human words: what was found, what could have been there, what was probably meant.
 
 In the flow: lark's exception → `QueryError`. `describe` names what the parser could have used;
 the rules of the language know the usual mistakes and what to say about them.
@@ -147,7 +147,7 @@ def _describe_found(found: str, kind: str) -> str:
 
 
 def describe(accepts: frozenset[str]) -> str:
-    """What could have stood there, as a short list."""
+    """What could have been there, as a short list."""
     left = set(accepts) - {"$END"}
     words: list[str] = ["the end of the query"] if "$END" in accepts else []
     if left >= _OPERAND:

@@ -1,6 +1,6 @@
 """Queries of one language in another: text → algebra → **other algebra** → text.
 
-`directions.py` lists the passes, each in a file of its own. What depends on the events, not on the query, stands as
+`directions.py` lists the passes, each in a file of its own. Whatever depends on the events, not on the query, is as
 comments above the text.
 """
 

@@ -1,6 +1,6 @@
 """A place of a CEQL formula → the graph pattern of its GPM.
 
-The event is a node with the type; each attribute that a condition asks for is a variable. One without which the
+The event is a node with the type; each attribute that a condition reads is a variable. One without which the
 conditions cannot hold is a triple pattern, another one is OPTIONAL.
 """
 
@@ -25,8 +25,8 @@ class GpmWriter:
     vocab: str
     partition: tuple[Variable, ...]
     by_attribute: bool
-    """Every event that has the partition's attributes is in the partition, also where its type or what is asked of it
-    does not fit: then only these may stand outside FILTER and OPTIONAL."""
+    """Every event that has the partition's attributes is in the partition, even if its type or its condition
+    does not fit: then only these may be outside FILTER and OPTIONAL."""
     names: Names
 
     def pattern(self, place: Place, gpm: str) -> Group:
@@ -48,8 +48,8 @@ class GpmWriter:
         return Group((*elements, *(self._asked(each, certain) for each in conditions)))
 
     def _asked(self, expression: Expression, certain: frozenset[Variable]) -> PatternElement:
-        """What an event is asked. A condition on the knowledge base about what each event binds is a pattern that is
-        joined: its answer is fetched once, not asked for each event."""
+        """The condition on an event. A condition on the knowledge base about what each event binds is a pattern that is
+        joined: its answer is fetched once, not for each event."""
         condition = condition_of(expression)
         fetched = condition is not None and condition.joinable and not self.by_attribute
         if condition is None or not fetched or not certain.issuperset(value for _, value in condition.given):

@@ -42,7 +42,7 @@ class Place:
     """The variables that hold its events."""
     iterated: bool = False
     asked: list[Expression] = field(default_factory=list)
-    """Of each event that stands here; the variables are attributes, `Call(JOINED, (v,))` is a variable of SPAseq."""
+    """For each event at this place; the variables are attributes, `Call(JOINED, (v,))` is a variable of SPAseq."""
     told: list[tuple[Variable, Variable, bool]] = field(default_factory=list)
     """Attributes that later events are compared with, the variable of SPAseq that each is, and whether no match can be
     without it."""
@@ -90,8 +90,8 @@ def _ask(condition: Condition, formula: Formula, places: list[Place], text: str,
 
 
 def _joined(join: Join, places: list[Place], names: Names) -> tuple[str, Expression]:
-    """Of which events a join is asked, and its predicate with variables of SPAseq for attributes of others, which their
-    places tell."""
+    """The events of a join, and its predicate with variables of SPAseq for attributes of others, which their
+    places name."""
     told: dict[tuple[str, Variable], Variable] = {}
     for of, attribute, _ in joins_in(join.predicate):
         if (of, attribute) not in told:

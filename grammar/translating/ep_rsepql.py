@@ -93,7 +93,7 @@ def _columns(query: EpQuery) -> tuple[Variable | tuple[Expression, Variable], ..
         case Construct(_, _, ()):
             return None
         case Construct(_, _, columns):
-            hint = "BIND cannot stand in for it either: RSEP-QL's templates hold terms and variables"
+            hint = "BIND cannot replace it either: RSEP-QL's templates hold terms and variables"
             raise refused("an expression in a template", columns[0].span, query.text, hint)
         case Select():
             hint = "RSEP-QL's DISTINCT compares all answers of an instant, whatever their intervals"

@@ -74,8 +74,8 @@ def timeless(expression: Expression, text: str) -> None:
             hint = "its answers have their times as .start and .end"
             raise refused(f"RSEP-QL has no {e.name}()", e.span, text, hint)
         if isinstance(e, Exists):
-            hint = "EP-SPARQL looks at triples that ended before, RSEP-QL at the content of a window"
-            raise refused("EXISTS looks at other triples in the other language", e.span, text, hint)
+            hint = "EP-SPARQL reads triples that ended before, RSEP-QL the content of a window"
+            raise refused("EXISTS reads other triples in the other language", e.span, text, hint)
 
 
 def only_filters(elements: Iterable[PatternElement], text: str) -> tuple[Filter, ...]:

@@ -1,7 +1,7 @@
 """RSEP-QL → EP-SPARQL: sequences of single triples on landmark windows of one stream, as `in_time.py` lists them.
 
 A landmark is a bound on getSTARTTIME(). Not kept: other windows, FIRST, LAST and SEQ^n, patterns of several triples,
-graphs and windows beside MATCH, and whatever is told at other instants than those of events.
+graphs and windows beside MATCH, and whatever is emitted at other instants than those of events.
 """
 
 from __future__ import annotations

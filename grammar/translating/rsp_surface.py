@@ -1,7 +1,7 @@
-"""SPECTRA's form ↔ RSP-QL's: one algebra, two ways to write what a single window is asked.
+"""SPECTRA's form ↔ RSP-QL's: one algebra, two ways to write the pattern on a single window.
 
 The window as the default graph (`FROM STREAM`), or with a name and `WINDOW :w { ... }`. A query that has several
-windows, or graphs beside them, is of both languages as it stands.
+windows, or graphs beside them, is of both languages unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def as_rspql(query: RspQuery) -> Translation:
 
 
 def as_spectra(query: RspQuery) -> Translation:
-    """RSP-QL → SPECTRA, its window as the default graph if WHERE asks nothing else."""
+    """RSP-QL → SPECTRA, its window as the default graph if WHERE reads nothing else."""
     written = replace(query, language="spectra")
     match query.windows, query.body.where.elements:
         case (window,), (WindowPattern(name, pattern),) if window.name == name and not _mixed(query, pattern):
@@ -40,7 +40,7 @@ def _with(query: RspQuery, name: NamedNode | None, where: Group) -> RspQuery:
 
 
 def _mixed(query: RspQuery, where: Group) -> bool:
-    """Whether something but one graph is asked, or a sub-query hides what is asked, or SELECT asks something, too."""
+    """Whether more than one graph is read, or a sub-query hides what is read, or SELECT reads something, too."""
     if query.default_graphs or any(holds_exists(e) for e in sub_select_expressions(query.body)):
         return True
     return any(isinstance(e, GraphPattern | WindowPattern | SubSelect) for e in nested_elements(where))

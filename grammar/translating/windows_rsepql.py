@@ -1,7 +1,7 @@
 """Continuous SPARQL → RSEP-QL and back (semantics.md 4 and 6).
 
 RSEP-QL's window ends at the last multiple of its slide, SPECTRA's reaches to the instant and is cut at its start; the
-two are one at the multiples of the slide. RSEP-QL tells all answers where the text is silent, the others the new ones.
+two are one at the multiples of the slide. RSEP-QL emits all answers where the text is silent, the others the new ones.
 """
 
 from __future__ import annotations

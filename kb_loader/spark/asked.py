@@ -4,7 +4,7 @@
     Parquet of an address              Spark's Parquet reader
     any other file of an address       whole, as bytes: what reads it is what reads files of this machine
 
-Where it stands: what `load` was given → **rows of `CLEAN`**, as `cleaning.py` makes them of files of this machine.
+In the flow: the sources of `load` → **rows of `CLEAN`**, as `cleaning.py` makes them of files of this machine.
 """
 
 from __future__ import annotations

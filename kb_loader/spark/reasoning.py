@@ -42,7 +42,7 @@ def reason_on_spark(spark: SparkSession, data: DataFrame, folder: Path, parts: i
 
 
 class _Schema:
-    """The pairs of schema statements; the four usual predicates are asked for at once."""
+    """The pairs of schema statements; the four usual predicates are read at once."""
 
     def __init__(self, facts: DataFrame) -> None:
         self._facts = facts
@@ -112,7 +112,7 @@ def _by_property(spark: SparkSession, rules: Rules) -> DataFrame:
 
 
 def _by_class(spark: SparkSession, rules: Rules) -> DataFrame:
-    """For each class whose instances yield anything: the classes that they are told to be of."""
+    """For each class whose instances yield anything: the classes that they are asserted to be in."""
     known = list({*rules.given, *rules.classes})
     told = [[str(c) for c in ([k] if k in rules.given else []) + rules.classes.get(k, [])] for k in known]
     return _table(spark, **{"class": pa.array([str(k) for k in known], pa.string()), "classes": pa.array(told, _TEXTS)})

@@ -15,7 +15,7 @@ _LONG = r'(?s)^(".*"(?:@\S+|\^\^<\S*>)?|<<\(.*\)>>)(?: (<\S*>|_:\S+))? \.$'
 def with_terms(lines: DataFrame) -> DataFrame:
     """Columns s, p, o and g ("" for the default graph) of a column `line`, each a term as N-Quads writes it.
 
-    Only what is used is worked out: a term that is asked for by itself costs that term.
+    Only what is used is computed: a term that is read alone costs that term.
     """
     line, rest = f.col("line"), f.col("rest")
     two = f.substring_index(line, " ", 2)

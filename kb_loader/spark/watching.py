@@ -1,4 +1,4 @@
-"""How far Spark is, told while it works; and what it works on, for who looks at its web UI."""
+"""Progress of Spark's jobs, reported while they run; and names for its web UI."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EVERY = 0.5
 
 @contextmanager
 def watching(spark: SparkSession, watch: Watch, step: str, total: int, statements: int) -> Iterator[None]:
-    """Within it `watch` is told how many of the running stages' tasks are done, as a share of `total`; Spark's jobs are
+    """Within it `watch` gets how many of the running stages' tasks are done, as a share of `total`; Spark's jobs are
     of the group `oxiseq load`, and are described by the step."""
     ended = Event()
     tracker = spark.sparkContext.statusTracker()

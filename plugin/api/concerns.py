@@ -44,7 +44,7 @@ class ConcernedKb(StoreKb):
         """Everything may have changed by now, and nothing is watched."""
         self._leaves = Leaves(StoreTerms())
         self._read: dict[str, tuple[Leaf, ...] | None] = {}
-        """By query the patterns that it reads; None: it cannot be told."""
+        """By query the patterns that it reads; None: unknown."""
         self._touched: dict[Leaf, int] = {}
         """By pattern the version at which one of its quads came or went last."""
         self._everything = self.version
@@ -56,7 +56,7 @@ class ConcernedKb(StoreKb):
         return any(leaves is not None for leaves in self._read.values())
 
     def watch(self, texts: Sequence[str]) -> None:
-        """Their answers of now have been taken. Later it is asked whether they hold still."""
+        """Their present answers have been taken. Later the question is whether they still hold."""
         for text in texts:
             if text not in self._read:
                 if len(self._read) >= MOST:
@@ -74,7 +74,7 @@ class ConcernedKb(StoreKb):
         return tuple(map(self._leaves.get, forms))
 
     def unchanged_since(self, version: int, texts: Sequence[str]) -> bool:
-        """Whether the answers to watched queries are those of a version of before."""
+        """Whether the answers to watched queries are those of an earlier version."""
         if version < self._everything:
             return False
         for text in texts:
@@ -101,7 +101,7 @@ class ConcernedKb(StoreKb):
 
 
 def _may_be_nowhere(element: PatternElement) -> bool:
-    """Whether it is a path of no length from a term: the store follows it only if that stands somewhere in it."""
+    """Whether it is a path of no length from a term: the store follows it only if that term occurs in it."""
     return (
         isinstance(element, PathPattern)
         and not (isinstance(element.subject, Variable) and isinstance(element.object, Variable))

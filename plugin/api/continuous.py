@@ -1,4 +1,4 @@
-"""A registered query: it sees its streams' events from now on and hands out each match when it completes."""
+"""A registered query: it sees its streams' events from now on and emits each match when it completes."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ContinuousQuery:
         """As it was registered."""
         self.name = name
         self.cursor = 0
-        """The id of the last match that has been handed out one by one: those behind it come next. May be set."""
+        """The id of the last match that has been returned one by one; the next ones follow it. May be set."""
         self._spoken = language
         self._kb = kb
         self._options = options
@@ -211,7 +211,7 @@ class ContinuousQuery:
 
     @property
     def _now(self) -> Run:
-        """Its run, when it has been handed all that has come."""
+        """Its run, once it has processed all events."""
         self._feed.catch_up(self._run)
         return self._run
 
@@ -344,13 +344,13 @@ class ContinuousQuery:
     @property
     @internal
     def due_at(self) -> float | None:
-        """When time alone completes a match (monotonic clock), if it goes on behind the newest event; None: never."""
+        """When time alone completes a match (monotonic clock), if time goes on behind the newest event; None: never."""
         silence = self._run.silence
         return None if silence is None else self.last_push + silence / 1_000_000
 
     @internal
     def settle(self) -> None:
-        """Take all that has been pushed as complete, and the time since then as passed; hand on what that finds."""
+        """Take all that has been pushed as complete, and the time since then as passed; pass on what that finds."""
         until, deadline = BEFORE_ALL, self._run.deadline
         due = self.due_at
         if due is not None and deadline is not None and time.monotonic() >= due:
@@ -382,7 +382,7 @@ class ContinuousQuery:
 
     @internal
     def before_change(self) -> None:
-        """The KB is about to change: instants up to the newest one so far keep the answers of now."""
+        """The KB is about to change: instants up to the newest one so far keep the present answers."""
         self._feed.keep_answers(self._run)
 
     def _repr_html_(self) -> str:

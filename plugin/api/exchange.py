@@ -18,7 +18,7 @@ Callbacks: TypeAlias = tuple[Callable[[Match], object], ...]
 
 
 class Exchange:
-    """Holds matches back while streams are fed, in a `with` block: the outermost of nested blocks hands all out at its
+    """Holds matches back while streams are fed, in a `with` block: the outermost of nested blocks emits all at its
     end. `push(stream, match)` feeds a result to its stream.
 
     When a callback raises, what has not been returned yet follows at the next push.
@@ -42,7 +42,7 @@ class Exchange:
             self._depth -= 1
 
     def found(self, match: Match, callbacks: Callbacks, into: str | None) -> None:
-        """A match has completed: to be told to `callbacks`, its graph to be pushed to the stream `into`."""
+        """A match has completed: `callbacks` get it, its graph goes to the stream `into`."""
         if callbacks or into is not None:
             self._found.append((match, callbacks, into))
 

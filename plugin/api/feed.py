@@ -96,7 +96,7 @@ class Feed:
             self._hand_on(self._runs.punctuate(stream, until))
 
     def keep_answers(self, run: Run) -> None:
-        """The KB is about to change: instants up to the newest one so far keep the answers of now."""
+        """The KB is about to change: instants up to the newest one so far keep the present answers."""
         with self.lock:
             self.catch_up(run)
             self._runs.keep_answers(run)

@@ -1,6 +1,6 @@
 """A running query as a notebook shows it: its counts and newest matches, redrawn while events come.
 
-    query ─(looked at every so often, on a thread)─▶ HTML ─▶ IPython.display's DisplayHandle.update
+    query ─(read at intervals, on a thread)─▶ HTML ─▶ IPython.display's DisplayHandle.update
 
 Pushing does no more than note the newest matches of a push; nothing is drawn there. IPython is asked only when a
 notebook shows the view, so it is no dependency.
@@ -85,7 +85,7 @@ class LiveView:
         """Its current state as HTML."""
         query = self._query()
         if query is None:
-            return "<p>the query is gone</p>"
+            return "<p>the query no longer exists</p>"
         with self._lock:
             recent = list(self._recent)
         state = "ended" if query.closed else "stopped" if self._ending.is_set() else "running"

@@ -1,7 +1,7 @@
 """The pyoxigraph store of a folder, opened again after a write that failed.
 
 RocksDB takes no write any more once one has failed (a full disk, mostly), though there is room again; only to open the
-folder anew helps. That is not possible while anything holds the store of before: an evaluation under way does. Until it
+folder again helps. That is not possible while anything holds the old store, as a running evaluation does. Until it
 has ended the folder is open for reading only.
 """
 
@@ -22,7 +22,7 @@ from oxiseq.journal import FullError
 ROOM: Final = 16 << 20
 """Bytes of the disk that must be free before a folder is opened again: opening it writes what its log holds."""
 PATIENCE: Final = 2.0
-"""Seconds for which it is tried at a time; who asks the store meanwhile waits."""
+"""Seconds for which it is tried at a time; calls to the store wait meanwhile."""
 _PAUSE: Final = 0.02
 _NO_ROOM: Final = ("No space left", "File too large", "quota exceeded")
 
@@ -67,7 +67,7 @@ class Reopening:
         return self._failure is not None
 
     def refused(self, error: OSError) -> OSError:
-        """A write has failed: the error as it is to be told."""
+        """A write has failed: the error to raise."""
         if self._folder is None or error.errno is not None:  # of a file that was to be read, or there is no disk
             return error
         self._failure = OSError(str(error))  # not itself: its traceback holds the store
@@ -86,7 +86,7 @@ class Reopening:
 
     def _open(self, folder: Path) -> None:
         self._store = None
-        gc.collect()  # an error's traceback may hold the store of before
+        gc.collect()  # an error's traceback may hold the earlier store
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

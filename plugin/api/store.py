@@ -1,6 +1,6 @@
 """The store: pyoxigraph's, with streams and continuous queries.
 
-pyoxigraph's class cannot be inherited from, so this one stands in front of it: what it does not define goes
+pyoxigraph's class cannot be inherited from, so this one wraps it: what it does not define goes
 to the store behind it, and what changes the content is noted, so that KB patterns are answered again.
 """
 
@@ -359,8 +359,8 @@ class Store:
 
     @internal
     def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
-        """Have standing queries that are asked, not followed, asked in another way from now on: in processes, say, that
-        can be ended. `way` is given the usual one, in this process. None: that one again."""
+        """Lets standing queries that are asked, not followed, be evaluated elsewhere from now on: in processes, say,
+        that can be ended. `way` is given the usual one, in this process. None: that one again."""
         self._standings.ask_by(way)
 
     def advance(self, time: Time) -> None:

@@ -89,7 +89,7 @@ class Stream:
     @internal
     def push_batch(self, batch: EventBatch) -> None:
         """Push events that are already coded in the store's terms, as readers do; whoever codes them otherwise and
-        keeps them for later tells the dictionary to `hold` their ids.
+        keeps them for later lets the dictionary `hold` their ids.
 
         An error of one query is raised after all the others have seen the events.
         """

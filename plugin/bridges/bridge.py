@@ -17,7 +17,7 @@ from oxiseq.journal.journal import microseconds
 
 LOG: Final = logging.getLogger("oxiseq.bridges")
 MOST: Final = 500
-"""Messages that are passed on together; a source is asked for more when these are durable."""
+"""Messages that are passed on together; a source is read on when these are durable."""
 _LOOK: Final = 0.5
 """Seconds that a source may wait for a message."""
 

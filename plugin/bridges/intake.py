@@ -11,7 +11,7 @@ from oxiseq.bridges.settings import BridgeError
 from oxiseq.bridges.source import Message
 
 REFUSED: Final = frozenset((400, 409, 413, 415, 422))
-"""Statuses that tell of the message itself; all others may be better later."""
+"""Statuses that concern the message itself; all others may change later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Intake(Protocol):
     """Takes messages in their order."""
 
     def knows(self, key: str) -> bool:
-        """Whether a message of this key is stored, as far as it can tell."""
+        """Whether a message of this key is stored, as far as it knows."""
         ...
 
     def push(self, messages: Sequence[Message]) -> Sequence[Outcome]:

@@ -1,4 +1,4 @@
-"""What the intake refuses, in a file: a JSON object a line, so that it can be looked at, mended and sent again."""
+"""Refused messages, in a file: a JSON object a line, so that they can be read, mended and sent again."""
 
 from __future__ import annotations
 

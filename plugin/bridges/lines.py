@@ -1,6 +1,6 @@
 """Lines of stdin, and of a file that grows, as `tail -F` reads it.
 
-A message is a line; of N-Quads the lines of an event, which have its graph in common and stand together: an event's
+A message is a line; of N-Quads the lines of an event, which have its graph in common and are adjacent: an event's
 lines are passed on when another event begins, or nothing has come for a second. Of a file the position is kept beside:
 after a restart it continues after the last line that was confirmed. A file that was moved away is read to its end
 first.
@@ -215,7 +215,7 @@ class Stdin:
         self._ahead += [Message(body, f"stdin/{self._run}/{behind}") for body, behind in cuts]
 
     def confirm(self, messages: Sequence[Message]) -> None:
-        """There is nobody to tell."""
+        """Nobody to acknowledge to."""
 
     def close(self) -> None:
         """It is not ours."""

@@ -1,7 +1,7 @@
 """Messages of an MQTT broker, at quality of service 1: it sends what is not confirmed again.
 
 The session is kept by the broker under the group's name, so that it gathers messages while nobody is connected. At most
-so many as are read at a time are under way: a slow intake holds the broker back. What was published at quality of
+so many as are read at a time are in progress: a slow intake holds the broker back. What was published at quality of
 service 0 has no number: it cannot be known again, and each message is one of its own.
 
 Brokers use the numbers 1 to 65,535 again, and from 1 when they restart. So a number and a content say only that a
@@ -102,7 +102,7 @@ class MqttSource:
         own = f"mqtt/{self._run}/{self._count}"
         key = f"mqtt/{message.mid}/{name}" if message.qos else own
         came = Message(message.payload, key, (message.mid, message.qos), "" if message.dup else own)
-        while not self._closed.is_set():  # the broker counts none of quality of service 0 as under way
+        while not self._closed.is_set():  # the broker counts none of quality of service 0 as in progress
             try:
                 self._came.put(came, timeout=0.2)
                 return

@@ -1,4 +1,4 @@
-"""What a bridge is told: on the command line, or in a table of the server's settings."""
+"""The settings of a bridge: from the command line, or from a table of the server's settings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class BridgeSettings:
 
     @property
     def shown(self) -> str:
-        """The URL without its password, which may stand in its query as well (?password=, ?token=)."""
+        """The URL without its password, which may be in its query as well (?password=, ?token=)."""
         if "://" not in self.url:
             return self.url
         parts = urlsplit(self.url)
@@ -59,7 +59,7 @@ class BridgeSettings:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], folder: Path, name: str) -> BridgeSettings:
-        """From a table of the settings; files stand in `folder` unless it says otherwise. Raises BridgeError."""
+        """From a table of the settings; files are in `folder` unless it says otherwise. Raises BridgeError."""
         known = {each.name for each in fields(cls)}
         if unknown := set(given) - known:
             raise BridgeError(f"the bridge {name} has no {', '.join(sorted(unknown))}: {', '.join(sorted(known))}")

@@ -54,7 +54,7 @@ class WebSocket:
         return found
 
     def confirm(self, messages: Sequence[Message]) -> None:
-        """There is nobody to tell."""
+        """Nobody to acknowledge to."""
 
     def close(self) -> None:
         """See Source."""

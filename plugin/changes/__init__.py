@@ -7,10 +7,10 @@
                                                       │
     listeners ◀── Change: quads removed and added, graphs dropped and created; or Anew: ask again
 
-A `Change` is exact: what it adds was not there before, what it removes was. Nothing is asked twice and nothing is
+A `Change` is exact: what it adds was not there before, what it removes was. Nothing is read twice and nothing is
 estimated: the update itself says what its WHERE has found, by a function that it calls for each solution. What cannot
-be told so, or has more than `limits.MOST` quads, is told as `Anew`: everything may have changed. A change that fails
-tells nothing. While nobody listens none of this is done.
+be described so, or has more than `limits.MOST` quads, is passed on as `Anew`: everything may have changed. A change
+that fails notifies nobody. While nobody listens none of this is done.
 """
 
 from oxiseq.changes.change import Anew, Change, Changed

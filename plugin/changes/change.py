@@ -1,4 +1,4 @@
-"""What listeners are told."""
+"""What listeners receive."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """Everything may have changed: whoever listens asks again, and compares with what the answer was. `why`: for a log.
+    """Everything may have changed: listeners query again, and compare with the answer before. `why`: for a log.
 
-    This is notified of bulk loads and of anything else that touches too many quads to be told one by one, of what was
+    This is notified of bulk loads and of anything else that touches too many quads to list, of what was
     changed behind the store's back, and to a listener that failed at an earlier change.
     """
 

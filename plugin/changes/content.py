@@ -1,6 +1,6 @@
 """What a change touches of a store's content: as it was before, and as it becomes.
 
-What is touched is *looked at* first, while the store holds what was there before. The operations are then followed
+The quads touched are *looked at* first, while the store still has its old content. The operations are then followed
 here, in their order; the difference of both is the change.
 """
 

@@ -1,11 +1,11 @@
-"""How much of a change is looked at quad by quad."""
+"""How much of a change is followed quad by quad."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MOST: Final = 100_000
-"""Quads that a change may touch, past which it is told as `Anew`: some 50 MB while it is made."""
+"""Quads that a change may touch, past which it is passed on as `Anew`: some 50 MB while it is made."""
 MOST_COMPARED: Final = 10_000
 """Quads of a store whose content is compared as a whole, where an update cannot be followed."""
 MOST_BYTES: Final = 16 << 20
@@ -19,4 +19,4 @@ class TooMuchError(Exception):
 
 
 class NotFollowedError(Exception):
-    """It cannot be told from its text what an update changes."""
+    """An update's text does not show what it changes."""

@@ -23,12 +23,12 @@ class Listening:
         self._missed = self._closed = False
 
     def close(self) -> None:
-        """It is told nothing more, from this moment on."""
+        """It gets nothing more, from this moment on."""
         self._closed = True
         self._listeners.remove(self)
 
     def tell(self, changed: Changed) -> None:
-        """An error is logged, no more. The listener has then missed a change: the next one is told as `Anew`."""
+        """An error is logged, no more. The listener has then missed a change: the next one comes as `Anew`."""
         if self._closed:
             return
         if self._missed:
@@ -66,8 +66,8 @@ class Listeners:
             self._all = tuple(each for each in self._all if each is not listening)
 
     def tell(self, changed: Changed) -> None:
-        """To those that listen now, in the order of changes: one that a listener makes is told after the one at hand
-        has been told to all. With the lock held."""
+        """To those that listen now, in the order of changes: one that a listener makes is passed on after the present
+        one has reached all. With the lock held."""
         if not self._all:
             return
         self._waiting.append((changed, self._all))

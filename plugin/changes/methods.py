@@ -1,4 +1,4 @@
-"""pyoxigraph.Store's methods that change the content, carried out and told."""
+"""pyoxigraph.Store's methods that change the content: carried out, and passed on to listeners."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _bulk_extend(store: RdfStore, quads: Iterable[Quad]) -> Changed:
 
 
 def _added(store: RdfStore, quads: Iterable[Quad], method: Callable[[Iterable[Quad]], None]) -> Changed:
-    """Few of them are held and told; more go to the method as they come."""
+    """A few quads are kept and listed; more go to the method as they come."""
     coming = iter(quads)
     first = list(islice(coming, limits.MOST + 1))
     if len(first) > limits.MOST:

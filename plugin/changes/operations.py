@@ -1,6 +1,6 @@
-"""The operations of an update's text: which they are, and where their parts stand.
+"""The operations of an update's text: which they are, and where their parts are.
 
-Tokens tell it, which could be led astray by a `<` in a condition. What they say is never the last word: the text that
+Tokens decide it, which could be misled by a `<` in a condition. What they say is never the last word: the text that
 is made of it (steps.py) is parsed by pyoxigraph, and is no SPARQL where a part does not end where they say.
 """
 
@@ -23,10 +23,10 @@ _BLANK: Final = re.compile(r"_:[\w.\-]+")
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation, which is `start` : `end` of the text. prologue: all that stands before it of PREFIX and BASE.
+    """An operation, which is `start` : `end` of the text. prologue: all PREFIX and BASE before it.
 
     data: the block of INSERT DATA and DELETE DATA. with_, delete, insert, using: the parts of a DELETE/INSERT; `where`
-    is its group, and DELETE WHERE has the same block twice. graphs: IRIs as they stand there, or DEFAULT, NAMED, ALL:
+    is its group, and DELETE WHERE has the same block twice. graphs: IRIs as written, or DEFAULT, NAMED, ALL:
     one, or for ADD, MOVE and COPY from where and where to. Blocks have their braces.
     """
 
@@ -153,7 +153,7 @@ class _Reader:
         )
 
     def _using(self) -> str:
-        """All that is said by USING."""
+        """All graphs of USING."""
         clauses = []
         while self._word("USING"):
             clauses.append(f"USING {'NAMED ' if self._word('NAMED') else ''}{self._iri()} ")

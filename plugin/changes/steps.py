@@ -1,13 +1,13 @@
 """An update's operations as steps that can be followed: each says how it is to be written, and what it does.
 
-The text that is carried out tells us what happens. A group of a DELETE/INSERT is written as
+The text that is carried out shows what happens. A group of a DELETE/INSERT is written as
 
     WHERE { { the group }
     BIND(<a function of ours>(its variables) AS ?done) }
 
 so that pyoxigraph calls the function once for each solution, in the update's transaction, whatever the group says and
 however often its functions would answer otherwise (RAND, UUID, SERVICE). At that moment the store still answers what
-was there before the update. Blank nodes, which pyoxigraph would make without telling, become variables: BNODE() in
+was there before the update. Blank nodes, which pyoxigraph would make silently, become variables: BNODE() in
 templates, rows of a table in data. ADD, MOVE and COPY are the operations that SPARQL defines them by.
 """
 
@@ -192,7 +192,7 @@ class Modify:
             self._made.clear()
 
     def look(self, content: Content) -> None:
-        """What it touches is looked at when it is known."""
+        """The quads that it touches are looked at when they are known."""
         self._content = content
 
     def follow(self, content: Content) -> None:

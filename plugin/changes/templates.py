@@ -2,7 +2,7 @@
 
 pyoxigraph has no parser of updates in Python. But an `INSERT DATA` into an empty store is one: what is then in the
 store is what the text says, in normal form, blank nodes being fresh ones. A template is data too once its variables are
-replaced by IRIs that stand for them; in data and templates `<` always begins an IRI or a triple, so the tokens of
+replaced by placeholder IRIs; in data and templates `<` always begins an IRI or a triple, so the tokens of
 `oxiseq.changes.tokens` are those of the parser, and where they might not be the update is not followed.
 """
 
@@ -42,7 +42,7 @@ class Surroundings:
         return list(store)
 
     def iris(self, texts: Sequence[str]) -> list[NamedNode]:
-        """IRIs as they stand in a text, or names with a prefix."""
+        """IRIs as written in a text, or names with a prefix."""
         lines = "".join(f"<{_MARK}s> <{_MARK}{number}> {text} .\n" for number, text in enumerate(texts))
         found = {quad.predicate.value: quad.object for quad in self.quads(f"{{ {lines} }}")}
         iris = [found[f"{_MARK}{number}"] for number in range(len(texts))]

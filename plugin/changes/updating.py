@@ -71,7 +71,7 @@ def _carried_out(
 
 
 def compared(store: RdfStore, update: str, **options: Any) -> Changed:
-    """The same by what the whole store holds before and after, which must be little; else it is told to ask again."""
+    """The same by comparing the whole store before and after, which must be small; else listeners must query again."""
     before = _whole(store)
     store.update(update, **options)
     after = _whole(store) if before is not None else None

@@ -53,7 +53,7 @@ SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
 
 
 class OxiseqGroup(click.Group):
-    """Errors that are told on purpose end with their message and exit status 1, without a traceback."""
+    """Expected errors end with their message and exit status 1, without a traceback."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by section, each on a line."""

@@ -17,7 +17,7 @@ from oxiseq.warmup.importing import loading
     "--since",
     metavar="MARK",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Only what is new since the last backup with this file, which records how far it got.",
+    help="Only entries since the last backup with this file, which records how far it got.",
 )
 @click.option("--full", is_flag=True, help="In a folder of backups: start again with a full copy.")
 @quiet_option

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import get_completion_class
 
 VARIABLE: Final = "_OXISEQ_COMPLETE"
-"""By it the shell asks the program, as click has it."""
+"""The variable by which the shell calls the program, as in click."""
 _SHELLS: Final = ("bash", "fish", "zsh")
 
 

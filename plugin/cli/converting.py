@@ -26,7 +26,7 @@ def convert_events(
     on_error: OnError,
     quiet: bool,
 ) -> None:
-    """Copy the events; formats that are not given tell the names. Raises EventError."""
+    """Copy the events; formats that are not given follow from the names. Raises EventError."""
     begun = perf_counter()
     terms = TermDictionary()
     predicate = NamedNode(time_predicate)

@@ -1,4 +1,4 @@
-"""Commands that speak to a server: where it is, and what it asks for.
+"""Commands that speak to a server: its address and its token.
 
 oxiseq queries, push, watch ─▶ `oxiseq.served.wire` ─▶ HTTP ─▶ oxiseq serve
 """
@@ -40,7 +40,7 @@ def at_server(command: F) -> F:
     )
     @wraps(command)
     def opened(*given: Any, url: str, token: str | None, **more: Any) -> Any:
-        loaded("httpx_sse")  # or it is told which extra brings it
+        loaded("httpx_sse")  # or the error names the extra that brings it
         with loading():
             from oxiseq.served.wire import wire_to  # noqa: PLC0415  loads the engine: see __init__.py
 

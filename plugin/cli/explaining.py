@@ -32,7 +32,7 @@ def explained(source: QuerySource, kbs: Sequence[str], rules: Sequence[QuerySour
 
 
 def written(explanation: Explanation, form: Literal["text", "dot", "json"], svg: IO[str] | None) -> str:
-    """What is told on the terminal; with `svg` the picture goes there, and nothing is told."""
+    """The explanation on the terminal; with `svg` the picture goes there, and no text is written."""
     if svg is not None:
         svg.write(explanation.svg() + "\n")
         return ""

@@ -1,4 +1,4 @@
-"""After a run without matches: the command that tells why, to be pasted into a shell."""
+"""After a run without matches: the command that shows why, to be pasted into a shell."""
 
 from __future__ import annotations
 

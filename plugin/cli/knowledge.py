@@ -34,7 +34,7 @@ def combined(given: Sequence[str]) -> Kb:
 
 
 def _split(text: str) -> tuple[str | None, Path]:
-    """(IRI of a named graph or None, path). An IRI may hold a "=": the file's name stands behind the last one."""
+    """(IRI of a named graph or None, path). An IRI may hold a "=": the file's name follows the last one."""
     iri, separator, file = text.rpartition("=")
     if separator and ":" in iri and not Path(text).exists():
         return iri.removeprefix("<").removesuffix(">"), Path(file)

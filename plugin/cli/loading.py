@@ -46,11 +46,11 @@ def load_kb(sources: Sequence[str], location: Path | None, *, quiet: bool, dry_r
 
 _REHEARSED: Final = ("mapping", "graph", "skolemise", "strict")
 _APART: Final = ("append", "batch", "restart", "master", "memory", "parts", "shapes", "quarantine")
-"""Of a load that writes; --engine and --reason are passed over where they ask for what a rehearsal does anyway."""
+"""Of a load that writes; --engine and --reason are skipped where they ask for what a rehearsal does anyway."""
 
 
 def _rehearse(sources: Sequence[str], quiet: bool, given: dict[str, Any]) -> None:
-    """Raises KbError where something is asked for that only a real load does."""
+    """Raises KbError for options that only a real load takes."""
     for name in _APART:
         if given[name]:
             raise KbError(f"--{name} cannot go with --dry-run, which reads and writes nothing")
@@ -81,12 +81,12 @@ def rehearsed(found: Rehearsal) -> str:
 
 def _loading(given: dict[str, Any]) -> Callable[..., LoadReport]:
     if given.pop("batch") is not None:
-        raise KbError("--batch is of what is appended: it needs --append")
+        raise KbError("--batch names an appended batch: it needs --append")
     return load
 
 
 def _appending(given: dict[str, Any]) -> Callable[..., LoadReport]:
-    """Takes away what only `load` takes. Raises KbError where that is asked for."""
+    """Removes the options that only `load` takes. Raises KbError where one of them is given."""
     for name, usual in (("engine", "auto"), ("master", None), ("memory", None), ("parts", None), ("restart", False)):
         if given.pop(name) not in (usual, "plain"):
             raise KbError(f"--{name} cannot go with --append, which adds to the store in this process")

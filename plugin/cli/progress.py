@@ -27,7 +27,7 @@ from oxiseq.engine.events.report import ReadReport
 _WAITS = (2, 4, 8, 10)
 """Seconds between lines."""
 _NAMED = 5
-"""Sources that are told by name."""
+"""Sources that are listed by name."""
 
 
 class Bar:
@@ -85,7 +85,7 @@ def progress_bar(reports: Callable[[], Sequence[ReadReport]], *, quiet: bool) ->
 
 @contextmanager
 def working(what: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Show that work continues: `what`, or what the function that this gives was told last, and for how long."""
+    """Shows that work goes on: `what`, or the last text passed to the returned function, and for how long."""
     console = Console(stderr=True)
     said = [what]
     if quiet or not console.is_terminal:

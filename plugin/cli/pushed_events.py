@@ -28,7 +28,7 @@ NO_MAPPING = "a table needs a mapping: --mapping says what its rows mean, or the
 
 
 def mapping_of_stream(server: Wire, stream: str) -> Callable[[], StreamMapping | None]:
-    """Gives the mapping that the stream has, which is asked for once, when the first file comes that needs it."""
+    """Gives the stream's mapping, which is fetched once, for the first file that needs it."""
 
     @cache
     def asked() -> StreamMapping | None:
@@ -91,7 +91,7 @@ def _of_rows(
     file: Path, terms: TermDictionary, on_error: OnError, mapping: StreamMapping, report: ReadReport
 ) -> Iterator[EventBatch]:
     if not mapping.time:
-        raise EventError(str(file), None, "the mapping has no time: a table's rows need a column that tells it")
+        raise EventError(str(file), None, "the mapping has no time: a table's rows need a column for it")
 
     def left_out(row: BadRow) -> None:
         report.fault(row.place, str(row), on_error)

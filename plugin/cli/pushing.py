@@ -68,7 +68,7 @@ def push_files(
 
 
 class _Pushing:
-    """Files on their way to a stream, and what the server has said of them."""
+    """Files on their way to a stream, and the server's answers."""
 
     def __init__(self, server: Wire, stream: str) -> None:
         self._server, self._stream = server, stream

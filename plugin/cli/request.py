@@ -1,4 +1,4 @@
-"""What `oxiseq run`, `why` and `what-if` were asked to do."""
+"""The arguments of `oxiseq run`, `why` and `what-if`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of `oxiseq run`: streams and KB opened, matches written, a summary told."""
+"""The work of `oxiseq run`: opens streams and KB, writes matches and a summary."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run_query(request: RunRequest) -> None:
     query = request.query.load()
     chosen = _format(request)
     if request.late is not None:
-        event_format(request.late)  # an unknown ending is told before the work, not after it
+        event_format(request.late)  # an unknown ending is refused before the work, not after it
     check_place(request.streams, request.location)
     language = language_for(query)
     checked_kb(language, request.kbs)
@@ -78,7 +78,7 @@ def _attach(driver: Driver, request: RunRequest, log: Mapping[str, Source] | Non
 
 
 def _answer(request: RunRequest, driver: Driver, chosen: ResultFormat, begun: float) -> None:
-    """Write the matches and the late events; tell a summary."""
+    """Writes the matches, the late events, and a summary."""
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
     with progress_bar(lambda: driver.reports, quiet=request.quiet or on_terminal) as bar:
         count = _write(request, driver, chosen, bar)
@@ -108,7 +108,7 @@ def stream_files(given: tuple[str, ...], iris: Mapping[str, str]) -> dict[str, P
 
 
 def told(given: tuple[str, ...]) -> tuple[str, ...]:
-    """The streams that are given, for a query that names none: what stands before the file, else a name of ours."""
+    """The streams that are given, for a query that names none: the part before the file, else a name of ours."""
     return tuple(dict.fromkeys(_iri_before(text) for text in given))
 
 
@@ -119,7 +119,7 @@ def _iri_before(text: str) -> str:
 
 
 def _before(text: str) -> str:
-    """What stands before the "=" of the file."""
+    """The part before the "=" of the file."""
     cuts = [i for i, character in enumerate(text) if character == "="]
     return text[: next((i for i in cuts if Path(text[i + 1 :]).exists()), cuts[0])]
 

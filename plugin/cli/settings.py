@@ -72,7 +72,7 @@ def _setting(default: Any, help: str, metavar: str | None = None, *short: str, *
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """What `oxiseq serve` is told; durations in microseconds, 0 where there is no limit."""
+    """The options of `oxiseq serve`; durations in microseconds, 0 where there is no limit."""
 
     location: Path | None = _setting(
         None,
@@ -136,7 +136,7 @@ class ServeSettings:
     )
     behind_proxy: bool = _setting(
         False,
-        "Clients come through a proxy: its X-Forwarded-For tells apart those that send wrong tokens.",
+        "Clients come through a proxy: its X-Forwarded-For distinguishes those that send wrong tokens.",
         is_flag=True,
     )
     timeout: int = _setting("5m", "How long an answer may take; 0s: no limit.", "DURATION", type=_WAIT)

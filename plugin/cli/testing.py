@@ -17,7 +17,7 @@ from oxiseq.testing.run import each_result
 
 @lines(lambda: "running the cases", quiet=False)
 def run_tests(given: Sequence[Path], only: str | None, *, stop: bool, why: bool, quiet: bool) -> bool:
-    """Run the cases and tell of each; whether all passed. Raises TestFileError, QueryError, KbError."""
+    """Runs the cases and reports each; returns whether all passed. Raises TestFileError, QueryError, KbError."""
     begun, passed, failed, last = perf_counter(), 0, 0, None
     for path, result in each_result(list(_files(given)), lambda case: only is None or only in case.name):
         if path != last and not quiet:

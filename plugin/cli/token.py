@@ -19,7 +19,7 @@ class GrantWord(click.ParamType[Grant]):
     name = "grant"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Grant:
-        """Read it; OxiseqError tells what is wrong."""
+        """Reads it. Raises OxiseqError with the reason."""
         return value if isinstance(value, Grant) else grant_of(str(value))
 
 

@@ -1,4 +1,4 @@
-"""The demonstration's output: what is asked, and the most striking matches as tables."""
+"""The demonstration's output: the query, and the most striking matches as tables."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _fall(match: Match) -> float:
 
 
 def _prominence(match: Match) -> float:
-    """How far the head stands above the higher shoulder, as a fraction of the shoulder."""
+    """How far the head is above the higher shoulder, as a fraction of the shoulder."""
     return _number(match, "p4") / max(_number(match, "p2"), _number(match, "p6")) - 1
 
 

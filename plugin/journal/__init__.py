@@ -3,7 +3,7 @@
     events ─▶ log (stable offsets) ─▶ queries ─▶ matches (durable ids)
                      └──────── checkpoints: state, offsets and matches in one transaction ────────┘
 
-`Journal` is the face; each part of it has a file of its own here. checkpoints.py tells the contract by which a restart
+`Journal` is the face; each part of it has a file of its own here. checkpoints.py states the contract by which a restart
 neither loses nor repeats a match.
 """
 

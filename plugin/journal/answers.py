@@ -12,14 +12,14 @@ from oxiseq.journal.writer import Writer
 
 @dataclass(frozen=True, slots=True)
 class KbAnswer:
-    """An answer as it came, and when it was asked for (µs since 1970)."""
+    """An answer as it came, and the time of its query (µs since 1970)."""
 
     body: bytes
     asked: int
 
 
 class KbAnswers:
-    """Answers by the text of the query that was asked. Safe for many threads."""
+    """Answers by the text of the query. Safe for many threads."""
 
     def __init__(self, writer: Writer, reader: Reader, clock: Callable[[], int]) -> None:
         self._writer, self._reader, self._clock = writer, reader, clock
@@ -30,7 +30,7 @@ class KbAnswers:
         return {text: KbAnswer(body, asked) for text, body, asked in rows}
 
     def put(self, bodies: Mapping[str, bytes], without: Iterable[str] = ()) -> dict[str, KbAnswer]:
-        """Keep answers asked for just now, and those to the texts `without` no longer; all or none. FullError."""
+        """Keeps new answers, and drops those to the texts `without`; all or none. Raises FullError."""
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> None:

@@ -43,7 +43,7 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The place of an append in what a client numbers: it is stored if the session stands at `after`, which then stands
+    """The place of an append in what a client numbers: it is stored if the session is at `after`, which then moves
     at `last`. So nothing is stored twice, or without what came before it, whatever is sent again."""
 
     name: str

@@ -1,6 +1,6 @@
 """Entries of the log that a query could not process: recorded, so that the rest continues, also after a restart.
 
-What is set aside is part of what a query has found: a restart must pass over the same entries.
+What is set aside is part of what a query has found: a restart must skip the same entries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _REASON: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """An entry that `query` passes over: at `position` of the log, `count` events of `stream` from offset `first` on
+    """An entry that `query` skips: at `position` of the log, `count` events of `stream` from offset `first` on
     (0: a punctuation); `at`: when it was set aside (µs since 1970)."""
 
     query: str
@@ -48,7 +48,7 @@ class SetAside:
         self._writer, self._reader, self._clock = writer, reader, clock
 
     def add(self, given: Iterable[Aside]) -> None:
-        """Note entries, durably; those of queries that are gone, and those that are noted already, are passed over.
+        """Note entries, durably; those of queries that are gone, and those that are noted already, are skipped.
 
         A full disk does not hinder it: without the note the rest could not continue.
         """
@@ -73,7 +73,7 @@ class SetAside:
         self._writer.run(work, Need.DELETING)
 
     def positions(self, query: str) -> frozenset[int]:
-        """Which entries a query passes over. Raises UnknownError."""
+        """Which entries a query skips. Raises UnknownError."""
         with self._reader.snapshot() as connection:
             number, _, _ = query_id(connection, query)
             rows = connection.execute("SELECT position FROM set_aside WHERE query = ?", (number,)).fetchall()

@@ -9,14 +9,14 @@ The contract. Whoever runs queries keeps it, and then no match is lost and none 
    clock on the wall, not how entries are put together in batches.
 3. `commit` stores the state after a certain entry of every stream (`offsets`: the next one's), the count of matches so
    far (`matches`: the last one's id) and all matches found since the checkpoint before. All of it or nothing is there
-   after a kill. Matches may be stored earlier (`MatchLog.append`), and may be told before they are stored.
+   after a kill. Matches may be stored earlier (`MatchLog.append`), and may be emitted before they are stored.
 4. After a kill: load the `latest` checkpoint, count matches from its `matches`, feed the state with
    `EventLog.replay(offsets)`. Matches after the checkpoint are found again, with the same ids; storing them passes
    over those that are stored already. A state of b"" means: a fresh query, nothing seen before `offsets`.
 5. The log keeps every entry from a checkpoint's offsets on, whatever its retention says. One owner's new checkpoint
    takes the place of its last one. An owner is a query's name, or anything else for several queries at once: then a
    commit that counts a query's matches takes the place of that query's own checkpoint too. A query that has been
-   registered again has its own again; it stands over the common one until the next commit that counts it.
+   registered again has its own again; it overrides the common one until the next commit that counts it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Checkpoints:
         """Store the checkpoint and the matches up to it, all or nothing; returns when that is durable.
 
         Raises UnknownError; ConflictError for offsets that are not in the log and matches that are not stored;
-        FullError, and then the checkpoint before still stands.
+        FullError, and then the checkpoint before still holds.
         """
         store = storing(found, self._clock)
 

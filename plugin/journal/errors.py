@@ -6,10 +6,10 @@ OxiseqError                  everything this package raises on purpose (grammar/
     ├── DamagedError         the file, or something in it, is not what was written
     │   └── DamagedBatchError    a stored batch of events or matches, and it alone
     ├── VersionError         the file is of a newer version than this program
-    ├── FullError            no room: nothing of the refused write is stored, and reading goes on
+    ├── FullError            no room: nothing of the refused write is stored, and reading continues
     ├── UnknownError         there is no stream or query of this name
     ├── ConflictError        a write that contradicts what is stored; nothing is changed
-    └── CursorError          what was asked for has been there and is deleted: the cursor is too old
+    └── CursorError          the requested items have been deleted: the cursor is too old
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _width(codes: NDArray[np.int64]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Parts:
-    """The arrays of several bodies, one after the other; `first_term` i64[m]: how many terms stand before those
+    """The arrays of several bodies, one after the other; `first_term` i64[m]: how many terms precede those
     of a triple's own body."""
 
     time: NDArray[np.int64]
@@ -158,7 +158,7 @@ def unpack_events(blobs: Sequence[bytes], terms: TermDictionary) -> EventBatch:
 
 def single_events(blobs: Sequence[bytes]) -> _Parts | None:
     """`_parts` for a few blobs of one small event each, for which arrays take several times as long. None where that is
-    not so or anything is wrong: `_parts` tells what."""
+    not so or anything is wrong: `_parts` says what."""
     if len(blobs) > _FEW:
         return None
     time, sizes, blanks, lengths, texts, first_term, terms = [], [], [], [], [], [], 0

@@ -4,8 +4,8 @@
 
 A `Mark` says how far a copy reaches; it can be read off every copy. New entries have greater ids, new matches greater
 ids within their query; states of checkpoints are new where they were rebuilt. All other tables are small, and come
-whole. What retention has deleted meanwhile is told by the oldest that is kept. So making an increment takes time for
-what is new, not for what is there, and one transaction that only reads: the server works on.
+whole. What retention has deleted meanwhile follows from the oldest one kept. So making an increment takes time for
+what is new, not for what is there, and one transaction that only reads: the server processes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The event log: batches under stable offsets that increase by one per event, per stream from 0 on.
 
-Punctuations ("no event before t will come any more") stand in it too, at the offset of the next event and without one
+Punctuations ("no event before t will come any more") are in it too, at the offset of the next event and without one
 of their own: what a query found depends on them, so a replay needs them.
 """
 
@@ -45,14 +45,14 @@ class Logged:
 
 
 class Appending:
-    """An append under way: `done` when it is durable or refused."""
+    """A running append: `done` when it is durable or refused."""
 
     def __init__(self, append: Appends, written: Written[Appended], reader: Reader) -> None:
         self._append, self._written, self._reader = append, written, reader
 
     @property
     def done(self) -> bool:
-        """Whether `result` may be asked for."""
+        """Whether `result` may be called."""
         return self._written.done
 
     def result(self) -> Appended:
@@ -85,7 +85,7 @@ class EventLog:
         durable.
 
         With `batch_id` it is idempotent: the same id again, also after a restart, answers the same offsets and stores
-        nothing; ids are known for a day at least. `digest` stands for the body (default: a hash of the blob).
+        nothing; ids are known for a day at least. `digest` identifies the body (default: a hash of the blob).
         Raises UnknownError, ConflictError for another body under a known id, FullError, DamagedError.
         """
         return self.store(Appends.of(stream, blob, batch_id, digest, advance))
@@ -171,7 +171,7 @@ class EventLog:
 
     def entries(self, offsets: Mapping[str, int]) -> Iterator[Entry]:
         """What `replay` reads, as it is stored: no dictionary is needed. The first batch of a stream may begin before
-        the offset asked for."""
+        the offset given."""
         for found in self._arrivals(offsets):
             yield from found
 

@@ -41,7 +41,7 @@ class MatchLog:
         self._clock = clock
 
     def append(self, *found: Found) -> None:
-        """Store matches, all or none; those whose ids are stored already are passed over.
+        """Store matches, all or none; those whose ids are stored already are skipped.
 
         Raises UnknownError, ConflictError when it would leave a gap, DamagedError, FullError.
         """
@@ -50,7 +50,7 @@ class MatchLog:
     def read(self, query: str, since: int = 0, limit: int | None = None) -> list[StoredMatches]:
         """The matches with ids above `since`, at most `limit` (default: what makes up about a megabyte).
 
-        Empty: there is nothing yet, also when `since` has not been given yet (a match may be told before it is
+        Empty: there is nothing yet, also when `since` has not been given yet (a match may be emitted before it is
         durable). CursorError: what follows `since` has been deleted. DamagedBatchError: the first of them cannot be
         read. Raises UnknownError.
         """
@@ -120,7 +120,7 @@ def _store(connection: sqlite3.Connection, found: Found, count: int, now: int) -
     end = found.first + count
     if end <= following:
         return  # all of them are stored
-    connection.execute(  # the blob may begin with some that are stored already: `count` tells, from its end
+    connection.execute(  # the blob may begin with some that are stored already: `count` says so, from its end
         "INSERT INTO match_batch (query, first, count, received, data) VALUES (?, ?, ?, ?, ?)",
         (number, following, end - following, now, found.data),
     )

@@ -16,8 +16,8 @@ def begin(connection: sqlite3.Connection, owner: str, offsets: Mapping[str, int]
 
 
 def begin_anew(connection: sqlite3.Connection, owner: str, state: bytes, now: int) -> int:
-    """Forget the matches that a query has told, leave an id out, so that every cursor of before is too old, and have it
-    stand there with this state. The id of the last match."""
+    """Deletes the emitted matches of a query, leaves an id out, so that every earlier cursor is too old, and has it
+    are there with this state. The id of the last match."""
     number, _, last = query_id(connection, owner)
     connection.execute("DELETE FROM match_batch WHERE query = ?", (number,))
     connection.execute("UPDATE query SET first = ?, next = ? WHERE id = ?", (last + 1, last + 1, number))

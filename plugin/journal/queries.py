@@ -74,7 +74,7 @@ class Queries:
         so the log keeps what it needs from there on (default: nothing is kept for it). `streams` begin at their ends.
         Ids of matches continue where a query of this name, replaced or deleted, has left off: an id never means two.
         `answer`: what a query that has no matches but changes of its answer begins with, the state of that checkpoint:
-        what was told under this name is forgotten, and an id left out. All or nothing is stored.
+        what was emitted under this name is deleted, and an id left out. All or nothing is stored.
         Raises ConflictError for a name that is taken, UnknownError for a stream.
         """
         chosen = keep or Retention()

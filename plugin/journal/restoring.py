@@ -1,6 +1,6 @@
 """A journal from a full copy and what came after it, in another folder; and what is known of it there afterwards.
 
-Beside the journal is left `journal.oxiseq.restored`: where each stream stood. What was pushed behind that is not in the
+Beside the journal it leaves `journal.oxiseq.restored`: the position of each stream. Later pushes are not in the
 backup, and clients push it again from there on.
 """
 
@@ -25,7 +25,8 @@ _NOTE: Final = ".restored"
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """Where a stream stood in the backup: the next offset, and when the last event came (µs, None: there was none)."""
+    """The position of a stream in the backup: the next offset, and when the last event came (µs, None: there was
+    none)."""
 
     next: int
     last: int | None

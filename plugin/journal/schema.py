@@ -1,6 +1,6 @@
 """The file: its tables, how it is opened, what is refused.
 
-SQLite in WAL mode: one writes (writer.py), any number read meanwhile, each from a snapshot. Beside the file stand
+SQLite in WAL mode: one writes (writer.py), any number read meanwhile, each from a snapshot. Beside the file are
 `-wal` and `-shm`, which belong to it, and `.lock`, an empty SQLite file whose lock says that a process writes here;
 it ends with the process, however that ends.
 """
@@ -185,7 +185,7 @@ CREATE INDEX session_changed ON session (changed);
 
 
 class Writing(sqlite3.Connection):
-    """A connection that writes. `arrived`: what the transaction under way has put into the log; `forgotten`: whether it
+    """A connection that writes. `arrived`: what the running transaction has put into the log; `forgotten`: whether it
     has taken streams out of it."""
 
     arrived: list[Entry]

@@ -52,7 +52,7 @@ class SinkRows:
         self._writer, self._reader, self._clock = writer, reader, clock
 
     def put(self, query: str, name: str, config: Mapping[str, Any], since: int | None = None) -> SinkRow:
-        """Store a sink, or other settings of one that is there: that continues where it stands, unless `since`, the id
+        """Store a sink, or other settings of one that is there: that continues at its position, unless `since`, the id
         behind which to begin, is given. A new one begins behind the query's last match. Raises UnknownError."""
         given = json.dumps(dict(config), ensure_ascii=False, sort_keys=True)
 
@@ -75,8 +75,8 @@ class SinkRows:
         return self._writer.run(work)
 
     def advance(self, row: SinkRow, position: int, place: str, *, delivered: int = 0, lost: int = 0) -> None:
-        """All up to `position` is delivered, or lost; it fails no longer. Raises UnknownError where the sink is gone or
-        another one, FullError."""
+        """All up to `position` is delivered, or lost; it fails no longer. Raises UnknownError where the sink was
+        deleted or replaced, FullError."""
 
         def work(connection: sqlite3.Connection) -> None:
             done = connection.execute(
@@ -90,7 +90,8 @@ class SinkRows:
         self._writer.run(work, Need.DELETING)
 
     def note(self, row: SinkRow, place: str) -> None:
-        """Another place, at the same position. Raises UnknownError where the sink is gone or another one, FullError."""
+        """Another place, at the same position. Raises UnknownError where the sink was deleted or replaced,
+        FullError."""
 
         def work(connection: sqlite3.Connection) -> None:
             if not connection.execute(f"UPDATE sink SET place = ? WHERE {_SAME}", (place, *_same(row))).rowcount:
@@ -99,7 +100,7 @@ class SinkRows:
         self._writer.run(work, Need.DELETING)
 
     def fails(self, row: SinkRow, error: str) -> None:
-        """It cannot deliver; since when is noted at first. One that is gone is passed over."""
+        """It cannot deliver; since when is noted at first. A deleted one is ignored."""
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(

@@ -60,7 +60,7 @@ class Streams:
 
     def delete(self, iri: str) -> None:
         """Forget the stream, its events, batch ids and sessions. Raises UnknownError; ConflictError while a checkpoint
-        stands in it, hence while a query reads it."""
+        is in it, hence while a query reads it."""
 
         def work(connection: Writing) -> None:
             number, _, _ = stream_id(connection, iri)

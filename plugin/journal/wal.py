@@ -1,9 +1,9 @@
 """Detect what SQLite does not report: that it dropped the end of a damaged write-ahead log.
 
 Each frame of the WAL has a checksum over all frames before it. Where one is wrong, SQLite ends the log there when it is
-opened, without a word: for it, that is a write that was under way when the machine died. But frames of the same log
+opened, without a word: for it, that is a write that was running when the machine died. But frames of the same log
 behind that place were written later, so something there had been committed: it is lost. To know that, the frames' heads
-are looked at before SQLite opens the file, and how many it takes is asked afterwards.
+are examined before SQLite opens the file; afterwards it says how many it took.
 
     32 bytes  head: magic, version, page size, checkpoint number, two salts, two checksums (all u32, big-endian)
     24 bytes  of each frame: page, pages of the file after a commit or 0, the two salts, two checksums; then the page

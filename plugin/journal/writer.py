@@ -281,7 +281,7 @@ class Writer:
         refused: dict[Need, str] = {}
         for need in (Need.GROWING, Need.PROGRESS):
             if not (lacking := self._lacking(need)):
-                break  # what needs less finds room, too: the disk is asked once a commit
+                break  # what needs less finds room, too: free disk space is read once a commit
             refused[need] = lacking
         for ticket in group:
             if ticket.need in refused:

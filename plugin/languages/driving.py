@@ -25,7 +25,7 @@ from oxiseq.sources.unread import warn_unread
 from oxiseq.sources.warned import warn_caller
 
 Told: TypeAlias = Callable[[ReadReport], object] | None
-"""Who is handed the running report of a file."""
+"""The receiver of the running report of a file."""
 Opener: TypeAlias = Callable[[Any, TermDictionary, OnError, NamedNode, Told], Iterator[LateBatch]]
 """The events that have been given of a stream, as batches that its query's language takes."""
 

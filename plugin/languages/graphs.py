@@ -1,4 +1,4 @@
-"""Graphs that a query asks and the knowledge base does not have (semantics.md 2.2: the empty graph, and a lint).
+"""Graphs that a query reads and the knowledge base does not have (semantics.md 2.2: the empty graph, and a lint).
 
 In the flow: query, KB → **lints** → a warning of `oxiseq.run`, standard error of the command line, the answer to
 who registers over HTTP.
@@ -30,7 +30,7 @@ _OURS: Final = "urn:oxiseq:"
 
 @public
 class MissingGraphWarning(UserWarning):
-    """A query asks a graph that the knowledge base does not have.
+    """A query reads a graph that the knowledge base does not have.
 
     >>> import warnings
     >>> import oxiseq

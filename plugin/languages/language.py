@@ -73,7 +73,7 @@ class Language(ABC, Generic[Q]):
 
     @abstractmethod
     def explain(self, query: Q, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
-        """What the query is compiled to; with `kb` its patterns are asked. Raises QueryError, KbError."""
+        """What the query is compiled to; with `kb` its patterns are queried. Raises QueryError, KbError."""
 
     @abstractmethod
     def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
@@ -86,7 +86,7 @@ class Language(ABC, Generic[Q]):
         OxiseqError where there is no such automaton; EventError, KbError, LimitError."""
         raise OxiseqError(f"{self.syntax.title} has no automaton with partial matches to count: SPAseq has")
 
-    # --- what most languages have as it stands ------------------------------------------------------
+    # --- what most languages have unchanged ---------------------------------------------------------
 
     def resume(self, state: bytes, run: Run, terms: TermDictionary, kb: KnowledgeBase) -> Run:
         """A run that continues from a snapshot of a run of the same plan. Raises SnapshotError, KbError."""

@@ -1,6 +1,6 @@
 """Languages that say in their own words what another one can say: most that a plug-in brings.
 
-Where it stands: query ─`lower`─▶ query of the other language ─▶ whatever that one's `Language` does.
+In the flow: query ─`lower`─▶ query of the other language ─▶ that one's `Language`.
 """
 
 from __future__ import annotations

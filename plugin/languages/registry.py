@@ -44,6 +44,6 @@ def _checked(language: object) -> Language[Any]:
 
 
 def check_kb(language: Language[Any], kb: Kb) -> None:
-    """Raise OxiseqError if a knowledge base is given that no query of the language asks."""
+    """Raise OxiseqError if a knowledge base is given that no query of the language reads."""
     if kb is not None and not language.asks_kb:
         raise ArgumentTypeError(f"a {language.syntax.title} query asks no knowledge base: leave out kb")

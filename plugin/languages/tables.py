@@ -1,6 +1,6 @@
 """Streams that are given whole as tables: one row is one event.
 
-CEQL takes the rows as they are. The languages over graphs take each as the graph that it stands for (semantics.md 3):
+CEQL takes the rows as they are. The languages over graphs take each as a graph (semantics.md 3):
 `_:e a :R ; :a v`, where `:` is the query's own empty prefix.
 """
 

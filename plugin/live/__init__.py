@@ -5,7 +5,7 @@
 
 `service.LiveService` is the face. The log is the only way in: one thread reads it, in its order, and what it finds
 is a function of the log alone. So a restart does what the first run did: it continues reading the log from where each
-query stands, and what was stored already is passed over. No web framework here; `routes` answers plain requests.
+query is, and matches that are stored already are skipped. No web framework here; `routes` answers plain requests.
 """
 
 from oxiseq.live.service import LiveService

@@ -13,7 +13,7 @@ from oxiseq.live.topics import Topic
 
 
 class AnswerReader(Subscription):
-    """See Subscription. Who has no cursor, or one that cannot be gone on from, begins with the answer."""
+    """See Subscription. A reader without a usable cursor begins with the answer."""
 
     def __init__(
         self, owner: Subscriptions, name: str, topic: Topic, since: int | None, standing: StandingQueries

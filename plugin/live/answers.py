@@ -1,6 +1,6 @@
 """Answers of queries over the store, and what changes of them, as the journal has them.
 
-In the flow: `oxiseq.api.standing` → **blobs** → journal, topics; and back: what has been told of an answer so far.
+In the flow: `oxiseq.api.standing` → **blobs** → journal, topics; and back: what has been emitted of an answer so far.
 
 A row is a tuple of N-Triples texts (None: unbound), a row of CONSTRUCT a triple. A change is stored row by row, each as
 often as it comes or goes and under an id of its own, those that go first; a last column says which. A change of many
@@ -38,7 +38,7 @@ _WENT: Final = '"-"'
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer: `number` is the id of the last change in it; `at`: µs, when it was looked at."""
+    """An answer: `number` is the id of the last change in it; `at`: µs, when it was read."""
 
     form: Form
     columns: tuple[str, ...]
@@ -94,7 +94,7 @@ def saved(answer: Answer) -> bytes:
 
 
 def told_rows(journal: Journal, query: str) -> Counter[Row]:
-    """What readers have been told of an answer: that of the last checkpoint, and the changes since. Raises JournalError
+    """What readers have got of an answer: that of the last checkpoint, and the changes since. Raises JournalError
     where either cannot be read."""
     found: Counter[Row] = Counter()
     checkpoint = journal.checkpoints.latest(query)

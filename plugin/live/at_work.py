@@ -75,5 +75,5 @@ class AtWork:
 
     @property
     def upset(self) -> bool:
-        """Whether some are no longer at work, and nobody has been told."""
+        """Whether some are no longer at work and this has not been reported."""
         return bool(self.failed or self.broken)

@@ -1,14 +1,14 @@
 """How large a query's running state may become, and what happens when it becomes larger.
 
-When a budget is looked at: after each turn of the worker, which is after some thousands of events at most, so it may be
+When a budget is examined: after each turn of the worker, which is after some thousands of events at most, so it may be
 passed by what a turn adds. Records that are dead, but not freed yet, do not count: they are freed first.
 
 Why matches are the same after a kill: a decision is made after an entry of the log and is part of the next checkpoint,
 which is that entry's: the state without partial matches, and all matches up to it, in one transaction. Nothing behind
 the entry is processed before the checkpoint is durable, so no restart ever reads the log across a decision. The
-other way round, a restart must not decide where the run before it did not: where entries stand together in a turn, and
+other way round, a restart must not decide where the run before it did not: where entries share a turn, and
 what has been freed by then, is another matter each time. So nothing is decided before the entry that was the log's last
-one when the query was brought back (`LiveQuery.decided`): nobody has worked on what comes behind it.
+one when the query was restored (`LiveQuery.decided`): nobody has processed what comes behind it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from oxiseq.options import Options
 Policy: TypeAlias = Literal["fail", "reset"]
 POLICIES: Final[tuple[Policy, ...]] = ("fail", "reset")
 _SLACK: Final = 16
-"""Where freeing what is dead has brought it below the budget, it is looked at again a part of the budget later."""
+"""Where freeing what is dead has brought it below the budget, it is examined again a part of the budget later."""
 
 
 class BudgetError(OxiseqError):

@@ -3,17 +3,17 @@
 The KB is not in the log. So that what the log finds again after a kill is what was found before it, each change is
 put between two entries of the log:
 
-1. It waits until every event that was acknowledged before it has been processed, with the KB of before.
-2. With the worker's lock held, so that no event is processed meanwhile, each query keeps the answers of now for
+1. It waits until every event that was acknowledged before it has been processed, with the earlier KB.
+2. With the worker's lock held, so that no event is processed meanwhile, each query keeps the present answers for
    the instants up to the newest one of which it has accepted an event (engine/kb_in_time.py), and the queries that ask
    the KB get a checkpoint, in the journal. That costs nothing where nothing has come since the last one.
 3. Then the store commits the change.
 
-The journal and the store are two files, with a commit each. A kill between the two, 2. done and 3. not, leaves the KB
-of before and checkpoints of now: the change has not been acknowledged and has not happened; queries continue with what
-they had. A kill after 3. leaves the KB of after and the same checkpoints, and every event behind them has yet to be
-processed. Either way no event before the checkpoint is read again, and all that is behind it meets the KB that is
-there. Nothing is lost or doubled, then, whenever the process dies. Of a machine that dies the same holds as far as
+The journal and the store are two files, with a commit each. A kill between the two, 2. done and 3. not, leaves the
+earlier KB and the new checkpoints: the change has not been acknowledged and has not happened; queries continue with
+what they had. A kill after 3. leaves the changed KB and the same checkpoints, and every event behind them has yet to
+be processed. Either way no event before the checkpoint is read again, and all events behind it meet the KB that is
+there. So nothing is lost or doubled, whenever the process dies. Of a machine that dies the same holds as far as
 both files are on its disk: with `durability` full the journal's are, always; whether the store's last commits are, is
 Oxigraph's matter, and a change that it loses there has been seen by the matches since.
 
@@ -73,11 +73,11 @@ class KbChanges:
 
     @property
     def _matters(self) -> bool:
-        """Whether any query asks the KB, now or as soon as the log has come to where it stands."""
+        """Whether any query reads the KB, now or once the log has come to its position."""
         return any(query.run.reads_kb for query in (*self._engine.queries, *self._worker.joining))
 
     def _keep(self) -> None:
-        """Checkpoints of the queries that ask the KB, those brought back a moment ago too; with the worker's lock
+        """Checkpoints of the queries that ask the KB, those restored a moment ago too; with the worker's lock
         held."""
         self._worker.join()
         with self._kb_lock:

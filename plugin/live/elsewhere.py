@@ -1,10 +1,10 @@
-"""Queries that stand over a knowledge base elsewhere.
+"""Standing queries over a remote knowledge base.
 
-    registered ─▶ asked of the endpoint, once ─▶ answer, kept in the journal ─▶ oxiseq.api.standing ─▶ what is told
-    refresh ─▶ asked again ─▶ another answer: the difference of the rows is one change
+    registered ─▶ sent to the endpoint, once ─▶ answer, kept in the journal ─▶ oxiseq.api.standing ─▶ changes
+    refresh ─▶ sent again ─▶ another answer: the difference of the rows is one change
 
 So there is one question per text and refresh, whoever follows it. Where it fails the answer stays, the query says so
-(`reason`), and the next refresh asks again: one query's failure is not another's. A restart continues with the answers
+(`reason`), and the next refresh tries again: one query's failure is not another's. A restart continues with the answers
 that are kept, also while the endpoint is away. Blank nodes are of one answer only: with another answer they are others.
 """
 
@@ -44,7 +44,7 @@ class StandingElsewhere:
         self._restored = False
 
     def restored(self) -> None:
-        """All queries of before are at work again: who registers one now is answered again."""
+        """All earlier queries are at work again: who registers one now is answered again."""
         self._restored = True
 
     def register(
@@ -84,6 +84,6 @@ class StandingElsewhere:
         """Raises KbError, LimitError."""
         text = question.asks
         body = self._answers.kept(text)
-        if body is None or (self._restored and text not in self.texts):  # it may be old: nobody has asked it again
+        if body is None or (self._restored and text not in self.texts):  # it may be old: it has not been sent again
             body, _ = self._answers.renew(text)
         return read_rows(text, body, question)

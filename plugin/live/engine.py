@@ -34,7 +34,7 @@ LOG = logging.getLogger("oxiseq.live")
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """What has come of entries: matches that are to be stored and told, and events of other streams made of them."""
+    """The results of entries: matches to store and emit, and events of other streams made of them."""
 
     found: tuple[Found, ...] = ()
     events: tuple[tuple[str, bytes], ...] = ()
@@ -104,13 +104,13 @@ class Engine:
         return self._at_work.stepped()
 
     def catch_up(self, query: LiveQuery) -> bool:
-        """Hand it what has not concerned it so far, so that its state and its counters are those of now; whether it is
-        at work. With the store's lock held, so that no turn is under way."""
+        """Hand it what has not concerned it so far, so that its state and its counters are current; whether it is
+        at work. With the store's lock held, so that no turn is running."""
         self._take(self._at_work.runs.catch_up(query.run))
         return query in self._at_work
 
     def keep_answers(self) -> None:
-        """The KB is about to change: instants up to the newest one so far keep the answers of now. Raises KbError."""
+        """The KB is about to change: instants up to the newest one so far keep the present answers. Raises KbError."""
         for query in self.kb_readers:
             if self.catch_up(query) and self._at_work.runs.keep_answers(query.run):
                 query.saved = -1  # the answers are part of its state
@@ -192,7 +192,7 @@ class Engine:
 
     @property
     def upset(self) -> bool:
-        """Whether queries have failed or broken and `collected` has not told of it."""
+        """Whether queries have failed or broken and `collected` has not reported it."""
         return self._at_work.upset
 
     def _packed(self, query: LiveQuery) -> Found | None:

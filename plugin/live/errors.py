@@ -5,7 +5,7 @@ OxiseqError
 ├── JournalError...       unknown, conflicting, full, too old (journal/errors.py)
 ├── RejectedError         a body of which nothing could be read (intake.py)
 ├── BusyError             a queue or a cap is full: try again later
-└── BoundError            more streams or queries than the service keeps, more events than it looks at
+└── BoundError            more streams or queries than the service keeps, more events than it reads
 """
 
 from __future__ import annotations
@@ -24,4 +24,4 @@ class BusyError(OxiseqError):
 
 
 class BoundError(OxiseqError):
-    """More streams or queries than the service keeps, or more events than it looks at."""
+    """More streams or queries than the service keeps, or more events than it reads."""

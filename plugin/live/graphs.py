@@ -1,11 +1,11 @@
-"""The kept events of a stream as an RDF dataset, for SPARQL: made when it is asked, not when events come.
+"""The kept events of a stream as an RDF dataset, for SPARQL: made by a query, not when events come.
 
     log ─(since the last question)─▶ a pyoxigraph store in memory, one per stream ─▶ solutions
 
 Each event is a named graph, `<urn:oxiseq:event:STREAM:OFFSET>` with the stream's IRI percent-encoded; the default graph
 says of each one its time (prov:generatedAtTime) and its stream (`STREAM`). Each question first takes over what the log
 has got and lost since the last one, so the answer is of what the log holds now, after a restart as well. A stream that
-nobody asks for a while is released.
+nobody reads for a while is released.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TRIES: Final = 5
 class EventGraphs:
     """Answers SPARQL queries over the events of a stream. Safe for many threads.
 
-    `most`: triples that are held in memory for this, of all streams together; those asked longest ago are released
+    `most`: triples that are held in memory for this, of all streams together; those read longest ago are released
     for others. `unasked`: seconds after which a stream is released.
     """
 
@@ -71,7 +71,7 @@ class EventGraphs:
         return [cast("QuerySolutions", store.query(text, base_iri=base)) for text in texts]
 
     def let_go(self) -> None:
-        """Forget streams that nobody has asked for a while: to be called now and then."""
+        """Drops streams that nobody has read for a while: to be called now and then."""
         now = time.monotonic()
         with self._lock:
             self._held = {iri: held for iri, held in self._held.items() if now - held.asked < self._unasked}

@@ -65,7 +65,7 @@ MESSAGES: Final[Mapping[str, MessageFormat]] = {
 """Media types of logs of RDF messages, where the version says so, or the text."""
 _BLOCK: Final = 1 << 18
 _TOLD: Final = 1_000
-"""Rows of which it is told why they are left out; all are counted."""
+"""Most rows for which the reason is listed; all are counted."""
 _ENDINGS: Final = {"jelly": ".jelly", "arrow": ".arrow", "parquet": ".parquet"}
 MOST: Final = 16 << 20
 """Bytes beyond which the dictionary of readings restarts: a term may be long."""
@@ -128,7 +128,7 @@ def message_format(body: bytes, media_type: str, version: str) -> MessageFormat 
 
 
 def read_log(body: bytes, format: MessageFormat, time: int | None, contexts: Contexts = NO_CONTEXTS) -> Reading:
-    """The events of a log of RDF messages; `time` (µs) is that of messages that tell none. Raises RejectedError."""
+    """The events of a log of RDF messages; `time` (µs) is that of messages that state none. Raises RejectedError."""
     return _packed(
         lambda terms, report: read_messages(BytesIO(body), terms, report, "skip", format, GENERATED_AT, time, contexts)
     )

@@ -54,7 +54,7 @@ class _Open:
 
 
 class LineEvents:
-    """Decodes them. after: the number of the last item that is stored; first: the number of the first item that tells
+    """Decodes them. after: the number of the last item that is stored; first: the number of the first item that states
     none; stamped: events without a time are stamped on arrival; contexts: those that JSON-LD may name."""
 
     def __init__(self, after: int, first: int = 1, *, stamped: bool = False, contexts: Contexts = NO_CONTEXTS) -> None:

@@ -1,4 +1,4 @@
-"""A query at work for the service: its run, what its matches look like, and where it stands."""
+"""A running query of the service: its run, the form of its matches, and its position."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LiveQuery:
     decided: int = 0
     """The log's entry before which nothing is decided about its budget (see budgets.py)."""
     saved: int = -1
-    """The log's entry after which its last checkpoint stands."""
+    """The log's entry after which its last checkpoint was made."""
     settled: int = 0
     """How many events it had seen when silence was last taken for their end."""
     batches: list[Any] = field(default_factory=list)

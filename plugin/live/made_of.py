@@ -34,7 +34,7 @@ MATCH: Final = "urn:oxiseq:match:"
 
 @dataclass(frozen=True, slots=True)
 class MadeOf:
-    """A match and what it was made of; `facts_known`: whether facts could be told at all (not of all languages)."""
+    """A match and what it was made of; `facts_known`: whether facts are known at all (not in all languages)."""
 
     query: str
     number: int
@@ -101,7 +101,7 @@ def made_of(
 
 
 def _stored(service: LiveService, name: str, number: int) -> StoredMatches:
-    """One match: it may have been told before it was stored."""
+    """One match: it may have been emitted before it was stored."""
     for again in (False, True):
         if again:
             with service.worker.lock:

@@ -1,8 +1,8 @@
-"""Which entry of the log a query is to pass over, when it cannot work through one.
+"""Which entry of the log a query is to skip, when it cannot work through one.
 
 An event may wait for its instant, so that the error comes with a later entry, which is not to blame. So the entries
 since the checkpoint are halved again and again: without which of the last ones does the entry at fault pass? Where it
-is none of these, and a query without any state cannot take the entry either, that one is passed over. Where the query
+is none of these, and a query without any state cannot take the entry either, that one is skipped. Where the query
 without state takes it, the fault is in the state: the query restarts there.
 """
 
@@ -24,7 +24,7 @@ _PAGE: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Mender:
-    """`fresh`: compiles the query at fault, with what it passes over and without any state."""
+    """`fresh`: compiles the query at fault, with what it skips and without any state."""
 
     journal: Journal
     engine: Engine
@@ -33,7 +33,7 @@ class Mender:
 
     def blamed(self, entry: Entry, state: bytes, position: int) -> Entry | None:
         """The entry without which `entry` passes, from a checkpoint's state and position on; None: it is the state that
-        is at fault. What is found on the way is thrown away. Raises JournalError, KbError."""
+        is at fault. What is found on the way is discarded. Raises JournalError, KbError."""
         waiting = [each.position for each in self._between(position, entry)]
         if not waiting or not self._passes(entry, state, position, waiting[0]):
             return None if self._passes(entry, b"", entry.position - 1, entry.position) else entry

@@ -21,7 +21,7 @@ _BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 class Metrics:
     """What has happened since the start. Safe for many threads.
 
-    `measured`: gauges that are read when somebody asks.
+    `measured`: gauges that are read by each scrape.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Metrics:
         self.turn_seconds = self._histogram("oxiseq_turn_seconds", "Time that the engine works at a time.")
 
     def measure(self, measured: Callable[[], Iterable[Metric]]) -> None:
-        """Gauges that are read when somebody asks."""
+        """Gauges that are read by each scrape."""
         self._registry.register(_Measured(measured))
 
     def text(self) -> bytes:

@@ -1,4 +1,4 @@
-"""What was said of a query when it was registered, as the journal keeps it."""
+"""The options of a query's registration, as the journal keeps them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     journal ─(a range of time, bounded)─▶ why, what if
 
-The query is run again, with the knowledge base of now, over the events that the log holds: also those from before it
+The query is run again, with the present knowledge base, over the events that the log holds: also those from before it
 was registered, and none that retention has deleted. Queries at work are not touched.
 """
 
@@ -38,7 +38,8 @@ Batches: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Why, and of what: how many events were looked at, from the first to the last (µs; None: there were none)."""
+    """The report of why, and its extent: how many events were read, from the first to the last (µs; None: there were
+    none)."""
 
     why: Why
     events: int
@@ -151,7 +152,7 @@ class Past:
                 if triples > most:
                     raise BoundError(
                         f"the events of <{iri}> of that time have more than {most:,} triples, which is "
-                        "the most that is looked at: choose a shorter time"
+                        "the limit: choose a shorter time"
                     )
                 yield batch
 
@@ -159,7 +160,7 @@ class Past:
 
 
 class _Remembered:
-    """A KB that is asked each question once."""
+    """A KB that answers each query once."""
 
     version = 1
 
@@ -175,7 +176,7 @@ class _Remembered:
 
 
 def asked_once(service: LiveService) -> KnowledgeBase:
-    """The knowledge base of now, for one look at the past: an endpoint elsewhere is asked the same only once."""
+    """The present knowledge base, for one look at the past: a remote endpoint gets the same query only once."""
     kb = knowledge_of(service.kb_of_now)
     return _Remembered(kb) if isinstance(service.store, RemoteKnowledge) else kb
 

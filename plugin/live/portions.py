@@ -19,7 +19,7 @@ LARGEST_ITEM: Final = 1 << 20
 class Portion:
     """Events that are stored together. last: the number of the client's last item in it; reading: its new events, and
     what had to be left out; stamped: the server gives them their times; advance: a punctuation (µs) after them;
-    repeated: how many items were stored before, and are passed over."""
+    repeated: how many items were stored before, and are skipped."""
 
     last: int
     reading: Reading
@@ -50,4 +50,4 @@ class Decoder(Protocol):
 
 def too_large(what: str) -> Problem:
     """An item that is refused before it has come whole."""
-    return Problem(413, "too large", f"{what} has more than {LARGEST_ITEM} bytes: push it by itself")
+    return Problem(413, "too large", f"{what} has more than {LARGEST_ITEM} bytes: push it alone")

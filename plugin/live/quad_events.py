@@ -25,7 +25,7 @@ _REMEMBERED: Final = 4096
 
 
 class _Numbers:
-    """Counts events, and passes over those that are stored."""
+    """Counts events, and skips those that are stored."""
 
     def __init__(self, after: int, first: int) -> None:
         self.stored, self.last = after, first - 1
@@ -39,7 +39,7 @@ class _Numbers:
             self._reasons.append(Reason(reason, line))
 
     def portions(self, batches: list[EventBatch], terms: TermDictionary) -> list[Portion]:
-        """The new ones of these events; what was left out is told with them."""
+        """The new ones of these events; what was left out is emitted with them."""
         found: list[Portion] = []
         for batch in batches:
             before, self.last = self.last, self.last + len(batch)

@@ -49,7 +49,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class QueryStatus:
-    """A registered query and, where it is at work, what it tells of itself."""
+    """A registered query and, where it is at work, its counters."""
 
     record: QueryRecord
     reads: tuple[str, ...] = ()
@@ -71,11 +71,11 @@ class QueryStatus:
     rows: int = 0
     """Of its answer."""
     options: Options = field(default_factory=Options)
-    """What was said of one that reads streams."""
+    """The options of one that reads streams."""
 
     @property
     def doing(self) -> str:
-        """Its state as it is told: `stalled`, or that of the record."""
+        """Its state as it is shown: `stalled`, or that of the record."""
         return "stalled" if self.stalled else self.record.state
 
 
@@ -90,7 +90,7 @@ class _Facts:
 
 
 def _options(record: QueryRecord) -> Options:
-    """What was said of a query; nothing where that is no longer accepted, and the query has failed for it."""
+    """The options of a query; None where they are no longer accepted, and the query has failed for it."""
     try:
         return options_of(record.language, record.options)
     except OxiseqError:
@@ -133,9 +133,9 @@ class Queries:
         self._known: dict[str, _Facts] = {}
         worker.bring_back = self._bring_back
         self.on_deleted: Callable[[str], None] = lambda name: None
-        """Is told of the name of a query that is gone."""
+        """Called with the name of a query that was deleted."""
         self.on_registered: Callable[[str], None] = lambda name: None
-        """Is told of the name of a query that is registered, before it has a match."""
+        """Called with the name of a query that is registered, before it has a match."""
 
     def register(
         self,
@@ -150,7 +150,7 @@ class Queries:
         """A query that sees what comes from now on; its streams are made where they are missing.
 
         options: those that a query of the language has, as JSON values (`oxiseq.options`). With `replace` a query of
-        this name goes; ids of matches go on. `rights`: of who registers it, on what it reads and feeds. Raises
+        this name goes; ids of matches continue. `rights`: those of its owner, on what it reads and feeds. Raises
         QueryError, DeniedError, ConflictError, BoundError, KbError, OxiseqError.
         """
         chosen = name if name is not None else random_name()
@@ -224,7 +224,7 @@ class Queries:
         return {text for facts in tuple(self._known.values()) for text in facts.asks}
 
     def sends(self, name: str) -> tuple[str, ...]:
-        """What a query asks the knowledge base, each time that it is asked. Raises UnknownError."""
+        """A query's queries to the knowledge base. Raises UnknownError."""
         if self._stands(name):
             standing = self._standing.query(name)
             return () if standing is None else (standing.asks,)
@@ -297,14 +297,14 @@ class Queries:
         return [self._status(record) for record in self._journal.queries.all()]
 
     def restore(self) -> int:
-        """At the start: bring back what was registered; the position to read the log from."""
+        """At the start: restore what was registered; the position to read the log from."""
         head = self._journal.log.position()
         for record in self._journal.queries.all():
             if record.language == STANDING:
                 self._standing.restore(record)
                 continue
             try:
-                self._restore(record, decided=head)  # matches of entries up to the last may have been told
+                self._restore(record, decided=head)  # matches of entries up to the last may have been emitted
             except (JournalError, OSError, MemoryError) as error:
                 LOG.warning("query %s tries again: %s", record.name, error, extra={"query": record.name})
                 self._worker.lose(record.name)
@@ -332,7 +332,7 @@ class Queries:
             self._restore(record, decided=self._journal.log.position())
 
     def _begin_mended(self, query: LiveQuery, record: QueryRecord, decided: int | None) -> None:
-        """`_begin`; where an entry cannot be worked through, the query passes over what is to blame, and goes on."""
+        """`_begin`; where an entry cannot be processed, the query skips it, and continues."""
         while True:
             try:
                 self._begin(query, record, decided)
@@ -374,8 +374,8 @@ class Queries:
         self._known[query.name] = _Facts(shape.reads, shape.feeds, shape.told, asks)
 
     def _begin(self, query: LiveQuery, record: QueryRecord, decided: int | None = None) -> None:
-        """From its checkpoint on; matches that are stored already are passed over. `decided` as in LiveQuery; without
-        it, all matches that have been told are stored."""
+        """From its checkpoint on; matches that are stored already are skipped. `decided` as in LiveQuery; without
+        it, all matches that have been emitted are stored."""
         checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(query.name, b"")
         if checkpoint.state:
             try:

@@ -1,6 +1,6 @@
 """Entries of the log → events, apart from what cannot be read: a damaged blob, a time that no calendar has.
 
-An earlier version took any time, and a disk may change bytes. Such an entry is passed over by every query that reads
+An earlier version took any time, and a disk may change bytes. Such an entry is skipped by every query that reads
 its stream; all others are passed on as if it were not there.
 """
 
@@ -24,7 +24,7 @@ _LAST_MARK: Final = LAST_TIME + 1
 @dataclass(frozen=True, slots=True)
 class ReadEntries:
     """`events` of entries, one entry's after the other's; `places`: position → which of them are an entry's;
-    `unreadable`: position → why it is passed over."""
+    `unreadable`: position → why it is skipped."""
 
     events: EventBatch = field(default_factory=EventBatch.empty)
     places: Mapping[int, tuple[int, int]] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 The query is fed again, in silence, what it has seen up to the checkpoint: what it finds there is stored already. Then
 it continues from the checkpoint's place. Where the log still has all that it has seen, and nothing else decided, its
-state is that of before and so are its matches' ids. Else it continues with what there is, its state says so, and what
+state is the earlier one and so are its matches' ids. Else it continues with what there is, its state says so, and what
 it finds behind the checkpoint gets new ids: a match may come twice or be missing, but none is taken for another.
 """
 
@@ -25,7 +25,7 @@ _PAGE: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Rebuilder:
-    """`compiled`: a query without any state, with what it passes over."""
+    """`compiled`: a query without any state, with what it skips."""
 
     journal: Journal
     engine: Engine

@@ -1,11 +1,11 @@
-"""A knowledge base elsewhere: what queries ask it is asked once, kept in the journal, and queried again at times.
+"""A remote knowledge base: queries' patterns are sent once, their answers kept in the journal, and refreshed at times.
 
-    query registered ─▶ P_D asked of the endpoint ─▶ answer, in the journal ─▶ engine
-    schedule, POST /kb/refresh ─▶ all asked again ─▶ if anything is new: a change of the KB (changes.py)
+    query registered ─▶ P_D sent to the endpoint ─▶ answer, in the journal ─▶ engine
+    schedule, POST /kb/refresh ─▶ all sent again ─▶ if anything is new: a change of the KB (changes.py)
 
-Queries that stand over it (elsewhere.py) are queried again then, too, each by itself.
+Standing queries over it (elsewhere.py) are sent again then, too, each on its own.
 
-So the endpoint may be slow or away while queries work, and a restart continues with the answers of before. To ask is
+So the endpoint may be slow or away while queries work, and a restart continues with the earlier answers. To ask is
 done without locks; putting all new answers in place is one change of the KB, between two entries of the log.
 """
 
@@ -44,7 +44,7 @@ class Endpoint(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """How answers are: of how many questions; when they were last asked for with success (µs since 1970, 0: never); how
+    """State of the answers: their number; the last successful refresh (µs since 1970, 0: never); how
     often those of patterns have changed, and a refresh has failed, since the start; the last failure, if nothing
     followed it."""
 
@@ -58,7 +58,7 @@ class Refreshed:
 class RemoteKnowledge:
     """The KB of a live service: what `oxiseq.Store` is where the KB is ours. Safe for many threads.
 
-    `endpoint` asks each time; `kb` answers from what is kept.
+    `endpoint` queries each time; `kb` answers from what is kept.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -69,13 +69,13 @@ class RemoteKnowledge:
         self._kept: KbAnswers | None = None
         self._answers: dict[str, KbAnswer] = {}
         self._given: set[str] = set()
-        """What has been answered since the start: also what queries ask that do not tell it ahead."""
+        """Answers since the start, also to patterns that queries do not announce."""
         self.standing = StandingElsewhere(self)
         self._asking = threading.Lock()
         self._told = Refreshed()
 
     def begin(self, kept: KbAnswers) -> None:
-        """Continue with the answers of before, and keep new ones there."""
+        """Continue with the earlier answers, and keep new ones there."""
         self._kept, self._answers = kept, kept.all()
         asked = max((answer.asked for answer in self._answers.values()), default=0)
         self._told = Refreshed(len(self._answers), asked)
@@ -90,7 +90,7 @@ class RemoteKnowledge:
         return self._told
 
     def learn(self, texts: Iterable[str]) -> None:
-        """Ask what has not been asked yet, for a query that is to be registered. Raises KbError, FullError."""
+        """Fetches the missing answers, for a query that is to be registered. Raises KbError, FullError."""
         new = [text for text in dict.fromkeys(texts) if text not in self._answers]
         if new:
             bodies = self._ask(new)
@@ -99,9 +99,9 @@ class RemoteKnowledge:
 
     def refresh(self, texts: Iterable[str]) -> Refreshed:
         """Ask all of `texts` again; when something is new, answers to others are released. When one fails, all stay.
-        Then what queries stand over, each by itself.
+        Then standing queries, each on its own.
 
-        Raises KbError; ChangeRefusedError, FullError: the first failure, after all has been asked.
+        Raises KbError; ChangeRefusedError, FullError: the first failure, after all have been tried.
         """
         with self._asking:
             errors: list[OxiseqError] = []
@@ -159,7 +159,7 @@ class RemoteKnowledge:
         self._told = replace(self._told, answers=len(self._answers), asked=microseconds())
 
     def body(self, text: str) -> bytes:
-        """The answer that is kept; asked for now if there is none: of a query that does not tell ahead what it asks."""
+        """The answer that is kept; fetched now if there is none: for a query that does not announce its patterns."""
         answer = self._answers.get(text)
         if answer is None:
             self.learn([text])

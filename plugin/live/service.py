@@ -92,13 +92,13 @@ class LiveService:
         self.metrics.measure(self._gauges)
         self._ending = threading.Event()
         self.resumed = resumed(self.journal.path)
-        """Of a journal that was restored: where each stream stood in the backup."""
+        """For a restored journal: the position of each stream in the backup."""
         self._threads = [threading.Thread(target=self._keep_up, name="oxiseq-upkeep", daemon=True)]
         if isinstance(store, RemoteKnowledge) and self.settings.refresh is not None:
             self._threads.append(threading.Thread(target=self._keep_fresh, name="oxiseq-refresh", daemon=True))
 
     def start(self) -> None:
-        """Bring back the queries and read on where they stand."""
+        """Restores the queries and reads on at their positions."""
         for iri, stood in self.resumed.items():
             LOG.warning("restored from a backup: of <%s> push again from offset %d on", iri, stood.next)
         head = self.journal.log.position()
@@ -114,7 +114,7 @@ class LiveService:
 
     @property
     def ready(self) -> bool:
-        """Whether all that was in the log at the start has been worked through."""
+        """Whether all that was in the log at the start has been processed."""
         return self.worker.caught_up
 
     def catch_up(self, seconds: float) -> bool:

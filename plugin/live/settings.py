@@ -26,7 +26,7 @@ class LiveSettings:
     `past`: triples of events that one look at the past reads, and `past_matches`: matches of each query that it runs;
     `refresh`: between questions to a KB elsewhere (None: never again);
     `held`: quads that are held in memory for a query over the store, beyond which the store is queried instead;
-    `answer`: rows of its answer, `asking`: seconds that the store may be asked for it (None:
+    `answer`: rows of its answer, `asking`: seconds that the store may take for it (None:
     without end), `unread`: after how long without a reader one goes that has no name;
     `union`: whether the default graph of SPARQL queries is the union of all, which no such query reads;
     `budget`: of the state of a query that has none of its own;

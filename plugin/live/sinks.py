@@ -44,12 +44,12 @@ from oxiseq.live.settings import LiveSettings
 from oxiseq.sinks import DeclaredSink, Delivery, DeliveryError, Receiver, SinkError, SinkSettings, settings_of
 
 _DECLARED: Final = "declared"
-"""Member of a stored configuration that stands in the server's settings."""
+"""Member of a stored configuration that comes from the server's settings."""
 LOG: Final = logging.getLogger("oxiseq.live")
 _PAGE: Final = 1000
 """Matches that are read at a time, where a delivery does not have more."""
 _LOOK: Final = 5.0
-"""Seconds after which a sink looks for matches that nobody has told it of."""
+"""Seconds after which a sink looks for matches without being notified."""
 _END: Final = 2.0
 """Seconds for which the end of a sink is waited for: what it delivers meanwhile is not noted any more."""
 
@@ -57,7 +57,7 @@ _END: Final = 2.0
 @dataclass(frozen=True, slots=True)
 class SinkStatus:
     """A sink and how it is doing. `waiting`: matches that are not delivered yet; `next_try`: µs since 1970, None where
-    it is not waiting for one; `declared`: it stands in the server's settings."""
+    it is not waiting for one; `declared`: it is in the server's settings."""
 
     row: SinkRow
     settings: Mapping[str, Any]
@@ -129,7 +129,7 @@ class Sinks:
             return settings_of(row.config)
         declared = self._declared.get((row.query, row.name))
         if declared is None:
-            raise SinkError("it is gone from the server's settings")
+            raise SinkError("the server's settings no longer name it")
         return declared.settings
 
     def _check_undeclared(self, query: str, name: str) -> None:
@@ -150,7 +150,7 @@ class Sinks:
     def put(
         self, query: str, name: str, config: Mapping[str, Any], variables: Iterable[str], since: int | None = None
     ) -> SinkStatus:
-        """Store and begin; one of this name goes on where it stands, with other settings. Raises SinkError,
+        """Store and begin; one of this name continues at its position, with other settings. Raises SinkError,
         UnknownError, BoundError, ConflictError."""
         if self._journal.queries.get(query).language == STANDING:
             raise SinkError(OF_ANSWER.format(query))
@@ -265,7 +265,7 @@ class _AtWork:
         self._read_settings, self._before = read_settings, before
         self._position, self._place = row.position, row.place
         self._bound = 0
-        """The last match of the delivery under way, where it is one under one key: it is tried again as it is."""
+        """The last match of the running delivery, where it is one under one key: it is tried again as it is."""
         self._failing = row.failing
         labels = (row.query, row.name)
         self._delivered, self._failures = metrics.sink_delivered.labels(*labels), metrics.sink_failures.labels(*labels)
@@ -294,7 +294,7 @@ class _AtWork:
         self._news.set()
 
     def join(self) -> None:
-        """Wait for the delivery under way, but not for long."""
+        """Wait for the running delivery, but not for long."""
         self._thread.join(_END)
 
     def _run(self) -> None:
@@ -310,7 +310,7 @@ class _AtWork:
                 except Exception as error:  # whatever a receiver's library raises concerns this sink alone
                     self._fail(error)
         except UnknownError:
-            LOG.debug("sink %s of %s is gone", self._row.name, self._row.query)
+            LOG.debug("sink %s of %s was deleted", self._row.name, self._row.query)
         finally:
             self._let_go()
 
@@ -394,7 +394,7 @@ class _AtWork:
         self._advance(position, lost=position - self._position)
 
     def _fail(self, error: Exception) -> None:
-        """Note it, and wait. Raises UnknownError where the sink is gone."""
+        """Notes it, and waits. Raises UnknownError where the sink was deleted."""
         self._let_go()
         if self._stopped.is_set():
             return

@@ -24,7 +24,7 @@ _MOST: Final = 40
 """Triples of an event, so that a code takes one byte."""
 _DEFAULT: Final = DefaultGraph()
 _PLAIN: Final = frozenset(f"http://www.w3.org/2001/XMLSchema#{name}" for name in ("string", "integer"))
-"""Datatypes whose texts, when short and plain, stand in the dictionary as they are."""
+"""Datatypes whose texts, when short and plain, go into the dictionary unchanged."""
 
 
 def read_one(body: bytes) -> tuple[bytes, int] | None:
@@ -75,7 +75,7 @@ def _is_plain(term: object) -> bool:
 
 
 def _packed(graph: list[Triple], time: int) -> bytes:
-    """As journal/events.py tells: terms are numbered as they first appear, column by column."""
+    """As in journal/events.py: terms are numbered as they first appear, column by column."""
     numbers: dict[object, int] = {}
     texts: list[bytes] = []
     blanks = 0

@@ -2,11 +2,11 @@
 
     store ─▶ oxiseq.api.standing (what came and went) ─▶ a thread here ─▶ journal ─▶ topics ─▶ subscribers
 
-What changes an answer, the store, is not in the log, so a change is stored before it is told: what is told has its id
-for ever. A restart compares what has been told so far (the answer of the last checkpoint, and the changes since) with
-what the store answers now; the difference is one more change. So does a query that is resumed, and one whose changes
-could not be stored for a while. Where the history cannot be gone on with, an id is left out and all cursors are too
-old: readers are told, and begin with the answer.
+What changes an answer, the store, is not in the log, so a change is stored before it is emitted: every emitted one has
+its id for ever. A restart compares what has been emitted so far (the answer of the last checkpoint, and the changes
+since) with what the store answers now; the difference is one more change. So does a query that is resumed, and one
+whose changes could not be stored for a while. Where the history cannot be continued, an id is left out and all cursors
+are too old: readers learn that, and begin with the answer.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ _KEPT: Final = 50_000
 _SELDOM: Final = 1000
 """Rows of changes after which a checkpoint is made, if the answer is not larger."""
 _LOOK: Final = 0.5
-"""Seconds between looks at what queries are doing."""
+"""Seconds between checks of the queries' states."""
 _RETRY: Final = 1.0
 _UNKNOWN: Final = -1
-"""The number of a query whose answer has not been compared yet with what was told."""
+"""The number of a query whose answer has not been compared yet with what was emitted."""
 _UNNAMED: Final = "unnamed"
 """The option of a query that has no name of its own; nobody but `unnamed` sets it."""
 _ANSWERS: Final = 4
-"""Answers that are kept for the next reader who asks for one."""
+"""Most answers that are kept for the next reader."""
 
 
 @dataclass(slots=True, eq=False)
@@ -93,7 +93,7 @@ class _AtWork:
 
 @dataclass(slots=True)
 class _Step:
-    """What is to be stored of a query, and where it stands then."""
+    """The changes of a query to store, and its position then."""
 
     at_work: _AtWork
     number: int
@@ -135,7 +135,8 @@ class StandingQueries:
 
     def register(self, name: str, text: str, options: Mapping[str, Any], *, replace: bool = False) -> None:
         """A query whose answer is followed from now on. The same text again changes nothing; with another one readers
-        of before begin anew. Raises QueryError, ConflictError, BoundError, LimitError, KbError, FullError."""
+        with earlier cursors begin again. Raises QueryError, ConflictError, BoundError, LimitError, KbError,
+        FullError."""
         given = {option: value for option, value in options.items() if option != _UNNAMED}
         self._register(name, text, given, replace)
 
@@ -143,7 +144,7 @@ class StandingQueries:
         with self._lock:
             if self._stands(name, text, options, replace):
                 return
-        query = self._followed(text)  # the store may be asked for long, so the lock is not held
+        query = self._followed(text)  # the store may take long, so the lock is not held
         try:
             with self._lock:
                 if self._stands(name, text, options, replace):  # somebody else was quicker
@@ -253,7 +254,7 @@ class StandingQueries:
             self._topics.close(name, reason)
 
     def restore(self, record: QueryRecord) -> None:
-        """At the start. A query that cannot be brought back has failed."""
+        """At the start. A query that cannot be restored has failed."""
         with self._lock:
             try:
                 if _is_unnamed(record):
@@ -265,7 +266,7 @@ class StandingQueries:
                 self._journal.queries.set_state(record.name, "failed", reason_of(error))
 
     def _restore(self, record: QueryRecord, query: StandingQuery) -> None:
-        """It is compared with what was told before anything else is."""
+        """It is compared with what was emitted before anything else is."""
         name = record.name
         checkpoint = self._journal.checkpoints.latest(name)
         last = record.next - 1
@@ -273,7 +274,7 @@ class StandingQueries:
         self._enter(_AtWork(query, name, _UNKNOWN, last, done, 0))
 
     def _begin_anew(self, at_work: _AtWork, answer: Answer) -> None:
-        """With an answer, and all that may have been told before under this name forgotten: it has an id of its own, so
+        """With an answer, and all that was emitted before under this name deleted: it has an id of its own, so
         that no cursor of before is one of now."""
         name = at_work.name
         last = self._journal.matches.begin_anew(name, saved(answer))
@@ -322,8 +323,8 @@ class StandingQueries:
     # --- what they answer -----------------------------------------------------------------------------
 
     def answer(self, name: str) -> Answer:
-        """The answer of now, under the id of the last change in it, which is stored. Of a query that is not at work:
-        what was told last. Raises UnknownError, JournalError, FullError."""
+        """The present answer, under the id of the last change in it, which is stored. Of a query that is not at work:
+        what was emitted last. Raises UnknownError, JournalError, FullError."""
         self._wait_for(name)
         with self._lock:
             at_work = self._at_work.get(name)
@@ -348,7 +349,7 @@ class StandingQueries:
                 self._store_all([at_work])
 
     def _wait_for(self, name: str) -> None:
-        """All updates made so far are taken in. The store may be asked for long: without the lock."""
+        """All updates made so far are taken in. The store may take long: without the lock."""
         if (query := self.query(name)) is not None:
             query.catch_up()
 
@@ -422,7 +423,7 @@ class StandingQueries:
     # --- changes --------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to store and tell changes."""
+        """Begins to store and emit changes."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -495,7 +496,7 @@ class StandingQueries:
         query = at_work.query
         try:
             changes = query.take(at_work.number, wait=False)
-        except CursorError:  # it has been brought back, or that was too much at once
+        except CursorError:  # it has been restored, or that was too much at once
             snapshot = until if until is not None else query.snapshot(wait=False)
             return self._compared(at_work, _answer(query, snapshot, snapshot.number))
         step = _Step(at_work, at_work.number, [], at_work.count, at_work.size, at_work.at)
@@ -511,8 +512,8 @@ class StandingQueries:
         return step
 
     def _compared(self, at_work: _AtWork, now: Answer) -> _Step:
-        """The difference between what was told and an answer as a change; all anew where what was told cannot be read.
-        Raises LimitError, JournalError."""
+        """The difference between what was emitted and an answer as a change; all again where what was emitted cannot be
+        read. Raises LimitError, JournalError."""
         self._check(now.size)
         try:
             before = told_rows(self._journal, at_work.name)

@@ -49,7 +49,7 @@ class Push:
     reading: Reading
     begun: float
     repeated: int = 0
-    """Items that were stored before, and are passed over."""
+    """Items that were stored before, and are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class Pushed:
     """What became of a batch: its events have the offsets first, ..., first + accepted - 1.
 
     late: how many of them are older than the watermark; left_out: how many a query that reads the stream leaves out,
-    because its language cannot take them (both None for a repeated batch: it was told then); rejected: lines and events
-    left out; reasons: the first of them. time: what an event was stamped with on arrival (µs).
+    because its language cannot take them (both None for a repeated batch: the first answer said so); rejected: lines
+    and events left out; reasons: the first of them. time: what an event was stamped with on arrival (µs).
     """
 
     first: int
@@ -109,7 +109,7 @@ class Streams:
             self._worker.forget(iri)
 
     def admit(self) -> None:
-        """Raises BusyError when too many events wait: to be asked before a body is read."""
+        """Raises BusyError when too many events wait: to be called before a body is read."""
         if self._worker.waiting >= self._settings.waiting:
             self._metrics.refused.inc()
             raise BusyError(f"{self._worker.waiting} events wait to be processed: try again later")
@@ -177,7 +177,7 @@ class Streams:
         )
 
     def advance(self, iri: str, time: int) -> int:
-        """Punctuation: no event before `time` (µs) will come. Returns the offset before which it stands. Raises
+        """Punctuation: no event before `time` (µs) will come. Returns the offset of the event after it. Raises
         EventError outside of the years 1 to 9999, UnknownError."""
         return self._journal.log.advance(iri, to_microseconds(time))
 

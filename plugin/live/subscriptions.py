@@ -96,9 +96,9 @@ class Subscription:
         self.ended = False
         """Whether nothing will come any more."""
         self.live = False
-        """Whether it has been told all that there was, so that what comes next is told by its topic."""
+        """Whether it has got all that there was, so that its topic passes on the rest."""
         self._anew = False
-        """Whether the reader has to be told all from the beginning."""
+        """Whether the reader must get all from the beginning."""
         self._begun: Iterator[bytes] | None = None
         self._owner = owner
         self._closed = threading.Lock()
@@ -134,7 +134,7 @@ class Subscription:
         return self.take(timeout)
 
     def _beginning(self) -> Iterator[bytes]:
-        """What a reader that restarts is told first."""
+        """The first message to a reader that restarts."""
         yield b""
 
     def take(self, timeout: float) -> bytes:

@@ -20,12 +20,12 @@ from oxiseq.live.texts import match_events
 Written: TypeAlias = Callable[[StoredMatches], Sequence[bytes]]
 """What is stored as server-sent events: one for each match, or one for all that belongs together."""
 MOST: Final = 1000
-"""Matches that a subscriber is handed at a time, or a few more: so that none waits long while others are served."""
+"""Matches that a subscriber gets at a time, or a few more: so that none waits long while others are served."""
 
 
 @dataclass(slots=True, eq=False)
 class _Told:
-    """Matches first, ..., last; `events`: they as server-sent events, once somebody has asked."""
+    """Matches first, ..., last; `events`: the same as server-sent events, made on demand."""
 
     first: int
     last: int
@@ -59,7 +59,7 @@ class Topic:
         self._changed = threading.Condition()
 
     def publish(self, found: Found, count: int) -> bool:
-        """Matches as they are found; False for those that were told before."""
+        """Matches as they are found; False for those that were emitted before."""
         last = found.first + count - 1
         with self._changed:
             if last <= self.last:
@@ -127,7 +127,7 @@ class Topics:
             return self._topics.get(name)
 
     def close(self, name: str, reason: str) -> None:
-        """A query is gone."""
+        """A query was deleted."""
         with self._lock:
             topic = self._topics.pop(name, None)
         if topic is not None:

@@ -1,14 +1,14 @@
 """The thread that reads the log, in its order, and feeds the queries: the only one that does.
 
-A turn takes some entries, lets the engine work and tells subscribers what was found; that is stored a moment later,
+A turn takes some entries, lets the engine work and passes its results to subscribers; they are stored a moment later,
 with what the next turns find, for to wait for the disk takes longer than a turn. A kill between the two loses nothing:
 the log finds the same matches again, under the same ids. Where the knowledge base or other streams have a part in it,
-that is not so, and matches are stored before they are told. Whoever changes what is at work (a query comes or goes)
+that is not so, and matches are stored before they are emitted. A change of what is at work (a query comes or goes)
 holds `lock`, hence does so between two turns.
 
-No entry stops it. What cannot be read is passed over by all who read its stream (reading.py). Where an error comes from
-a query, that query is brought back from its checkpoint, by itself, and mending.py finds the entry that it passes over.
-Where an error cannot be told to one query, all of them are brought back so: as after a kill, without one.
+No entry stops it. What cannot be read is skipped by all who read its stream (reading.py). Where an error comes from
+a query, that query is restored from its checkpoint, by itself, and mending.py finds the entry that it skips.
+Where an error cannot be assigned to one query, all of them are restored so: as after a kill, without one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FIRST_REST: Final = 0.05
 _LONGEST_REST: Final = 5.0
 """...up to this."""
 _DELAY: Final = 0.05
-"""Seconds for which matches may be told and not stored yet."""
+"""Seconds for which matches may be emitted and not stored yet."""
 _HELD: Final = 4 << 20
 """Bytes of such matches."""
 
@@ -92,12 +92,12 @@ class Worker:
         self.bring_back: Callable[[str], None] = lambda name: None
         """Has a query that is at work no longer begin again from its checkpoint."""
         self.on_stored: Callable[[Iterable[str]], None] = lambda queries: None
-        """Is told of which queries matches have been stored."""
+        """Called with the queries whose matches have been stored."""
         self._lost: list[str] = []
-        """Queries that are to be brought back."""
+        """Queries that are to be restored."""
         self._asides: list[Aside] = []
         self._at_hand: Sequence[Entry] = ()
-        """The entries of the turn under way."""
+        """The entries of the present turn."""
         self._journal, self._engine, self._topics = journal, engine, topics
         self._settings, self._metrics = settings, metrics
         self._store_lock = store_lock if store_lock is not None else nullcontext()
@@ -130,7 +130,7 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the turn that is under way; a checkpoint is made."""
+        """End after the turn that is running; a checkpoint is made."""
         self._stopping = True
         self._wake.set()
         if self._thread.is_alive():
@@ -231,7 +231,7 @@ class Worker:
         return True
 
     def _tell_upset(self) -> None:
-        """Of queries that turned out not to be at work when somebody looked at them."""
+        """Of queries that were found not to be at work."""
         if self._engine.upset:
             with self._store_lock:
                 emission = self._engine.collected()
@@ -239,7 +239,7 @@ class Worker:
             self._emit(emission)
 
     def _stopped(self, error: Exception) -> None:
-        """Release all that is in memory, as a kill would: its state is not known. All queries are to be brought back,
+        """Release all that is in memory, as a kill would: its state is not known. All queries are to be restored,
         and pass the entries at hand by themselves."""
         with self.lock:
             self.error = error
@@ -386,7 +386,7 @@ class Worker:
             self._tell(emission)
 
     def _tell(self, emission: Emission) -> None:
-        """To subscribers; what has been told already is passed over."""
+        """To subscribers; matches emitted already are skipped."""
         for found in emission.found:
             topic = self._topics.get(found.query)
             count = summary(KIND, found.data).count
@@ -438,7 +438,7 @@ class Worker:
 
     def add(self, query: LiveQuery) -> None:
         """Let a query see what comes behind its position; what has been processed already it sees at once, and by
-        itself all up to the last entry that it passes over.
+        itself all up to the last entry that it skips.
 
         Raises FullError, UnworkableError: then it is not at work."""
         until = max(query.passed_over, default=0)
@@ -467,11 +467,11 @@ class Worker:
         self._engine.remove(query)
 
     def lose(self, name: str) -> None:
-        """A query is to be brought back as soon as that is possible."""
+        """A query is to be restored as soon as that is possible."""
         self._lost = [*(each for each in self._lost if each != name), name]
 
     def found_again(self, name: str) -> None:
-        """A query need not be brought back any more: it is at work, or is not to be."""
+        """A query need not be restored any more: it is at work, or is not to be."""
         self._lost = [each for each in self._lost if each != name]
 
     def forget(self, stream: str) -> None:
@@ -488,7 +488,7 @@ class Worker:
 
     @property
     def joining(self) -> tuple[LiveQuery, ...]:
-        """Queries that wait for the log to come to where they stand."""
+        """Queries that wait for the log to come to their position."""
         return tuple(self._joining)
 
     def readers(self, stream: str) -> list[LiveQuery]:
@@ -500,12 +500,12 @@ class Worker:
         return next((query.name for query in self._all() if query.shape.feeds == stream), None)
 
     def join(self) -> None:
-        """Queries that stand where the worker does are at work from now on, though no turn has come yet; with `lock`
+        """Queries at the worker's position are at work from now on, though no turn has come yet; with `lock`
         held."""
         self._join(self.position)
 
     def _join(self, position: int) -> None:
-        """Queries that stand at or before `position` see what comes next."""
+        """Queries that are at or before `position` see what comes next."""
         for query in [query for query in self._joining if query.position <= position]:
             self._joining.remove(query)
             self._engine.add(query)
@@ -527,7 +527,7 @@ class Worker:
                         break
                 emission = self._engine.collected(made)
             self._emit(emission)
-            if at in query.passed_over:  # who is brought back once more begins behind it
+            if at in query.passed_over:  # one that is restored again begins behind it
                 self._save_at(query, at, offsets)
             if query.decided <= at and query in self._engine.queries:
                 self._decide(query, at, offsets)
@@ -556,7 +556,7 @@ class Worker:
 
     def _settle(self) -> None:
         """Where nothing has come for a while, the newest instant is complete, and time continues with the clock as far
-        as that completes a match: punctuations say so in the log, for all that decides must stand there. Streams of
+        as that completes a match: punctuations record it in the log, for all that decides must be there. Streams of
         which a reader allows lateness are left alone."""
         idle = self._settings.idle
         self._due_at = inf
@@ -620,5 +620,5 @@ class Worker:
 
 
 def aside(query: str, entry: Entry, reason: str) -> Aside:
-    """An entry that a query passes over."""
+    """An entry that a query skips."""
     return Aside(query, entry.position, entry.stream, entry.first, entry.count, reason)

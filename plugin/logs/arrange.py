@@ -79,7 +79,7 @@ def arrange(
     JSON Lines whose rows are events (`meaning.mapping`). Files of the folder `output` are named by the time their range
     begins, so `oxiseq.run` reads the folder in order. If it holds files already, the log continues after them, and
     events of their ranges or before are late. Bad and late rows go to the folder `output` with ".quarantine" behind it.
-    `watch` is told what is done next.
+    `watch` gets the next step's name.
 
     Raises KbError for sources that are not there, EventError, and SparkMissing.
     """

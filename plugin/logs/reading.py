@@ -40,7 +40,7 @@ _DATE_TIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 class Meaning:
     """What rows and events mean. `time`: the column of a table with the time; `unit`: that of integers in it (None:
     microseconds, and what seems to be another unit is refused); `mapping`: the CONSTRUCT query that makes a row's
-    graph, or a mapping as a stream has one, which says by itself what tells the time; `time_predicate` of RDF
+    graph, or a mapping as a stream has one, which itself names the time; `time_predicate` of RDF
     events."""
 
     time: str = "time"

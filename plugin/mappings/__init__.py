@@ -5,7 +5,7 @@ ready.py       mappings that have a name: SOSA, SenML, ECS, Home Assistant
 flat.py        the shorthand for flat rows      ─┐
 construct.py   a CONSTRUCT query over columns   ─┴─▶ a plan (plan.py): terms of columns (cells.py, terms_of.py)
 rows.py        bodies, files and tables ─▶ columns; bad rows, one by one
-times.py       the columns that tell the time ─▶ microseconds
+times.py       the columns of the time ─▶ microseconds
 trying.py      what a mapping makes of the first rows, for `oxiseq mapping try` and POST /mappings/try
 events.py      columns ─▶ event batches: by the plan, and row by row by Oxigraph where it is unsure
 """

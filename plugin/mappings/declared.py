@@ -2,7 +2,7 @@
 
 {"subject": ..., "predicates": ..., "time": "ts", "unit": "s"}          the shorthand: flat.py
 {"construct": "CONSTRUCT { ... } WHERE { ... }", "time": ["day", "clock"], "zone": "Europe/Berlin"}
-{"ready": "senml"}                                                      of ready.py; what stands beside it counts
+{"ready": "senml"}                                                      of ready.py; members beside it count
 "CONSTRUCT ...", "senml"                                                the same as texts
 {"contexts": {IRI: context}}                                            alone or beside these: what JSON-LD may name
 """
@@ -147,8 +147,8 @@ class StreamMapping:
         return [key for key in self._time_keys() if key not in known]
 
     def time_cells(self, table: Table) -> list[Sequence[Any]]:
-        """The cells that tell the times of a table's rows, a list for each column; none: it is told beside the rows.
-        Raises EventError, LimitError."""
+        """The cells that hold the times of a table's rows, a list for each column; none: the time comes beside the
+        rows. Raises EventError, LimitError."""
         if self._moment is not None:
             return [self._moment.cells(table)]
         return [table.column(key) for key in self._time_keys()]
@@ -216,7 +216,7 @@ def _contexts(given: object) -> Contexts:
             f"contexts: {str(missing[0])[:200]} is null: `oxiseq mapping fetch`, or StreamMapping.fetching, fetches it"
         )
     if not isinstance(given, dict) or not all(isinstance(each, dict | list | str) for each in given.values()):
-        raise MappingError("contexts: an object of IRIs and the JSON-LD contexts that stand there is expected")
+        raise MappingError("contexts: an object of IRIs and their JSON-LD contexts is expected")
     try:
         return Contexts(given)
     except SyntaxError as error:

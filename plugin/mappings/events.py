@@ -95,7 +95,7 @@ def _check_unit(told: Sequence[Sequence[Any]], mapping: StreamMapping) -> None:
 
 
 class _Made:
-    """Rows under way. `slow`: those that Oxigraph answers."""
+    """Rows being mapped. `slow`: those that Oxigraph answers."""
 
     def __init__(
         self, table: Table, told: Sequence[Sequence[Any]], mapping: StreamMapping, time: int | None, most: int | None

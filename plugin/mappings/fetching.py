@@ -1,6 +1,6 @@
 """Contexts of JSON-LD fetched once, when a mapping is written: what uses the mapping then fetches nothing.
 
-Where it stands: {"contexts": {IRI: null}} → **the context at IRI** → a mapping to store with a stream. Who calls this
+In the flow: {"contexts": {IRI: null}} → **the context at IRI** → a mapping to store with a stream. The caller
 allows it: no server does.
 """
 
@@ -54,7 +54,7 @@ def fetched(given: Mapping[str, Any], transport: httpx.BaseTransport | None = No
 
 
 def _context(client: httpx.Client, iri: str) -> Any:
-    """What stands at an IRI. Raises MappingError."""
+    """The content at an IRI. Raises MappingError."""
     try:
         if httpx.URL(iri).scheme not in ("http", "https"):
             raise MappingError(f"contexts: {iri[:200]!r} is no http address: write the context out")

@@ -7,7 +7,7 @@
                     "ex:by": {"value": "gateway 1"}},
      "time": "ts", "unit": "s"}
 
-`{id}` is a column, percent-encoded as RFC 6570 and ENCODE_FOR_URI do it; `{+id}` stands as it is. Without a subject a
+`{id}` is a column, percent-encoded as RFC 6570 and ENCODE_FOR_URI do it; `{+id}` is as it is. Without a subject a
 row is a blank node. An object whose column is empty is left out; a row without a column of its subject is wrong, as is
 one whose text is no value of its datatype, or whose template gives no IRI.
 """
@@ -206,7 +206,7 @@ def _parts(template: str, what: str) -> Iterator[tuple[str, str, str]]:
     if at < len(template):
         yield "", "", template[at:]
     if count > MOST or "{" in _HOLE.sub("", template) or "}" in _HOLE.sub("", template):
-        raise MappingError(f"{what}: {template[:100]!r}: a template's columns stand in {{}}, one name in each")
+        raise MappingError(f"{what}: {template[:100]!r}: a template has its columns in {{}}, one name in each")
 
 
 def _texts(given: Any, what: str) -> dict[str, str]:

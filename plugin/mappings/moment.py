@@ -93,7 +93,7 @@ def _free(name: str, text: str) -> str:
 
 
 def _in_expression(error: MappingError | KbError, text: str, before: int) -> str:
-    """An error of the whole query as one of the expression, which stands `before` characters into it."""
+    """An error of the whole query as one of the expression, which begins `before` characters into it."""
     found = error.__cause__
     if not isinstance(found, QueryError):
         return f"time: {error}"

@@ -1,7 +1,7 @@
-"""Expressions over columns, worked out column by column: what mappings are compiled to.
+"""Expressions over columns, computed column by column: what mappings are compiled to.
 
 Each expression gives the `Cells` of all rows. A row is *wrong* where the mapping says that it must be (with the column
-and why), *unsure* where only SPARQL itself can tell (Oxigraph is asked for that row), and a cell is unbound where
+and why), *unsure* where only SPARQL itself can decide (Oxigraph evaluates that row), and a cell is unbound where
 SPARQL's expression has an error: the statements with it are left out.
 """
 
@@ -26,13 +26,13 @@ _PLAIN: Final = r"[A-Za-z0-9\-._~/?@!$&'()*+,;=:]*"
 _PLAIN_IRI: Final = re.compile(
     rf"[a-z][a-z0-9+.\-]*:(?://[A-Za-z0-9\-._~]+(?::[0-9]{{1,5}})?(?![^/?#])|(?!//)){_PLAIN}(?:#{_PLAIN})?"
 )
-"""Surely an IRI; of other texts `is_iri` is asked."""
+"""Surely an IRI; for other texts `is_iri` decides."""
 _SHOWN: Final = 60
 
 
 @dataclass(slots=True)
 class Work:
-    """Rows under way: `column` gives the values of a column by its name, n of them; `most`: characters of text
+    """Rows being mapped: `column` gives the values of a column by its name, n of them; `most`: characters of text
     (see `check_text`)."""
 
     count: int
@@ -45,7 +45,7 @@ class Work:
     _spent: int = 0
 
     def cells(self, expression: Expr) -> Cells:
-        """Of an expression, worked out once."""
+        """For an expression, computed once."""
         known = self._cells.get(id(expression))
         if known is None:
             known = self._cells[id(expression)] = expression.cells(self)
@@ -82,7 +82,7 @@ class Expr(Protocol):
     """What gives a term for each row."""
 
     def cells(self, work: Work) -> Cells:
-        """Of all rows; asked through `Work.cells`."""
+        """For all rows; read through `Work.cells`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +165,7 @@ class Concat:
 @dataclass(frozen=True, slots=True, eq=False)
 class Iri:
     """IRI(), of texts. `column`: whose row is wrong where the text is no IRI; None: it is unbound there, as SPARQL says
-    (or resolved against a base, so that Oxigraph is asked)."""
+    (or resolved against a base, so that Oxigraph decides)."""
 
     of: Expr
     column: str | None = None

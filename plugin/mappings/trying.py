@@ -32,7 +32,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """`events`: time (µs; 0 where the mapping tells none) and triples; `bad`: the rows that are left out;
+    """`events`: time (µs; 0 where the mapping states none) and triples; `bad`: the rows that are left out;
     `missing`: columns that the table lacks; `unread`: columns of it that the mapping does not read."""
 
     events: tuple[tuple[int, tuple[Triple, ...]], ...]
@@ -45,7 +45,7 @@ def tried(table: Table, names: tuple[str, ...], mapping: StreamMapping, first: i
     """The first `first` events of a table that has columns of these names. Raises EventError, LimitError."""
     terms, events, bad = TermDictionary(), list[tuple[int, tuple[Triple, ...]]](), list(table.bad)
     table.bad = []
-    table.names = None  # what is missing is said by itself
+    table.names = None  # a missing column has its own message
     for part in mapped(table, mapping, terms, None if mapping.time else 0, most=_TEXT):
         events += [(at, tuple(graph)) for at, graph in islice(decode_events(part.batch, terms), first - len(events))]
         bad += part.bad

@@ -20,7 +20,7 @@ Event: TypeAlias = tuple[str, int]
 
 @public
 class Positions(NamedTuple):
-    """Where the events of a CEQL match stand among all events of the query's streams, counted from 0 in order of time
+    """The positions of a CEQL match's events among all events of the query's streams, counted from 0 in order of time
     (those of one time in the order of FROM).
 
     first, last: of the interval; all: the set D (CORE, PVLDB 2022), ascending; by: variable → those that it holds.
@@ -285,7 +285,7 @@ class Kept:
 
 
 def result_event(match: Match) -> tuple[Triple, ...]:
-    """What a match is in the stream that results go to: its graph, and when it begins where that stands beside it."""
+    """A match as an event of the stream for results: its graph, and its start where that is beside it."""
     return (*match.graph, *match._source.stamps(match._index))
 
 

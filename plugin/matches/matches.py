@@ -104,7 +104,7 @@ class Matches(_Sequence):
         return sum(len(batch) for _, batch in self._late)
 
     def late_events(self) -> list[LateEvent]:
-        """Those events, in order of arrival; a row of a table as the graph that it stands for."""
+        """Those events, in order of arrival; a row of a table as its graph."""
         return late_events(self._late, self._block.shape.terms, self._block.shape.vocab)
 
     @property

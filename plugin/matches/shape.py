@@ -37,7 +37,7 @@ class Shape:
     """What the matches of one query have in common, as its language says it.
 
     variables: what it answers, without `?`; reads, feeds: IRIs of streams; prefixes: of its text; template: of
-    CONSTRUCT; lanes: the names that hold events; letters: who holds an event, by the number that stands beside it;
+    CONSTRUCT; lanes: the names that hold events; letters: the variables that hold an event, by the number beside it;
     spans: whether matches have a start and an end; in_order: whether they come in the order of `at`; ended: whether
     they are rows that are gone (DSTREAM); vocab: the namespace of names in tables; stamp: the triple that says when a
     result begins, in the stream that it goes to; gather: batches of the run as one block.

@@ -64,7 +64,7 @@ def text_of(shape: Shape, blocks: Blocks, format: TextFormat) -> Iterator[str]:
 
 
 class TermTexts:
-    """Texts of term ids in one format, each made once; `unbound` stands for id 0."""
+    """Texts of term ids in one format, each made once; `unbound` is the text for id 0."""
 
     def __init__(self, terms: TermDictionary, text: Callable[[Term], str], unbound: str = "") -> None:
         self._terms = terms
@@ -126,7 +126,7 @@ def _json_rows(terms: TermDictionary, values: NDArray[np.uint32], names: list[st
 
 
 def has_triple_terms(terms: TermDictionary, values: NDArray[np.uint32]) -> bool:
-    """Whether triple terms may stand among them."""
+    """Whether triple terms may be among them."""
     others = values[terms.columns.kind[values] == kinds.OTHER]
     return any(isinstance(terms.term(int(i)), Triple) for i in np.unique(others))
 

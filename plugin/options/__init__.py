@@ -1,6 +1,6 @@
-"""Options: what is said of a query beside its text, each declared once.
+"""Options of a query beside its text, each declared once.
 
-    declared.py: `Options`, the record in which every option stands ─▶ Python's keywords (keywords.py), flags of the
+    declared.py: `Options`, the record of all options ─▶ Python's keywords (keywords.py), flags of the
     command line, members and parameters over HTTP, keys of test files, the journal's JSON, the reference in docs/
     kinds.py: how a value of each kind is read and written at those doors
 

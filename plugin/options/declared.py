@@ -1,7 +1,7 @@
 """`Options`: the record in which every option of a query is declared, once.
 
 A field is what the engine gets, its metadata is the `Option`: kind and unit, default, whether all languages have it,
-help; which of the others a language has, it says itself (`Syntax.options`). All doors read and refuse by `said` and
+help; a language lists the others that it takes itself (`Syntax.options`). All doors read and refuse by `said` and
 `said_as_data`, and write by `as_data`.
 """
 
@@ -43,7 +43,7 @@ class Door(Enum):
     STATE = "state"
     """Who keeps a query at work for long: a server."""
     HISTORY = "history"
-    """Who looks at a stretch of the past."""
+    """Options of a look at a stretch of the past."""
 
 
 QUERY, SOURCES, STATE, HISTORY = Door.QUERY, Door.SOURCES, Door.STATE, Door.HISTORY
@@ -80,7 +80,7 @@ def _option(kind: Kind[Any], default: Any, help: str, door: Door = QUERY, *, spe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What is said of a query beside its text; times and durations in microseconds."""
+    """Options of a query beside its text; times and durations in microseconds."""
 
     origin: int | None = _option(
         TIME, None, "Where tumbling windows begin; events before it are ignored. The default is the first event's time."

@@ -94,7 +94,7 @@ def is_in_units(text: str) -> bool:
 
 
 class _Refusal:
-    """Makes the errors that tell of one given value."""
+    """Makes the errors about one given value."""
 
     def __init__(self, name: str, given: object) -> None:
         told = _shown(given)
@@ -111,7 +111,8 @@ class _Refusal:
         return self(f"is out of range: {duration_text(least)} to {duration_text(most)}{years} is allowed")
 
     def of_number(self, text: str, least: int, most: int, *, python: bool) -> OxiseqError:
-        """It has no unit; told are the readings that would be allowed. `python`: a timedelta could be written."""
+        """It has no unit; the error lists the readings that would be allowed. `python`: a timedelta could be
+        written."""
         number = Decimal(text)
         if said := list(_readings(number, least, most, python=python)):
             return self._kind(f"{self._told}: a duration has a unit: say {' or '.join(said)}")

@@ -45,7 +45,7 @@ class RunKeywords(QueryKeywords, total=False):
 
 
 class WhyKeywords(RunKeywords, total=False):
-    """Of whoever looks at a stretch of the past."""
+    """For a look at a stretch of the past."""
 
     since: Time | None
     until: Time | None
@@ -53,7 +53,7 @@ class WhyKeywords(RunKeywords, total=False):
 
 
 def documented(*doors: Door) -> Callable[[F], F]:
-    """A function's `**options` spelled out: its signature lists them, its docstring tells of them."""
+    """A function's `**options` spelled out: its signature lists them, its docstring describes them."""
 
     def decorate(function: F) -> F:
         plain = signature(function)

@@ -139,7 +139,7 @@ def is_query_path(query: object) -> bool:
 
 
 def _given(query: Any) -> tuple[str, str, str | None]:
-    """The text, the file's name, the language that it tells."""
+    """The text, the file's name, the language by its ending."""
     if isinstance(query, QueryText):
         return query.text, query.name, query.language
     if is_query_path(query):
@@ -175,5 +175,5 @@ def _check_whole(text: str) -> None:
 
 
 def _told(name: object) -> str | None:
-    """The language that a file's ending tells."""
+    """The language by a file's ending."""
     return language_told(name) if isinstance(name, str) else None

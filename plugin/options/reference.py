@@ -8,15 +8,15 @@ from oxiseq.options.declared import HISTORY, QUERY, SOURCES, STATE, Door, Option
 
 _HEAD: Final = """# Options
 
-What can be said of a query beside its text. The names are the same everywhere: keywords in Python, `--kebab-case` on
-the command line, members of JSON and parameters of the address over HTTP, keys of `*.oxitest.toml`. Made of their
-declaration by `python -m oxiseq.options.reference`.
+The options of a query beside its text. The names are the same everywhere: keywords in Python, `--kebab-case` on
+the command line, members of JSON and parameters of the address over HTTP, keys of `*.oxitest.toml`. Generated from
+their declaration by `python -m oxiseq.options.reference`.
 """
 _DOORS: Final[dict[Door, str]] = {
     QUERY: "Wherever a query is run or registered",
     SOURCES: "Where files and tables of events are read: `run`, `why`, `compare`",
-    STATE: "Of a query that is registered with a server",
-    HISTORY: "Where a stretch of the past is looked at: `why`; of a server's events also `run`, `what-if`",
+    STATE: "For a query that is registered with a server",
+    HISTORY: "Where a stretch of the past is read: `why`; for a server's events also `run`, `what-if`",
 }
 
 

@@ -19,7 +19,7 @@ _MOST = 40
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`label` is empty for the point where everything begins; `final` gives a double border; `note` stands below the
+    """`label` is empty for the point where everything begins; `final` gives a double border; `note` is below the
     label, smaller."""
 
     name: str
@@ -41,8 +41,8 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What is to be drawn. The first node is the beginning; nodes that it does not reach stand in its rank. A `network`
-    has no cycles: each node stands behind all that lead to it."""
+    """A drawing. The first node is the beginning; nodes that it does not reach are in its rank. A `network`
+    has no cycles: each node comes after all that lead to it."""
 
     title: str
     nodes: Sequence[Node]
@@ -104,7 +104,7 @@ def _ranks(nodes: Sequence[Node], arrows: Sequence[Arrow]) -> dict[str, int]:
 
 
 def _depths(nodes: Sequence[Node], arrows: Sequence[Arrow]) -> dict[str, int]:
-    """The length of the longest way to each node; what nothing leads to stands just before what it leads to."""
+    """The length of the longest way to each node; a node without predecessors comes just before its first successor."""
     ranks = {node.name: 0 for node in nodes}
     for _ in nodes:
         for arrow in arrows:

@@ -8,7 +8,7 @@ from oxiseq.pictures.drawing import Drawing, Node
 
 
 def dot(drawing: Drawing) -> str:
-    """The same nodes and arrows as in the picture, with all that is said of them."""
+    """The same nodes and arrows as in the picture, with all their texts."""
     return "\n".join(_lines(drawing)) + "\n"
 
 

@@ -1,9 +1,9 @@
-"""Who may do what: named tokens, their grants, and one decision that every server asks.
+"""Who may do what: named tokens, their grants, and one decision for all servers.
 
     token file, settings ─▶ named.py: who ─▶ `Rights` ─▶ with the request ─▶ whoever answers it: `Rights.demand`
 
 grants.py decides and knows nothing of HTTP. A `Rights` travels with each request, so whatever owns the socket only has
-to say who asks.
+to identify the client.
 """
 
 from oxiseq.rights.grants import EVERYTHING, NOTHING, DeniedError, Grant, Kind, Right, Rights, allows, grant_of

@@ -1,7 +1,7 @@
 """The decision: whether grants allow a right on a thing.
 
 A grant is written RIGHT, RIGHT:KIND or RIGHT:KIND:NAMES, as `push:stream:http://example.org/plant1/*`. In NAMES `*`
-stands for any characters; nothing else is special, for `?` and `[` are usual in IRIs.
+matches any characters; nothing else is special, for `?` and `[` are usual in IRIs.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class LongPush:
         return self._wire.unreachable(error)
 
     def _begin(self) -> None:
-        """Learn where the session stands."""
+        """Learns the session's position."""
         self._connect()
         self._last = self._said
         if self._last:  # the server has to count from there on
@@ -179,7 +179,7 @@ class LongPush:
             address, compression=None, user_agent_header=None, ping_timeout=None, close_timeout=2, **options
         )
         self._connection = self._opened.enter_context(connecting)
-        if os.name == "posix":  # else a server that is gone without a word would hold a send up for ever
+        if os.name == "posix":  # else a server that vanished would block a send for ever
             self._connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _STUCK, 0))
         self._sent = 0
         told = self._line(_SILENCE)
@@ -191,7 +191,7 @@ class LongPush:
         self._said = told["last"]
 
     def _go_on(self) -> None:
-        """Send what has not been sent, and take what has been said."""
+        """Sends what has not been sent, and reads the answers."""
         if self._connection is None:
             self._connect()
         assert self._connection is not None

@@ -39,7 +39,7 @@ def open(
     with its recovery and the ids of its matches; or, for `http://` and `https://`, at a running `oxiseq serve`. All
     three have the same streams, queries and matches, and `pyoxigraph.Store`'s methods for the knowledge base.
 
-    `token`: for a server that asks for one; without it `OXISEQ_TOKEN` of the environment. `patience`: for how long a
+    `token`: for a server that needs one; without it `OXISEQ_TOKEN` of the environment. `patience`: for how long a
     request is sent again when the server does not answer or is busy, where that does no harm.
 
     >>> import oxiseq, tempfile

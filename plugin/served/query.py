@@ -34,7 +34,7 @@ _SLICE: Final = "1s"
 
 @faced
 class ServedQuery(Registered):
-    """A query that is registered with a served store; what stands in `ContinuousQuery`, over the wire.
+    """A query that is registered with a served store; the methods of `ContinuousQuery`, over the wire.
 
     `cursor`: the id of the last match that iteration has returned; keep it, and set it after a restart of your
     program, to continue after it. Ids of matches are the server's: the same match has the same one whatever was killed.
@@ -55,7 +55,7 @@ class ServedQuery(Registered):
 
     def sink(self, name: str, *, since: int | None = None, **settings: Any) -> ServedSink:
         """Have matches delivered from now on, or behind the match `since`; a sink of this name continues where it
-        stands, with these settings (docs/sinks.md): `query.sink("chat", kind="webhook", url=..., template={"text":
+        is, with these settings (docs/sinks.md): `query.sink("chat", kind="webhook", url=..., template={"text":
         "{?x}"})`.
 
         A server delivers to what its operator allows; a store in a folder to what this process may reach, and only
@@ -119,7 +119,8 @@ class ServedQuery(Registered):
         return Matches(self._decoder.block(told).ordered(), int(status["events"]))
 
     def _pages(self, cursor: int, limit: int | None, how: Mapping[str, Any]) -> Iterator[list[Mapping[str, Any]]]:
-        """What the server keeps behind a cursor, at most `limit` in all. `how` it is asked."""
+        """Matches that the server keeps behind a cursor, at most `limit` in all. `how`: the request's other
+        parameters."""
         while limit is None or limit > 0:
             reply = self._wire.send(
                 "GET", "queries", self.name, "matches", params={"since": cursor, "limit": limit}, accept=_NDJSON, **how
@@ -197,7 +198,7 @@ class ServedQuery(Registered):
                 return
 
     def _some(self, cursor: int) -> tuple[list[Match], int, OxiseqError | None]:
-        """The next matches behind a cursor, which stays, or none after a while; where it stands then, and what of it
+        """The next matches behind a cursor, which stays, or none after a while; its new position, and what of it
         cannot be read."""
         other = ServedQuery(self._wire, self._value)
         other.__dict__["_decoder"] = self._decoder
@@ -209,7 +210,7 @@ class ServedQuery(Registered):
                 found.append(match)
                 if len(found) >= 100 or (match.id or 0) >= last:
                     break
-        except (UnknownError, UnreachableError):  # deleted, which is looked at, or away, which is waited for
+        except (UnknownError, UnreachableError):  # deleted, which is checked, or unreachable, which is waited for
             self._closed.wait(AFTER_LOSS)
         except OxiseqError as error:
             return found, other.cursor, None if self.over() else error

@@ -26,7 +26,7 @@ _SILENCE: Final = 8.0
 _LAST: Final = 0.05
 """Seconds before the end of a timeout for which nobody listens any more."""
 SOON: Final[Mapping[str, Any]] = {"again": False, "within": 10.0}
-"""How a server is asked by who has waited already."""
+"""How to call a server after waiting already."""
 AFTER_LOSS: Final = 0.5
 """Seconds after which a server that has gone is looked for again."""
 
@@ -44,7 +44,7 @@ class Registered:
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """All that the server tells of it now: its state, counts, budget, what was set aside. Raises UnknownError."""
+        """All that the server says of it now: its state, counts, budget, what was set aside. Raises UnknownError."""
         value: Mapping[str, Any] = self._wire.send("GET", "queries", self.name).json()
         return value
 
@@ -86,7 +86,7 @@ class Registered:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- what comes -----------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------
 
     @internal
     def listened(self, what: str, timeout: Duration | None) -> Iterator[ServerSentEvent]:
@@ -143,7 +143,7 @@ class Registered:
 
     @internal
     def told_of_loss(self, event: ServerSentEvent) -> None:
-        """Raise what an event tells that is no longer there, and put the cursor behind that."""
+        """Raises the error for deleted matches that an event reports, and puts the cursor behind them."""
         told = event.json()
         if event.event == "cursor-too-old":
             asked, self.cursor = self.cursor + 1, int(told["first"]) - 1

@@ -1,4 +1,4 @@
-"""Matches as a server tells them, in JSON, → blocks of columns, which `Match` and `Matches` are made of."""
+"""Matches in a server's JSON → blocks of columns, which `Match` and `Matches` are made of."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def block_of(shape: Shape, told: Sequence[Told]) -> Block:
 
 
 def _complex(shape: Shape, told: Sequence[Told], times: Any, numbers: Any) -> Block:
-    """Of CEQL: which variables hold the event at a position, and when it was, stands in two places."""
+    """For CEQL: which variables hold the event at a position, and its time, are in two places."""
     letters: dict[tuple[tuple[str, str], ...], int] = {}
     sizes, letter, at, of = [], [], [], []
     for each in told:

@@ -20,7 +20,7 @@ class ServedSink:
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """All that the server tells of it now: settings without secrets, `delivered`, `waiting`, `failing_since`,
+        """All that the server says of it now: settings without secrets, `delivered`, `waiting`, `failing_since`,
         `error`, `next_try`. Raises UnknownError."""
         value: Mapping[str, Any] = self._wire.send("GET", "queries", self.query, "sinks", self.name).json()
         return value

@@ -98,7 +98,7 @@ class ServedStanding(Registered):
         return found
 
     def _there(self, cursor: int, how: Mapping[str, Any]) -> tuple[list[StoreChange], int]:
-        """The changes above a cursor, and where it stands behind them. `how` the server is asked."""
+        """The changes above a cursor, and its position behind them. `how`: the request's other parameters."""
         found: list[StoreChange] = []
         parts: list[Mapping[str, Any]] = []
         while True:

@@ -88,7 +88,7 @@ class ServedStream:
         Over a WebSocket, where the server takes one: it acknowledges events while more are sent, and after a broken
         connection gets what it has not stored. `session`: the name, at most 200 visible ASCII characters, under which
         it remembers for a day how many events of this source it has. A program that was killed calls this again with
-        the same name and the same events: those that are stored are passed over, and counted.
+        the same name and the same events: those that are stored are skipped, and counted.
 
         Raises as `push` does; OxiseqError for a `session` where there is no WebSocket."""
         check_events(events)

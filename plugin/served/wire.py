@@ -44,12 +44,12 @@ class AnswerError(OxiseqError):
 
 
 class RefusedError(OxiseqError, PermissionError):
-    """The server asks for a (nother) token, or does not allow this."""
+    """The server needs a (different) token, or does not allow this."""
 
 
 class Wire:
-    """One server. `patience`: seconds for which a request is tried again, if to send it twice does no harm; `tell` is
-    told of that; `sockets`: whether it may take WebSockets. Safe for many threads."""
+    """One server. `patience`: seconds for which a request is tried again, if sending it twice does no harm; `tell` is
+    called then; `sockets`: whether it may take WebSockets. Safe for many threads."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Wire:
 
     @contextmanager
     def listening(self, *path: str, params: Mapping[str, Any], patience: float) -> Iterator[httpx.Response]:
-        """A reply of server-sent events that is under way; reading it raises httpx.ReadTimeout after `patience`
+        """A reply of server-sent events that is running; reading it raises httpx.ReadTimeout after `patience`
         seconds of silence. Raises as `send` does."""
         self.check_open()
         headers = {"accept": "text/event-stream"}
@@ -236,7 +236,7 @@ def wire_to(address: str, token: str | None, patience: float, tell: Callable[[st
 
 
 def refusal(reply: httpx.Response, address: str) -> OxiseqError:
-    """The error that a server's problem details (RFC 9457) tell of."""
+    """The error for a server's problem details (RFC 9457)."""
     try:
         told = reply.json()
     except ValueError:

@@ -1,6 +1,6 @@
 """Who may do what: bearer tokens, and pages of other origins.
 
-A browser sends what any page tells it to, with the address of the machine that it runs on: a token is not sent on its
+A browser sends what any page makes it send, with the address of the machine that it runs on: a token is not sent on its
 own, but without one a form on a foreign page could write. So what writes must come from here, from no page at all, or
 from an origin that `--cors` names.
 """
@@ -33,7 +33,7 @@ _CLIENTS: Final = 10_000
 
 
 class Access:
-    """Says who asks. Safe for many threads. Raises TokenError for tokens that are none."""
+    """Identifies clients. Safe for many threads. Raises TokenError for tokens that are none."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self._cors, self._behind_proxy = settings.cors, settings.behind_proxy
@@ -126,7 +126,7 @@ def check_reader(headers: Named, allowed: tuple[str, ...]) -> None:
 class WrongTokens:
     """How many wrong tokens each client has sent of late.
 
-    After ten in a period of five seconds none of the client's tokens is looked at until the period ends: so nobody
+    After ten in a period of five seconds none of the client's tokens is checked until the period ends: so nobody
     tries more than two a second, and a client with the right one waits for seconds only.
     """
 

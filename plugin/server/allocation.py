@@ -1,4 +1,4 @@
-"""The C library's memory, told that many threads each take some for a moment.
+"""Settings of the C library's allocator for many threads that each need memory for a moment.
 
 glibc gives each thread an arena, and keeps there what is freed: with 80 threads that each once read a large body, all
 these bodies stay resident.

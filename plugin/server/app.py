@@ -28,13 +28,13 @@ DOORS = "oxiseq"
 """Where the application keeps its Doors among Flask's extensions."""
 _METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
 OPEN = ("health", "ready", *PAGE)
-"""Names of the routes that need no right: they tell nothing of the data."""
+"""Names of the routes that need no right: they reveal nothing of the data."""
 _SPARQL = ("/query", "/update", "/store", "/store/<path:name>")
 
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """What a server asks that answers some requests without WSGI: whether they may come in."""
+    """For a server that answers some requests without WSGI: whether they may come in."""
 
     settings: ServerSettings
     hosts: KnownHosts
@@ -42,7 +42,7 @@ class Doors:
 
 
 class Answers(Protocol):
-    """A SPARQL endpoint: ours or one in front of which we stand."""
+    """A SPARQL endpoint: ours or one behind us."""
 
     def answer(self, request: Request) -> Response:
         """Never raises for what the request holds."""
@@ -129,7 +129,7 @@ def _add_checks(app: flask.Flask, settings: ServerSettings, access: Access) -> N
         writing = _writes(request)
         try:
             flask.g.rights = access.check(request.headers, request.remote_addr, writing=writing)
-            if not _is_sparql(request):  # that asks for its rights itself
+            if not _is_sparql(request):  # that checks its rights itself
                 flask.g.rights.demand("update" if writing else "read", "server")
         except DeniedError as error:
             return refusal(denied(error), request)

@@ -4,8 +4,8 @@ A request must come, and an answer must be taken, at a rate that no working clie
 room for a new connection, the one that has waited longest without a request goes for it. So whoever sends a request is
 answered, however many others only hold connections open.
 
-A Connection stands between the socket and the server's HTTP protocol, or that of WebSockets after it. It sees bytes
-come and go, and is told by the application (edge.py) when a request is at work.
+A Connection lies between the socket and the server's HTTP protocol, or that of WebSockets after it. It sees bytes
+come and go, and the application (edge.py) says when a request is at work.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Connections:
             connection.abort()
 
     def _make_room(self) -> bool:
-        """Close a few connections without a request, and tell whether there were any."""
+        """Closes a few connections without a request; returns whether there were any."""
         waiting = sorted((c for c in self._open.values() if c.waiting), key=lambda c: c.waits_since)
         now = time.monotonic()
         if now - self._told >= _LOG_EVERY:
@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
         self._moved: tuple[int, float] | None = None
         """Bytes of answers that the client has taken, and since when no more of them; while there are some for it."""
         self._looked: tuple[int, float] | None = None
-        """How many they were when it was last looked at how fast it takes them, and when that was."""
+        """Their number when the rate was last measured, and the time of that."""
 
     # --- asyncio's ----------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class Connection(asyncio.Protocol):
 
     def converse(self, *, socket: bool) -> None:
         """The request has no end: what it sends comes when there is something. `socket`: as messages, each of which is
-        told by `hear`."""
+        given by `hear`."""
         self.work()
         self._in_body = True
         if socket:
@@ -241,7 +241,7 @@ class Connection(asyncio.Protocol):
         self.waits_since = time.monotonic()
 
     def abort(self) -> None:
-        """Close it, whatever is under way."""
+        """Close it, whatever is running."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -251,7 +251,7 @@ class Connection(asyncio.Protocol):
 
     def _give_up_after(self, seconds: float) -> None:
         """Have the system end the connection when the other side has acknowledged nothing for so long, though there
-        was something to: it is gone, and has not said so. 0: when the system itself likes."""
+        was something to: the client has vanished. 0: the system's own limit."""
         made = None if self._transport is None else self._transport.get_extra_info("socket")
         if made is not None and made.family in _TCP and _USER_TIMEOUT is not None:
             made.setsockopt(socket_module.IPPROTO_TCP, _USER_TIMEOUT, int(seconds * 1000))
@@ -274,7 +274,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def waiting(self) -> bool:
-        """Whether no whole request of it is at work, and no answer under way."""
+        """Whether no whole request of it is at work, and no answer running."""
         return not self._working and not self.pending
 
     def too_slow(self, now: float, slow: float, stall: float) -> bool:

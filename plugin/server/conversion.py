@@ -20,7 +20,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 _LEAST_TO_ZIP: Final = 1024
 CONTENT_LENGTH: Final = "Content-Length"
 GONE: Final = "oxiseq.client_gone"
-"""Key in the WSGI environment of what tells whether the client has left."""
+"""Key in the WSGI environment of the function that says whether the client has left."""
 MOST_MEMBERS: Final = 10_000
 """Of a gzip body: more than programs that pack in blocks make of the largest one."""
 

@@ -27,7 +27,7 @@ def named(origin: str, origins: tuple[str, ...]) -> bool:
 
 
 def preflight(request: werkzeug.Request, origins: tuple[str, ...]) -> flask.Response:
-    """The answer to OPTIONS: what was asked for is allowed to pages that may ask."""
+    """The answer to OPTIONS: the request is allowed to pages of allowed origins."""
     response = flask.Response(status=204)
     if not _may_ask(request.headers, origins):
         return response

@@ -193,12 +193,12 @@ def _content(body: Body, coding: str, limit: int) -> bytes:
 
 
 def _told_of_the_edge(rest: WSGIApplication) -> WSGIApplication:
-    """The WSGI application, told what its environment otherwise lacks."""
+    """The WSGI application, with what its environment otherwise lacks."""
 
     def application(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         scope = environ["asgi.scope"]
         environ["REQUEST_URI"], environ[GONE] = address_in(scope), scope[GONE]
-        environ["wsgi.input_terminated"] = True  # else a body in chunks, which tells no length, is taken for none
+        environ["wsgi.input_terminated"] = True  # else a body in chunks, which states no length, is taken for none
         return rest(environ, start_response)
 
     return application

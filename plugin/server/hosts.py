@@ -1,7 +1,7 @@
 """Which names this server answers to.
 
 A page from elsewhere may have its own name lead to this machine (DNS rebinding): to the browser it then is of the same
-origin as the server. Only the Host that it sends tells it apart.
+origin as the server. Only the Host that it sends differs.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class LiveApplication:
-    """Answers what LiveRoutes answers, and hands the rest on."""
+    """Answers what LiveRoutes answers, and passes the rest on."""
 
     def __init__(self, live: LiveRoutes, settings: ServerSettings, access: Access, rest: WSGIApplication) -> None:
         self.routes = live
@@ -46,7 +46,7 @@ class LiveApplication:
         return response(environ, start_response)
 
     def admit(self, method: str, path: str, headers: Named, address: str | None) -> Rights:
-        """The rights of who asks, from this address; the path is decoded. Raises Problem."""
+        """The rights of a client, from this address; the path is decoded. Raises Problem."""
         return self._access.check(headers, address, writing=changes(method, path))
 
     def _answer(self, request: werkzeug.Request) -> flask.Response:
@@ -63,8 +63,8 @@ class LiveApplication:
 
 
 def same_rights(admitted: Callable[[], Rights], rights: Rights) -> bool:
-    """Whether who asked would have the same rights now; `admitted` says them, or raises Problem."""
+    """Whether the client would have the same rights now; `admitted` returns them, or raises Problem."""
     try:
         return admitted() == rights
     except Problem as problem:
-        return problem.status == 429  # its token is not looked at for now, because of others
+        return problem.status == 429  # its token is not checked for now, because of others

@@ -1,5 +1,5 @@
-"""The page at `/`, its files below `/ui/`, and what kind of server this is. They tell nothing of the data, so they need
-no token."""
+"""The page at `/`, its files below `/ui/`, and what kind of server this is. They reveal nothing of the data, so they
+need no token."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ENDPOINTS: Final = ("page", "page-file", "page-server")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the page has to know before it asks: whether there are streams and continuous queries (`live`), whether
-    updates are refused, whether another endpoint answers SPARQL."""
+    """What the page must know before its first request: whether there are streams and continuous queries (`live`),
+    whether updates are refused, whether another endpoint answers SPARQL."""
 
     live: bool
     read_only: bool

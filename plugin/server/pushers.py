@@ -4,7 +4,7 @@
            ◀─ acknowledgements ─ _acknowledge ◀─ as they become durable ┘
 
 Nothing is read while _AHEAD pushes are on their way to the disk, or while as many events wait for queries as may: the
-client feels that as a full socket. What a client does not read of its acknowledgements is told together later.
+client feels that as a full socket. Acknowledgements that a client does not read are sent together later.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AHEAD: Final = 8
 _CROWDED: Final = 0.01
 """Seconds between looks whether fewer events wait."""
 _TICK: Final = 1.0
-"""Seconds between looks at the client's rights, and at items that do not come whole."""
+"""Seconds between checks of the client's rights, and of items that do not come whole."""
 _PACE: Final = 0.02
 """Seconds between two acknowledgements at least."""
 _LEAST_RATE: Final = 1024
@@ -245,5 +245,5 @@ class _Pusher:
 
 
 def last_line(problem: Problem | None) -> bytes:
-    """What a client is told at the end; empty where it ended by itself."""
+    """The last message to a client; empty where it ended the push itself."""
     return b"" if problem is None else failure(problem)

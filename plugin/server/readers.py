@@ -20,7 +20,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 """ASGI's."""
 _THREADS: Final = 4
 _LOOK: Final = 1.0
-"""Seconds after which it is checked again whether a reader may be told."""
+"""Seconds between checks of a reader's rights."""
 
 
 class Bell:
@@ -97,7 +97,7 @@ class Readers:
     async def serve(
         self, subscription: Subscription, connection: Connection, send: Send, may: Callable[[], bool]
     ) -> None:
-        """Send what comes for a reader, until it ends or the client leaves, or as long as it `may` be told. Raises what
+        """Sends what comes for a reader, until it ends or the client leaves, or as long as it `may` read. Raises what
         `step` raises."""
         bell = Bell(self._loop)
         connection.on_gone = bell.ring
@@ -126,7 +126,7 @@ class Readers:
             if self._loop.time() - looked >= _LOOK:
                 looked = self._loop.time()
                 if not may():
-                    return  # it may come again, and is told then why not
+                    return  # it may come again, and learns the reason then
             if data:
                 await send(_piece(data))  # waits while much has not been taken
             if subscription.ended:

@@ -38,7 +38,7 @@ def headers_in(scope: Scope) -> dict[str, str]:
 
 
 def client_in(scope: Scope) -> str | None:
-    """The address of who asks."""
+    """The client's address."""
     return scope["client"][0] if scope["client"] else None
 
 

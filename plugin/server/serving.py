@@ -65,7 +65,7 @@ class Serving:
         """Serve until `stop`."""
         gc.collect()
         gc.freeze()  # what is here by now stays: to look through it takes a tenth of a second each time
-        logging.getLogger(_LOG).setLevel(logging.ERROR)  # less tells of each malformed request
+        logging.getLogger(_LOG).setLevel(logging.ERROR)  # less reports each malformed request
         logging.getLogger(_LOG).addFilter(_shorten)
         with asyncio.Runner(loop_factory=self._config(_unanswered).get_loop_factory()) as runner:
             runner.run(self._serve())
@@ -151,7 +151,7 @@ class _Server(uvicorn.Server):
 
 
 async def _unanswered(*_: object) -> None:
-    """An application that is never asked."""
+    """An application that is never called."""
 
 
 def _shorten(record: logging.LogRecord) -> bool:

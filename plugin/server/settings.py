@@ -1,4 +1,4 @@
-"""What the HTTP side of the server is told."""
+"""Settings of the HTTP side of the server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 class Tokens:
     """Secrets of `Authorization: Bearer`. A write token also reads; with none of a kind everybody may. `lines`, and the
     file of such lines: named tokens (`oxiseq.rights.named`); with any of these nobody may do anything without a token
-    but what stands there under `anonymous`."""
+    but what is listed under `anonymous`."""
 
     read: str | None = field(default=None, repr=False)
     write: str | None = field(default=None, repr=False)

@@ -84,7 +84,7 @@ class Sockets:
     async def _tell(
         self, subscription: Subscription, socket: EventSocket, connection: Connection, may: Callable[[], bool]
     ) -> None:
-        """Until the subscription ends, or the client leaves or says anything. Raises what telling raises."""
+        """Until the subscription ends, or the client leaves or says anything. Raises what sending raises."""
         listening = asyncio.create_task(socket.listen())
         reading = asyncio.create_task(self._readers.serve(subscription, connection, socket.send, may))
         try:
@@ -129,7 +129,7 @@ class EventSocket:
 
 
 def _messages(events: bytes) -> Iterator[str]:
-    """Server-Sent Events as JSON objects: `event`, `id` where there is one, `data`. Comments are passed over."""
+    """Server-Sent Events as JSON objects: `event`, `id` where there is one, `data`. Comments are skipped."""
     for event in events.decode().split("\n\n"):
         fields = dict(line.split(": ", 1) for line in event.split("\n") if line and not line.startswith((":", "retry")))
         if "event" in fields:

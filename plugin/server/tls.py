@@ -1,4 +1,4 @@
-"""The certificate of https: what is wrong with it is told before the server listens."""
+"""The certificate of https: faults in it are reported before the server listens."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _below(folder: Path, path: str) -> Path:
 
 
 def _behind(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one stands for, where it does."""
+    """The IPv4 address inside an IPv6 one, if there is one."""
     if isinstance(address, IPv6Address):
         if address in _NAT64:
             return IPv4Address(int(address) & 0xFFFFFFFF)

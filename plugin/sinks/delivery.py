@@ -1,4 +1,4 @@
-"""Matches on their way: what receivers are handed."""
+"""Matches on their way: the messages to receivers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Item:
     terms: Mapping[str, str | None]
 
     def value(self, template: Json) -> Json:
-        """The template with its values; without one all that live readers are told, and the query's name. Raises
+        """The template with its values; without one all that live readers get, and the query's name. Raises
         SinkError for a variable that the query has no longer."""
         if template is None:
             return {name: self.facts[name] for name in ("query", "id", "at", "bindings", "events")}

@@ -114,7 +114,7 @@ class _Mailer:
                 refused = server.send_message(message, settings.sender, list(settings.to))
         except (smtplib.SMTPException, OSError) as error:
             raise DeliveryError(f"{settings.host}: {_told(error)}") from error
-        if refused:  # since they were asked for
+        if refused:  # since they were requested
             raise SinkError(f"{settings.host} does not take mail for {', '.join(refused)}: take them out")
         return ""
 

@@ -31,7 +31,7 @@ _WILD: Final = frozenset("#+\0")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mqtt(SinkSettings):
-    """By default up to 100 messages are under way at once."""
+    """By default up to 100 messages are in progress at once."""
 
     kind: ClassVar[str] = "mqtt"
     templates: ClassVar[tuple[str, ...]] = ("template", "topic")
@@ -116,7 +116,7 @@ class _Publisher:
         for confirmed, message in enumerate(under_way):
             try:
                 message.wait_for_publish(_TIMEOUT)
-            except (RuntimeError, ValueError) as error:  # as the library tells what cannot be sent
+            except (RuntimeError, ValueError) as error:  # as the library reports what cannot be sent
                 raise DeliveryError(f"the broker {settings.host}: {error}", confirmed) from error
             if not message.is_published():
                 raise DeliveryError(f"the broker {settings.host} does not confirm", confirmed)

@@ -1,6 +1,6 @@
 """A secret of a sink: a text, or where the operator keeps it.
 
-    "whsec_..."                       stands in the journal, or in the settings' file
+    "whsec_..."                       is in the journal, or in the settings' file
     {"env": "OXISEQ_SECRET_CHAT"}     an environment variable of the server
     {"file": "chat"}                  a file below the operator's folder of secrets
 
@@ -70,7 +70,7 @@ def secret_text(given: Any, name: str) -> str:
     """A text of one line that is not what is shown in a secret's place. Raises SinkError."""
     found = line_of(given, name, _LONGEST)
     if HIDDEN in found:
-        raise SinkError(f"{name}: {HIDDEN} is what is shown in place of a secret: give the secret itself")
+        raise SinkError(f"{name}: {HIDDEN} is shown in place of a secret: give the secret itself")
     return found
 
 

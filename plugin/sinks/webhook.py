@@ -116,7 +116,7 @@ def _secret(given: Any, name: str) -> str:
 
 
 def key_of(secret: str) -> bytes:
-    """The key that a secret stands for. Raises SinkError."""
+    """The key in a secret. Raises SinkError."""
     if not secret.startswith(SECRET_PREFIX):
         return secret.encode()
     try:
@@ -289,7 +289,7 @@ class _Poster:
 
 
 class _Deadline:
-    """When the request under way must be over: a receiver that answers byte by byte does not hold it up for ever."""
+    """When the running request must be over: a receiver that answers byte by byte does not hold it up for ever."""
 
     def __init__(self) -> None:
         self.at = 0.0

@@ -27,16 +27,16 @@ class Asked(KnowledgeBase, Protocol):
 
 
 Kb: TypeAlias = str | Path | HasStore | RdfStore | Asked | None
-"""A file, N-Quads text, a store's folder, a store, or anything that answers as the engine asks."""
+"""A file, N-Quads text, a store's folder, a store, or anything with the engine's protocol of a knowledge base."""
 
 
 def knowledge_of(kb: Kb) -> KnowledgeBase:
-    """What the engine asks. Raises KbError."""
+    """The engine's knowledge base. Raises KbError."""
     return kb if isinstance(kb, Asked) else StoreKb(kb_store(kb))
 
 
 def opened(kb: Kb) -> RdfStore | Asked:
-    """What `kb` means, read once: what is asked several times. Raises KbError."""
+    """The knowledge base that `kb` means, read once, for several queries. Raises KbError."""
     return kb if isinstance(kb, Asked) else kb_store(kb)
 
 

@@ -1,6 +1,6 @@
 """Warnings that a query gets about its events: those that it leaves out because its language cannot take them
 (CEQL takes tuple events only, EP-SPARQL none that start after they end; semantics.md 3 and 5), and columns that can
-never be what a CEQL query asks of them.
+never have the type that a CEQL query needs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from oxiseq.engine.events.faults import Faults
 from oxiseq.sources.warned import warn_caller
 
 _TOLD: Final = 3
-"""Of them a warning tells why."""
+"""Most columns whose reason a warning gives."""
 
 
 class LeftOutWarning(UserWarning):

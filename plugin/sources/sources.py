@@ -57,7 +57,7 @@ def batches_of(
     mapping: StreamMapping | None = None,
     bad: Callable[[BadRow], object] = lambda row: None,
 ) -> Iterator[EventBatch]:
-    """The events of a source, coded in `terms`. `report` is handed the running report of a file. With a `mapping` the
+    """The events of a source, coded in `terms`. `report` gets the running report of a file. With a `mapping` the
     source may hold rows; `bad` is notified of those that are left out (`on_error="skip"`). Raises EventError,
     ArgumentTypeError for what is no source; while reading EventError, TypeError."""
     if mapping is not None and (tables := row_tables(events, mapping.key)) is not None:
@@ -89,7 +89,7 @@ def row_event(row: Row, mapping: StreamMapping | None, time: Time | None, terms:
     if mapping is None:
         raise EventError(None, None, "the stream has no mapping: store.stream(iri, mapping=) says what a row means")
     if mapping.time and time is not None:
-        raise EventError(None, None, "time is given twice: the stream's mapping says which columns tell it")
+        raise EventError(None, None, "time is given twice: the stream's mapping names its columns")
     at = None if time is None else to_microseconds(time)
     parts = list(mapped(object_table([row], mapping.key), mapping, terms, at))
     for part in parts:

@@ -1,4 +1,4 @@
-"""Warnings, told of the line from which oxiseq was called, however many calls lie between."""
+"""Warnings with the line from which oxiseq was called, however many calls lie between."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ upstream.py     whether a DataFrame has a watermark, and a state before it
 source.py       a Data Source of RDF event files and of our server's streams
 processor.py    what Spark calls: dealing in `mapInArrow`, buckets in `transformWithStateInPandas`
 given.py        what is given for the streams: events, or rows with a mapping
-checkpoint.py   whether the query can go on from a checkpoint, before it starts
+checkpoint.py   whether the query can continue from a checkpoint, before it starts
 types.py        the answer's columns as Spark's types; inference.py says which are certain, facts.py what it knows
 answers.py      matches and late events as columns
 bucket.py       a step of one bucket: state, rows, watermark → matches, late events, state

@@ -74,7 +74,7 @@ def value_parts(i: int, form: Form) -> list[str]:
 
 
 def arrow_schema(work: Work, form: Form) -> pa.Schema:
-    """What the operator hands to Spark."""
+    """What the operator passes to Spark."""
     fields = [(AT, pa.int64()), (TIME, pa.timestamp("us", "UTC"))]
     fields += [(name, pa.int64()) for name in span_columns(work.shape)]
     values = range(len(value_columns(work)))

@@ -1,6 +1,6 @@
-"""Whether a query can go on from a checkpoint: decided by the states that are there, before the query starts.
+"""Whether a query can continue from a checkpoint: decided by the states that are there, before the query starts.
 
-Where it stands: `match(checkpoint=)` → **checkpoint** → CheckpointError. Spark reads its own state stores; a state is
+In the flow: `match(checkpoint=)` → **checkpoint** → CheckpointError. Spark reads its own state stores; a state is
 then restored as a worker would do it in the first micro-batch.
 """
 
@@ -25,7 +25,7 @@ _OPERATOR: Final = "transformWithStateInPandasExec"
 
 
 def check_checkpoint(spark: SparkSession, location: str, at_work: Work) -> None:
-    """Nothing if the query is new there, or can go on. A checkpoint may hold several operators: one must fit.
+    """Nothing if the query is new there, or can continue. A checkpoint may hold several operators: one must fit.
 
     Raises CheckpointError.
     """

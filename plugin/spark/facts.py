@@ -1,6 +1,6 @@
 """What is known of the objects of predicates before any event comes: from mappings and from the knowledge base.
 
-Where it stands: `match(mappings=, kb=)` → **facts** → inference. A mapping makes all events of its stream, and the
+In the flow: `match(mappings=, kb=)` → **facts** → inference. A mapping makes all events of its stream, and the
 knowledge base has all values that its patterns can bind; so the types that they show are certain.
 """
 
@@ -50,7 +50,7 @@ _MOST: Final = 1_000_000
 
 @dataclass(slots=True)
 class Facts:
-    """`streams`: IRI of a stream → predicate → type of its objects; `kb` is read when a pattern asks for it."""
+    """`streams`: IRI of a stream → predicate → type of its objects; `kb` is read when a pattern needs it."""
 
     streams: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     kb: RdfStore | None = None

@@ -1,6 +1,6 @@
 """The DataFrames that are given for a query's streams, checked, with the columns that workers read.
 
-Where it stands: `match(streams=, mappings=)` → **given** → dealer. A DataFrame holds events, or with a mapping rows of
+In the flow: `match(streams=, mappings=)` → **given** → dealer. A DataFrame holds events, or with a mapping rows of
 any columns.
 """
 

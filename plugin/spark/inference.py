@@ -1,6 +1,6 @@
 """Which types the columns of a query have for sure, whatever events come: for `match(types="infer")`.
 
-Where it stands: algebra, facts → **inference** → Spark's types by column. Three things are certain: what an expression
+In the flow: algebra, facts → **inference** → Spark's types by column. Three things are certain: what an expression
 makes (COUNT, STRLEN, a comparison), what a filter that every match has passed lets through (`?a > 5`: a number), and
 what a mapping or the knowledge base has as objects of a predicate (facts.py).
 """
@@ -163,7 +163,7 @@ def _name(graph: NamedNode | Variable) -> NamedNode | None:
 
 
 def _required(condition: Expression) -> Iterator[tuple[Variable, str]]:
-    """Variables whose types a condition that holds tells."""
+    """Variables whose types follow from a condition that holds."""
     match condition:
         case Call(name, (left, right)) if name in _COMPARED:
             for one, other in ((left, right), (right, left)):

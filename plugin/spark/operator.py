@@ -1,6 +1,6 @@
 """`oxiseq.spark.match`: a query over DataFrames of events, as a DataFrame of matches.
 
-Where it stands: DataFrames of streams → (dealer in `mapInArrow`, shuffle, buckets) → DataFrame of rows.
+In the flow: DataFrames of streams → (dealer in `mapInArrow`, shuffle, buckets) → DataFrame of rows.
 """
 
 from __future__ import annotations
@@ -90,24 +90,24 @@ def match(
     to types of Spark SQL's, such as {"p1": "double"}. A value without a place in its type becomes null, and is counted.
 
     `time` is the event time, with Spark's watermark: windows, deduplication within the watermark, stream-stream joins
-    and another `match` may stand behind this one. It is `at`, but behind a trailing negation: `at` and the longest time
+    and another `match` may follow this one. It is `at`, but behind a trailing negation: `at` and the longest time
     that this one waits (in a window of events: the watermark under which it was emitted).
 
     Streaming: an event is late when it is older than Spark's watermark, which moves between micro-batches: the largest
     time of the micro-batches before, less `lateness`, of the stream that is furthest behind. A stream that has a
     watermark, by `withWatermark` or from a stateful operator before it, keeps it. Late events are not
-    matched but counted: `lastProgress["observedMetrics"][name]` tells `matches`, `late` and
+    matched but counted: `lastProgress["observedMetrics"][name]` has `matches`, `late` and
     `cast_errors` of a micro-batch; each `match` in one streaming query needs a `name` of its own. An Observation as
-    `name` tells them of DataFrames that do not stream.
+    `name` gives them for DataFrames that do not stream.
     `late=True` adds a column `late` (struct of `stream`, `time`, `graph`), null in matches; a row in which it is not
-    null tells a late event that a pattern of the query matches, and nothing else.
+    null stands for a late event that a pattern of the query matches, and nothing else.
 
     `buckets` runs share the keys (default: twice the cores); a checkpoint belongs to one number. `origin`: when
     tumbling windows begin, needed where these are time windows and the query is partitioned. `kb`: a file, a
     store's folder (opened for reading) or N-Quads text; a path must be good on every executor.
 
-    `checkpoint`: the checkpointLocation that the streaming query will have. What is there is looked at before anything
-    runs; CheckpointError says what to do if this query cannot go on from it.
+    `checkpoint`: the checkpointLocation that the streaming query will have. Its content is checked before anything
+    runs; CheckpointError says what to do if this query cannot continue from it.
 
     Raises QueryError, OxiseqError. A query that cannot be partitioned runs in one task, with OnePartitionWarning, if it
     is in SPAseq; in other languages that is a QueryError.
@@ -137,7 +137,7 @@ def match(
     if any(name in metric_names(each.frame) for each in given.values()):
         raise SparkError(f"a stream comes from another match with the name {name!r}: give name= to one of them")
     if chosen.lateness and streaming == {True} and all(has_watermark(each.frame) for each in given.values()):
-        raise SparkError("the streams have watermarks of their own, which say what is late: leave lateness out")
+        raise SparkError("the streams have watermarks of their own, which decide lateness: leave lateness out")
     keys = even_keys(number)
     dealt = _dealt(order, given, at_work.plan.streams, keys, chosen.lateness)
     grouped = dealt.groupBy("bucket")
@@ -219,7 +219,7 @@ def _dealt(
         part = frame.mapInArrow(Dealing(order, streams.index(iri), keys), DEALT)
         if frame.isStreaming and not has_watermark(frame):
             # Spark keeps a watermark for each stream, and takes the least. The column goes: with it Spark would drop
-            # rows that are late, of which we tell. One ms more: Spark calls late what is equal to its watermark, we do
+            # rows that are late, which we count. One ms more: Spark calls late what is equal to its watermark, we do
             # not.
             part = part.withColumn("at", F.timestamp_micros("high"))
             part = part.withWatermark("at", f"{-(-lateness // 1000) + 1} milliseconds").drop("at")

@@ -1,6 +1,6 @@
 """What Spark calls: packed rows and the watermark in, rows of matches out, a snapshot in the state store.
 
-Where it stands: shuffled rows → **processor** → bucket (steps.py). Spark reads this module in processes that do none of
+In the flow: shuffled rows → **processor** → bucket (steps.py). Spark reads this module in processes that do none of
 the work, to learn the operator's state; so the engine is imported where it is used.
 """
 
@@ -17,7 +17,7 @@ from oxiseq.spark.errors import check_buckets
 from oxiseq.spark.order import Form, Order
 
 DEALT: Final = "bucket int, number int, stream int, high bigint, events binary, home binary, place bigint"
-"""What the dealer hands on: the row's bucket as Spark hashes it and its number, the stream's number, the largest time
+"""What the dealer passes on: the row's bucket as Spark hashes it and its number, the stream's number, the largest time
 (µs) of the events dealt together, packed events, whose home it is, and where they stand in a micro-batch: by partition,
 then as they come."""
 

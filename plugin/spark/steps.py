@@ -1,6 +1,6 @@
 """What workers do with rows: deal them, step a bucket. Reading this module loads the engine.
 
-Where it stands: **steps**, called by what Spark calls (processor.py).
+In the flow: **steps**, called by what Spark calls (processor.py).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def step(
     frames = [frame(table) for table in tables(at_work, done, form, late, mark)]
     change = kept.store(rows, watermark)
     keep(at_work, number, kept, mark)
-    # the next ms is always ahead: Spark forgets a timer that is set anew while it goes off
+    # the next ms is always ahead: Spark forgets a timer that is set again while it goes off
     return Stepped(frames, change, None if done.waits_for is None else max(done.waits_for // 1000, mark + 1))
 
 
@@ -122,7 +122,7 @@ def whole(order: Order, table: pa.Table, form: Form) -> pa.Table:
 
 
 def packed(streams: Any, events: Any, homes: Any, places: Any) -> Iterator[Packed]:
-    """Rows as the dealer has made them; those without events only told a time."""
+    """Rows as the dealer has made them; those without events only carry a time."""
     for stream, packed_events, home, place in zip(streams, events, homes, places, strict=True):
         if packed_events:
             yield Packed(int(np.int64(stream)), bytes(packed_events), bytes(home), int(place))

@@ -1,6 +1,6 @@
-"""Types of the columns of matches: strings, RDF terms, or what Spark is asked to make of their lexical forms.
+"""Types of the columns of matches: strings, RDF terms, or what Spark makes of their lexical forms.
 
-Where it stands: `match(types=...)` → **types** → what workers emit (`Form`), and the casts behind it. A value that is
+In the flow: `match(types=...)` → **types** → what workers emit (`Form`), and the casts behind it. A value that is
 bound and has no place in its type becomes null, and is counted.
 """
 

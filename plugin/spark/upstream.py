@@ -1,6 +1,7 @@
-"""What stands before `match` in a streaming DataFrame: whether it has a watermark, whether something stateful emits it.
+"""The operators before `match` in a streaming DataFrame: whether it has a watermark, whether something stateful emits
+it.
 
-Spark allows one watermark from a source to a sink, and hands it through stateful operators: what these emit in a
+Spark allows one watermark from a source to a sink, and passes it through stateful operators: what these emit in a
 micro-batch lies between the watermark of the micro-batch before and its own.
 """
 

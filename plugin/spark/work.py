@@ -1,6 +1,6 @@
 """What every worker needs for a query: compiled once in each process, whatever it then does.
 
-Where it stands: driver → (pickled) **Order** → **Work** in each Python worker → dealer, buckets.
+In the flow: driver → (pickled) **Order** → **Work** in each Python worker → dealer, buckets.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _NEVER: Final = 1 << 61
 class Work:
     """An order at work in one process: plan, terms, KB. P_D is answered once for all buckets of the process.
 
-    `names`: the streams' in the query, with their IRIs; `shown`: how many of the answer's columns the caller has asked
-    for; `keys`: the columns that hold the key, none where a bucket sees no other one's; `mappings`: what the rows of a
+    `names`: the streams' in the query, with their IRIs; `shown`: how many of the answer's columns the caller
+    wants; `keys`: the columns that hold the key, none where a bucket sees no other one's; `mappings`: what the rows of a
     stream mean, by its IRI.
     """
 

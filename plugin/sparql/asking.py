@@ -1,4 +1,4 @@
-"""Queries that stand over the store, asked in processes: one that takes too long, or too much memory, is ended.
+"""Standing queries over the store, evaluated in processes: one that takes too long, or too much memory, is ended.
 
 In the flow: `oxiseq.api.standing` → a question → Workers → **solutions**. Where there is no snapshot for processes
 (of a large store in memory) the store is queried in this one.

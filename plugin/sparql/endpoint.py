@@ -112,7 +112,7 @@ def is_writing(request: Request) -> bool:
 
 
 def demand_right(request: Request) -> None:
-    """Raises DeniedError for who may not do with a store what is asked of these paths."""
+    """Raises DeniedError for a client without the right to do on a store what these paths do."""
     request.rights.demand("update" if is_writing(request) else "read", "kb")
 
 
@@ -129,13 +129,13 @@ def answered(request: Request, respond: Callable[[Request], Response]) -> Respon
         response = respond(request)
     except Problem as problem:
         response = problem_response(problem, request)
-    except Exception as error:  # a failure of ours: told, not thrown, for a server must continue
+    except Exception as error:  # a failure of ours: reported, not raised, for a server must go on
         response = problem_response(as_problem(error), request)
     return response.without_body() if request.method == "HEAD" else response
 
 
 def problem_response(problem: Problem, request: Request) -> Response:
-    """A failure as problem JSON, or as text for who asks for it."""
+    """A failure as problem JSON, or as text if requested."""
     if wants_json_problem(request.header("accept")):
         head, body = ("content-type", "application/problem+json"), problem.as_json()
     else:

@@ -8,7 +8,7 @@ its parser is recursive and needs a larger stack than a server's threads have; a
 and its thread only passes on what comes. Where that cannot be, the client is answered at the time limit, and the
 thread is left behind until it next writes; such threads still count as running, and have a lane of their own.
 
-How a client tells an answer that was broken off from a complete one: what fits into FIRST bytes is sent whole,
+How a client distinguishes an answer that was broken off from a complete one: what fits into FIRST bytes is sent whole,
 with a length, or not at all; of anything longer the connection is cut without the last chunk.
 """
 

@@ -125,7 +125,7 @@ class GraphStore:
             self.store.add_graph(graph)
 
     def _replace(self, documents: list[Document], base: str, graph: NamedNode | DefaultGraph) -> None:
-        """What was there is gone, in the same transaction."""
+        """The old content is deleted in the same transaction."""
         cleared = "CLEAR DEFAULT" if isinstance(graph, DefaultGraph) else f"CLEAR SILENT GRAPH {graph}"
         self._insert([quad for document in documents for quad in read(document, base, graph)], cleared)
         if isinstance(graph, NamedNode):

@@ -1,10 +1,10 @@
 """What is refused before the store sees it: calls to other servers, and texts that would exhaust the stack.
 
 pyoxigraph (0.5) fetches for SERVICE and LOAD and has no switch for that. LOAD is carried out by us (`loading`) or not
-at all. Whether a text has such a call is asked of pyoxigraph's own parser: if the word occurs at all, every occurrence
-is changed to a word of no meaning and the result is run on an empty store. It is still SPARQL exactly when the word was
-a name, a comment or part of a literal. No tokenizer can be led astray here, for none decides; keywords cannot be
-written with escapes.
+at all. Whether a text has such a call is decided by pyoxigraph's own parser: if the word occurs at all, every
+occurrence is changed to a word of no meaning and the result is run on an empty store. It is still SPARQL exactly when
+the word was a name, a comment or part of a literal. No tokenizer can be led astray here, for none decides; keywords
+cannot be written with escapes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check_size(text: str, settings: SparqlSettings) -> None:
 
 def check_syntax(text: str, base: str, *, update: bool = False) -> None:
     """Raises Problem 400 for a text that is no query, or no update; one with SERVICE (an update with LOAD, too) is not
-    looked at, for that would call it."""
+    evaluated, for that would call it."""
     lower = text.lower()
     calls = "service" in lower or (update and "load" in lower)
     if not calls and (failed := _failure(text, base, update=update)) is not None:
@@ -105,7 +105,7 @@ def _refuse(
         raise Problem(400, "the place of LOAD cannot be determined", _APART)
     called = " or ".join(word.upper() for word in used)
     options = " or ".join(f"--allow-{word}" for word in used)
-    elsewhere = " of what is no stream here" if "service" in used else ""
+    elsewhere = " outside of its streams" if "service" in used else ""
     raise Problem(
         403,
         "calls to other servers are not allowed",
@@ -147,7 +147,7 @@ def _failure(text: str, base: str, *, update: bool) -> SyntaxError | None:
 def _could_be_complete(text: str, base: str, *, update: bool) -> bool:
     """Whether the parser comes to the text's end: it then stops at the sign that we put there.
 
-    Good enough to tell 403 from 400: the text is refused either way.
+    Good enough to decide between 403 and 400: the text is refused either way.
     """
     error = _failure(text + _END, base, update=update)
     lines = text.count("\n") + 2

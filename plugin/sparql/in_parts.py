@@ -1,6 +1,6 @@
-"""A query asked of another endpoint in parts, and the answers to them as one.
+"""A query sent to another endpoint in parts, and the answers to them as one.
 
-    parts' texts ─▶ asked one after the other ─▶ solutions in JSON, as they come ─▶ one answer in the client's format
+    parts' texts ─▶ sent one after the other ─▶ solutions in JSON, as they come ─▶ one answer in the client's format
 
 No more than one part's text and a few bytes of its answer are in memory. Each part is answered as the endpoint is at
 that moment. Blank nodes mean something within one answer only, so solutions that have any are not put together.
@@ -29,7 +29,7 @@ _BETWEEN: Final = {_JSON: b","}
 _BLANK: Final = re.compile(rb':\s{0,8}"bnode"')
 """A term's kind; in a text the quotes would have backslashes before them, and a variable's name no colon."""
 _OVERLAP: Final = 16
-"""Bytes that are looked at again with those that follow: what `_BLANK` finds may be cut anywhere."""
+"""Bytes that are searched again with those that follow: a find of `_BLANK` may be cut anywhere."""
 _SHOWN: Final = 2000
 """Bytes of another endpoint's message."""
 UNREACHED: Final = "the endpoint behind cannot be reached"
@@ -61,7 +61,7 @@ class _Merged:
         self._format, self._sink = format_, sink
         self._columns: list[str] | None = None
         self._head = b""
-        """What stands before the first solution."""
+        """The text before the first solution."""
         self._end = _ENDS.get(format_, b"")
         self._truth = False
         self.any = False

@@ -76,7 +76,7 @@ class Ticket:
 
     def stay(self, moved: Callable[[], None]) -> None:
         """To be called now and then by an evaluation that can be ended: Problem 503 says that it must. `moved` is
-        called when it has worked for long."""
+        called when it has run for long."""
         if not self.slow and time.monotonic() >= self._moves_at:
             if self._lane.move(self):
                 moved()

@@ -3,7 +3,7 @@
     update ─▶ its LOADs ─▶ fetch (bounded) ─▶ `engine.rdf`'s parser ─▶ the update without LOAD, one transaction
 
 pyoxigraph would fetch and parse by itself, without bounds and with RDF/XML's entities. So it never sees a LOAD. Where
-one stands is told by tokens, which can be led astray; so it is asked of pyoxigraph's parser, too: without all that was
+one is follows from tokens, which can be misled; so pyoxigraph's parser decides, too: without all that was
 found no LOAD may be left (`guards`), and each of them must be a keyword, for the text is malformed when it is changed
 to a word of no meaning. An update of which tokens and parser think differently is refused.
 
@@ -32,7 +32,7 @@ from oxiseq.sparql.settings import Limits
 
 NOTHING: Final = "INSERT DATA {}"
 MOST: Final = 10
-"""LOADs of one update: its text is parsed once more for each."""
+"""LOADs of one update: its text is parsed again for each."""
 SECONDS: Final = 300.0
 """For all documents of an update, where requests have no time limit."""
 _SILENCE: Final = 30.0
@@ -133,7 +133,7 @@ def _loading(found: Sequence[Token], prologue: str, base: str) -> Loading | None
 
 
 def _resolved(names: Sequence[str], prologue: str, base: str) -> list[str]:
-    """IRIs as they stand in a text, or names with a prefix, as absolute IRIs. Raises Problem 400."""
+    """IRIs as written in a text, or names with a prefix, as absolute IRIs. Raises Problem 400."""
     columns = " ".join(f"({name} AS ?i{number})" for number, name in enumerate(names))
     try:
         solutions: Any = RdfStore().query(f"{prologue} SELECT {columns} {{}}", base_iri=base)

@@ -45,7 +45,7 @@ class Request:
     gone: Callable[[], bool] = field(default=lambda: False, compare=False, repr=False)
     """Whether the client has left, as far as the server knows."""
     rights: Rights = EVERYTHING
-    """What who asks may do; a server that asks for tokens says it."""
+    """The client's rights; a server with tokens sets them."""
 
     @property
     def url(self) -> str:
@@ -69,7 +69,7 @@ class Request:
 
     @property
     def version(self) -> str:
-        """The version of RDF that the Content-Type tells; empty where it tells none."""
+        """The version of RDF in the Content-Type; empty where it states none."""
         return self._content_type[1].get("version", "")
 
     def parameters(self) -> Parameters:

@@ -14,7 +14,7 @@ FORM = "application/x-www-form-urlencoded"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A query or an update, the graphs that the protocol names for it, and whether it asks for all graphs."""
+    """A query or an update, the graphs that the protocol names for it, and whether it reads all graphs."""
 
     text: str
     default_graphs: tuple[str, ...]

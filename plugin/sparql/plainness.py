@@ -1,4 +1,4 @@
-"""Whether a query is one that can be broken off at any row: it asks a single triple pattern, and no more.
+"""Whether a query can be broken off at any row: it has a single triple pattern, and no more.
 
 Each step of such a query writes a row, where a limit is noticed; a join, a filter or a sum may work for hours without
 writing any. Told by the text's form alone; whatever is not plain by it is treated as if it never ended.

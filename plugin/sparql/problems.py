@@ -92,7 +92,7 @@ def syntax_problem(title: str, error: SyntaxError) -> Problem:
 
 
 def sparql_problem(text: str, error: SyntaxError, *, update: bool) -> Problem:
-    """The store's refusal of a SPARQL text, told as that of a query of our own languages."""
+    """The store's refusal of a SPARQL text, in the form of our own languages' errors."""
     told = error if isinstance(error, SparqlError) else refusal(text, error, "update" if update else "query")
     detail = told.message
     for name, words in (("expected", told.expected), ("hint", told.hint)):

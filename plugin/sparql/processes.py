@@ -1,4 +1,4 @@
-"""Queries evaluated in processes, over what the store held when they were asked."""
+"""Queries evaluated in processes, over the store's content at the time of the request."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class _Receiver:
 
 
 def _wanted(accept: str | None, offers: Any, otherwise: _Format) -> _Format:
-    """What is to be written if the answer is of this kind; that nothing is acceptable is told when it is."""
+    """The format of an answer of this kind; that none is acceptable is reported when the answer is of it."""
     try:
         found: _Format = wanted(accept, offers)
     except Problem:

@@ -65,7 +65,7 @@ class Querying:
         return self.evaluations.answer(work, request.gone, lane)
 
     def _asks_streams(self, text: str, request: Request) -> bool:
-        """Whether a SERVICE block is of a stream, which who asks must be allowed to read; a text that is too long is
+        """Whether a SERVICE block is of a stream, which the client must be allowed to read; a text that is too long is
         refused later, and in an update it is data. Raises DeniedError."""
         if self.services is None or len(text) > self.settings.limits.query:
             return False
@@ -74,8 +74,8 @@ class Querying:
         return bool(found)
 
     def _processes_for(self, text: str) -> Processes | None:
-        """Where a query is evaluated that may not notice its limits; None if that is here. What a SERVICE block asks of
-        a stream is here in any case: its events are in memory."""
+        """Where a query is evaluated that may not notice its limits; None if that is here. What a SERVICE block reads
+        of a stream is here in any case: its events are in memory."""
         if self.processes is None or is_plain(text) or not self.processes.possible:
             return None
         return self.processes

@@ -1,13 +1,13 @@
 """`SERVICE <iri> { ... }` of sources that are here, a stream's events: answered in place.
 
-    text ─▶ blocks ─▶ each block's solutions, asked of its source ─▶ VALUES in the block's place ─▶ the store
+    text ─▶ blocks ─▶ each block's solutions, from its source ─▶ VALUES in the block's place ─▶ the store
 
 That is SPARQL's own meaning of SERVICE: the group is answered by itself, and its solutions are joined with the rest.
 The store joins from VALUES towards its data, so the time grows with the solutions, not with the store. Blank nodes
-cannot stand in VALUES: outside of the block they are IRIs of their own (`BLANK`).
+cannot be in VALUES: outside of the block they are IRIs of their own (`BLANK`).
 
-The rest of the text stays where it was, so a syntax error is told at its place. Other SERVICE calls stay in the text,
-for `guards` to refuse or the store to make. SILENT changes nothing: a source that is here tells its failures.
+The rest of the text stays where it was, so a syntax error is emitted at its place. Other SERVICE calls stay in the
+text, for `guards` to refuse or the store to make. SILENT changes nothing: a local source reports its failures.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BLANK: Final = "urn:oxiseq:blank:"
 MOST: Final = 256 << 20
 """Bytes of a block's solutions."""
 EMPTY: Final = "VALUES(){}"
-"""A table without rows, for checks before anything is asked."""
+"""A table without rows, for checks before anything is queried."""
 _WORD: Final = re.compile("service", re.IGNORECASE)
 
 
@@ -170,7 +170,7 @@ def with_values(text: str, found: Sequence[Block], tables: Sequence[Table | str]
 def asked(
     text: str, found: Sequence[Block], services: Services, base: str, check: Callable[[], None]
 ) -> Iterator[Table]:
-    """Each block's solutions. The blocks of one source are asked together."""
+    """Each block's solutions. The blocks of one source are queried together."""
     answers: dict[Block, QuerySolutions] = {}
     for iri in dict.fromkeys(block.iri for block in found):
         own = [block for block in found if block.iri == iri]
@@ -208,7 +208,7 @@ def _table(solutions: QuerySolutions, check: Callable[[], None]) -> Table:
 
 
 def _row(line: str) -> str:
-    """A line of TSV, whose terms SPARQL reads as they stand."""
+    """A line of TSV, whose terms SPARQL reads unchanged."""
     return f"({' '.join(_term(cell) for cell in line.split(chr(9)))})"
 
 

@@ -1,4 +1,4 @@
-"""The store's content as other processes can read it: each query gets what was there when it was asked.
+"""The store's content as other processes can read it: each query gets the content at the time of its request.
 
 An on-disk store is backed up into a folder beside its files, by hard links, after each change that a query meets: some
 ten milliseconds, whatever its size. A store in memory is written out while it is small; a larger one has no snapshot.

@@ -1,4 +1,4 @@
-"""Which queries may be asked in parts: a SERVICE block's solutions some at a time, the answers put together.
+"""Which queries may be sent in parts: a SERVICE block's solutions some at a time, the answers put together.
 
     a query without its blocks' solutions ─▶ algebra ─▶ why not, and where; or nothing
 
@@ -31,21 +31,21 @@ from oxiseq.sparql.problems import Place
 from oxiseq.sparql.services import Block, with_values
 
 _MARK: Final = "oxiseq_block_"
-"""Begins the name of a variable that stands for a block."""
+"""The prefix of the variables that replace blocks."""
 _WITHIN: Final = ((OptionalPattern, "OPTIONAL"), (Minus, "MINUS"), (Union, "UNION"))
-"""Patterns that a block may not stand in."""
+"""Patterns that a block may not be in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why a query is asked as a whole only; where that is in the text, if it is known."""
+    """Why a query is sent as a whole only; where that is in the text, if it is known."""
 
     reason: str
     place: Place | None = None
 
 
 def obstacle(text: str, found: Sequence[Block]) -> Obstacle | None:
-    """Why a query may not be asked in parts of these blocks' solutions; None where it may."""
+    """Why a query may not be sent in parts of these blocks' solutions; None where it may."""
     marks = [f"VALUES ?{_MARK}{number} {{}}" for number in range(len(found))]
     try:
         query = parse(with_values(text, found, marks), "rspql")
@@ -63,7 +63,7 @@ def obstacle(text: str, found: Sequence[Block]) -> Obstacle | None:
 
 
 def _in_select(select: SubSelect) -> Iterator[Obstacle]:
-    """What stands between a block and the answer of a SELECT."""
+    """What is between a block and the answer of a SELECT."""
     if not _has_block(select):
         return
     for given, clause in (

@@ -55,7 +55,7 @@ _CALLED: Final = re.compile(rb"service|%", re.IGNORECASE)
 _MOST: Final = 256 << 20
 """Bytes of an answer that is kept."""
 PART: Final = 1 << 20
-"""Characters of a request when a query is asked in parts."""
+"""Characters of a request when a query is sent in parts."""
 WHOLE: Final = 16 << 20
 """Characters that SERVICE blocks may put into a text that is sent as a whole."""
 
@@ -85,7 +85,7 @@ def addresses(url: str) -> Addresses:
 class Upstream:
     """Answers SPARQL requests by asking another endpoint. It may be called from many threads.
 
-    `token`: sent there as `Authorization: Bearer`; a name and a password may stand in the URL. `part`, `whole`: see
+    `token`: sent there as `Authorization: Bearer`; a name and a password may be in the URL. `part`, `whole`: see
     `PART` and `WHOLE`.
     """
 
@@ -207,7 +207,7 @@ class Upstream:
                 f"update has at most {self.settings.limits.body:,}: filter in the block",
             )
         response = self._passed(called.request(request, tables))
-        if response.status == 400:  # columns have moved: tell them as they were
+        if response.status == 400:  # columns have moved: restore their order
             try:
                 skeleton = with_values(called.text, called.blocks, [EMPTY] * len(called.blocks))
                 check_syntax(skeleton, request.url, update=called.updates)
@@ -231,7 +231,7 @@ class Upstream:
         return found
 
     def _in_parts(self, request: Request, called: _Called, tables: Sequence[Table]) -> Response:
-        """One answer of many: each combination of the tables' parts is asked for itself."""
+        """One answer of many: each combination of the tables' parts is a query of its own."""
         format_ = wanted(request.header("accept"), RESULTS)
         share = max(1, (self._part - len(called.text)) // len(tables))
         json_ = (("accept", "application/sparql-results+json"),)
@@ -273,7 +273,7 @@ class _Called:
         return self.sent(given, with_values(self.text, self.blocks, tables), kept)
 
     def sent(self, given: Request, text: str, headers: Parameters) -> Request:
-        """A request with another text: by POST, for it may be long; all else that was asked for stays."""
+        """A request with another text: by POST, for it may be long; the rest stays."""
         in_body = form(given.body) if given.media_type == FORM else ()
         others = [(n, v) for n, v in (*given.parameters(), *in_body) if n not in ("query", "update")]
         kind = "application/sparql-update" if self.updates else "application/sparql-query"
@@ -310,7 +310,7 @@ class _Passed:
 
 
 class UpstreamError(KbError):
-    """The endpoint behind cannot answer what a knowledge base is asked; `status`: HTTP's, 502 or 504."""
+    """The endpoint behind cannot answer a query to the knowledge base; `status`: HTTP's, 502 or 504."""
 
     def __init__(self, message: str, status: int = 502) -> None:
         super().__init__(message)
@@ -318,9 +318,9 @@ class UpstreamError(KbError):
 
 
 class RemoteKb(Versioned):
-    """A SPARQL endpoint as the engine's knowledge base (`engine.kb.KnowledgeBase`): each question is asked there.
+    """A SPARQL endpoint as the engine's knowledge base (`engine.kb.KnowledgeBase`): each query is sent there.
 
-    The engine asks each pattern once and keeps the answer; `touch` says that it is to be queried again.
+    The engine queries each pattern once and keeps the answer; `touch` says that it is to be queried again.
     """
 
     def __init__(self, upstream: Upstream) -> None:

@@ -49,7 +49,7 @@ class Receiver(Protocol):
 
 
 class Died(Exception):
-    """The process has ended by itself; `status` as subprocess tells it; `taken`: whether it had taken the job."""
+    """The process has ended by itself; `status` as subprocess gives it; `taken`: whether it had taken the job."""
 
     def __init__(self, status: int, taken: bool = True) -> None:
         super().__init__(status)
@@ -189,7 +189,7 @@ class Workers:
                 worker.run(job, receiver)
                 whole = True
             except _Failed as failed:
-                whole = True  # told by a process that continues
+                whole = True  # reported by a process that goes on
                 raise failed.error from None
             except Died as died:
                 if died.taken or not waited:
@@ -259,7 +259,7 @@ class Workers:
 
 
 def _stream(end: IO[bytes] | None) -> IO[bytes]:
-    assert end is not None  # asked for when the process was made
+    assert end is not None  # requested when the process was made
     return end
 
 

@@ -1,6 +1,6 @@
 """The file format: a file's cases as values.
 
-In the flow: `*.oxitest.toml` → **cases** → run.py. Whatever stands above the first `[[case]]` holds for every
+In the flow: `*.oxitest.toml` → **cases** → run.py. Whatever is above the first `[[case]]` holds for every
 case that does not say otherwise.
 """
 
@@ -61,7 +61,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """The clock stands behind `time` (µs): what must have been found by then, what of it since the stand before, how
+    """The clock is behind `time` (µs): what must have been found by then, what of it since the are before, how
     many events were late; None if not given."""
 
     time: int

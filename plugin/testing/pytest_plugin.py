@@ -64,5 +64,5 @@ class OxiseqCase(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Where it stands."""
+        """Its file and line."""
         return self.path, None, f"{self.path.name}: {self.name}"

@@ -11,7 +11,7 @@ from oxiseq.testing.run import Result
 
 
 def reasons(result: Result) -> list[str]:
-    """Lines for people, up to where the clock stood at the first difference."""
+    """Lines for people, up to where the clock was at the first difference."""
     case = result.case
     until = next(f.until for f in result.failures if f.difference is not None)
     streams: dict[str, list[tuple[int, object]]] = {}

@@ -66,11 +66,11 @@ class _Running:
     driver: Driver
     found: list[dict[str, Any]] = field(default_factory=list)
     told: int = 0
-    """How many had been found at the stand before."""
+    """How many had been found at the are before."""
     failures: list[Failure] = field(default_factory=list)
 
     def work(self) -> None:
-        """Events in order of arrival; the clock stands before the first that is later."""
+        """Events in order of arrival; the clock is before the first that is later."""
         stands = sorted(self.case.stands, key=lambda stand: stand.time)
         for event in self.case.events:
             while stands and stands[0].time < event.time:

@@ -1,2 +1,2 @@
 """What takes long once: modules are loaded (importing.py), kernels are compiled: all in advance (warmup.py), or when
-they are first asked for (first_run.py)."""
+they are first needed (first_run.py)."""

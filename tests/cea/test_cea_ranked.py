@@ -94,7 +94,7 @@ def test_the_best_of_very_many() -> None:
 def test_a_key_that_is_no_sum_is_worked_out_for_each() -> None:
     found = loop("ORDER BY AVG(y[v]) DESC LIMIT 2", 10)
     assert [chosen(m) for m in found] == [(10,), (9, 10)]
-    with pytest.raises(LimitError, match="ORDER BY looks at one by one"):
+    with pytest.raises(LimitError, match="ORDER BY compares one by one"):
         loop("ORDER BY MAX(y[v]) LIMIT 2", 30)
 
 

@@ -102,7 +102,7 @@ EP = P + "SELECT * FROM STREAM <http://e/S> WHERE { { ?x :p ?y } SEQ { ?y :q ?z 
         (EP.replace("?x :p", "[] :p"), "a blank node counts differently", "[] :p ?y"),
         (EP.replace("} SEQ", "FILTER(getDURATION() < 5) } SEQ"), "RSEP-QL has no getDURATION()", "getDURATION()"),
         (EP.replace("} }", "} FILTER(getSTARTTIME() > 5) }"), "RSEP-QL has no getSTARTTIME()", "getSTARTTIME()"),
-        (EP.replace("} }", "} FILTER NOT EXISTS { ?x :r 1 } }"), "EXISTS looks at other triples", "NOT EXISTS"),
+        (EP.replace("} }", "} FILTER NOT EXISTS { ?x :r 1 } }"), "EXISTS reads other triples", "NOT EXISTS"),
         (EP.replace("SEQ", "EQUALS"), "RSEP-QL has no EQUALS", "{ ?x :p ?y } EQUALS"),
         (EP.replace("{ ?y :q ?z }", "{ ?y :q ?z } UNION { ?y :r ?z }"), "RSEP-QL has no UNION", "{ ?y :q ?z } UNION"),
         (EP.replace("} }", "} OPTIONAL { ?x :r ?w } }"), "this has no counterpart beside", "OPTIONAL"),

@@ -46,7 +46,7 @@ def test_a_sink_of_the_settings_delivers_from_its_querys_first_match_on_and_goes
             assert refused[0] == 409 and "the server's settings" in refused[1]["detail"]
     with hot(tmp_path) as doors:  # a server, or a program, that does not know of it
         doors.push()
-        assert doors.sink("chat")["refused"] == "it is gone from the server's settings"
+        assert doors.sink("chat")["refused"] == "the server's settings no longer name it"
     with hot(tmp_path, sinks_declared=declared(receiver, headers={"x": "y"})) as doors:
         doors.push()
         receiver.wait(4)

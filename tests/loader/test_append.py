@@ -161,7 +161,7 @@ def test_the_command_appends(tmp_path: Path) -> None:
     for wrong, message in (
         (["--append", "--restart"], "--restart cannot go with --append"),
         (["--append", "--engine", "spark"], "--engine cannot go with --append"),
-        (["--batch", "b"], "--batch is of what is appended"),
+        (["--batch", "b"], "--batch names an appended batch"),
     ):
         refused = CliRunner().invoke(main, ["load", str(second), *common, *wrong])
         assert refused.exit_code != 0

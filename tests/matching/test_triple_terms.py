@@ -181,7 +181,7 @@ def test_events_follow_each_other_by_the_parts_of_their_terms() -> None:
     ("pattern", "at", "said"),
     [
         ("[] <urn:said> <<( ?x <urn:p> ?n )>>", "[] <urn:said>", "not a blank node"),
-        ("?a <urn:said> <<( ?x <urn:p> _:b )>>", "_:b", "a blank node cannot stand"),
+        ("?a <urn:said> <<( ?x <urn:p> _:b )>>", "_:b", "a blank node is not allowed"),
         ("?a <urn:said> ( <<( ?x <urn:p> ?n )>> )", "<<( ?x", "in a collection"),
         ("<<( ?x <urn:p> ?n )>> <urn:said> ?a", "<<( ?x", "a triple term here"),
         ("<< ?x <urn:p> ?n >> <urn:said> ?a", "<< ?x", "a reified triple in a pattern"),

@@ -117,7 +117,7 @@ def test_a_view_ends_when_it_is_told_to_and_does_not_hold_the_store(monkeypatch:
     del store, query
     gc.collect()
     wait(lambda: gone() is None)
-    assert other.html() == "<p>the query is gone</p>" and "gone" in repr(other)
+    assert other.html() == "<p>the query no longer exists</p>" and "gone" in repr(other)
     view.stop()
 
 

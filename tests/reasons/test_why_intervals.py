@@ -100,7 +100,7 @@ def test_rules_tell_what_they_derive() -> None:
     rule = PREFIX + "CONSTRUCT { ?a :r ?c } { { ?a :p ?b } SEQ { ?b :q ?c } }"
     found = explained([(1, "p", 0, 0), (2, "q", 0, 3)], PREFIX + "SELECT * { ?a :r ?c . ?a :missing ?x }", rules=[rule])
     assert [(f.gpm, [s.events for s in f.steps]) for f in found.gpms[1:]] == [
-        ("patterns, each by itself", [1, 0]),
+        ("patterns, each alone", [1, 0]),
         ("rules", [1]),
     ]
     assert found.stopped == "?a :missing ?x" and only(found, "pattern").matches == 1

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from profiles import drawn
 from pyoxigraph import NamedNode, Quad, RdfFormat, Store, Triple, parse
 
 from oxiseq.engine.errors import KbError, LimitError
+from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.rsp import items as items_module
 from oxiseq.engine.rsp.held import Content
 from oxiseq.engine.rsp.items import Items, WindowRange
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
@@ -196,6 +199,23 @@ def test_a_window_goes_through_instants_one_by_one_as_through_all_at_once(
             single.add(batch.slice(i, i + 1))
         start, stop = one.through(single, np.array([now]))
         assert range(start.item(), stop.item()) == range(starts[number], stops[number])  # all empty ones are equal
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 6)), min_size=1, max_size=20))
+def test_graphs_of_events_stand_at_their_places_in_however_many_pushes_they_came(steps: list[tuple[int, int]]) -> None:
+    whole = encode_events([(time, graph(f"a p {time}")) for time in range(100)], TermDictionary())
+    items, before = Items(True), 0
+    with patch.object(items_module, "_FEW", 3):
+        for size, further in steps:
+            marked, end = items.marked(), items.end
+            items.add(whole.slice(end, end + size))
+            assert EventBatch.concat([*marked.graphs(before, end)]).same(whole.slice(before, end))
+            before = min(before + further, items.end)
+            items.forget_graphs(before)
+            for low in range(before, items.end + 1):
+                for high in {low, min(low + 1, items.end), items.end}:
+                    assert EventBatch.concat([*items.graphs(low, high)]).same(whole.slice(low, high))
+            assert len(items.kept) <= 3 + 2 * items.end // 3
 
 
 # --- windows that have ended ---------------------------------------------------------------------------

@@ -168,7 +168,7 @@ def test_other_servers_are_as_forbidden_as_before(traded: Server) -> None:
     ):
         refused = details(ask(traded.endpoint, text))
         assert refused["status"] == 403, text
-        assert "SERVICE of what is no stream here; the server was started without --allow-service" in refused["detail"]
+        assert "SERVICE outside of its streams; the server was started without --allow-service" in refused["detail"]
         assert update(traded.endpoint, f"INSERT {{ <x:a> <x:b> <x:c> }} WHERE {{ {text} }}").status == 403
     loading = f"LOAD <http://127.0.0.1:9/> ; INSERT {{ ?a ?b ?c }} WHERE {{ SERVICE <{TRADES}> {{ ?a ?b ?c }} }}"
     assert update(traded.endpoint, loading).status == 403

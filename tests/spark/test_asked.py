@@ -101,7 +101,7 @@ def test_what_spark_does_not_find_is_told_before_the_store_is_begun(spark: Spark
         (f"file://{tmp_path}/lakes/lake", "data source: delta.* SPARK_CONF_DIR"),
         (tmp_path / "lakes" / "lake", "data source: delta.* SPARK_CONF_DIR"),
         ("nofs://host/a.nt", "nofs.* SPARK_CONF_DIR"),
-        (spark.readStream.format("rate").load(), "a DataFrame that streams has no end"),
+        (spark.readStream.format("rate").load(), "a streaming DataFrame has no end"),
     ]
     for source, reason in wrong:
         with pytest.raises(KbError, match=reason):

@@ -184,7 +184,7 @@ def test_a_query_reads_what_another_one_derives(spark: SparkSession, tmp_path: P
 @LONG
 def test_a_stream_keeps_the_watermark_that_it_has(spark: SparkSession, tmp_path: Path) -> None:
     given = source(spark, tmp_path / "in").withWatermark("time", "5 seconds")
-    with pytest.raises(SparkError, match="have watermarks of their own, which say what is late: leave lateness out"):
+    with pytest.raises(SparkError, match="have watermarks of their own, which decide lateness: leave lateness out"):
         match(spark, RISE, {"S": given}, lateness="1s")
     found = run(match(spark, RISE, {"S": given}, buckets=2), tmp_path / "c")
     assert Counter(row_of(row) for row in found) == expected(RISE)

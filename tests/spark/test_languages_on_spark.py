@@ -51,12 +51,12 @@ def readings(count: int) -> list[tuple[int, str]]:
 
 
 def test_complex_events_and_windows_are_those_of_one_engine(spark: SparkSession, tmp_path: Path) -> None:
-    given = readings(150)
-    for number, low in enumerate(range(0, 150, 75)):
-        (tmp_path / f"{number}.nq").write_text(quads(given[low : low + 75], f"a{number}"))
+    given = readings(120)
+    for number, low in enumerate((0, 60)):
+        (tmp_path / f"{number}.nq").write_text(quads(given[low : low + 60], f"a{number}"))
     (tmp_path / "9.nq").write_text(quads([(START + SECOND * 9_000, given[0][1])], "end"))
     spark.dataSource.register(EventSource)
-    stream = spark.readStream.format("oxiseq").option("maxFilesPerTrigger", 2).load(str(tmp_path))
+    stream = spark.readStream.format("oxiseq").load(str(tmp_path))
     found = match(spark, COMPLEX, {"S": stream}, buckets=3, language="ceql", types="terms")
     rows = match(
         spark, WINDOWS, {"http://e/S": stream}, buckets=3, language="rspql", name="windows", types={"n": "bigint"}

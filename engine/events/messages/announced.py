@@ -12,7 +12,7 @@ MessageFormat: TypeAlias = Literal[
     "messages-ntriples", "messages-nquads", "messages-turtle", "messages-trig", "messages-ndjsonld"
 ]
 VERSION: Final = "1.2-messages"
-"""What is written."""
+"""The output."""
 _LABELS: Final = ("1.2-messages", "1.2-basic-messages", "1.1-messages")
 RDF_FORMATS: Final[dict[MessageFormat, RdfFormat]] = {
     "messages-ntriples": RdfFormat.N_TRIPLES,

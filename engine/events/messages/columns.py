@@ -1,7 +1,7 @@
 """Whole messages as N-Quads → their quads as columns of ids.
 
 In the flow: blocks → **columns** → times.py. kernels/events/messages.py reads; this class makes room for a block
-and does what the kernel cannot: unusual terms and lines, by pyoxigraph, and the faults. One fault costs its message.
+and does the rest: unusual terms and lines, by pyoxigraph, and the faults. One fault costs its message.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class MessageColumns:
 
 
 def read_columns(block: Block, terms: TermDictionary, line: int, format: RdfFormat | None) -> MessageColumns:
-    """The messages of a block, which holds whole ones; what stands behind its last delimiter is one more, unless there
+    """The messages of a block, which holds whole ones; what follows its last delimiter is one more, unless there
     is no quad.
 
     `line`: the number of its first line. `format`: N-Triples or N-Quads as it came; None: pyoxigraph has written it,
-    and its lines are nobody's.
+    and its lines belong to no message.
     """
     return _Columns(block, terms, line, format).read()
 
@@ -108,7 +108,7 @@ class _Columns:
         subject, predicate, object_, graph = (column[:rows].copy() for column in self._columns)
         return MessageColumns(offset, subject, predicate, object_, graph, lines, self.faults)
 
-    # --- what the kernel cannot ---------------------------------------------------------------------
+    # --- what the kernel leaves to Python -----------------------------------------------------------
 
     def _told(self) -> bytes:
         start, end = (self._state[[k.START, k.END]] - self._state[k.DATA]).tolist()

@@ -1,7 +1,7 @@
 """Logs of messages in NDJSON-LD → the quads of each message.
 
 Each line is one JSON object: `{}` is an empty message; one with `@context` alone is none, but holds for all lines
-behind it until the next such line; any other one is a message. Empty lines are passed over. Contexts that stand
+behind it until the next such line; any other one is a message. Empty lines are skipped. Contexts that stand
 elsewhere are not fetched: who reads gives those that are known.
 """
 

@@ -62,7 +62,7 @@ def read_messages(
     contexts: Contexts = NO_CONTEXTS,
 ) -> Iterator[EventBatch]:
     """The events of a log in batches of at most BATCH_EVENTS; times.py says when a message is, `time` (µs) when one is
-    that does not tell. `report` counts. Raises EventError with `on_error="stop"`."""
+    that states none. `report` counts. Raises EventError with `on_error="stop"`."""
 
     def fault(line: int | None, reason: str) -> None:
         report.fault(line, reason, on_error)

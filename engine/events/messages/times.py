@@ -1,7 +1,7 @@
 """When a message is: columns of its quads → events.
 
 In the flow: columns.py → **events** → batches. A message is a dataset, an event a graph: its triples are those of
-all the message's graphs. Its time is the object of its triples with the time predicate that stand in the default graph,
+all the message's graphs. Its time is the object of its triples with the time predicate in the default graph,
 or in the graph that they are about. Where several do, those count that are about one of the message's graphs; else
 those about a node of which the message says nothing else; else the others, such as sosa:resultTime of an observation.
 They have to agree. The first two kinds only say when the message is, and are no part of the event; the third are.
@@ -33,8 +33,8 @@ I64 = NDArray[np.int64]
 def events_of(
     columns: MessageColumns, terms: TermDictionary, time_predicate: NamedNode, fault: Fault, time: int | None = None
 ) -> EventBatch:
-    """The events, in the order of the messages. `time` (µs): that of messages that tell none. Messages with faults are
-    left out, and told."""
+    """The events, in the order of the messages. `time` (µs): for messages that state none. Messages with faults are
+    left out and reported."""
     message = np.repeat(np.arange(len(columns)), np.diff(columns.offset))
     rank = _ranks(columns, message, terms.constant(time_predicate))
     least = np.full(len(columns), _NONE)
@@ -61,13 +61,13 @@ def events_of(
 
 
 def _ranks(columns: MessageColumns, message: I64, predicate: int) -> I64:
-    """i64[m], of each quad what it tells the time of: _NONE of most."""
+    """i64[m], for each quad the message whose time it states; _NONE for most."""
     rank = np.full(len(message), _NONE)
     about = (columns.predicate == predicate) & ((columns.graph == 0) | (columns.graph == columns.subject))
     rows = np.flatnonzero(about)
     if not len(rows):
         return rank
-    mine = np.isin(message, message[rows])  # most messages' other quads need not be looked at twice
+    mine = np.isin(message, message[rows])  # most messages' other quads need no second look
     named = _keys(message, columns.graph)[mine & (columns.graph != 0)]
     keys = _keys(message, columns.subject)[rows]
     others = [_keys(message, columns.subject)[mine & ~about], _keys(message, columns.object)[mine]]
@@ -88,7 +88,7 @@ def _times(
     terms: TermDictionary,
     faults: dict[int, tuple[int, str]],
 ) -> I64:
-    """i64[n] µs, _UNKNOWN where a message tells none."""
+    """i64[n] µs, _UNKNOWN where a message states none."""
     times = np.full(len(columns), _UNKNOWN)
     ids, owner = columns.object[rows], message[rows]
     known = terms.columns

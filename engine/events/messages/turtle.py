@@ -1,10 +1,10 @@
 """Logs of messages in Turtle and TriG → the quads of each message.
 
-In the flow: bytes → **messages** → N-Quads for columns.py. Where a statement ends engine/turtle tells; pyoxigraph
+In the flow: bytes → **messages** → N-Quads for columns.py. engine/turtle finds where a statement ends; pyoxigraph
 parses each message by itself, with the prefixes and the base that hold there.
 
 In a message that cannot be parsed a delimiter in a line of its own behind the error ends it, whatever bracket or quote
-may be open. What was read too far is read again, which takes from a stock of patience that read text fills; without it
+may be open. Text read too far is read again, which uses up a budget that read text fills; without it
 each such line ends a message. This bounds the time for text that is all faults.
 """
 
@@ -53,7 +53,7 @@ def turtle_messages(content: IO[bytes], format: RdfFormat) -> Iterator[Parsed]:
 
 
 class _Log:
-    """The text from where reading stands on, and what was declared before."""
+    """The text not read yet, and the prefixes declared before it."""
 
     def __init__(self, content: IO[bytes], *, trig: bool) -> None:
         self._content, self._trig = content, trig
@@ -74,7 +74,7 @@ class _Log:
                 parsed = Parsed([], self._line + line_ends(self._text, self._begin, end), fault)
             elif parsed.fault is not None:
                 found = _OWN_LINE.search(text, _line_start(text, parsed.line - self._line))
-                if found is not None:  # it was swallowed by what is wrong before
+                if found is not None:  # the fault before it swallowed it
                     self._patience -= end - self._begin
                     end, behind = self._begin + found.start(), self._begin + found.end()
             if behind < 0:  # the text has ended
@@ -134,7 +134,7 @@ class _Log:
             lines = line_ends(text, 0, len(text))
             line = min((told.lineno or 1) - 1, lines)
             return Parsed([], self._line + line, syntax_reason(told))
-        finally:  # what was declared in a bad message holds behind it, too
+        finally:  # declarations in a bad message hold behind it, too
             self._prefixes.update(parser.prefixes)
             self._base = parser.base_iri
 

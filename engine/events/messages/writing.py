@@ -45,7 +45,7 @@ def write_messages(
 
 
 def head(format: QuadFormat | MessageFormat) -> str:
-    """What stands before all events."""
+    """The header, before all events."""
     return f'VERSION "{VERSION}"\n' if format in RDF_FORMATS and format != "messages-ndjsonld" else ""
 
 
@@ -56,7 +56,7 @@ def events_text(
     format: QuadFormat | MessageFormat,
     time_predicate: NamedNode = GENERATED_AT,
 ) -> Iterator[str]:
-    """The text of one event after the other, as messages or without, and without what stands before all."""
+    """The text of one event after the other, as messages or plain, without the header."""
     if format == "nquads" or format == "trig":
         return quads_text(batches, terms, format=format, time_predicate=time_predicate)
     return messages_text(batches, terms, format=format, time_predicate=time_predicate)
@@ -65,7 +65,7 @@ def events_text(
 def messages_text(
     batches: Iterable[EventBatch], terms: TermDictionary, *, format: MessageFormat, time_predicate: NamedNode
 ) -> Iterator[str]:
-    """The text of one message after the other, without what stands before them."""
+    """The text of one message after the other, without the header."""
     rdf = RDF_FORMATS[format]
     if rdf in _GRAPHLESS:
         texts = triples_text(batches, terms, time_predicate=time_predicate)

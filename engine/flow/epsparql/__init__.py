@@ -2,6 +2,6 @@
 
     events ─ timed triples, in order of their ends ─ rules, to their closure ─ operators ─ answers
 
-Every solution ends when its last triple does, so each is found once, when that triple comes: an operator joins what has
-come with what it keeps of before, and keeps of what has come what may still be asked for.
+Every solution ends when its last triple does, so each is found once, when that triple comes: an operator joins rows
+that have come with those it has kept, and keeps those that may still be needed.
 """

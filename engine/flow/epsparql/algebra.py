@@ -1,4 +1,4 @@
-"""What an EP-SPARQL pattern is compiled to: a tree of operators over rows with intervals.
+"""The form to which an EP-SPARQL pattern is compiled: a tree of operators over rows with intervals.
 
 In the flow: algebra → **plan** → nodes.py at work. Immutable. `columns` of each operator are distinct; `certain`
 are those that every row binds; `limit` is the longest hull of a row that can still be of use (NEVER: any).
@@ -21,8 +21,8 @@ Place: TypeAlias = Column | NamedNode | Literal
 
 @dataclass(frozen=True, slots=True)
 class TriplePlan:
-    """A triple pattern on the stream and on what the knowledge base states and infers; `but`: predicates that it does
-    not accept (of a negated property set); `use`: the column, its last, that says which triple it was."""
+    """A triple pattern on the stream and on the statements and inferences of the knowledge base; `but`: predicates that
+    it does not accept (of a negated property set); `use`: the column, its last, that says which triple it was."""
 
     places: tuple[Place, Place, Place]
     columns: tuple[Column, ...]
@@ -49,7 +49,7 @@ class TimelessPlan:
 class JoinPlan:
     """Pairs that agree: with the hull of both (`op` None), one before the other (SEQ), at the same time (EQUALS).
 
-    `late`: what SEQ has on its left is looked at when the instant is over, as rules may still derive what must be
+    `late`: the left operand of SEQ is evaluated when the instant is over, as rules may still derive what must be
     missing there; nothing that ends now is before anything that ends now.
     """
 
@@ -77,7 +77,7 @@ class ExistsTest:
 @dataclass(frozen=True, slots=True)
 class OptionalPlan:
     """Rows of `main` with their partners, or alone. `op` None for OPTIONAL, whose partners end by then; else
-    OPTIONALSEQ, whose partners end before, or EQUALSOPTIONAL. `conditions` and `tests` are asked of the pair."""
+    OPTIONALSEQ, whose partners end before, or EQUALSOPTIONAL. `conditions` and `tests` are evaluated on the pair."""
 
     op: TimeOp | None
     main: Plan
@@ -91,7 +91,7 @@ class OptionalPlan:
     late: bool = False
     """Of OPTIONALSEQ: see `JoinPlan`."""
     longest: int = NEVER
-    """What no row outlasts that is of use; one that does still has its partner, and is not alone."""
+    """The longest duration of a useful row; a longer one still has its partner, and is not alone."""
 
 
 class _OfMain:
@@ -184,7 +184,7 @@ class ClosurePlan:
 @dataclass(frozen=True, slots=True)
 class TablePlan:
     """Rows of `child`, each with the rows of a table that agree on the columns of both, and on pairs of a column and
-    the table's (`equal`). bound: a column, the table's, and how the one stands to the other as numbers; others may
+    the table's (`equal`). bound: a column, the table's, and how the one compares with the other as numbers; others may
     pass. The table is there before the first row comes, and does not change (alike.py)."""
 
     child: Plan
@@ -252,7 +252,7 @@ def everything(plan: Plan) -> Iterator[Plan]:
 
 
 def looks(plan: Plan) -> bool:
-    """Whether it looks at what may be missing."""
+    """Whether it depends on something that may be missing."""
     return any(isinstance(p, OptionalPlan | MinusPlan | TestPlan) for p in everything(plan))
 
 
@@ -264,7 +264,7 @@ def is_timeless(plan: Plan) -> bool:
 @dataclass(frozen=True, slots=True)
 class SeqChoice:
     """A SEQ that chooses among its operands. `first`, `second`: the triples that they are made of. `own`: the columns
-    that tell second operands apart; `shared`: those of them that the first operand binds too."""
+    that distinguish second operands; `shared`: those of them that the first operand binds too."""
 
     first: tuple[Hidden, ...]
     second: tuple[Hidden, ...]
@@ -274,7 +274,7 @@ class SeqChoice:
 
 @dataclass(frozen=True, slots=True)
 class UsePlan:
-    """How triples are used up (semantics.md 5): `columns` say which triples a solution is made of, `copies` what a
+    """How triples are consumed (semantics.md 5): `columns` say which triples a solution is made of, `copies` what a
     second operand of SEQ binds by itself; the choices, innermost first, take the last operands if `recent`, else the
     first."""
 

@@ -1,11 +1,11 @@
 """Queries that differ in constants only: one plan for all, with a table of their constants (operators.md, 7.2).
 
-Where it stands: algebra → **an open pattern** and the constants that stood in it → the same pattern over a table, whose
+In the flow: algebra → **an open pattern** and its constants → the same pattern over a table, whose
 rows say for which query they hold → lowering.py. Two queries are alike if their open patterns are equal.
 
 Constants of triple patterns (subjects, objects), FILTER, BIND and expressions of SELECT are taken out. What depends on
 the table has its row's number as a column, ROW; as all columns with one name agree, rows of different queries never
-meet. What does not depend on it is the same for all queries, and is worked on once.
+meet. Operators that do not depend on the table are the same for all queries and run once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _RESERVED: Final = "oxiseq_"
 
 
 class NotAlikeError(Exception):
-    """A pattern that no table can stand before: why."""
+    """Why a table of constants cannot precede a pattern."""
 
 
 class Opened(NamedTuple):
@@ -93,8 +93,8 @@ def closed(form: Answered, constants: Sequence[Constant], kept: Iterable[int]) -
 def over_table(
     form: Answered, slots: Sequence[int], constants: Sequence[Constant], rows: Sequence[tuple[Constant, ...]]
 ) -> Answered:
-    """The pattern of several queries: each answer behind the number of its row. slots: those whose constants stand in
-    the table; constants: what stands in the others; rows: numbers, and the constants of these slots."""
+    """The pattern of several queries: each answer follows the number of its row. slots: those whose constants are in
+    the table; constants: those of the others; rows: numbers, and the constants of these slots."""
     names = {slot(place): parameter(i) for i, place in enumerate(slots)}
     return lifted(closed(form, constants, slots), len(slots), names, rows)
 

@@ -1,4 +1,4 @@
-"""What is kept, rebuilt: when the past is another by now, since the knowledge base has changed.
+"""Rebuilds kept rows after a change of the past, that is, of the knowledge base.
 
 In the flow: a plan in the making → **which facts it must keep, for how long** → plan. All facts that what is kept
 was made of are processed again (standing.py).
@@ -21,8 +21,8 @@ FactPart: TypeAlias = int | NamedNode | Literal
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An arrangement of a pattern's triples. fact: where subject, predicate and object stand; seen: whether used ones
-    are among them."""
+    """An arrangement of a pattern's triples. fact: the columns of subject, predicate and object; seen: whether used
+    ones are among them."""
 
     place: int
     fact: tuple[FactPart, FactPart, FactPart]
@@ -31,7 +31,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What has happened, each with its interval of the first time. place: its arrangement; source: what it is told
+    """What has happened, each with its interval of the first time. place: its arrangement; source: what it is passed on
     again by."""
 
     place: int
@@ -39,8 +39,9 @@ class Memory:
 
 
 def needs(sheet: p.Sheet, asked: Collection[int], remembered: Collection[int]) -> dict[int, int]:
-    """By operator for how long what it brings is needed to make again what others keep: NEVER: for ever; those that
-    nobody needs are left out. asked: pairs that count however long they last; remembered: what memories tell again."""
+    """By operator for how long its rows are needed to rebuild those that others keep: NEVER: for ever; operators that
+    are not needed are left out. asked: pairs that count however long they last; remembered: what memories emit
+    again."""
     found: dict[int, int] = {}
 
     def need(place: int, limit: int) -> None:
@@ -52,7 +53,7 @@ def needs(sheet: p.Sheet, asked: Collection[int], remembered: Collection[int]) -
         for child in p.inputs(form):
             need(child, limit)
         if isinstance(form, p.Look) and (form.what != "PAIRS" or place in asked):
-            need(form.kept, limit + kept_for(sheet.form(form.kept)))  # by a row of then, what was kept then
+            need(form.kept, limit + kept_for(sheet.form(form.kept)))  # by a row of that time, the rows kept then
 
     for place in range(len(sheet)):
         form = sheet.form(place)

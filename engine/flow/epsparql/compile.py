@@ -1,9 +1,9 @@
 """EP-SPARQL's patterns → operators.
 
 In the flow: algebra → **plan**. As SPARQL's algebra translates a group, element by element, with these changes:
-triple patterns that stand together are joined in an order in which each shares a column with those before; conditions
+adjacent triple patterns are joined in an order in which each shares a column with those before; conditions
 go down to where all that they read is bound; bounds on getDURATION() go down as limits: a part of a solution is no
-longer than the solution. What may have to be *missing* (an optional partner, MINUS) is not limited by what stands
+longer than the solution. Rows that may have to be *missing* (an optional partner, MINUS) are not limited by what stands
 outside.
 """
 
@@ -110,7 +110,7 @@ def _shown(query: EpQuery, plan: Plan) -> Answered:
 
 
 class Compiler:
-    """Compiles one query; hidden columns are numbered in it. `consumes`: solutions tell which triples they are made
+    """Compiles one query; hidden columns are numbered in it. `consumes`: solutions carry which triples they are made
     of; `recursive`: it is a rule that what it derives comes back to at the same instant."""
 
     def __init__(self, consumes: bool = False, recursive: bool = False) -> None:
@@ -153,7 +153,7 @@ class Compiler:
         return plan
 
     def basic(self, plan: Plan, parts: Sequence[Plan], limit: int) -> Plan:
-        """Triple patterns that stand together, each next to one that it shares a column with."""
+        """Adjacent triple patterns, each next to one that it shares a column with."""
         left = list(parts)
         while left:
             bound = frozenset(plan.columns)
@@ -163,7 +163,7 @@ class Compiler:
         return plan
 
     def after(self, plan: Plan, element: PatternElement, limit: int) -> Plan:
-        """What comes of `plan` by one more element of its group."""
+        """`plan` with one more element of its group."""
         match element:
             case OptionalPattern(inner):
                 return optional(None, plan, self.optional_part(inner, NEVER), limit)
@@ -176,7 +176,7 @@ class Compiler:
                 return join(None, plan, self.operand(element, limit), limit)
 
     def operand(self, element: PatternElement, limit: int) -> Plan:
-        """A pattern that stands by itself."""
+        """A single pattern."""
         match element:
             case Group():
                 return self.group(element, limit)
@@ -194,7 +194,7 @@ class Compiler:
                 return self.body(Group((element,)), limit)
 
     def taken_apart(self, pattern: PatternElement, limit: int) -> _Apart:
-        """An optional part, or one that EXISTS asks for, and its filters, which are asked of the pair."""
+        """An optional part, or one that EXISTS asks for, and its filters, evaluated on the pair."""
         if not isinstance(pattern, Group):
             return _Apart(self.operand(pattern, limit))
         conditions = [c for e in pattern.elements if isinstance(e, Filter) for c in conjuncts(e.condition)]
@@ -213,7 +213,7 @@ class Compiler:
 
     @contextmanager
     def _silent(self) -> Iterator[None]:
-        """Patterns that are only looked at: no solution is made of their triples."""
+        """Patterns that are only tested: no solution is made of their triples."""
         before, self._telling = self._telling, False
         try:
             yield
@@ -350,7 +350,7 @@ class Compiler:
         return self.union(branches)
 
     def repeated(self, subject: Place, inner: Path, mark: str, target: Place, limit: int) -> Plan:
-        """Steps between two hidden columns, each hull once, then where the path is asked to begin and end."""
+        """Steps between two hidden columns, each hull once, then where the path must begin and end."""
         a, b = self.hide(), self.hide()
         once = distinct(self.path(a, inner, b, limit), (a, b))
         plan: Plan = once if mark == "?" else ClosurePlan(once, (a, b), limit)
@@ -359,7 +359,7 @@ class Compiler:
         return self.between(plan, subject, target)
 
     def no_step(self, a: Column, b: Column, subject: Place, target: Place, limit: int) -> list[Plan]:
-        """A path of no step: at an occurrence of its node in the stream, or at the constant that is asked for."""
+        """A path of no step: at an occurrence of its node in the stream, or at the constant given."""
         found: list[Plan] = []
         for place in (0, 2):
             places = (self.hide(), self.hide(), self.hide())

@@ -1,7 +1,7 @@
 """What rows that may be without their optional partner wait for, where answers use up triples (CONSUME).
 
-In the flow: rows and their partners in a plan in the making → **numbered rows, partners kept by number** → whoever
-chooses among solutions (using.py).
+In the flow: rows and their partners in a plan in the making → **numbered rows, partners kept by number** → operators
+that choose among solutions (using.py).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _BEHIND: Final = INTERVAL + 2
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An arrangement of rows that are made of triples: at `uses` stands of which, at `guards` stand those that they
-    have, with their numbers."""
+    """An arrangement of rows that are made of triples: `uses`: the columns that name the triples; `guards`: those that
+    they have, with their numbers."""
 
     place: int
     uses: tuple[int, ...]
@@ -44,7 +44,7 @@ class Guards:
         return replace(main, node=node, columns=(*main.columns, *guard)), guard
 
     def keep(self, guard: tuple[Guard, ...], main: Rel, pairs: Rel, whole: tuple[int, ...], other: Rel) -> None:
-        """Keep partners, with what they are made of, behind a guard. pairs: with rows of `main`, whose interval stands
+        """Keep partners, with what they are made of, behind a guard. pairs: with rows of `main`, whose interval is
         at `whole`; other: the partners."""
         uses = [half for place in pairs.uses for half in (place, place + 1)]
         inner = [c for c in other.columns if isinstance(c, Guard)]

@@ -1,7 +1,7 @@
 """The knowledge base as rows without a time: its default graph, with what the loader has inferred by RDFS, and answers
 of GRAPH patterns.
 
-Where it stands: the store → **rows** → a plan at work. Asked when a run begins and again when another version of it
+In the flow: the store → **rows** → a running plan. It is queried when a run begins and again when another version of it
 holds; a run knows the blank nodes again (`KbBlanks`).
 """
 
@@ -29,7 +29,7 @@ INFERRED: Final = "urn:oxiseq:inferred"
 
 
 class Knowledge:
-    """What one version of the KB answers to questions: `ask`, or a dictionary of what has been asked."""
+    """The answers of one version of the KB: `ask`, or a dictionary of earlier answers."""
 
     def __init__(self, known: dict[str, Ids], ask: Asking | None = None) -> None:
         self.known = known
@@ -75,7 +75,7 @@ class KnowledgeReader:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is asked."""
+        """The query texts."""
         noted = Knowledge({}, lambda _, width: np.zeros((1, width), np.uint32))
         noted.ask_all(self._plans)
         return tuple(noted.known)

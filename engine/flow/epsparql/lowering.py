@@ -3,7 +3,7 @@
 In the flow: algebra → **lowering** → plan. A row's first columns are its interval. It comes at the instant at which
 it ends, or, if it has no time, when the knowledge base changes; it never goes. So what pairs with it, and what it must
 not find, is there when it comes: all lookups are of one side (plan.Look), but for joins without an order, in which
-either side may be the last. Where the past was another by now, all that is kept is rebuilt (anew.py).
+either side may be the last. Where the past has changed, all that is kept is rebuilt (anew.py).
 
 What a recursive rule looks for in the past is looked for when the instant is over (`late`): such operators have a
 source of their own, which is fed then.
@@ -56,7 +56,7 @@ class Lowered:
     has none; timeless: those of rows without a time, and which; roots: the answers of each pattern; columns: those of
     its solutions; kept: what is made of triples that may be used up: first, by number, what is kept behind guards.
 
-    numbered: operators that keep rows of queries that share the plan, and in which column the number stands that says
+    numbered: operators that keep rows of queries that share the plan, and the column of the number that says
     whose a row is (alike.py).
 
     If what is kept may have to be rebuilt: leaves: where all facts are found that it was made of; memories: what has
@@ -86,7 +86,7 @@ def lowered(patterns: Sequence[Answered], distinct: bool = False, recursive: boo
 
 
 def _tells(patterns: Sequence[Answered]) -> bool:
-    """Whether solutions tell which triples they are made of."""
+    """Whether solutions carry which triples they are made of."""
     return any(each.uses is not None for each in patterns)
 
 
@@ -106,7 +106,7 @@ def lowered_choice(answered: Answered, distinct: bool, columns: Sequence[Solutio
 
 
 class _Lowering:
-    """remembering: what has happened may have to be told again."""
+    """remembering: past occurrences may have to be emitted again."""
 
     def __init__(self, telling: bool, recursive: bool = False, remembering: bool = False) -> None:
         self.sheet = p.Sheet()
@@ -389,7 +389,7 @@ class _Lowering:
         return self.once(replace(covered, node=self.sheet.add(both)))
 
     def of_past(self, plan: Plan) -> Rel:
-        """An operator that is worked out when the instant is over."""
+        """An operator that runs when the instant is over."""
         before, self._late = self._late, True
         try:
             return self.of(plan)
@@ -480,7 +480,7 @@ class _Lowering:
         conditions: Sequence[Expression],
         tests: Sequence[ExistsTest],
     ) -> _Met:
-        """The pairs that satisfy all, which is asked of the joined rows, and the rows of `main` that are part of them,
+        """The pairs that satisfy all conditions on the joined rows, and the rows of `main` that are part of them,
         which come along as they were."""
         self._asked.add(pairs)
         width = INTERVAL + len(main.columns)
@@ -564,7 +564,7 @@ class _Lowering:
         return p.Look(main.node, kept, sides.key_left, sides.loose_left, "BY"), once
 
     def remembered(self, rows: int, columns: tuple[SolutionColumn, ...]) -> int:
-        """Rows, and what is told again of what has happened."""
+        """Rows, and the past ones that are emitted again."""
         width, raw = self.sheet.width(rows), tuple(range(INTERVAL))
         told = p.Given(f"what has happened {len(self._memories)}", width, raw)
         source = self.sheet.add(told)
@@ -611,7 +611,7 @@ class _Lowering:
         return replace(rel, node=nodes[0] if len(nodes) == 1 else self.sheet.add(p.Union(nodes)), timed=True)
 
     def asked(self, rel: Rel, condition: Expression) -> Rel:
-        """The rows for which a condition holds that asks for a time."""
+        """The rows for which a condition on a time holds."""
         node, expression = self.with_times(rel, condition)
         width = INTERVAL + len(rel.columns)
         kept = self.sheet.add(p.Filter(node, (expression,)))
@@ -627,7 +627,7 @@ class _Lowering:
         return replace(rel, node=node, columns=(*rel.columns, name))
 
     def with_times(self, rel: Rel, expression: Expression) -> tuple[int, Expression]:
-        """An operator with the times that an expression asks for behind its columns, and the expression on them."""
+        """An operator with the times that an expression reads behind its columns, and the expression on them."""
         whole = prepared(expression) if has_time(expression) else expression
         node, known = rel.node, dict[Expression, Expression]()
         for e in subexpressions(whole):
@@ -647,7 +647,7 @@ class _Lowering:
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """Joined rows. own: where in them stand the left rows that they are made of."""
+    """Joined rows. own: the columns of the left rows that they are made of."""
 
     rel: Rel
     own: tuple[int, ...]

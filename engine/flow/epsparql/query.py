@@ -1,4 +1,4 @@
-"""What an EP-SPARQL query and its rules are compiled to."""
+"""An EP-SPARQL query and its rules, compiled."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class IntervalPlan:
 
     @property
     def ask(self) -> bool:
-        """Whether it asks only if there is an answer."""
+        """Whether it is ASK."""
         return isinstance(self.query.form, Ask)
 
     @property
@@ -78,7 +78,7 @@ class IntervalPlan:
 
     @property
     def patterns(self) -> int:
-        """How many triple patterns look at what comes."""
+        """How many triple patterns read the events."""
         return sum(isinstance(p, TriplePlan) for plan in self.plans for p in everything(plan))
 
 
@@ -89,7 +89,7 @@ def compile_intervals(
     what happens to triples that answers are made of, when it does not say so itself.
 
     Raises QueryError where rules wait for themselves or triples cannot be used up, OxiseqError where no stream is
-    known, a rule is no CONSTRUCT, or the query is told what it says otherwise.
+    known, a rule is no CONSTRUCT, or the query contradicts an option.
     """
     for number, rule in enumerate(rules):
         _check_rule(rule, number + 1)

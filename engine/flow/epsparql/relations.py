@@ -18,7 +18,7 @@ INTERVAL: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Low:
-    """The lower half of what says which triple it was; the upper half, which tells its instant, is the column."""
+    """The lower half of a triple's number; the upper half, its instant, is the column."""
 
     use: Hidden
 
@@ -38,7 +38,7 @@ SolutionColumn: TypeAlias = Column | Low | Guard
 @dataclass(frozen=True, slots=True)
 class Rel:
     """An operator, and its columns behind the interval. timed: whether all rows have a time; longest: what none of them
-    outlasts; mixed: whether it hangs on the knowledge base which rows with a time there are."""
+    outlasts; mixed: whether it depends on the knowledge base which rows with a time there are."""
 
     node: int
     columns: tuple[SolutionColumn, ...]
@@ -48,12 +48,12 @@ class Rel:
     mixed: bool = False
 
     def places(self, columns: Iterable[SolutionColumn]) -> tuple[int, ...]:
-        """Where columns stand."""
+        """The places of columns."""
         return tuple(INTERVAL + self.columns.index(c) for c in columns)
 
     @property
     def uses(self) -> tuple[int, ...]:
-        """Where the upper halves stand of what says which triples rows are made of."""
+        """The places of the upper halves of the numbers of the triples that rows are made of."""
         return tuple(i - 1 for i, c in enumerate(self.columns, INTERVAL) if isinstance(c, Low))
 
 

@@ -18,7 +18,7 @@ I64: TypeAlias = NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class Hidden:
     """A column that no expression can name: a blank node of a pattern, the branch of a UNION, a column that a
-    sub-SELECT leaves out. It tells solutions apart that show the same."""
+    sub-SELECT leaves out. It distinguishes solutions that show the same."""
 
     number: int
 

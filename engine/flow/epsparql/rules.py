@@ -82,7 +82,7 @@ class _Template:
         self._memory = Pointers(k.Making(np.zeros(1, np.int64), np.array(parts, np.int64).reshape(-1, 2)))
 
     def _part(self, term: Column | BlankNode | NamedNode | Literal) -> tuple[int, int]:
-        """A column of what is read, or -1, and a constant."""
+        """A column of the rows read, or -1, and a constant."""
         if isinstance(term, NamedNode | Literal):
             return -1, self._terms.constant(term)
         if isinstance(term, BlankNode):

@@ -75,7 +75,7 @@ class Stamps:
 
     @property
     def predicates(self) -> frozenset[int]:
-        """Ids of the predicates that it looks at."""
+        """Ids of the predicates that it reads."""
         return frozenset((int(self._started),))
 
     def starts(self, batch: EventBatch) -> Started:
@@ -110,7 +110,7 @@ class Stamps:
         return f"is no interval: its prov:startedAtTime is {to_text(time)}, but an event cannot start after its time"
 
     def _time(self, known: int) -> int | str:
-        """What is said; as text, why it is no time."""
+        """The time that is stated; as text, why it is no time."""
         term = self._terms.term(known)
         if not isinstance(term, Literal):
             return f"not a time: {str(term)[:_SHOWN]}; xsd:dateTime or xsd:integer (microseconds) expected"

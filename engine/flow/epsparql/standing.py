@@ -71,12 +71,12 @@ class Standing:
             self.step(since, int(facts.at[0]), again=True)
 
     def root(self, number: int = 0) -> Buffer:
-        """What the last step has brought for one of the patterns."""
+        """The last step's rows of one of the patterns."""
         return self.flow.nodes[self._lowered.roots[number]].out
 
     def learn(self, knowledge: Knowledge, tick: int) -> int:
-        """Release what has no time, and return what the knowledge base holds now; what it counts for is rebuilt.
-        The tick from which on it continues."""
+        """Releases rows without a time, and returns the knowledge base's present content; what it counts for is
+        rebuilt. The tick from which on it continues."""
         past = self._past()
         self.keep(is_timed if past is None else _none)
         every = (each for plan in self._plans for each in everything(plan))
@@ -107,7 +107,7 @@ class Standing:
         return tick + 1 if past is None else self._again(past, tick + 1)
 
     def _past(self) -> _Past | None:
-        """What what is kept was made of. None: it is not to be rebuilt."""
+        """The facts from which the kept rows were made. None: they are not to be rebuilt."""
         leaves, sources = self._lowered.leaves, self._lowered
         if not leaves:
             return None
@@ -144,7 +144,7 @@ class Standing:
         return [self._kept(place).address for place in places]
 
     def _again(self, past: _Past, tick: int) -> int:
-        """Work through instants that are over; nobody is told. The tick behind them."""
+        """Processes instants that are over and emits nothing. Returns the tick behind them."""
         for instants, told in past.pieces():
             for place, rows in told:
                 at = tick + 2 * np.searchsorted(instants, times_at(rows, _END)) + (place == self._lowered.past)
@@ -160,10 +160,10 @@ class Standing:
         ids = [[0 if t is None else self._terms.constant(t) for t in row] for row in plan.rows]
         return np.array(ids, np.uint32).reshape(len(plan.rows), len(plan.columns))
 
-    # --- what it keeps --------------------------------------------------------------------------------
+    # --- its saved state --------------------------------------------------------------------------------
 
     def forget(self, passed: int, *, now: bool = False) -> None:
-        """Instants before `passed` are over: release what is of use to no other, if there may be much, or `now`."""
+        """Instants before `passed` are over: releases rows that no other needs, if there may be many, or `now`."""
         self.flow.clock[OVER] = passed
         for node in self.flow.nodes:
             node.forget(now=now)
@@ -188,12 +188,12 @@ class Standing:
                 node.read()
 
     def save(self, terms: SavedTerms, numbers: Ids | None) -> State:
-        """What it keeps. numbers: of the rows that are some query's only those of these."""
+        """Its saved state. numbers: of the rows that belong to a query only those of these."""
         return self.flow.save(terms, {} if numbers is None else self._of(numbers))
 
     @property
     def numbered(self) -> dict[int, int]:
-        """The operators that keep rows of several queries, and in which column it stands whose they are."""
+        """The operators that keep rows of several queries, and the column that says whose they are."""
         return dict(self._lowered.numbered)
 
     def _of(self, numbers: Ids) -> dict[int, Chosen]:
@@ -211,7 +211,7 @@ class _Past(NamedTuple):
         return cls(tuple((place, rows[np.argsort(times_at(rows, _END), kind="stable")]) for place, rows in told))
 
     def pieces(self) -> Iterator[tuple[I64, list[tuple[int, Ids]]]]:
-        """Whole instants, so many that they are worth a step, and what came at them."""
+        """Whole instants, so many that they are worth a step, and their events."""
         ends = [times_at(rows, _END) for _, rows in self.told]
         every = np.sort(np.concatenate(ends))
         low = 0
@@ -289,7 +289,7 @@ class Query:
         return self._shown.root()
 
     def tidy(self, *, now: bool = False) -> None:
-        """Release what is made of used triples, if there is much of it, or `now`."""
+        """Releases rows made of used triples, if there are many, or `now`."""
         uses = self._uses
         if uses is not None and len(uses) and (now or uses.many(self.standing.flow)):
             uses.drop()

@@ -1,7 +1,7 @@
 """Functions of time in expressions: getDURATION(), getSTARTTIME(), getENDTIME() (semantics.md 5).
 
 Compared with a number they are numbers of microseconds, else an xsd:dayTimeDuration and xsd:dateTimes. `prepared` makes
-that explicit, `bound_of` finds the conditions that bound a hull's length, which are not asked row by row.
+that explicit, `bound_of` finds the conditions that bound a hull's length, which are not evaluated row by row.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Length:
 
 
 def has_time(expression: Expression) -> bool:
-    """Whether it asks for a time."""
+    """Whether it reads a time."""
     return any(isinstance(e, MatchFunction) for e in subexpressions(expression))
 
 

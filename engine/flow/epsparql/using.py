@@ -1,7 +1,7 @@
 """Triples that answers use up (CONSUME CHRONOLOGICAL, CONSUME RECENT; semantics.md 5).
 
-In the flow: solutions of many instants, made of any triples → **those that are told** (kernels/flow/choosing.py).
-What is made of a used triple is not emitted again; it leaves what operators keep when there are enough of it.
+In the flow: solutions of many instants, made of any triples → **those that are emitted** (kernels/flow/choosing.py).
+Rows made of a used triple are not emitted again; operators release them when there are enough of them.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class Uses:
         inside = [(place[c], c.number) for c in columns if isinstance(c, Guard) and not c.low]
         self._form, self._kept = _Rows(uses, inside), _Arranged(kept, addresses)
         self._most = _FEW
-        """Used triples up to which nobody asks how many rows are kept."""
+        """Used triples up to which the number of kept rows is not checked."""
         self._addresses = self._memory.address, self._form.address, self._kept.address
 
     def told(self, solutions: Buffer) -> Delta:
-        """Those of the solutions of some instants that are told; what they are made of is used."""
+        """The solutions of some instants that are emitted; they consume their triples."""
         count = len(solutions)
         memory = self._memory.arrays
         if count > len(memory.kept):
@@ -83,14 +83,14 @@ class Uses:
         return int(self._memory.arrays.scalars[k.COUNT])
 
     def many(self, flow: Flow) -> bool:
-        """Whether what is made of them should leave what a plan keeps."""
+        """Whether a plan should release the rows made of them."""
         if len(self) <= self._most:
             return False
         self._most = _FEW + flow.records // 8
         return len(self) > self._most
 
     def drop(self) -> None:
-        """What is made of them is no longer kept, so nothing is made of used triples any more."""
+        """Rows made of them are no longer kept, so nothing is made of used triples any more."""
         memory = self._memory.arrays
         u.drop_used(self._kept.address, memory.used)
         memory.scalars[k.COUNT], self._most = 0, _FEW
@@ -101,7 +101,7 @@ class Uses:
 
 
 class _Rows:
-    """What rows are made of, for kernels. uses: where triples' numbers stand; guards: where, and which."""
+    """What rows are made of, for kernels. uses: the columns of triples' numbers; guards: their columns, and which."""
 
     def __init__(self, uses: Sequence[int], guards: Sequence[tuple[int, int]]) -> None:
         self._guards = [Pointers(u.Guard(np.array([place, place + 1]), np.array([number]))) for place, number in guards]

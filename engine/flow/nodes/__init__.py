@@ -1,1 +1,1 @@
-"""Operators at work: each takes what its inputs hold, and leaves in a buffer what comes of it."""
+"""Running operators: each takes the rows of its inputs and puts its results into a buffer."""

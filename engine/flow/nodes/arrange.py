@@ -24,7 +24,7 @@ _HEADER: Final = 4
 
 
 class Arrange(KeepsRows):
-    """`out` stays empty: joins read what is kept, and what `inputs[0]` has brought. room: rows to begin with."""
+    """`out` stays empty: joins read the kept rows, and those of `inputs[0]`. room: rows to begin with."""
 
     def __init__(self, form: p.Arrange, child: Buffer, room: int = 64, clock: I64 = ALL_TIME) -> None:
         super().__init__(child.width, (child,))

@@ -102,7 +102,7 @@ class Best(KernelNode):
             self._grow()
 
     def _grow(self) -> None:
-        """Room for twice as many of what is full."""
+        """Twice the room where it is full."""
         memory, borders = self._memory.arrays, len(self._bounds)
         scalars = memory.scalars
         if scalars[k.COUNT] >= len(memory.entries):
@@ -126,10 +126,10 @@ class Best(KernelNode):
         self._memory.set(memory)
         fill_slots(self._memory.address)
 
-    # --- what it keeps ------------------------------------------------------------------------------
+    # --- its saved state ------------------------------------------------------------------------------
 
     def _content(self) -> tuple[Ids, I64, I64]:
-        """Rows, their weights, how many copies of each have been told."""
+        """Rows, their weights, how many copies of each have been emitted."""
         memory = self._memory.arrays
         entries = memory.entries[: int(memory.scalars[k.TOP])]
         live = np.flatnonzero(entries["weight"])
@@ -149,7 +149,7 @@ class Best(KernelNode):
         scalars[k.SILENT] = scalars[k.STEPS] = 0
         entries = self._memory.arrays.entries[: len(rows)]
         for e in np.flatnonzero(entries["told"] != told).tolist():
-            # blank nodes that stand in another order than where this was saved: told at the end of the next tick
+            # blank nodes that have another order than where this was saved: emitted at the end of the next tick
             entries["told"][e], entries["was"][e] = told[e], weight[e]
             entries["chain"][e], scalars[k.LISTED] = scalars[k.LISTED], e
 
@@ -167,7 +167,7 @@ class Best(KernelNode):
 
 
 def _bounds(form: p.Best) -> I64:
-    """The ranks before which borders stand."""
+    """The ranks before which borders lie."""
     if form.ties:
         return np.ones(1, np.int64)
     start, stop = form.start, form.stop

@@ -99,7 +99,7 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
 
 
 def _arranged(node: Node) -> Arrange:
-    """What a join reads. Raises TypeError for anything else than an arrangement."""
+    """A join's input. Raises TypeError for anything but an arrangement."""
     if not isinstance(node, Arrange):
         raise TypeError(f"a join of {type(node).__name__}")
     return node

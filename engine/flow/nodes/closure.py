@@ -25,13 +25,13 @@ _WIDTH: Final = 6
 
 class Closure(Node):
     """Round by round: new paths continue along steps, and paths that there are along new steps. All of a batch are
-    worked out together; each belongs to the instant at which it ends."""
+    computed together; each belongs to the instant at which it ends."""
 
     def __init__(self, form: p.Closure, child: Buffer, clock: I64) -> None:
         super().__init__(_WIDTH, (child,))
         self._plan_clock = clock
         self._clock = clock = clock.copy()
-        """Its own: what has come at the instants in work stays through all rounds."""
+        """Its own: rows of the instants in work stay through all rounds."""
         lifetime = None if form.limit is None else p.Lifetime(0, form.limit)
         self._new_paths, self._new_steps, self._found = (Buffer(_WIDTH) for _ in range(3))
         for buffer in (self._new_paths, self._new_steps, self._found):
@@ -82,7 +82,7 @@ class Closure(Node):
         self._once.step()
         return self._once.out.delta.rows.copy()
 
-    # --- what it keeps --------------------------------------------------------------------------------
+    # --- its saved state --------------------------------------------------------------------------------
 
     @property
     def records(self) -> int:

@@ -1,7 +1,7 @@
 """FILTER and BIND: conditions and values of expressions, row by row.
 
-In the flow: what reads columns alone is for the stack machine (matching/conditions.py); what that lacks, and all
-values, the exact evaluator is asked, once per distinct row of what an expression reads.
+In the flow: conditions on columns alone are for the stack machine (matching/conditions.py); for those that it lacks,
+and for all values, the exact evaluator runs, once per distinct row of what an expression reads.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Filter(KernelNode):
         return Call(sift, (self._memory.address, self._terms.address, self.inputs[0].address, self.out.address))
 
     def provide(self, answer: int) -> None:
-        """What the machine leaves undecided is decided for the rest of the batch at once."""
+        """Undecided conditions are decided for the rest of the batch at once."""
         following, delta = self._memory.arrays.next, self.inputs[0].delta
         rest = slice(int(following[0]), len(delta))
         rows = delta.rows[rest]
@@ -179,7 +179,7 @@ class Computed:
         self._generation = terms.generation
 
     def of(self, rows: Ids) -> Ids:
-        """u32[n]: the id of each row's value, 0 for an error. A pure one is asked for once per distinct row."""
+        """u32[n]: the id of each row's value, 0 for an error. A pure expression is evaluated once per distinct row."""
         read = np.ascontiguousarray(rows[:, self.places])
         if not self._pure:
             found = np.array([self.value(row) for row in read.tolist()], np.uint32)
@@ -235,7 +235,7 @@ class _Drawn:
         return len(self._kept)
 
     def of(self, delta: Delta) -> Ids:
-        """The values of rows that come and go; at the end of a tick what has no weight is forgotten."""
+        """The values of rows that come and go; at the end of a tick rows without weight are dropped."""
         kept = self._kept
         found = np.zeros(len(delta), np.uint32)
         touched: dict[bytes, None] = {}

@@ -1,4 +1,4 @@
-"""Equal rows of a tick as one (operators.md, 3.4): what comes and goes within it left out, or each once."""
+"""Equal rows of a tick as one (operators.md, 3.4): rows that come and go within it left out, or each once."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Distinct(KeepsRows):
         k.fill_slots(self._memory.address)
 
     def _keep(self, rows: Ids, weight: I64) -> None:
-        """Keep these and no others; they have been told."""
+        """Keep these and no others; they have been emitted."""
         self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
         kept, told = Buffer(rows.shape[1], 0), Buffer(rows.shape[1], len(rows))
         kept.put(Delta(np.zeros(len(rows), np.int64), weight, rows))

@@ -1,4 +1,4 @@
-"""Where rows come from that whoever runs the plan gives."""
+"""Sources of rows that the plan's caller supplies."""
 
 from __future__ import annotations
 

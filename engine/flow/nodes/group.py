@@ -1,7 +1,7 @@
 """Rows counted and added up by group.
 
 The kernel (kernels/flow/grouping.py) does it all, but for numbers that have too many digits for it, decimals among
-doubles, and the texts of GROUP_CONCAT: for those it asks, group by group.
+doubles, and the texts of GROUP_CONCAT: for those it calls back, group by group.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Group(Node):
             s.place: Listed(s.place, terms) for s in form.sums if s.place is not None and s.name == "GROUP_CONCAT"
         }
         self._seen = 0
-        """Rows of the batch that what is kept here has taken."""
+        """Rows of the batch that are in the kept values."""
         self._allocate(form, numbers, room)
 
     def _allocate(self, form: p.Group, numbers: set[int | None], room: int) -> None:
@@ -142,7 +142,7 @@ class Group(Node):
         g.fill_slots(self._address)
 
     def _grow(self) -> None:
-        """Twice the room of what the kernel wants."""
+        """Twice the room where the kernel needs it."""
         memory, wanted = self._memory, int(self._memory.scalars[g.WANTED])
         if wanted == g.FOR_TOUCHED:
             self._point(memory._replace(touched=longer(memory.touched, 2 * len(memory.touched))))
@@ -161,7 +161,7 @@ class Group(Node):
     def bytes(self) -> int:
         return sum(array.nbytes for array in self._memory) + sum(kept.size for kept in self._kept)
 
-    # --- what the kernel asks -----------------------------------------------------------------------
+    # --- called back by the kernel ------------------------------------------------------------------
 
     @property
     def _kept(self) -> tuple[Kept, ...]:
@@ -196,7 +196,7 @@ class Group(Node):
             each.take(keys, delta.rows[some, each.place], delta.weight[some])
         self._seen = row
 
-    # --- what it keeps ------------------------------------------------------------------------------
+    # --- its saved state ------------------------------------------------------------------------------
 
     @property
     def _live(self) -> I64:

@@ -1,4 +1,4 @@
-"""What a Group keeps of its values in Python: numbers of too many digits for the kernel, the values of GROUP_CONCAT.
+"""Values that a Group keeps in Python: numbers of too many digits for the kernel, the values of GROUP_CONCAT.
 
 By group: the bytes of its key's ids (u32).
 """
@@ -45,7 +45,7 @@ class Kept(ABC):
 
     @abstractmethod
     def save(self, terms: SavedTerms) -> State:
-        """What is kept."""
+        """The kept values."""
 
     @abstractmethod
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -104,7 +104,7 @@ class Exact:
 
     @classmethod
     def of(cls, words: I64, wide: I64, more: Fraction) -> Exact:
-        """What the kernel has of a column of a group, all of which are finite, and has not. `wide` is not looked at if
+        """What the kernel has of a column of a group, all of which are finite, and lacks. `wide` is not read if
         `words` names none."""
         total = more + _whole(words[g.INT0 : g.INT1 + 1]) + Fraction(_whole(words[g.DEC0 : g.DEC2 + 1]), _ONE)
         count, decimals = int(words[g.BOUND]), int(words[g.DECIMALS])

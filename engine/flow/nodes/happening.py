@@ -1,4 +1,4 @@
-"""Rows that happen at some time: what comes meets what there is (plan.Triples, Look, Cover, Lasting, Sometime,
+"""Rows that happen at some time: new rows meet kept ones (plan.Triples, Look, Cover, Lasting, Sometime,
 TimeTerm)."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ORDERS: Final = {"ANY": k.ANY, "BEFORE": k.BEFORE, "BY": k.BY}
 _WHAT: Final = {"PAIRS": k.PAIRS, "WITH": k.WITH, "WITHOUT": k.WITHOUT}
 _START, _END = 0, 2
 _LONG_AGO: Final = NO_END + 1
-"""When something has happened of which nobody asks when."""
+"""The instant of an occurrence whose time no operator reads."""
 _FUNCTIONS: Final[Mapping[str, tuple[Callable[[I64, I64], I64], Callable[[int], Literal]]]] = {
     "getDURATION": (lambda start, end: end - start, to_duration_literal),
     "getSTARTTIME": (lambda start, end: start, to_literal),
@@ -60,7 +60,7 @@ def _table(rows: Any, width: int) -> I64:
 
 
 class Look(KernelNode):
-    """It keeps nothing: what it looks for stands in the arrangement, which has been stepped before."""
+    """It keeps no rows: it reads the arrangement, which has been stepped before."""
 
     def __init__(self, form: p.Look, child: Buffer, kept: Arrange) -> None:
         super().__init__(child.width + (kept.inputs[0].width if form.what == "PAIRS" else 0), (child,))

@@ -12,7 +12,7 @@ from oxiseq.engine.kernels.memory.pointers import Replaceable
 
 
 class Join(KernelNode):
-    """It keeps nothing: what it joins stands in the arrangements, which have been stepped before."""
+    """It keeps no rows: it joins the arrangements, which have been stepped before."""
 
     def __init__(self, left: Arrange, right: Arrange) -> None:
         super().__init__(left.inputs[0].width + right.inputs[0].width, (left.inputs[0], right.inputs[0]))

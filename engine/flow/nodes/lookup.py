@@ -1,4 +1,4 @@
-"""Rows with what a table has for them (plan.Lookup)."""
+"""Rows with a table's rows for them (plan.Lookup)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all operators at work share."""
+"""The base of all running operators."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class Call(NamedTuple):
 
 
 class Node(ABC):
-    """An operator at work. `out`: what has come of the last batch; the flow clears it before the next."""
+    """A running operator. `out`: its results in the last batch; the flow clears them before the next."""
 
     def __init__(self, width: int, inputs: tuple[Buffer, ...] = ()) -> None:
         self.out = Buffer(width)
         self.inputs = inputs
 
     def begin(self, tick: int) -> bool:
-        """The first tick, before anything else; whether it has something to tell then, input or not."""
+        """The first tick, before anything else. Returns whether it emits then, input or not."""
         return False
 
     @abstractmethod
     def step(self) -> None:
-        """Take in what the inputs hold, and put into `out` what comes of it. Raises LimitError."""
+        """Takes the inputs' rows, and puts the results into `out`. Raises LimitError."""
 
     def call(self) -> Call | None:
         """What takes in a batch, if a kernel does, apart from `go_on`. The addresses stay the same as long as the
@@ -52,7 +52,7 @@ class Node(ABC):
         return None
 
     def go_on(self, answer: int) -> None:
-        """What the kernel of `call` has answered, other than DONE: give it what it wants, until it is through."""
+        """The kernel of `call` has answered something other than DONE: serves it until it is done."""
         raise NotImplementedError
 
     def tidy(self) -> None:  # noqa: B027  most have nothing to return
@@ -65,11 +65,11 @@ class Node(ABC):
 
     @property
     def bytes(self) -> int:
-        """How large what it keeps is, room for more included."""
+        """The size of its memory, spare room included."""
         return 0
 
     def held_ids(self) -> Iterable[Ids]:
-        """The terms of what it keeps (see `TermDictionary`)."""
+        """The terms in its memory (see `TermDictionary`)."""
         return ()
 
     def forget(self, *, now: bool = False) -> None:  # noqa: B027  most keep nothing for a time
@@ -77,10 +77,10 @@ class Node(ABC):
         be many, or `now`. With each batch they do so by themselves."""
 
     def keep(self, chosen: Chosen) -> None:  # noqa: B027  most keep nothing
-        """Between batches: keep those of its rows alone that are chosen, and tell nobody."""
+        """Between batches: keeps only the chosen ones of its rows, and emits nothing."""
 
     def save(self, terms: SavedTerms) -> State:
-        """What it keeps, between batches."""
+        """Its state between batches."""
         return {}
 
     def restore(self, state: State, terms: KnownTerms) -> None:  # noqa: B027  most keep nothing
@@ -101,7 +101,7 @@ class KernelNode(Node):
 
     @abstractmethod
     def provide(self, answer: int) -> None:
-        """What the kernel wants besides room for its output. Raises LimitError."""
+        """Serves the kernel besides room for its output. Raises LimitError."""
 
     def step(self) -> None:
         kernel, addresses = self.call()

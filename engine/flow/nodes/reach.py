@@ -113,7 +113,7 @@ class Reach(KernelNode):
         self._point(memory._replace(pairs=longer(memory.pairs, size), pair_slots=np.zeros(slots_for(size), SLOT)))
         fill_pair_slots(self._table.address)
 
-    # --- what it keeps ------------------------------------------------------------------------------
+    # --- its saved state ------------------------------------------------------------------------------
 
     def _content(self) -> tuple[Ids, I64]:
         """Edges, as they came in, and their weights."""
@@ -124,7 +124,7 @@ class Reach(KernelNode):
         return np.hstack([rows[edges["source"]], rows[edges["target"], -1:]]), edges["weight"].astype(np.int64)
 
     def _load(self, rows: Ids, weight: I64) -> None:
-        """Keep these edges and nothing else. The pairs are those that have been told."""
+        """Keep these edges and nothing else. The pairs are those emitted before."""
         pairs = min(max(self._least, 2 * self.records), self.most_pairs)
         self._point(self._empty(max(self._least, 2 * len(rows)), pairs))
         source = Buffer(self.out.width)

@@ -2,20 +2,20 @@
 
 In the flow: algebra → **plan** → nodes at work. Immutable. A plan is a table: each operator names its inputs by
 their places in it, so equal operators on equal inputs are one, and columns are places, not names, so what variables are
-called does not tell operators apart. In expressions the column at place 3 is the variable `column(3)`.
+called does not distinguish operators. In expressions the column at place 3 is the variable `column(3)`.
 
 Most columns hold ids of terms. Some are *raw*: numbers (`FlowPlan.raw` says where). An i64, a time for instance, is two
 of them, one behind the other (times.py): so rows are hashed, compared, kept and passed on in one way. Expressions and
 orders of terms do not look at raw columns.
 
     Patterns, Asked, Given, Constant      where rows come from
-    Quads, Graphs                         what a store holds, followed quad by quad
+    Quads, Graphs                         a store's content, followed quad by quad
     Triples, Cover, Sometime, TimeTerm    rows that happen at some time, row by row
-    Look, Closure                         pairs of what happens with what has happened; paths in time
+    Look, Closure                         pairs of new facts with earlier ones; paths in time
     Filter, Extend, Pick, Negate, Union   row by row, without memory
     Lasting                               intervals, row by row
-    Arrange, Join                         pairs; the memory of joins is in what is arranged
-    Lookup                                rows and what a table has for them, without memory of the rows
+    Arrange, Join                         pairs; the memory of joins is in the arrangements
+    Lookup                                rows and a table's rows for them, without memory of the rows
     Follow, Extreme                       pairs in order of time; the first or last rows
     Distinct, Consolidate, Once, Group    rows counted
     Best                                  ranks

@@ -18,7 +18,7 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class Consolidate:
-    """The same rows, what comes and goes within a tick left out. Without memory."""
+    """The same rows, those that come and go within a tick left out. Without memory."""
 
     child: int
 
@@ -26,7 +26,7 @@ class Consolidate:
 @dataclass(frozen=True, slots=True)
 class Once:
     """Each row of a tick once, where rows only come. Without memory. numbered: two columns behind it are the halves of
-    a number that tells it from all other rows and is higher than those of earlier ticks, EVERY row; or those that are
+    a number that no other row has and is higher than those of earlier ticks, EVERY row; or those that are
     TIMED, by the interval that is their first columns: the others have 0."""
 
     child: int

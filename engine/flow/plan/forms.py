@@ -1,4 +1,4 @@
-"""A whole plan: its operators, and what can be said of them."""
+"""A whole plan: its operators, and their properties."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Form: TypeAlias = (
 class FlowPlan:
     """Operators in an order in which each comes after its inputs; `widths`: how many columns each has; `root`: the one
     whose rows are the answer; `raw`: the places of each one's columns that hold numbers, ascending; `also`: others
-    whose rows are looked at."""
+    whose rows are read."""
 
     forms: tuple[Form, ...]
     widths: tuple[int, ...]
@@ -79,7 +79,7 @@ def inputs(form: Form) -> tuple[int, ...]:
 
 
 def renamed(form: Form, places: Mapping[int, int]) -> Form:
-    """A form whose inputs stand at other places."""
+    """A form with its inputs renumbered."""
     match form:
         case Patterns() | Asked() | Quads() | Graphs() | Given() | Constant():
             return form
@@ -133,13 +133,13 @@ def draws(plan: FlowPlan) -> bool:
 
 
 def is_pure(expression: Expression) -> bool:
-    """Whether its value depends on what it reads alone."""
+    """Whether its value depends only on its input."""
     return not any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
 
 
 def draws_in_turn(plan: FlowPlan) -> bool:
-    """Whether several operators make blank nodes, which stand in the order in which they come to be: then each instant
-    is worked on by itself, or their order would hang on how events are put together in batches."""
+    """Whether several operators make blank nodes, which sort by age: then each instant
+    is processed alone, or their order would depend on how events are batched."""
     made = (each.expression for each in plan.forms if isinstance(each, Extend))
     return sum(any(isinstance(e, Call) and e.name == "BNODE" for e in subexpressions(each)) for each in made) > 1
 

@@ -1,8 +1,8 @@
-"""What happens and what has happened: rows that have an interval.
+"""New facts and earlier ones: rows that have an interval.
 
 A row's interval is four raw columns, its first. Its changes come at the instant at which it ends, those of a row
 without a time (times.NO_START, times.NO_END) when the knowledge base changes. So a row finds all that may pair with
-it in what there is at the end of its tick: what comes later ends later.
+it among the rows at the end of its tick: later rows end later.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from oxiseq.engine.terms.texts import Term
 @dataclass(frozen=True, slots=True)
 class Triples:
     """The triples that a pattern accepts, of rows (interval, subject, predicate, object, more): the interval and the
-    columns at `columns`. equal: places where a constant stands; same: places of equal terms; but: predicates that are
+    columns at `columns`. equal: places of constants; same: places of equal terms; but: predicates that are
     not wanted; longest: of the interval; timed: not those without a time."""
 
     child: int
@@ -32,10 +32,10 @@ class Triples:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What has come, and what it finds in an arrangement at the end of its tick: PAIRS, all columns of both; those that
-    find something (WITH) or nothing (WITHOUT). What is found has the same `key`, and `loose` where both have a value,
-    has ended before (BEFORE) the start of what has come, or by its end (BY), and both together last `limit` at most.
-    earlier: what comes at the same tick is not found."""
+    """New rows, and those that they find in an arrangement at the end of their tick: PAIRS, all columns of both; those
+    that find something (WITH) or nothing (WITHOUT). A found row has the same `key`, and `loose` where both have a
+    value, has ended before (BEFORE) the start of the new one, or by its end (BY), and both together last `limit` at
+    most. earlier: rows of the same tick are not found."""
 
     child: int
     kept: int
@@ -50,7 +50,7 @@ class Look:
 @dataclass(frozen=True, slots=True)
 class Cover:
     """Rows with the least interval that holds those at `left` and `right`, as their first columns, and with others as
-    Pick has them, if that lasts `limit` at most. What has ended before the instants in work does not change."""
+    Pick has them, if that lasts `limit` at most. Facts that ended before the instants in work do not change."""
 
     child: int
     left: int

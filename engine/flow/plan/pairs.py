@@ -1,4 +1,4 @@
-"""Operators of pairs: rows kept, and what is found among them; in order of time, too."""
+"""Operators of pairs: kept rows, and partners found among them; in order of time, too."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SIGNS: Final[Mapping[str, tuple[Sign, Sign]]] = {
     ">=": (">", "<"),
     "=": ("=", "="),
 }
-"""By comparison how the first operand stands to the second, and the other way round."""
+"""By comparison: the first operand's relation to the second, and the converse."""
 
 
 @dataclass(frozen=True, slots=True)

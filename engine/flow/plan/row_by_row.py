@@ -19,7 +19,7 @@ class Filter:
 @dataclass(frozen=True, slots=True)
 class Extend:
     """The rows with the value of an expression behind them, unbound where it is an error. Without EXISTS. lifetime: of
-    what is drawn once for equal rows."""
+    values drawn once for equal rows."""
 
     child: int
     expression: Expression

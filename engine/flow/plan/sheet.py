@@ -70,7 +70,7 @@ class Sheet:
         return self.add(Pick(child, columns))
 
     def filtered(self, child: int, conditions: tuple[Expression, ...]) -> int:
-        """The place of the rows for which all conditions hold. What is drawn by chance is drawn once for a row, and
+        """The place of the rows for which all conditions hold. Random values are drawn once for a row, and
         still known when the row goes."""
         pure = tuple(each for each in conditions if is_pure(each))
         if pure:
@@ -181,7 +181,7 @@ class Sheet:
         return ()
 
     def plan(self, root: int, also: tuple[int, ...] = ()) -> FlowPlan:
-        """The operators that an answer needs, and others that are looked at."""
+        """The operators that an answer needs, and others whose rows are read."""
         forms = self._forms
         needed = {root, *also}
         for place in range(max(needed), -1, -1):

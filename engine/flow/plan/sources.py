@@ -21,7 +21,7 @@ def column(place: int) -> Variable:
 
 @dataclass(frozen=True, slots=True)
 class WindowPlace:
-    """What a window holds: the number of its content in the query."""
+    """A window: the number of its content in the query."""
 
     content: int
 
@@ -80,7 +80,7 @@ class Graphs:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Rows that whoever runs the plan gives. raw: places of columns that hold numbers; once: each comes once."""
+    """Rows that the plan's caller supplies. raw: places of columns that hold numbers; once: each comes once."""
 
     name: str
     width: int
@@ -101,7 +101,7 @@ Source: TypeAlias = Patterns | Asked | Quads | Graphs | Given | Constant
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """How long rows are of use, the interval of which stands at `start`: while it begins at most `limit` microseconds
+    """How long rows are of use, whose interval is at `start`: while it begins at most `limit` microseconds
     before the instant in work. Then they are forgotten, and nothing is emitted about them. Rows without a time
     (times.NO_START) stay."""
 

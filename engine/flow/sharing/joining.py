@@ -116,7 +116,7 @@ def _tables(outputs: Sequence[Output]) -> tuple[int, ...]:
 
 
 def _parameters(constants: Sequence[tuple[Constant, ...]]) -> tuple[Mapping[Variable, Filling], list[int]]:
-    """What stands in the slots: the constant that all have, or a parameter; slots whose constants are the same in each
+    """The contents of the slots: the constant that all have, or a parameter; slots whose constants are the same in each
     query have one. And of each parameter a slot."""
     known: dict[Variable, Filling] = {}
     columns: dict[tuple[Constant, ...], int] = {}

@@ -1,8 +1,8 @@
-"""A plan whose constants stand in a table: it answers many queries at once (operators.md, 7.2).
+"""A plan whose constants are in a table: it answers many queries at once (operators.md, 7.2).
 
 In the flow: an open plan, of which some slots are columns of a table → **operators on a sheet**. The table has a
 row for each query: its number, a term, and its constants. What depends on the table has the number as its first column,
-which is part of every key; what does not is the same for all queries, and is worked on once.
+which is part of every key; what does not is the same for all queries and runs once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from oxiseq.grammar.scope import conjuncts, expression_variables
 
 
 class NotLiftedError(Exception):
-    """A plan has an operator that no table can stand before."""
+    """A plan has an operator that a table of constants cannot precede."""
 
 
 class _Lifted(NamedTuple):
@@ -33,7 +33,7 @@ class _Lifted(NamedTuple):
 
 
 def parameter(number: int) -> Variable:
-    """What stands for a column of the table in an open plan."""
+    """The placeholder of a column of the table in an open plan."""
     return Variable(f"oxiseq_parameter_{number}")
 
 
@@ -129,7 +129,7 @@ class _Lifting:
         return self._two_stars(form, [_part(form, numbers) for numbers in groups])
 
     def _two_stars(self, form: p.Patterns, parts: Sequence[p.Patterns]) -> _Lifted:
-        """A conjunction whose constants stand in the table: star by star."""
+        """A conjunction whose constants are in the table: star by star."""
         names = [[key for key in part.query.keys if key not in self._parameters] for part in parts]
         filters: list[list[Expression]] = [[], [], []]
         for each in form.query.filters:
@@ -146,7 +146,7 @@ class _Lifting:
         node = self._filtered(pair.node, filters[2], columns)
         kept = (places[key] for key in form.query.keys if key not in self._parameters)
         found = self._sheet.pick(node, ((0,), *((i,) for i in kept)))
-        return _Lifted(self._sheet.add(p.Consolidate(found)), True)  # nor does a leaf say what comes and goes at once
+        return _Lifted(self._sheet.add(p.Consolidate(found)), True)  # leaves omit rows that come and go
 
     def _conjunction(self, form: p.Patterns) -> _Lifted:
         query = form.query
@@ -170,7 +170,7 @@ class _Lifting:
         return _Lifted(self._sheet.pick(found, ((width,), *((i,) for i in kept))), True)
 
     def _bound(self, conditions: Sequence[Expression], columns: Mapping[Variable, Variable]) -> p.Bound | None:
-        """A conjunct that compares a column with a parameter. columns: where variables stand."""
+        """A conjunct that compares a column with a parameter. columns: the places of variables."""
         here = {name: place for place in range(len(columns)) for name, c in columns.items() if c == p.column(place)}
         there = {name: 1 + i for i, name in enumerate(self._parameters)}
         for each in (each for whole in conditions for each in conjuncts(whole)):
@@ -196,7 +196,7 @@ class _Lifting:
         return not expression_variables(expression).isdisjoint(self._parameters)
 
     def _constants(self, first: int) -> dict[Variable, Variable]:
-        """Where a row has the table's constants, whose row stands at `first`."""
+        """The places of the table's constants in a row; the table's row begins at `first`."""
         return {name: p.column(first + 1 + i) for i, name in enumerate(self._parameters)}
 
     def _filtered(self, node: int, conditions: Sequence[Expression], columns: Mapping[Variable, Variable]) -> int:
@@ -209,8 +209,8 @@ class _Lifting:
     def _with_constants(
         self, child: _Lifted, width: int, expressions: Sequence[Expression], conditions: Sequence[Expression] = ()
     ) -> tuple[int, dict[Variable, Variable], bool, int]:
-        """For expressions over `width` columns: rows, where these and the constants stand, whether by number; and where
-        the number is. Of rows that fail one of the conditions some may be missing."""
+        """For expressions over `width` columns: rows, the places of these and of the constants, whether by number; and
+        where the number is. Of rows that fail one of the conditions some may be missing."""
         shift = int(child.by_row)
         columns = {p.column(i): p.column(shift + i) for i in range(width)}
         if not any(self._reads(each) for each in expressions):
@@ -265,7 +265,7 @@ class _Lifting:
     def _pair(
         self, sides: Sequence[_Lifted], keys: Sequence[tuple[int, ...]], loose: Sequence[tuple[int, ...]]
     ) -> _Lifted:
-        """The pairs of two sides that agree on their keys, and on what is loose where both have a value."""
+        """The pairs of two sides that agree on their keys, and on loose columns where both have a value."""
         both = all(side.by_row for side in sides)
         nodes = []
         for side, key, other in zip(sides, keys, loose, strict=True):

@@ -1,6 +1,6 @@
 """A plan without its constants: what queries that differ in constants only have in common.
 
-In the flow: a query's plan → **an open plan** and the constants that stood there. Two queries are alike if their
+In the flow: a query's plan → **an open plan** and its constants. Two queries are alike if their
 open plans are equal. In an open plan the variable `slot(3)` stands for the fourth constant.
 
 Of triple patterns those constants are taken out that leave a leaf no dearer: the subjects and objects of a leaf of one
@@ -24,17 +24,17 @@ from oxiseq.grammar.algebra import Call, Expression, FunctionCall, TermOrVariabl
 
 Constant: TypeAlias = NamedNode | Literal
 Filling: TypeAlias = Constant | Variable
-"""What stands in a slot."""
+"""The content of a slot."""
 
 
 @lru_cache(maxsize=256)
 def slot(number: int) -> Variable:
-    """What stands for a constant in an open plan."""
+    """The placeholder of a constant in an open plan."""
     return Variable(f"oxiseq_constant_{number}")
 
 
 class Opened(NamedTuple):
-    """An open plan: `forms` and the root say which queries are alike. constants: what stands in its slots."""
+    """An open plan: `forms` and the root say which queries are alike. constants: the contents of its slots."""
 
     forms: tuple[Form, ...]
     root: int

@@ -2,7 +2,7 @@
 
 In the flow: plans that are not lifted → **operators on a sheet**. A group that several plans have, of the same rows
 by the same key, has the aggregates of all; each plan has its own of them. A row of such a group also changes when
-another plan's aggregate does: what comes and goes at once is left out behind it.
+another plan's aggregate does: rows that come and go at once are left out behind it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Wide: TypeAlias = Mapping[tuple[int, int], tuple[p.Sum, ...]]
 
 
 class _Seen(NamedTuple):
-    """An operator of a plan. columns: where its columns stand in the node's rows; None: they are the node's."""
+    """An operator of a plan. columns: the places of its columns in the node's rows; None: the same as the node's."""
 
     node: int
     columns: tuple[int, ...] | None = None

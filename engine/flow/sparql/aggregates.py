@@ -38,7 +38,7 @@ _SUMS: Final[dict[str, OneOf["COUNT", "SUM", "AVG", "GROUP_CONCAT"]]] = {
 
 
 class Grouped(NamedTuple):
-    """A row for each group; which columns stand for which expressions; what of HAVING is still to be asked."""
+    """A row for each group; which columns stand for which expressions; the conditions of HAVING left to evaluate."""
 
     relation: Relation
     known: dict[Expression, Expression]
@@ -81,7 +81,7 @@ class Aggregation:
         having = [each for whole in query.having for each in conjuncts(replaced(whole, known))]
         found, others = self._summed(whole, key, arguments, names)
         early = [] if each_case else [each for each in having if _is_about(found, each)]
-        found = self._relations.filter(found, early)  # fewer groups are joined with what is no sum
+        found = self._relations.filter(found, early)  # fewer groups are joined with aggregates that are no sums
         for aggregate in others:
             found = self._with(found, whole, key, aggregate, arguments[aggregate], names[aggregate], counted)
         if each_case:
@@ -92,7 +92,7 @@ class Aggregation:
         return Variable(f"{OWN}group_{next(self._numbers)}")
 
     def _argument(self, whole: Relation, argument: Expression | None, scope: Scope) -> tuple[Relation, Variable | None]:
-        """With a column for what an aggregate is about; None for all rows."""
+        """With a column for an aggregate's argument; None for all rows."""
         if argument is None or (isinstance(argument, Variable) and argument in whole.columns):
             return whole, argument
         name = self._fresh()
@@ -126,7 +126,7 @@ class Aggregation:
         name: Variable,
         counted: Sequence[Variable],
     ) -> Relation:
-        """With a column for what is no sum of a group's rows."""
+        """With a column for an aggregate that is no sum of a group's rows."""
         if aggregate.name in _SUMS:  # of distinct ones, which every group has
             mine = [c for c in counted if c in whole.columns] if argument is None else [argument]
             every = self._relations.distinct(self._relations.project(whole, list(dict.fromkeys([*key, *mine]))))
@@ -181,5 +181,5 @@ class Aggregation:
 
 
 def _is_about(a: Relation, condition: Expression) -> bool:
-    """Whether a condition looks at nothing else than a relation's columns."""
+    """Whether a condition reads only a relation's columns."""
     return p.is_pure(condition) and not holds_exists(condition) and expression_variables(condition) <= a.variables

@@ -1,4 +1,4 @@
-"""What is known of a query besides its text, and what it is compiled to."""
+"""The facts on a query besides its text, and its compiled form."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Around:
     does if its rows carry times; `events`: by name the rows of their events, `items`: whether these say which item they
     are of, for queries that consume; `asks_kb`: whether parts of the query may be queried from the knowledge base;
     `alone`: nothing but the store is read, quad by quad: FROM and FROM NAMED, if there are any, are the whole dataset,
-    as for the store's own queries, and nothing is asked; `size`: about how many quads agree with a pattern; `leaves`:
+    as for the store's own queries, and nothing is queried; `size`: about how many quads agree with a pattern; `leaves`:
     makes the leaves of triple patterns, where others are wanted than those of windows and of stores; `event`: the
-    variable in whose GRAPH block stands what is matched on each event, of which `Graphs` has the names."""
+    variable of the GRAPH block that is matched on each event, of which `Graphs` has the names."""
 
     windows: Mapping[NamedNode, int] = field(default_factory=dict)
     default: tuple[int, ...] = ()
@@ -58,7 +58,7 @@ class Around:
 @dataclass(frozen=True, slots=True)
 class Told:
     """A column of the answer: its name and its place in the root's rows; or (place None) an expression over them with
-    NOW() in it, whose value is that of the instant at which the row is told. Its variables are `column(place)`."""
+    NOW() in it, whose value is that of the instant at which the row is emitted. Its variables are `column(place)`."""
 
     name: str
     place: int | None
@@ -67,12 +67,12 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A query's plan, and how its answer is told.
+    """A query's plan, and how its answer is emitted.
 
-    relation: the root's columns. `compared`: how many of them, from the first, tell rows apart; those behind only sort.
-    `told`: what is told under which names, none for ASK, whose answer is one row of width 0 or none. `order`: how the
-    rows told at one instant are sorted. `times`: the place of the columns that say which times a row has (Matched).
-    `used`: the items that justify what MATCH has, if they are asked for; their nodes are `plan.also`.
+    relation: the root's columns. `compared`: how many of them, from the first, identify a row; those behind only sort.
+    `told`: the emitted columns and their names, none for ASK, whose answer is one row of width 0 or no row. `order`:
+    how the rows emitted at one instant are sorted. `times`: the place of the columns that say which times a row has
+    (Matched). `used`: the items behind the rows of MATCH, if requested; their nodes are `plan.also`.
     """
 
     plan: FlowPlan

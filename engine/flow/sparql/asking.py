@@ -1,6 +1,6 @@
-"""What is queried from the knowledge base as a whole: patterns that touch nothing else, and are no triple patterns.
+"""Patterns that the knowledge base answers as a whole: those that read nothing else, and are no triple patterns.
 
-In the flow: elements of a group → a SELECT → `Asked`. A pattern in GRAPH <g> {...} is asked there; one in the
+In the flow: elements of a group → a SELECT → `Asked`. A pattern in GRAPH <g> {...} is evaluated there; one in the
 GRAPH ?g {...} of a larger pattern with the graph's name as a column, its context.
 """
 
@@ -48,14 +48,14 @@ _NOTHING: Final = "(1 AS ?oxiseq_one)"
 
 
 class Asking:
-    """What may be asked, and how."""
+    """What may be queried, and how."""
 
     def __init__(self, relations: Relations, around: Around) -> None:
         self._relations = relations
         self._around = around
 
     def may(self, elements: Sequence[PatternElement], scope: Scope) -> bool:
-        """Whether some elements of a group can be asked together, and are about the knowledge base at all."""
+        """Whether some elements of a group can be queried together, and read the knowledge base at all."""
         pattern = Group(tuple(elements))
         inside = list(nested_elements(pattern))
         return (
@@ -70,7 +70,7 @@ class Asking:
         )
 
     def _on_kb(self, pattern: Group, ground: Ground) -> bool:
-        """A question names one graph, or each; unless all that it asks is in GRAPH."""
+        """A query names one graph, or each, unless all of its patterns are in GRAPH."""
         if isinstance(ground, EachGraph) or not touches(pattern):
             return True
         return isinstance(ground, Merge) and len(ground.places) == 1 and not ground.windows
@@ -91,7 +91,7 @@ class Asking:
                 return self._relations.source(form, (context, *shown), {context, *certain})
             case Merge(places):
                 return self._relations.source(question(within_graph(wanted, places), shown), shown, certain)
-            case EachEvent():  # all that it asks is in GRAPH
+            case EachEvent():  # all of its patterns are in GRAPH
                 return self._relations.source(question(wanted, shown), shown, certain)
 
     def graphs(self, ground: EachGraph | EachEvent) -> Relation:
@@ -103,7 +103,7 @@ class Asking:
         return self._relations.source(form, (ground.context,), (ground.context,))
 
     def is_there(self, name: NamedNode) -> Relation:
-        """One row without columns if the knowledge base has this graph. Where it cannot be asked, an empty graph is
+        """One row without columns if the knowledge base has this graph. Where it cannot be queried, an empty graph is
         none."""
         if self._around.asks_kb:
             within = GraphPattern(name, Group(()))
@@ -134,7 +134,7 @@ def question(element: PatternElement, shown: Sequence[Variable]) -> p.Asked:
 
 
 def touches(pattern: Group) -> bool:
-    """Whether it asks the graph that it stands in."""
+    """Whether it reads the graph around it."""
     return any(
         isinstance(e, TriplePattern | PathPattern)
         or (not isinstance(e, GraphPattern) and any(touches(inner) for inner in inner_groups(e)))
@@ -143,7 +143,7 @@ def touches(pattern: Group) -> bool:
 
 
 def expressions_of(elements: Iterable[PatternElement]) -> Iterator[Expression]:
-    """The expressions of elements, not of what is inside them."""
+    """The expressions of elements, not of nested ones."""
     for element in elements:
         match element:
             case Filter(condition):
@@ -159,7 +159,7 @@ def _impure(elements: Iterable[PatternElement]) -> bool:
 
 
 def _names_go_astray(pattern: Group, ground: Ground) -> bool:
-    """Whether GRAPH ?g stands over what the store takes ?g for a variable of, though it is none (MINUS), over a
+    """Whether GRAPH ?g encloses a part where the store takes ?g for a variable, though it is none (MINUS), a
     sub-query, where it forgets ?g, or over VALUES alone."""
     if isinstance(ground, EachGraph):
         return _hides(pattern)

@@ -1,9 +1,9 @@
-"""Whether what a pattern finds for given bindings is more than what of its own rows agrees with them.
+"""Whether a pattern finds more for given bindings than those of its own rows that agree with them.
 
-EXISTS gives its pattern the bindings of the row that it is asked of, at any depth; a part of a query that is evaluated
+EXISTS gives its pattern the bindings of its row, at any depth; a part of a query that is evaluated
 by itself sees none. A pattern is *correlated* with some variables if the two are not the same: where a condition, an
 OPTIONAL, a MINUS, a BIND, a slice mentions one of them before the pattern itself surely binds it. Then it is evaluated
-case by case. A variable that has a value from outside stays a variable: MINUS looks at the variables that the texts of
+case by case. A variable that has a value from outside stays a variable: MINUS compares the variables that the texts of
 both its sides bind, as SPARQL 1.2 has it and as the store does.
 """
 
@@ -50,7 +50,7 @@ def correlated(pattern: Group, outer: Variables) -> bool:
 
 
 def condition_mentions(condition: Expression) -> Variables:
-    """What a condition names, in the patterns of its EXISTS too."""
+    """The variables that a condition names, in the patterns of its EXISTS, too."""
     inside = (mentioned_variables(e.pattern) for e in exists_in(condition))
     return plain_variables(condition).union(*inside)
 
@@ -84,13 +84,13 @@ def shown_as_is(query: SubSelect) -> Variables:
 
 
 def select_correlated(query: SubSelect, outer: Variables) -> bool:
-    """Whether a sub-query is: only what it shows has values from outside."""
+    """Whether a sub-query is: only variables that it shows have values from outside."""
     mine = outer & shown_as_is(query)
     return bool(mine) and (correlated(query.where, mine) or of_slice(query, mine))
 
 
 def of_slice(query: SubSelect, mine: Variables) -> bool:
-    """Whether its clauses are: they would count, or cut, what is of several cases."""
+    """Whether its clauses are: they would count, or cut, rows of several cases."""
     if query.limit is not None or query.offset is not None:
         return True
     sure = certain_variables(query.where)

@@ -31,7 +31,7 @@ class Patterns(Protocol):
         """A group with all its conditions."""
 
     def opened(self, group: Group, scope: Scope) -> tuple[Relation, list[Expression]]:
-        """A group, and those of its conditions that may look at what it is joined with."""
+        """A group, and those of its conditions that may read the joined row."""
 
 
 class Conditions:
@@ -97,7 +97,7 @@ class Conditions:
         return met, self._relations.without(a, met)
 
     def _by_case(self, a: Relation, pattern: Group, scope: Scope) -> tuple[Relation, Relation]:
-        """The same, for a pattern that looks at the row."""
+        """The same, for a pattern that reads the row."""
         wanted = mentioned_variables(pattern) - assigned(pattern)
         given = [c for c in a.columns if isinstance(c, Variable) and c in wanted]
         contexts = {v: self._relations.context() for v in given}

@@ -57,7 +57,7 @@ class Cases:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a pattern stands."""
+    """The place of a pattern."""
 
     ground: Ground
     cases: tuple[Cases, ...] = ()

@@ -1,4 +1,4 @@
-"""Group graph patterns: what stands side by side is joined; OPTIONAL, MINUS and BIND take what stands before them."""
+"""Group graph patterns: neighbours are joined; OPTIONAL, MINUS and BIND take what precedes them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Groups:
         self._timed = timed
         self._events = Events(relations, around.events, items=around.items)
         self.used: dict[Used, None] = {}
-        """What the query's MATCHes use, if that is asked for."""
+        """The items that the query's MATCHes use, if requested."""
         self.contexts = Contexts(relations)
         self._asking = Asking(relations, around)
         self._runs = Runs(
@@ -99,7 +99,7 @@ class Groups:
                 return self._relations.unit()
 
     def _is_given(self, name: NamedNode) -> bool:
-        """Whether it is there by what the query says: a graph of FROM, any of the whole dataset."""
+        """Whether the query itself says that it is there: a graph of FROM, any of the whole dataset."""
         return name in self._around.default_graphs or self._around.whole_dataset
 
     # --- groups -------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class Groups:
         return self.conditions.filtered(relation, conditions, scope)
 
     def opened(self, group: Group, scope: Scope) -> tuple[Relation, list[Expression]]:
-        """A group, and those of its conditions that may look at what it is joined with."""
+        """A group, and those of its conditions that may read the joined row."""
         bare = Group(tuple(e for e in group.elements if not isinstance(e, Filter)))
         known, inside, open_ = certain_variables(bare), list[PatternElement](), list[Expression]()
         for element in group.elements:
@@ -125,7 +125,7 @@ class Groups:
         return self._opened(group, scope, correlated(bare, scope.given))
 
     def _worth_asking(self, group: Group, elements: Sequence[PatternElement], scope: Scope) -> bool:
-        """Whether the knowledge base answers it all, and more than a conjunction is to be asked."""
+        """Whether the knowledge base answers all of it, and it is more than a conjunction."""
         more = any(isinstance(e, OptionalPattern | Minus | Bind) for e in group.elements)
         return more and self._asking.may(elements, scope)
 
@@ -150,7 +150,7 @@ class Groups:
         some = [self.contexts.some(each, each.variables & mentioned) for each in scope.cases]
         return [each.relation for each in some if each.contexts]
 
-    # --- what takes what stands before it -----------------------------------------------------------
+    # --- elements that take what precedes them --------------------------------------------------
 
     def _next(self, a: Relation, element: OptionalPattern | Minus | Bind, before: Group, scope: Scope) -> Relation:
         match element:
@@ -176,7 +176,7 @@ class Groups:
     # --- elements -----------------------------------------------------------------------------------
 
     def element(self, element: PatternElement, scope: Scope) -> Relation:
-        """What is joined with others and is no triple pattern."""
+        """An element that is joined with others and is no triple pattern."""
         match element:
             case Group():
                 return self.group(element, scope)

@@ -19,9 +19,9 @@ from oxiseq.grammar.scope import plain_variables
 
 Key: TypeAlias = Variable | BlankNode
 Where: TypeAlias = p.Place | EachGraph | EachEvent
-"""What a pattern is about: where a store is followed quad by quad, each of its named graphs, too; each event."""
+"""The subject of a pattern: where a store is followed quad by quad, each of its named graphs, too; each event."""
 OWN: Final = "oxiseq_path_"
-"""How variables begin that stand for nothing in the text, and leave what is joined."""
+"""The prefix of variables that are not in the text; a join drops them."""
 
 
 @dataclass(slots=True)
@@ -43,12 +43,12 @@ def keys_of(pattern: TriplePattern) -> Iterator[Key]:
 
 
 def is_own(column: Column) -> bool:
-    """Whether a column leaves what is joined: a blank node, or a name of ours."""
+    """Whether a join drops a column: a blank node, or a name of ours."""
     return isinstance(column, BlankNode) or (isinstance(column, Variable) and column.value.startswith(OWN))
 
 
 def connected(relations: Relations, parts: Sequence[Relation]) -> Relation:
-    """The join of all: of those that share columns with what is joined already the next, else the next."""
+    """The join of all: of those that share columns with the joined ones the next, else the next."""
     if not parts:
         return relations.unit()
     whole, *left = parts
@@ -82,7 +82,7 @@ class Leaves:
 
     def on(self, pattern: TriplePattern, ground: Ground) -> Relation:
         """A triple pattern on some graphs as one."""
-        assert isinstance(ground, Merge)  # what is on each graph is asked
+        assert isinstance(ground, Merge)  # patterns on each graph are queried
         parts = [self._leaf(Conjunction([(pattern, place)])) for place in ground.places]
         if not parts:
             keys = tuple(dict.fromkeys(keys_of(pattern)))

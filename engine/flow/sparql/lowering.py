@@ -1,4 +1,4 @@
-"""A query over windows as a flow plan: WHERE, its solution modifiers, what is told.
+"""A query over windows as a flow plan: WHERE, its solution modifiers, its output.
 
 In the flow: a checked `RspQuery` → **Lowered**. The answers of a *plain* query (no aggregate, group, DISTINCT,
 order, slice; no ASK) are full mappings, of which some columns are shown: rows are compared between instants by all.
@@ -70,7 +70,7 @@ class _Lowering:
         return self._done(self._relations.distinct(found), 0, ())
 
     def _plain(self, where: Relation) -> Lowered:
-        """Full mappings: what is told, the other variables of WHERE, times."""
+        """Full mappings: the emitted columns, the other variables of WHERE, times."""
         names = [name_of(c) for c in self._now]
         inline = self._body.values.variables if self._body.values is not None else ()
         others = [v for v in dict.fromkeys([*visible_variables(self._body.where), *inline]) if v not in names]
@@ -83,7 +83,7 @@ class _Lowering:
         used = tuple(self._groups.used)
         also = tuple(each.node for each in used)
         plan = self._sheet.plan(found.node, also)
-        if not p.is_consolidated(plan):  # what comes and goes within an instant is not emitted
+        if not p.is_consolidated(plan):  # rows that come and go within an instant are not emitted
             plan = self._sheet.plan(self._sheet.add(p.Consolidate(found.node)), also)
         times = [i for i, c in enumerate(found.columns) if isinstance(c, Hidden)]
         told = tuple(self._column(found, name_of(c)) for c in self._told)

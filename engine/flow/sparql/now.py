@@ -1,6 +1,6 @@
 """NOW(): the evaluation instant's time, allowed in what SELECT lists only (semantics.md 4).
 
-Such a column is no part of the flow, in which nothing changes as time goes by: it is computed when a row is told.
+Such a column is no part of the flow, where time alone changes nothing: it is computed when a row is emitted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HINT = "write it into what SELECT lists: (NOW() AS ?now)"
 
 
 def late_columns(query: RspQuery, columns: Sequence[Listed], *, plain: bool) -> dict[Variable, Expression]:
-    """The columns that have a value when they are told only, as expressions over the others; `plain`: over all
+    """The columns that get a value only when they are emitted, as expressions over the others; `plain`: over all
     variables of WHERE. Raises QueryError for NOW() elsewhere."""
     late: dict[Variable, Expression] = {}
     for column in columns:
@@ -47,7 +47,7 @@ def late_columns(query: RspQuery, columns: Sequence[Listed], *, plain: bool) -> 
 
 
 def _elsewhere(query: RspQuery, late: dict[Variable, Expression]) -> Iterator[bool]:
-    """Whether it is asked for where rows are found, grouped or sorted."""
+    """Whether it is read where rows are found, grouped or sorted."""
     body = query.body
     inside = (e for e in nested_elements(Group((body,))) if e is not body)
     yield from map(asks_now, expressions_of(inside))

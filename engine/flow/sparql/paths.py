@@ -46,8 +46,8 @@ class Paths:
         self._numbers = count(1)
 
     def steps(self, whole: PathPattern) -> Iterator[TriplePattern | PathPattern]:
-        """Triple patterns for what is a sequence or an inverse of IRIs, with blank nodes of its own between them, and
-        what is neither."""
+        """Triple patterns for a sequence or an inverse of IRIs, with blank nodes of its own between them, and
+        the rest."""
         s, path, o = whole.subject, whole.path, whole.object
         match path:
             case NamedNode():

@@ -76,7 +76,7 @@ def regrouped(expression: Expression, group: Regroup) -> Expression:
 
 
 def apart(query: SubSelect) -> SubSelect:
-    """Each group's blank nodes have labels that no other's have: a label stands in one group."""
+    """Gives each group's blank nodes labels of their own: a label occurs in one group only."""
     numbers = count(1)
 
     def group(whole: Group) -> Group:

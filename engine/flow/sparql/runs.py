@@ -1,8 +1,8 @@
-"""What a group joins, up to the next OPTIONAL, MINUS or BIND.
+"""The joins of a group, up to the next OPTIONAL, MINUS or BIND.
 
 In the flow: elements → triple patterns by graph, questions to the knowledge base, other relations → **one
 relation**. Triple patterns of the group and of plain WINDOW and GRAPH blocks in it become one leaf. What the knowledge
-base answers as a whole is asked with all that is joined with it there: one elsewhere tells blank nodes apart within one
+base answers as a whole is queried with all that is joined with it there: a remote one distinguishes blank nodes in one
 answer only.
 """
 
@@ -62,7 +62,7 @@ class _Known:
 
 @dataclass(slots=True)
 class _Parts:
-    """What has been found of a run."""
+    """The parts of a run found so far."""
 
     leaf: Conjunction = field(default_factory=Conjunction)
     known: list[_Known] = field(default_factory=list)
@@ -71,7 +71,7 @@ class _Parts:
 
 
 class Runs:
-    """Joins of what stands side by side."""
+    """Joins of neighbours."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Runs:
         pending[:] = [c for c in pending if c not in now]
         return self._relations.filter(a, now)
 
-    # --- what is what -------------------------------------------------------------------------------
+    # --- sorting the elements -----------------------------------------------------------------------
 
     def _sort(self, element: PatternElement, scope: Scope, found: _Parts) -> None:
         match element:
@@ -164,7 +164,7 @@ class Runs:
                 found.others.append(_later(self._paths, step, ground))
 
     def _settle(self, found: _Parts) -> None:
-        """What is on the knowledge base goes into the leaf; where all that is joined there is no triple patterns alone,
+        """Patterns on the knowledge base go into the leaf; where these are not triple patterns alone,
         into a question."""
         for together in _connected(found.known):
             if all(each.triples for each in together):
@@ -192,7 +192,7 @@ def decided(condition: Expression, known: frozenset[Variable]) -> bool:
 
 
 def _is_plain(group: Group) -> bool:
-    """Whether a block is triple patterns and conditions on their variables: it is joined with what is around it."""
+    """Whether a block is triple patterns and conditions on their variables: it is joined with its neighbours."""
     known = certain_variables(group)
     return any(not isinstance(e, Filter) for e in group.elements) and all(
         isinstance(e, TriplePattern)
@@ -228,14 +228,15 @@ _KB: Final = Merge((p.GraphPlace(None),))
 
 
 def _questions(together: Sequence[_Known]) -> Iterator[tuple[Ground, list[PatternElement]]]:
-    """What is asked at once: all that is on single graphs, each part in its own; what is on each graph for itself."""
+    """What one query covers: all patterns on single graphs, each in its own graph; patterns on each graph
+    separately."""
     each = [known for known in together if isinstance(known.ground, EachGraph)]
     if each:
         yield each[0].ground, [known.element for known in each]
     by_ground: dict[Merge, list[PatternElement]] = {}
     for known in together:
         if not isinstance(known.ground, EachGraph):
-            ground = known.ground if isinstance(known.ground, Merge) else Merge(())  # of events nothing is asked
+            ground = known.ground if isinstance(known.ground, Merge) else Merge(())  # events are not queried
             by_ground.setdefault(ground, []).append(known.element)
     if len(by_ground) == 1:
         ((ground, elements),) = by_ground.items()

@@ -46,7 +46,7 @@ class Selects:
         self._numbers = count(1)
 
     def sub_select(self, query: SubSelect, scope: Scope) -> Relation:
-        """A sub-query: nothing of it is seen but what it shows."""
+        """A sub-query: only its columns are visible."""
         shown = shown_as_is(query)
         known = [self._contexts.some(each, each.variables & shown) for each in scope.cases]
         inside = Scope(scope.ground, tuple(each for each in known if each.contexts))
@@ -107,7 +107,7 @@ class Selects:
 
 
 def listed(query: SubSelect) -> tuple[Listed, ...]:
-    """What a query shows."""
+    """A query's columns."""
     if query.projection is not None:
         return query.projection
     inline = query.values.variables if query.values is not None else ()
@@ -121,5 +121,5 @@ def aggregates_of(query: SubSelect) -> tuple[Aggregate, ...]:
 
 
 def name_of(column: Listed | Column) -> Column:
-    """What a column is called."""
+    """A column's name."""
     return column[1] if isinstance(column, tuple) else column

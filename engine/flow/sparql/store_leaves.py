@@ -1,8 +1,8 @@
 """Triple patterns over a store that is followed quad by quad: a source for each, joined two by two.
 
-In the flow: a conjunction → `Quads`, arranged by what they share → **one relation**. The pattern with the fewest
+In the flow: a conjunction → `Quads`, arranged by shared variables → **one relation**. The pattern with the fewest
 quads comes first, then of those that share variables with what is joined the one with the fewest: only what is joined
-so far is kept for this query alone, the patterns' quads serve all queries (engine/standing).
+so far is kept for this query alone; the patterns' quads serve all queries (engine/standing).
 """
 
 from __future__ import annotations

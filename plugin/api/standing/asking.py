@@ -1,4 +1,4 @@
-"""Questions to the store that stand for queries which are not followed, asked beside everything else.
+"""Queries to the store for standing queries that are not followed, run beside everything else.
 
 In the flow: `Standing.next_question` → a thread each, some at a time → an `Asker` → `Standing.answered`.
 
@@ -30,7 +30,7 @@ LOG: Final = logging.getLogger("oxiseq.standing")
 
 
 def in_process(store: Callable[[], RdfStore]) -> Asker:
-    """Asks the store of now."""
+    """Asks the present store."""
 
     def ask(question: Question) -> Solutions:
         found: list[Solutions | Exception] = []
@@ -54,10 +54,10 @@ def in_process(store: Callable[[], RdfStore]) -> Asker:
 
 
 class Source(Protocol):
-    """Who has questions, and is told the answers; called without any lock."""
+    """The source of questions and receiver of the answers; called without any lock."""
 
     def next_question(self) -> tuple[Asking, Question] | None:
-        """One that nobody asks yet; None if there is none, or if enough are being asked."""
+        """A question that is not running yet; None if there is none, or if enough are running."""
         ...
 
     def answered(self, asking: Asking, found: Solutions | Exception) -> None:

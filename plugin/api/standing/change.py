@@ -96,7 +96,7 @@ class StoreChange(_Rows):
 
 @public
 class Snapshot(_Rows):
-    """An answer. `number`: that of the last change in it; `at`, `at_us`: when it was looked at.
+    """An answer. `number`: that of the last change in it; `at`, `at_us`: when it was read.
 
     >>> import oxiseq
     >>> store = oxiseq.Store()

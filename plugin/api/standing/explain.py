@@ -19,7 +19,8 @@ _UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less"))
 @dataclass(frozen=True, slots=True)
 class StandingExplanation(Explanation):
     """All of it. evaluation: how it is answered, and why; rows: of its answer; kept: rows that its operators keep for
-    it alone; shared: quads that they read in memory, with other queries; asks: what is asked of a store, if it is."""
+    it alone; shared: quads that they read in memory, with other queries; asks: the query to the store, if it has
+    one."""
 
     form: str
     columns: tuple[str, ...]

@@ -14,7 +14,7 @@ Solution = tuple[Term | None, ...]
 
 
 class Constructed:
-    """template: its variables stand at `places` of solutions. Blank nodes of the template are new for each solution,
+    """template: its variables are at `places` of solutions. Blank nodes of the template are new for each solution,
     and the same as long as that is there: their labels are made of it."""
 
     def __init__(self, template: Sequence[TriplePattern], places: Sequence[tuple[str, int]]) -> None:

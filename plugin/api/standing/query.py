@@ -44,7 +44,7 @@ class Subscription:
         self._query.unsubscribe(self)
 
     def end(self) -> None:
-        """Nor is it told what waits for it."""
+        """Nor does it see what waits for it."""
         self._closed = True
 
     def tell(self, change: StoreChange) -> None:
@@ -146,7 +146,7 @@ class StandingQuery:
 
     def snapshot(self, wait: bool = True) -> Snapshot:
         """The answer after all updates made so far, and the number behind which changes continue from it. Those up to
-        it count as returned. wait: where the store is being asked, until it has answered; else what it answered
+        it count as returned. wait: while the store is answering, until it has answered; else what it answered
         last."""
         self._catch_up(wait)
         with self._standings.lock:
@@ -198,7 +198,7 @@ class StandingQuery:
     def _behind(self, place: int | None) -> list[StoreChange]:
         since = self._handed_out if place is None else place
         if since < self._first:
-            if place is None:  # whoever asks again has been told
+            if place is None:  # whoever calls again has the error
                 self._handed_out = self._first
             raise CursorError(f"changes of {self.name!r}", since + 1, self._first + 1)
         if since >= self._number:
@@ -286,7 +286,7 @@ class StandingQuery:
 
     @internal
     def lose(self) -> None:
-        """A change could not be told: whoever has read those before begins with a snapshot. With the lock held."""
+        """A change is not known in detail: readers of the ones before begin with a snapshot. With the lock held."""
         self._changes.clear()
         self._number += 1
         self._held, self._first = 0, self._number

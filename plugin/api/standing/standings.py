@@ -37,11 +37,11 @@ from oxiseq.warmup.first_run import announce
 
 LOG: Final = logging.getLogger("oxiseq.standing")
 KEEP: Final = 10_000
-"""Rows of changes that are kept of a query if nothing else is said."""
+"""Rows of changes that are kept of a query by default."""
 
 
 class Standings:
-    """store: the store of now, None where it is elsewhere; store_lock: held while it changes; asker: how one elsewhere
+    """store: the present store, None where it is elsewhere; store_lock: held while it changes; asker: how one elsewhere
     is asked."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Standings:
         """None: its first answer is not there yet."""
         self._of: dict[object, StandingQuery] = {}
         self._asked_at: dict[Asking, int] = {}
-        """Questions that are being asked; when the last change was made before."""
+        """Running questions; the time of the last change before each."""
         self.lock = threading.RLock()
         self.arrived = threading.Condition(self.lock)
         """Told when changes of answers have come, or a query has ended."""
@@ -83,7 +83,7 @@ class Standings:
         return tuple(query for query in [*self._queries.values()] if query is not None)
 
     def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
-        """Have the store asked in another way than in this process, which `way` is given; None: in this process."""
+        """Lets `way` query the store elsewhere than in this process; None: in this process."""
         assert self._asker is not None
         self._questions.asker = self._asker if way is None else way(self._asker)
 
@@ -235,7 +235,7 @@ class Standings:
             self._begin_anew(lambda: None)
 
     def next_question(self) -> tuple[Asking, Question] | None:
-        """One that nobody asks yet, if there is room for it."""
+        """A question that is not running yet, if there is room for it."""
         with self.lock:
             asking = self._engine.next_question() if len(self._asked_at) < AT_ONCE else None
             if asking is None:
@@ -244,13 +244,13 @@ class Standings:
             return asking, self._engine.question(asking)
 
     def answered(self, asking: Asking, found: Solutions | Exception) -> None:
-        """What differs from the answer of before is a change, made when the last change was that it was asked for."""
+        """The difference to the answer before is a change; its time is that of the change that made the query due."""
         with self.lock:
             self._tell(self._engine.answered(asking, found), self._asked_at.pop(asking))
         self.deliver()
 
     def _tell(self, outcomes: Iterable[Outcome], at: int) -> None:
-        """One that cannot be told fails, alone."""
+        """One whose change cannot be made fails, alone."""
         for outcome in outcomes:
             query = self._of.get(outcome.upheld)
             if query is None:  # it is being registered

@@ -1,7 +1,7 @@
 """One page after the other over HTTP, politely: what is known is not sent again, and who is busy is left alone.
 
-A page may link anywhere. Only the hosts that the operator of the bridge names are asked: that of its URL, and those of
-the option `hosts`.
+A page may link anywhere. Only the hosts that the operator of the bridge names get requests: that of its URL, and those
+of the option `hosts`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Fetched:
 
 class Fetching:
     """`hosts`: NAME or NAME:PORT, beside the one of `url`. User and password of `url` are sent to its host alone.
-    `state`: until when we are asked to wait. `transport`: what sends the requests, where it is not the network."""
+    `state`: until when the server asks us to wait. `transport`: what sends the requests, where it is not the
+    network."""
 
     def __init__(
         self, url: str, hosts: Sequence[str], state: State, transport: httpx.BaseTransport | None = None
@@ -139,7 +140,7 @@ class Fetching:
         raise BridgeError(f"{_shown(url)}: status {status}")
 
     def _check(self, url: str) -> None:
-        """Raises BridgeError for what may not be asked."""
+        """Raises BridgeError for an address that may not be fetched."""
         try:
             host, port = origin = _origin(url)
             NamedNode(url)

@@ -79,7 +79,7 @@ class Page:
 
 
 class Quads:
-    """The quads of a page, to be asked."""
+    """The quads of a page, for lookups."""
 
     def __init__(self, url: str, quads: Sequence[Quad]) -> None:
         self.url, self.quads, self._store = url, quads, Store()
@@ -113,7 +113,7 @@ class Quads:
 
 
 def root_of(quads: Quads, asked: str) -> str | None:
-    """The root, of what stands at the address that was `asked` for: None: this page is it. Raises BridgeError."""
+    """The root, as the document at the address `asked` says; None: this page is it. Raises BridgeError."""
     if quads.rows(f"SELECT ?s {{ ?s tree:view {NamedNode(quads.url)} }} LIMIT 1"):
         return None
     for about in (NamedNode(asked), "?s"):

@@ -31,7 +31,7 @@ _DEEPEST: Final = 20
 _PARTS: Final = 100
 """Of a path, together."""
 _STEPS: Final = 10_000_000
-"""Nodes and parts that are looked at for one page: some seconds."""
+"""Most nodes and parts that are visited for one page: some seconds."""
 Sign: TypeAlias = Literal["*", "+", "?"]
 Term: TypeAlias = NamedNode | BlankNode | RdfLiteral | Triple
 

@@ -1,4 +1,4 @@
-"""Members of a Linked Data Event Stream as messages, in the order of time as far as its pages tell that.
+"""Members of a Linked Data Event Stream as messages, in the order of time as far as its pages state it.
 
 One reading goes over all pages that may have something new, the earliest first; a member waits until no page is left
 that may have an earlier one. What a relation without a bound of time leads to is taken for not earlier than the page

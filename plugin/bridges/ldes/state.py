@@ -69,5 +69,5 @@ class State:
 
 
 def digest(text: str) -> str:
-    """16 characters that stand for a text."""
+    """A digest of a text, 16 characters."""
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()

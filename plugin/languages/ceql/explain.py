@@ -30,7 +30,7 @@ from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
 @dataclass(frozen=True, slots=True)
 class AtomFacts:
-    """What is asked of an event by itself, once for all positions that ask it."""
+    """The conditions on a single event, evaluated once for all positions that need them."""
 
     number: int
     type: str
@@ -68,7 +68,7 @@ class CeqlExplanation(Explanation):
     order: str | None
     sample: str | None
     found: str | None
-    """How those that ORDER BY asks for are found."""
+    """How those that ORDER BY chooses are found."""
     totals: str | None
     """SELECT with aggregates, and GROUP BY and HAVING."""
     counted: str | None
@@ -131,7 +131,7 @@ def _found(plan: CeaPlan, order: EndOrder) -> str:
     if plan.query.sample is not None:
         return "of those that are drawn"
     if listed is not None:
-        return f"{MOST_LISTED:,} at most are looked at one by one, because {listed}"
+        return f"{MOST_LISTED:,} at most are examined one by one, because {listed}"
     return "they are found on the compact set, the others are not listed"
 
 
@@ -142,7 +142,7 @@ def _counted(plan: CeaPlan, totals: Totals) -> str:
 
 def _way(plan: CeaPlan, totals: Totals) -> str:
     if plan.ambiguous and any(aggregate.arg is not None for aggregate in aggregates(totals)):
-        listed = f"{MOST_LISTED:,} at most are looked at one by one"
+        listed = f"{MOST_LISTED:,} at most are examined one by one"
         return f"they are counted by visiting live nodes; where several variables may hold an event {listed}"
     return "they are counted by visiting live nodes, none is listed"
 

@@ -1,4 +1,4 @@
-"""CEQL queries with joins or GRAPH, which live keys run: explained, and asked why, as the sequence that they become."""
+"""CEQL queries with joins or GRAPH, which live keys run: `explain` and `why` show the sequence that they become."""
 
 from __future__ import annotations
 

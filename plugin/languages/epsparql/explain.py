@@ -71,8 +71,8 @@ def _sharing(plan: IntervalPlan) -> str:
     if why is not None:
         return f"{WITH_EQUALS}; nothing with others: {why}"
     return (
-        f"{WITH_EQUALS}; one plan with those that differ in constants of triple patterns and expressions only, from "
-        "when what they keep is the same but for what depends on the constants"
+        f"{WITH_EQUALS}; one plan with those that differ in constants of triple patterns and expressions only, once "
+        "all their rows are equal that do not depend on these constants"
     )
 
 
@@ -97,7 +97,7 @@ def _memory(plan: IntervalPlan) -> str:
     looked = any(isinstance(operator, MinusPlan | TestPlan) and _once(operator) for operator in operators)
     if longest >= NEVER:
         return "grows with the stream: without a bound on getDURATION() something is kept for ever"
-    kept = f"what has come in {_long(longest)}" if longest >= 0 else "an instant"
+    kept = f"events so far {_long(longest)}" if longest >= 0 else "an instant"
     return f"{kept}, and for ever what MINUS and EXISTS may find, each combination once" if looked else kept
 
 

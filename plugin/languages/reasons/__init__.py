@@ -1,10 +1,10 @@
 """Why, and why not: what became of events and partial matches of a query over given streams.
 
-A language reads the streams and tells its reasons (its own `reasons/`); what is told has one form for all:
+A language reads the streams and finds its reasons (its own `reasons/`); their form is one for all:
 
     report.py     Why: how far patterns' events came, stages, reasons with nearest misses; text.py writes it
     provenance.py what matches were made of, also as PROV-O
-    read.py       streams → batches · near.py how far a value is from what is asked · working.py runs, step by step
+    read.py       streams → batches · near.py how far a value is from the condition · working.py runs, step by step
                   bounds.py how much work it may be
     where/        parts of WHERE, for languages over windows and EP-SPARQL
 

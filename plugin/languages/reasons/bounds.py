@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """`matches`: of each query that is run, no more than so many are looked at (None: all of them); `check` is called
+    """`matches`: for each query that is run, no more than so many are examined (None: all of them); `check` is called
     now and then, and may raise whatever is to end the work."""
 
     matches: int | None = None

@@ -19,7 +19,7 @@ _COLOUR: Final = "#3b82c4"
 
 
 def as_html(why: Why) -> str:
-    """The whole report; bars are as long as the share of events, or of matches, that they stand for."""
+    """The whole report; a bar's length is its share of the events, or of the matches."""
     late = f", {why.late:,} events came too late" if why.late else ""
     found = f"{'at least ' * why.more}{count(why.found, 'match', 'matches')}"
     words = why.wording

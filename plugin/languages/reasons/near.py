@@ -1,4 +1,4 @@
-"""How far a value is from what a condition asks, so that the nearest misses can be told first."""
+"""How far a value is from a condition's bound, so that the nearest misses can be listed first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMPARISONS: Final = ("=", "<", ">", "<=", ">=")
 
 def distance(condition: Expression, mapping: Mapping[Variable, Term]) -> float:
     """|a − b| of a comparison of numbers that does not hold; infinite for anything else. Of `&&` the largest of those
-    that can be told, of `||` the smallest."""
+    |` the smallest.|that is known, of `||` the smallest.||` the smallest."""
     if isinstance(condition, Call) and condition.name in ("&&", "||"):
         each = [distance(arg, mapping) for arg in condition.args]
         if condition.name == "||":

@@ -83,9 +83,9 @@ def read_streams(
     vocab: str = "",
 ) -> History:
     """Read all streams; `names`: name in the query → IRI. `merged`: simultaneous events of a stream are one; else they
-    stand in order of arrival, and what is before `origin` is not seen. A stream that the query does not read is left
+    are in order of arrival, and events before `origin` are not seen. A stream that the query does not read is left
     out, with a warning. Tables become the graphs that their rows stand for (semantics.md 3), so that all events are
-    looked at alike; `vocab`: the namespace of their names. Raises EventError."""
+    treated alike; `vocab`: the namespace of their names. Raises EventError."""
     terms = TermDictionary()
     batches: dict[str, EventBatch] = {}
     late, first = 0, reading.origin
@@ -117,7 +117,7 @@ def in_order(parts: Sequence[EventBatch], lateness: int) -> tuple[EventBatch, in
 
 
 def ordered(parts: Sequence[EventBatch], lateness: int) -> tuple[EventBatch, int]:
-    """The same, but that events of one time stand in order of arrival."""
+    """The same, but that events of one time are in order of arrival."""
     whole = EventBatch.concat(list(parts))
     newest = np.maximum.accumulate(whole.time) if len(whole) else whole.time
     kept = np.flatnonzero(whole.time >= newest - lateness)

@@ -1,4 +1,4 @@
-"""What `why` tells, of whatever language: the same values for all, so that text, JSON and the page are the same."""
+"""The report of `why`, for every language: the same values for all, so that text, JSON and the page are the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class WhyRequest:
-    """What is asked for: which events, of how many matches it is told what they were made of, how much work it may
+    """The request: which events, for how many matches it shows what they were made of, how much work it may
     be."""
 
     reading: Reading
@@ -28,7 +28,7 @@ class WhyRequest:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """An event that came no further: its time (µs), and the values that the part looked at."""
+    """An event that came no further: its time (µs), and the values that the part read."""
 
     time: int
     values: Mapping[str, Term | None]
@@ -38,7 +38,7 @@ class Miss:
 class Step:
     """A part of a pattern. `kind`: constants, pattern, type, filter, kb or kb filter: `events` were left after it;
     holds: there are so many of `text`. `misses` are some of those that it stopped, the nearest first where that can be
-    told."""
+    given."""
 
     kind: str
     text: str
@@ -49,7 +49,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Funnel:
     """One graph pattern (SPAseq), event of the formula (CEQL), window, event pattern or triple pattern: `saw` events of
-    its stream. FILTERs that need what stands left of a graph pattern are looked at in the sequence."""
+    its stream. FILTERs that need what precedes a graph pattern are examined in the sequence."""
 
     gpm: str
     stream: str
@@ -74,7 +74,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A match that one condition prevents: GPM → times of its events (µs), the values that the condition looks at, and
+    """A match that one condition prevents: GPM → times of its events (µs), the values that the condition reads, and
     in words what is against it."""
 
     events: Mapping[str, tuple[int, ...]]
@@ -95,8 +95,8 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What a language calls what is told: the heads of its `patterns` and `steps`, the answers of a step, what steps
-    do with them, and what stands before the name of a value."""
+    """A language's names for parts of the report: the heads of its `patterns` and `steps`, the answers of a step, what
+    steps do with them, and the prefix of a value's name."""
 
     patterns: str = "windows and patterns"
     steps: str = "WHERE, part by part"
@@ -116,7 +116,7 @@ class Why:
 
     `gpms`: per graph pattern how far its events came. `stages`: how many matches the beginnings of the query have.
     `stopped`: the first stage that has none, None if all have some; `reasons`: what its last step fails by (of the last
-    stage if none has stopped). `found`: how many matches the query as it stands has (at least so many if `more`).
+    stage if none has stopped). `found`: how many matches the unchanged query has (at least so many if `more`).
     `matches`: what some of them were made of. `late`: events that came too late to be seen. `at`: the one instant that
     is described (queries over windows); `notes`: what else there is to say.
 

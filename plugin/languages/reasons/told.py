@@ -1,4 +1,4 @@
-"""`Why` as JSON values (`Why.to_json`) → the same `Why`, for who was told by a server."""
+"""`Why` as JSON values (`Why.to_json`) → the same `Why`, for a client of a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def why_of(value: Mapping[str, Any]) -> Why:
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """A value of this type, as it stands in the annotations of what `why` tells."""
+    """A value of this type, as it is in the annotations of `Why`."""
     if value is None:
         return None
     if isinstance(kind, type) and is_dataclass(kind):

@@ -60,7 +60,7 @@ def _operators(e: RspExplanation, nodes: list[Node], arrows: list[Arrow]) -> lis
 
 
 def _views(step: Step, nodes: list[Node], arrows: list[Arrow]) -> list[str]:
-    """Patterns that are joined, each a view of its own, then their filters: what stands behind two spaces says on
+    """Patterns that are joined, each a view of its own, then their filters: the text behind two spaces says on
     what."""
     views, filters = [], list[str]()
     for i, line in enumerate(step.detail):

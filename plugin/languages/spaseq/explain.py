@@ -1,7 +1,7 @@
 """What a query is compiled to, as plain facts.
 
-Where it stands: query plan → **facts** (explain_facts.py) → text, Graphviz (explain_text.py), a picture or JSON.
-Nothing is run; with a knowledge base its patterns are asked, so that their rows can be told.
+In the flow: query plan → **facts** (explain_facts.py) → text, Graphviz (explain_text.py), a picture or JSON.
+Nothing is run; with a knowledge base its patterns are queried, so that their rows can be counted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from oxiseq.languages.spaseq.explanation import SpaseqExplanation
 
 
 def explain(plan: QueryPlan, kb: KnowledgeBase | None = None) -> SpaseqExplanation:
-    """The facts about a compiled query; `kb` is asked the GRAPH patterns. Raises KbError."""
+    """The facts about a compiled query; `kb` answers the GRAPH patterns. Raises KbError."""
     return _Explainer(plan, kb).explain()
 
 
@@ -165,7 +165,7 @@ class _Explainer:
             yield f"LIMIT {query.limit.count}: {how}"
 
     def ranking(self, ranking: Ranking) -> str:
-        """Which of an instant's matches are told, in what order, and how they are found."""
+        """Which of an instant's matches are emitted, in what order, and how they are found."""
         said = []
         if ranking.order_by:
             keys = (f"{'DESC ' if down else ''}{self.write.expression(e)}" for e, down in ranking.order_by)

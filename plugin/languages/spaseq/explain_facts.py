@@ -1,4 +1,4 @@
-"""The facts that an explanation of a SPAseq query tells."""
+"""The facts in the explanation of a SPAseq query."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GpmFacts:
 
     `answered`: "columns" (the match kernel), "operators" (over rows of the match kernel) or "always" (an empty
     pattern). `reason`: what makes it more than a basic graph pattern; `patterns`: triple patterns that the kernel
-    matches. `keeps`: the variables that its rows hand on.
+    matches. `keeps`: the variables that its rows pass on.
     """
 
     name: str
@@ -71,7 +71,7 @@ class WaitFacts:
 @dataclass(frozen=True, slots=True)
 class EdgeFacts:
     """A wait. `source`: a state, −1 where a match begins. `op`: `,` `;` `:`, or "window" for the wait for the
-    window's end or for a bound to pass. `live`: the values that tell its runs apart; runs that agree on them are one
+    window's end or for a bound to pass. `live`: the values that distinguish its runs; runs that agree on them are one
     group. `age`: how long runs have waited that are here, "" where the gap has no bounds; `then`: what becomes of those
     that have waited longer. `lasting`: how long the parts may last that the gap lies in. `after`: the steps of the
     gap's negated group that have come; `steps`: what comes next of it, unless that ends the wait."""

@@ -3,7 +3,7 @@
     Request ─▶ routes (path, method) ─▶ a handler of streams, queries, matches ─▶ LiveService ─▶ Response
 
 Each file of handlers lists its routes with their documentation; `openapi` makes the document from the same lists, so
-there is no route that it does not tell of.
+it lists every route.
 """
 
 from oxiseq.live.api.routes import LiveRoutes

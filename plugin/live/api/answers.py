@@ -50,7 +50,7 @@ def changes(call: Call) -> Response:
 
 
 def follows(request: Request) -> bool:
-    """Whether a query is asked for as it changes: EventSource accepts nothing but text/event-stream."""
+    """Whether a request wants a query's changes: EventSource accepts nothing but text/event-stream."""
     accepted = parse_accept_header(request.header("accept") or "", MIMEAccept)
     return bool(accepted) and accepted.best == EVENT_STREAM
 

@@ -30,7 +30,7 @@ def check(call: Call) -> Response:
 
 
 def _sparql(text: str, base: str, *, update: bool) -> list[dict[str, Any]]:
-    """The first error, if there is one; a text with calls to other servers is not looked at."""
+    """The first error, if there is one; a text with calls to other servers is not checked."""
     try:
         check_size(text, _USUAL)
         check_syntax(text, base, update=update)

@@ -1,8 +1,8 @@
 """A long push: one client's numbered items, stored some at a time and acknowledged some at a time.
 
-Whatever carries it (one request, a WebSocket, or a whole body at once) hands bytes in, has the log store what comes
-out, and sends the client the lines of `hello`, `acknowledgement` and `failure`. Where the client stands is stored with
-its events in one transaction, so that it may send anything again: what is stored already is passed over.
+Its carrier (one request, a WebSocket, or a whole body at once) passes bytes in, lets the log store what comes
+out, and sends the client the lines of `hello`, `acknowledgement` and `failure`. The client's position is stored with
+its events in one transaction, so that it may send anything again: what is stored already is skipped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LongPush:
         self._told: dict[str, Any] = {}
 
     def hello(self) -> bytes:
-        """What a client is told first: the number of its last item that is stored."""
+        """The first message to a client: the number of its last item that is stored."""
         return _line({"session": self._session, "last": self._last})
 
     def feed(self, data: bytes) -> list[Push]:
@@ -54,7 +54,7 @@ class LongPush:
         return found
 
     def stored(self, push: Push, appended: Appended) -> None:
-        """A push is durable; pushes are told in the order in which they came."""
+        """A push is durable; pushes are acknowledged in the order in which they came."""
         pushed = self._service.streams.end(push, appended)
         assert push.append.session is not None
         self._last = push.append.session.last
@@ -74,7 +74,7 @@ class LongPush:
 
     @property
     def unacknowledged(self) -> bool:
-        """Whether something is stored that the client has not been told of."""
+        """Whether something is stored and not acknowledged yet."""
         return bool(self._told)
 
     def acknowledgement(self) -> bytes:

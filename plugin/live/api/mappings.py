@@ -16,7 +16,7 @@ from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
 _ROWS: Final = 200
-"""Rows that are looked at."""
+"""Most rows that are tried."""
 _EVENTS: Final = 20
 _BAD: Final = 20
 _LONGEST: Final = 1 << 18

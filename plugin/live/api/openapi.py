@@ -197,7 +197,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         events=_COUNT,
         late=_COUNT,
         left_out=_object(count=_COUNT, first=_TEXTS),
-        lag={"type": ["integer", "null"], "description": "Events that it has not seen yet; null: it does not run."},
+        lag={"type": ["integer", "null"], "description": "Events that wait for it; null: it does not run."},
         resets=_RESETS,
         matches=_object(first=_COUNT, next=_COUNT),
         records={"type": "object", "additionalProperties": _COUNT},

@@ -26,10 +26,10 @@ from oxiseq.sparql.problems import Problem
 
 TRIG: Final = "application/trig"
 _MATCHES: Final = 100
-"""Matches of which it is told what they were made of."""
+"""Most matches for which it shows what they were made of."""
 _POINTS: Final = 500
 _USUAL_POINTS: Final = 100
-"""Instants at which an automaton is looked at."""
+"""Most instants at which an automaton is shown."""
 _WHY: Final[dict[str, Literal["json", "text", "prov"]]] = {JSON: "json", "text/plain": "text", TRIG: "prov"}
 _MADE_OF: Final[dict[str, Literal["json", "prov"]]] = {JSON: "json", TRIG: "prov"}
 _TYPES: Final = {"json": JSON, "text": "text/plain; charset=utf-8", "prov": TRIG}

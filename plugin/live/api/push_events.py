@@ -30,7 +30,7 @@ _MOST: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a client says at the beginning: the stream, its session, the number of the first item that tells none, the
+    """What a client says at the beginning: the stream, its session, the number of the first item that states none, the
     format, whether events without a time are stamped."""
 
     stream: str
@@ -83,7 +83,7 @@ def _format(call: Call, *, socket: bool) -> str:
 
 
 def last_of(service: LiveService, opened: Opening) -> Callable[[], int]:
-    """Reads where a session stands."""
+    """Reads a session's position."""
     return lambda: service.journal.log.session(opened.stream, opened.session)
 
 
@@ -110,8 +110,8 @@ ROUTES: Final = (
             STREAM,
             Parameter(
                 "session",
-                "The client's name for what it numbers, to continue after a broken connection; without one the server "
-                "assigns one.",
+                "The client's name for its numbered items, to continue after a broken connection; without one the "
+                "server assigns one.",
             ),
             Parameter("first", "The number of the first item, if items have none.", {"type": "integer", "minimum": 1}),
             Parameter("time", "`arrival`: lines without a time are stamped by the server.", {"enum": [ON_ARRIVAL]}),

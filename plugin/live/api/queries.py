@@ -121,7 +121,7 @@ def explanation(call: Call) -> Response:
 
 @lru_cache(64)
 def _explained(text: str, language: str, rules: tuple[str, ...]) -> dict[str, Any]:
-    """What `oxiseq explain` says, without a knowledge base: a page asks again and again."""
+    """What `oxiseq explain` says, without a knowledge base: a page calls it again and again."""
     query = load(text, language)
     told = language_for(query).explain(query, None, rules)
     return {"explanation": told.json(), "text": str(told), "picture": told.svg()}

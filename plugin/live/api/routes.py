@@ -59,7 +59,7 @@ class LiveRoutes:
         return answered(request, self._respond)
 
     def begin_push(self, request: Request) -> Pushing | Response:
-        """The push that a request asks for (see `is_push`), read; or why it is refused."""
+        """The push in a request (see `is_push`), read; or why it is refused."""
         begun: list[Pushing] = []
 
         def begin(request: Request) -> Response:
@@ -86,7 +86,7 @@ class LiveRoutes:
         return answered(request, end)
 
     def begin_long_push(self, request: Request, *, socket: bool) -> Opening | Response:
-        """The long push that a request asks for (see `long_pushed`), over a `socket` or not; or why it is refused."""
+        """The long push that a request begins (see `long_pushed`), over a `socket` or not; or why it is refused."""
         begun: list[Opening] = []
 
         def begin(request: Request) -> Response:

@@ -265,9 +265,9 @@ def _rows(call: Call, media_type: str, time: int | None) -> Reading:
             'PUT {"mapping": {"subject": "http://ex/{id}", "predicates": {...}, "time": "ts"}}',
         )
     if mapping.time and time is not None:
-        raise Problem(400, "time is given twice", "the stream's mapping says which columns tell the time")
+        raise Problem(400, "time is given twice", "the stream's mapping names the columns of the time")
     if not mapping.time and time is None:
-        raise Problem(400, "no time", "the stream's mapping tells none: ?time= says when, or arrival")
+        raise Problem(400, "no time", "the stream's mapping names none: add ?time=, a time or arrival")
     return _log(read_rows(call.request.body, media_type, mapping, time), stamped=call.one("time") == ON_ARRIVAL)
 
 
@@ -385,7 +385,7 @@ ROUTES: Final = (
             STREAM,
             Parameter(
                 "time",
-                "The time of the one event, or of messages that tell none, xsd:dateTime or integer microseconds; "
+                "The time of the one event, or of messages that state none, xsd:dateTime or integer microseconds; "
                 "`arrival`: the server stamps it when it stores it, later than all earlier events, and its instant is "
                 "complete at once.",
                 example="2024-05-01T10:00:00Z",

@@ -74,9 +74,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The right that a route needs. None: that of any token. `of`: where the name of the thing is said. The path's is
-    looked at before the handler is called; what the body names the handler asks for itself; and of a list it tells
-    what may be read. `instead`: this right will do, too, as far as the handler asks for no more."""
+    """The right that a route needs. None: that of any token. `of`: where the thing's name is given. The path's is
+    checked before the handler is called; names in the body the handler checks itself; and of a list it shows
+    what may be read. `instead`: this right will do, too, as far as the handler needs no more."""
 
     right: Right | None
     kind: Kind = "server"
@@ -114,7 +114,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method of a path; parts of the path in braces are variables. needs: the right of who asks; bodies: media types
+    """A method of a path; parts of the path in braces are variables. needs: the client's right; bodies: media types
     that it takes."""
 
     method: str

@@ -1,4 +1,4 @@
-"""The events of a CEQL query's streams in their order, and what is asked of them: types, attributes, partitions."""
+"""The events of a CEQL query's streams in their order, and the conditions on them: types, attributes, partitions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tuples_of(plan: CeaPlan, history: History) -> tuple[History, Faults]:
 
 
 def without_faults(vocab: str, asked: Sequence[Variable], history: History) -> tuple[History, Faults]:
-    """The same where these attributes are asked."""
+    """The same where these attributes are needed."""
     faults, batches = Faults(), dict(history.batches)
     for iri, batch in history.batches.items():
         fault = faults_in(vocab, asked, batch, history.terms)

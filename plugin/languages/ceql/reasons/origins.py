@@ -1,4 +1,4 @@
-"""What complex events were made of, and how they are told: by the variables that users have named."""
+"""What complex events were made of, shown by the variables that users have named."""
 
 from __future__ import annotations
 

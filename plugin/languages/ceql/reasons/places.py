@@ -21,7 +21,8 @@ from oxiseq.languages.reasons.report import SHOWN, Funnel, Miss, Step
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A letter of the automaton: `text` names it, no other has that name; `conditions` are all asked of one event."""
+    """A letter of the automaton: `text` names it, no other has that name; `conditions` are all evaluated on one
+    event."""
 
     letter: int
     text: str
@@ -85,5 +86,5 @@ def _tried(
 
 
 def attributes_of(condition: Expression) -> tuple[Variable, ...]:
-    """Those that a condition looks at."""
+    """Those that a condition reads."""
     return tuple(sorted(expression_variables(condition), key=lambda v: v.value))

@@ -45,7 +45,7 @@ class Ran:
         return int(np.unique(self.batch.end, return_counts=True)[1].max(initial=0))
 
     def positions(self, index: int) -> Positions:
-        """Where the events of one of them stand."""
+        """The places of the events of one of them."""
         found = self.block.places(index)
         assert found is not None, "complex events have positions"
         return found
@@ -61,7 +61,7 @@ def ran(plan: CeaPlan, events: Events) -> Ran:
 
 def bare(plan: CeaPlan, limit: int) -> CeaPlan:
     """Without CONSUME BY and choosing strategies, at most `limit` for each completing event. STRICT stays, as does what
-    SELECT keeps with it, since it is about these events; else all variables are kept, so that they can be told."""
+    SELECT keeps with it, since it is about these events; else all variables are kept, so that they can be shown."""
     query = replace(plan.query, consumption=None, limit=Limit(limit), order=None, sample=None)
     if not plan.strict:
         query = replace(query, selection=None, columns=None)

@@ -17,7 +17,7 @@ from oxiseq.languages.ceql.reasons.reached import before, recompiled
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """A plan without one condition. `shown`: the attributes that it looks at, of the completing event or, with `all`,
+    """A plan without one condition. `shown`: the attributes that it reads, of the completing event or, with `all`,
     of all events of the match."""
 
     kind: str

@@ -33,12 +33,12 @@ from oxiseq.matches.match import Positions
 
 _PLACES = 8
 _WORDING = Wording("events of the formula", "automaton", "event", "events", " completed by", "")
-"""Places at which it ends, of which reasons are told."""
+"""Most places at which it ends, for which reasons are given."""
 
 
 def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: Bounds = FREE) -> Why:
-    """Of a history that is read with `events.opener`; where aggregates are told, of the complex events that they run
-    over. Raises LimitError."""
+    """For a history that is read with `events.opener`; where aggregates are emitted, for the complex events that they
+    run over. Raises LimitError."""
     history, faults = tuples_of(plan, history)
     told = plan.query.totals
     notes = faults.lines if told is None else (*faults.lines, *_of_totals(plan, told, history, bounds))
@@ -81,7 +81,7 @@ def _of_totals(plan: CeaPlan, totals: Totals, history: History, bounds: Bounds) 
         for each in (every, plan)
     )
     having = "" if totals.having is None else f", of which HAVING {render_predicate(totals.having)} leaves {left:,}"
-    yield f"complex events end at {rows:,} event{'s' * (rows != 1)}{having}; below they are looked at one by one"
+    yield f"complex events end at {rows:,} event{'s' * (rows != 1)}{having}; below, each of them is examined"
 
 
 def _stage(place: Place, completed: dict[int, NDArray[np.int64]]) -> Stage:
@@ -98,7 +98,7 @@ def _reasons(plan: CeaPlan, place: Place, strict: NDArray[np.int64], events: Eve
         try:
             found = ran(ending_at(relaxation.plan, 1 << place.letter), events)
         except OxiseqError:
-            continue  # a variant that the engine refuses tells nothing
+            continue  # a variant that the engine refuses shows nothing
         new = np.setdiff1d(found.ends, strict)
         if len(new):
             shortest = _shortest(found, new)
@@ -107,7 +107,7 @@ def _reasons(plan: CeaPlan, place: Place, strict: NDArray[np.int64], events: Eve
 
 
 def _shortest(found: Ran, ends: NDArray[np.int64]) -> list[int]:
-    """One complex event for each of the ends, the shortest of those that were told; the shortest first."""
+    """One complex event for each of the ends, the shortest of those that were emitted; the shortest first."""
     batch = found.batch
     begin = np.array([_time(found, i) for i in range(len(batch))], np.int64)
     span = batch.time - begin
@@ -156,7 +156,7 @@ def _window_words(query: CeqlQuery, match: Positions, events: Events) -> str:
 
 
 def _between(plan: CeaPlan, place: Place, match: Positions, events: Events) -> str:
-    """What stands between the completing event and the one before."""
+    """The events between the completing event and the one before."""
     earlier = [p for p in match.all if p < match.last]
     mine = events.partition(match.last)
     gap = mine[(mine > max(earlier, default=match.last)) & (mine < match.last)]
@@ -207,6 +207,6 @@ def _clauses(plan: CeaPlan, found: Ran, events: Events) -> Iterator[Reason]:
 
 
 def _keys(found: Ran) -> dict[tuple[int, int, tuple[int, ...]], int]:
-    """Complex events by what tells them apart."""
+    """Complex events by what distinguishes them."""
     matches = ((i, found.positions(i)) for i in range(len(found.batch)))
     return {(m.first, m.last, m.all): i for i, m in matches}

@@ -20,7 +20,7 @@ from oxiseq.languages.reasons.where.rows import MOST, Rows
 from oxiseq.languages.reasons.working import worked
 
 _INSTANTS = 256
-"""Instants between two looks at how many rows there are."""
+"""Instants between two checks of the number of rows."""
 
 
 def intervals_of(history: History) -> tuple[History, Faults]:
@@ -36,7 +36,7 @@ def intervals_of(history: History) -> tuple[History, Faults]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A query, its rules and what it is asked of."""
+    """A query, its rules and its data."""
 
     query: EpQuery
     rules: tuple[EpQuery, ...]
@@ -45,12 +45,12 @@ class Source:
     bounds: Bounds = FREE
 
     def part(self, where: Group) -> Rows:
-        """The rows of a part of WHERE, up to a few more than `MOST`: then what comes later is not looked at."""
+        """The rows of a part of WHERE, up to a few more than `MOST`: later ones are not read."""
         query = self.query
         return self._rows(EpQuery(Select(None), where, query.streams, query.prefixes, query.base), MOST)
 
     def whole(self) -> Rows:
-        """The rows that are told."""
+        """The rows that are emitted."""
         return self._rows(self.query, self.bounds.matches)
 
     def _rows(self, query: EpQuery, most: int | None) -> Rows:

@@ -78,7 +78,7 @@ def _funnels(source: Source) -> Iterator[Funnel]:
         distinct = len(np.unique(np.stack(batch.ids, axis=1), axis=0))
         yield Funnel("the query", f"<{iri}>", len(batch), (Step("holds", "different triples", distinct),))
     each = [_alone(source, holder, element, writer) for holder, element in asked_alone(source.query.where)]
-    yield Funnel("patterns, each by itself", "", 0, tuple(each))
+    yield Funnel("patterns, each alone", "", 0, tuple(each))
     if source.rules:
         rows = [len(source.part(rule.where)) for rule in source.rules]
         derived = tuple(counted(number, "row", f"of rule {n + 1}", MOST) for n, number in enumerate(rows))
@@ -100,7 +100,7 @@ def _alone(source: Source, holder: PatternElement | None, element: PatternElemen
 
 def _provenances(source: Source, told: Rows, most: int) -> Iterator[Provenance]:
     """Of the first answers: the events in an answer's interval that have a triple of it. What rules derive is in no
-    event, so of that nothing is told."""
+    event, so no reason is given for that."""
     if not len(told) or not most:
         return
     rows, terms, where = source.part(source.query.where), source.history.terms, source.query.where

@@ -1,7 +1,7 @@
 """What a row of WHERE was made of: events in windows, facts of the knowledge base.
 
-Each triple pattern with the row's values is looked up: in the window where it stands, or in the knowledge base. So of
-OPTIONAL and UNION that is told which is there; of property paths and sub-queries nothing.
+Each triple pattern with the row's values is looked up: in its window, or in the knowledge base. So of
+OPTIONAL and UNION the part that is there is shown; of property paths and sub-queries nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Row = Mapping[str, int]
 
 class Origins:
     """Of a query at an instant; `events` are its EVENT definitions. `beside`: the knowledge base's default graph is
-    asked too where streams are (EP-SPARQL)."""
+    read, too, where streams are (EP-SPARQL)."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Origins:
         return distinct(self._within(where, self._contents.default, "", row))
 
     def provenance(self, at: int, where: Group, answer: Mapping[str, Term], rows: Sequence[Row]) -> Provenance:
-        """Of an answer behind which these rows stand."""
+        """For an answer that rests on these rows."""
         found: dict[tuple[str, str, int], Source] = {}
         for row in rows:
             for name, held, event in self.events(where, row):

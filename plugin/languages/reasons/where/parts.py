@@ -1,6 +1,6 @@
 """WHERE as ever larger parts: each with one element more than the one before, so that it shows where rows end.
 
-Elements keep the order of the text, but for adjacent triple patterns: each one that shares a variable with what stands
+Elements keep the order of the text, but for adjacent triple patterns: each one that shares a variable with the part
 before comes first, so that no part is a product of unconnected patterns where the query has none. FILTERs come last in
 their group, a conjunct at a time, as SPARQL means them.
 """
@@ -40,8 +40,8 @@ Holder: TypeAlias = GraphPattern | WindowPattern | None
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part. `added`: its new element, `holder`: the GRAPH or WINDOW where that stands; `before`: the variables of
-    what stands before; `unordered`: the same part, its last operator of time left out."""
+    """A part. `added`: its new element, `holder`: its GRAPH or WINDOW; `before`: the variables of
+    the part before; `unordered`: the same part, its last operator of time left out."""
 
     text: str
     added: PatternElement
@@ -65,7 +65,7 @@ class _Grown:
     build: Build
     unordered: Group | None = None
     op: str = ""
-    """The operator of time after which it stands."""
+    """The operator of time before it."""
 
 
 def parts(
@@ -110,7 +110,7 @@ def _after(done: tuple[PatternElement, ...], build: Build) -> Build:
 
 
 def _connected(elements: Sequence[PatternElement], bound: frozenset[Variable]) -> Iterator[PatternElement]:
-    """Adjacent triple patterns in an order that joins; all else where it stands."""
+    """Adjacent triple patterns in an order that joins; all else keeps its place."""
     waiting: list[PatternElement] = []
     for element in (*elements, None):
         if isinstance(element, TriplePattern | PathPattern):
@@ -161,7 +161,7 @@ def _nested(build: Build) -> Build:
 
 
 def asked_alone(where: Group) -> list[tuple[Holder, PatternElement]]:
-    """(WINDOW, GRAPH or nothing, each triple pattern and path that stands in it), each once; those of EXISTS, too."""
+    """(WINDOW, GRAPH or nothing, each triple pattern and path in it), each once; those of EXISTS, too."""
     return list(dict.fromkeys(_standing(where, None)))
 
 

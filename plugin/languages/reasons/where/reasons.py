@@ -25,14 +25,14 @@ _AS_LONG: Final = ("filter", "order", "constant")
 def reasons(
     relaxations: Iterable[Relaxation], strict: Rows, ask: Ask, terms: TermDictionary, times: Times
 ) -> Iterator[Reason]:
-    """Those that would give more rows. Nothing is listed of a part with more rows than are looked at."""
+    """Those that would give more rows. Nothing is listed for a part with more rows than are examined."""
     if strict.more:
         return
     for relaxation in relaxations:
         try:
             found = (relaxation.ask or ask)(relaxation.where)
         except OxiseqError:
-            continue  # a variant that the engine refuses tells nothing
+            continue  # a variant that the engine refuses shows nothing
         new = _new(found, strict, relaxation)
         if len(new):
             nearest = _nearest(found, new, relaxation, terms)
@@ -41,7 +41,7 @@ def reasons(
 
 
 def _new(found: Rows, strict: Rows, relaxation: Relaxation) -> NDArray[np.int64]:
-    """The rows that are not among those of the part as it stands."""
+    """The rows that are not among those of the unchanged part."""
     if not len(found):
         return np.zeros(0, np.int64)
     if relaxation.same is not None:

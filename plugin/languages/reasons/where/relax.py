@@ -20,8 +20,8 @@ _PLACES = ("subject", "predicate", "object")
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """`where` is the part without one condition. `shown`: the variables that this looked at; `condition`: it, if it is
-    a FILTER; `same`: two variables that have one value in rows of the part as it stands; `ask`: what else to ask."""
+    """`where` is the part without one condition. `shown`: the variables that this reads; `condition`: it, if it is
+    a FILTER; `same`: two variables that have one value in rows of the unchanged part; `ask`: what else to query."""
 
     kind: str
     text: str
@@ -60,7 +60,7 @@ def _joins(part: Part, pattern: TriplePattern) -> Iterator[Relaxation]:
 
 
 def _constants(part: Part, pattern: TriplePattern, writer: SparqlWriter) -> Iterator[Relaxation]:
-    for place in ("subject", "object"):  # any predicate at all would always give rows, and tell nothing
+    for place in ("subject", "object"):  # any predicate at all would always give rows, and show nothing
         term = getattr(pattern, place)
         if isinstance(term, Variable | BlankNode):
             continue

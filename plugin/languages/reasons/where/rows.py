@@ -15,7 +15,7 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Group
 
 MOST = 1_000
-"""Rows of a part that are looked at."""
+"""Most rows of a part that are examined."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class Rows:
         return {Variable(name): terms.term(i) for name, i in self.bound(index).items()}
 
     def parts(self, names: tuple[str, ...], *, timed: bool = False) -> list[tuple[int, ...]]:
-        """Of each row the ids of some columns, with its interval if that is asked for."""
+        """For each row the ids of some columns, with its interval if requested."""
         ids = self.ids[:, [self.columns.index(name) for name in names]].astype(np.int64)
         shown = np.concatenate([ids, self.spans], axis=1) if timed and self.spans is not None else ids
         return [tuple(row) for row in shown.tolist()]

@@ -25,7 +25,7 @@ from oxiseq.languages.reasons.working import worked
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A query and what it is asked of."""
+    """A query and its data."""
 
     query: RspQuery
     history: History
@@ -33,7 +33,7 @@ class Source:
     bounds: Bounds = FREE
 
     def told(self, said: RspOptions) -> tuple[int, bool]:
-        """How many answers the query as it stands tells, and whether there may be more."""
+        """How many answers the unchanged query emits, and whether there may be more."""
         _, batch = self._run(self.query, said)
         return len(batch), self.bounds.matches is not None and len(batch) >= self.bounds.matches
 

@@ -34,10 +34,10 @@ from oxiseq.languages.reasons.where.rows import MOST, Rows
 from oxiseq.languages.rsp.reasons.asking import Source, instants_of
 
 LOOKED: Final = 64
-"""Instants at which parts are asked."""
+"""Most instants at which parts are evaluated."""
 _BEFORE: Final = -(1 << 62)
 _SOLUTIONS: Final = 100
-"""Rows of WHERE that may stand behind one answer."""
+"""Most rows of WHERE behind one answer."""
 
 
 def why_windows(source: Source, said: RspOptions, provenance: int = SHOWN) -> Why:
@@ -245,7 +245,7 @@ def _agrees(row: Row, answer: Row, columns: Sequence[str]) -> bool:
 
 
 def _of(holder: PatternElement | None, window: object) -> bool:
-    """Whether what stands there is asked of the window."""
+    """Whether the pattern there is evaluated on the window."""
     if isinstance(holder, WindowPattern):
         return window is not None and holder.name == window
     return holder is None and window is None

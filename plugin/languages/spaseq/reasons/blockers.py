@@ -20,7 +20,7 @@ def blockers(
     query: Query, relaxation: Relaxation, found: Found, history: History, kb: KnowledgeBase, bounds: Bounds = FREE
 ) -> tuple[int, ...]:
     """Times (µs) at which the negated element is seen where a near match must not have it; the same query with that
-    element in its positive form is asked. Empty where that cannot be asked."""
+    element in its positive form is run. Empty where that cannot be run."""
     assert relaxation.negated is not None
     negated = {atom.name for atom in atoms(relaxation.negated)}
     sequence = query.sequence

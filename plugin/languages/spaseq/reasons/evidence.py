@@ -25,7 +25,7 @@ def evidence_of(
     kb: KnowledgeBase,
     bounds: Bounds,
 ) -> Evidence:
-    """The query over the match's events alone tells all that the match binds. Where that does not find it (the query
+    """The query over the match's events alone gives all that the match binds. Where that does not find it (the query
     has been replaced, events are gone), there is only what its row binds."""
     if not events or not set(events) <= {gpm.name for gpm in query.gpms}:
         return Evidence()

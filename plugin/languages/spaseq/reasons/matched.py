@@ -1,6 +1,6 @@
 """Which triples of an event a graph pattern matched, where all that the match binds is known.
 
-Only plain triple patterns at the top of the pattern are looked at: of paths, OPTIONAL and UNION nothing is marked.
+Only plain triple patterns at the top of the pattern are examined: of paths, OPTIONAL and UNION nothing is marked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from oxiseq.languages.spaseq.reasons.relax import mapped
 
 _NAME: Final = "urn:oxiseq:triple:"
 _MOST: Final = 100
-"""Ways to match one event that are looked at."""
+"""Most ways to match one event that are examined."""
 
 
 def matched_triples(gpm: Gpm, graph: Sequence[Triple], bound: Mapping[str, Term | None]) -> tuple[int, ...]:

@@ -36,7 +36,7 @@ OTHER = "_of_"
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """The query without one condition. `text` names the condition, `shown` the variables that it looks at; `names` the
+    """The query without one condition. `text` names the condition, `shown` the variables that it reads; `names` the
     GPMs of the last element, `negated` the element that was left out, `condition` the FILTER's conjunct."""
 
     kind: Kind
@@ -133,7 +133,7 @@ def _negations(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> I
 
 
 def _joins(here: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
-    """For each variable that the last element has in common with what stands before: a value of its own."""
+    """For each variable that the last element shares with those before: a value of its own."""
     before = {v for g in here.gpms if g.name in set(_atoms(items[:gap])) for v in split_gpm(g).variables}
     mine = dict.fromkeys(v for g in here.gpms if g.name in last for v in split_gpm(g).variables)
     for variable in mine:
@@ -171,7 +171,7 @@ def _without(gpm: Gpm, dropped: set[int]) -> Gpm:
 
 
 def _without_kb(gpm: Gpm) -> Gpm:
-    """Without its GRAPH patterns, and without the conditions that look at what only they bind."""
+    """Without its GRAPH patterns, and without the conditions that read what only they bind."""
     own = Group(tuple(e for e in gpm.pattern.elements if not isinstance(e, GraphPattern)))
     facts = set(visible_variables(gpm.pattern)) - set(visible_variables(own))
     loose = {id(c) for c in _conditions(gpm) if expression_variables(c) & facts}

@@ -18,7 +18,7 @@ Items = tuple[tuple[Op | None, SequenceElement], ...]
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The sequence up to its element `last` (`gap`: from the element before on, what stands between included);
+    """The sequence up to its element `last` (`gap`: from the element before on, with the events between);
     `text` as in the query. `closed`: the whole sequence, whose trailing negations are decided."""
 
     items: Items
@@ -28,7 +28,7 @@ class Beginning:
 
 
 def beginnings(query: Query) -> Iterator[Beginning]:
-    """One per element that is not negated, and the whole if negations stand at the end."""
+    """One per element that is not negated, and the whole if negations are at the end."""
     node = query.sequence
     items = tuple(flatten(node)) if isinstance(node, Sequence) else ((None, node),)
     gap = 0
@@ -52,7 +52,7 @@ def with_items(query: Query, items: Items) -> Query:
 
 
 def _reads(condition: Expression, names: set[str], bound: set[Variable]) -> bool:
-    """Whether a FILTER behind SEQ looks at these GPMs only."""
+    """Whether a FILTER behind SEQ reads these GPMs only."""
     asked = {e.gpm for e in subexpressions(condition) if isinstance(e, MatchFunction) and e.gpm is not None}
     return asked <= names and expression_variables(condition) <= bound
 

@@ -62,7 +62,7 @@ def _reasons(
         try:
             answer = answered(relaxation.query, history, kb, bounds)
         except OxiseqError:
-            continue  # a variant that the engine refuses tells nothing
+            continue  # a variant that the engine refuses shows nothing
         new = [found for found in answer.found if _as_strict(found, relaxation).key not in known]
         if new:
             nearest = tuple(_near(query, relaxation, found, history, kb, bounds) for found in _nearest(new, relaxation))
