@@ -35,9 +35,9 @@ _NEVER: Final = 1 << 61
 class Work:
     """An order at work in one process: plan, terms, KB. P_D is answered once for all buckets of the process.
 
-    `names`: the streams' in the query, with their IRIs; `shown`: how many of the answer's columns the caller
-    wants; `keys`: the columns that hold the key, none where a bucket sees no other one's; `mappings`: what the rows of a
-    stream mean, by its IRI.
+    `names`: those of the streams in the query, with their IRIs; `shown`: how many of the answer's columns the caller
+    wants; `keys`: the columns that hold the key, none where a bucket sees no other one's; `mappings`: what the rows of
+    a stream mean, by its IRI.
     """
 
     def __init__(self, order: Order) -> None:

@@ -67,9 +67,12 @@ def test_complex_events_and_windows_are_those_of_one_engine(spark: SparkSession,
         found.select("at", F.expr(times).alias("what")),
         rows.select("at", F.concat_ws(" ", "s", "most", "n").alias("what")),
     ]
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", 1)  # fewer workers, of which each loads these languages' kernels
     sink = Sink()
     running = told[0].unionAll(told[1]).writeStream.foreachBatch(sink).trigger(availableNow=True)
     running.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+    spark.conf.set("spark.sql.shuffle.partitions", partitions)
     expected = Counter[tuple[int, str]]()
     for m in oxiseq.run(COMPLEX, {"S": given}, language="ceql"):
         events = [*m.events["x"], *m.events["y"]]
