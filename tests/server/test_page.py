@@ -387,6 +387,11 @@ def test_the_automaton_shows_what_a_trailing_negation_waits_for_and_the_bounds_o
     place = "document.getElementById('automaton')"
     assert value(page, f"{place}.scrollWidth > {place}.clientWidth")  # it scrolls by itself, the page does not
     assert value(page, "document.documentElement.scrollWidth <= 390")
+    show(page, 1280, 900)
+    more = "DEFINE GPM N ON S { ?house :off ?n }\n  DEFINE GPM M ON S { ?house :lock ?m }\n  DEFINE GPM B"
+    write(page, GOOD.replace("SEQ(A; B)", "SEQ(A; (N; M)!; B)").replace("DEFINE GPM B", more), "spaseq", "groups")
+    click(page, "register")
+    until(page, "document.querySelector('#automaton .guard')?.textContent.trim() === 'no N then M'")
 
 
 def _axe(driver: WebDriver, part: str | None = None) -> list[str]:

@@ -35,3 +35,10 @@ function filled(element, attributes, children) {
   element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return element;
 }
+
+/** A table whose heads are above their numbers: on the right where the first row has one. */
+export function aligned(table) {
+  const cells = table.querySelector("tbody tr")?.cells ?? [];
+  [...cells].forEach((cell, i) => table.querySelectorAll("thead th")[i]?.classList.toggle("number", cell.classList.contains("number")));
+  return table;
+}

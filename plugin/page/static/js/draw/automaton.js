@@ -4,7 +4,7 @@
 
 import { s } from "../dom.js";
 
-const NARROWEST = 150, WIDEST = 250, LEVEL = 104, RADIUS = 25, TOP = 66, LEFT = 46, BELOW = 62;
+const NARROWEST = 150, WIDEST = 380, LEVEL = 104, RADIUS = 25, TOP = 66, LEFT = 46, BELOW = 62;
 
 /** An SVG of an explanation's states and edges; `waiting`: groups at each edge, or null; `width`: what there is room for. */
 export function automaton(explanation, waiting, lanes, width = 0) {
@@ -43,19 +43,28 @@ function counted(edges, waiting, number) {
   return waiting && there.length ? Math.max(...there) : null;
 }
 
-/** State (−1: the start) → [x, y]. */
-function placed(states, edges, width) {
-  const rank = new Map([[-1, 0]]);
-  const next = [-1];
-  for (const source of next) {
-    for (const edge of edges.filter((each) => each.source === source)) {
-      for (const { target } of edge.arms) {
-        if (rank.has(target)) continue;
-        rank.set(target, rank.get(source) + 1);
-        next.push(target);
-      }
+/** State (−1: the start) → its column: the longest way from the start that visits no state twice. */
+function ranked(edges) {
+  const rank = new Map();
+  const order = []; // each state after all that it leads to, but for repeats
+  const visit = (source, above) => {
+    if (order.includes(source) || above.has(source)) return;
+    for (const edge of edges.filter((each) => each.source === source)) for (const { target } of edge.arms) visit(target, new Set([...above, source]));
+    order.push(source);
+  };
+  visit(-1, new Set());
+  for (const source of order.reverse()) {
+    rank.set(source, rank.get(source) ?? 0);
+    for (const edge of edges.filter((each) => each.source === source)) for (const { target } of edge.arms) {
+      if (order.indexOf(target) > order.indexOf(source)) rank.set(target, Math.max(rank.get(target) ?? 0, rank.get(source) + 1));
     }
   }
+  return rank;
+}
+
+/** State (−1: the start) → [x, y]. */
+function placed(states, edges, width) {
+  const rank = ranked(edges);
   const used = new Map();
   const places = new Map([[-1, [14, TOP]]]);
   const step = Math.min(WIDEST, Math.max(NARROWEST, (width - LEFT - RADIUS) / Math.max(1, ...rank.values())));
@@ -79,7 +88,7 @@ function joined(edges) {
       arrow.bounds.push(...(age ? [age] : []), ...lasting.map((each) => each.replace(/^lasts (.*) at most$/, "lasting up to $1")),
         ...(arm.letter || age ? [] : ["until the window ends"]));
       arrow.why.push(...(age ? [`${age}${then ? `, then ${then}` : ""}`] : []), ...(after.length ? [`after ${after.join(", ")}`] : []), ...lasting, ...arm.conditions, ...guards.map((guard) => `no ${guard.letter}`));
-      if (guards.length) arrow.guarded = guards.map((guard) => guard.letter).join(" ");
+      if (guards.length) arrow.guarded = guards.map((guard) => [...after, guard.letter].join(" then ")).join(" ");
       found.set(key, arrow);
     }
   }

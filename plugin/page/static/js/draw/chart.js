@@ -22,6 +22,7 @@ export function chartable(names, rows) {
 export function chart(rows, x, y, width) {
   const shown = rows.filter((row) => row[x] && row[y]).slice(0, MOST);
   const timed = shown.every((row) => isTime(row[x])), counted = shown.every((row) => isNumber(row[x]));
+  if (!timed && !counted) shown.splice(MOST_BARS);
   const values = shown.map((row) => Number(row[y].value));
   const low = Math.min(0, ...values), high = Math.max(0, ...values);
   const up = scale(low, high === low ? low + 1 : high, HEIGHT - BOTTOM, TOP);
@@ -31,7 +32,7 @@ export function chart(rows, x, y, width) {
       s("text", { x: LEFT - 8, y: up(value) + 4, class: "tick end" }, value.toLocaleString("en", { maximumFractionDigits: 6 })),
     ]));
   if (timed || counted) svg.append(...line(shown.map((row, i) => ({ at: timed ? millis(row[x].value) : Number(row[x].value), value: values[i] })), up, width, timed));
-  else svg.append(...columns(shown.slice(0, MOST_BARS).map((row, i) => ({ name: shortTerm(row[x]), value: values[i] })), up, width));
+  else svg.append(...columns(shown.map((row, i) => ({ name: shortTerm(row[x]), value: values[i] })), up, width));
   return svg;
 }
 

@@ -1,7 +1,7 @@
 // The answer of the chosen standing query: rows are added and removed as the store changes.
 
 import { events, queryPath } from "../api.js";
-import { byId, fill, h } from "../dom.js";
+import { aligned, byId, fill, h } from "../dom.js";
 import { declared, isNumber, shortTerm, shortTime } from "../rdf.js";
 import { on, selectedQuery, state } from "../state.js";
 import { tell } from "./notices.js";
@@ -54,7 +54,7 @@ function take(kind, { part, rows = [], removed = [], added = [], answer: truth =
   for (const row of rows) count(row, 1, false);
   for (const row of removed) count(row, -1, true);
   for (const row of added) count(row, 1, true);
-  answer.lastChange = kind === "snapshot" ? "" : `last change ${shortTime(at)}: +${added.length} −${removed.length}`;
+  answer.lastChange = kind === "snapshot" ? "" : `last change ${shortTime(at.replace(/\.\d+/, ""))}: +${added.length} −${removed.length}`;
   plan();
 }
 
@@ -85,8 +85,8 @@ function show() {
   if (query.form === "ASK") return fill(byId("answer"), h("p", { class: "mono" }, truth ? "Yes" : "No"));
   const prefixes = declared(query.text);
   const newest = [...rows.values()].slice(-SHOWN).reverse();
-  return fill(byId("answer"), h("table", {}, h("thead", {}, h("tr", {}, query.variables.map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, newest.map((each) => drawn(each, query.variables, prefixes)))));
+  return fill(byId("answer"), aligned(h("table", {}, h("thead", {}, h("tr", {}, query.variables.map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, newest.map((each) => drawn(each, query.variables, prefixes))))));
 }
 
 function drawn(each, variables, prefixes) {

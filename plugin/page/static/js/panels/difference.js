@@ -1,6 +1,6 @@
 // What a draft gains and loses against the chosen query, as a table.
 
-import { h } from "../dom.js";
+import { aligned, h } from "../dom.js";
 import { isNumber, shortTerm, shortTime, termsIn } from "../rdf.js";
 
 const MOST = 200;
@@ -13,9 +13,9 @@ export function difference({ columns, gained, lost, kept }, name, prefixes) {
   return [
     h("p", { class: "verdict" }, words),
     rows.length ? h("div", { class: "scroll tall", tabindex: "0", role: "group", "aria-label": "Matches gained and lost" },
-      h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, ""), columns.map((column) => h("th", { scope: "col" }, column)))),
+      aligned(h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "change"), columns.map((column) => h("th", { scope: "col" }, column)))),
         h("tbody", {}, rows.sort((a, b) => compare(a[2].at, b[2].at)).map(([sign, kind, row]) =>
-          h("tr", { class: kind }, h("td", {}, h("b", { title: kind, "aria-label": kind }, sign)), columns.map((column) => cell(row[column], prefixes))))))) : [],
+          h("tr", { class: kind }, h("td", {}, h("b", { title: kind, "aria-label": kind }, sign)), columns.map((column) => cell(row[column], prefixes)))))))) : [],
     hidden > 0 ? h("p", { class: "muted" }, `${hidden.toLocaleString("en")} more are not shown.`) : [],
   ];
 }

@@ -25,8 +25,10 @@ export function startGallery() {
 
 const titleOf = (language) => state.languages.find((each) => each.name === language)?.title ?? language;
 
+const sentence = ({ story }) => `${story[0].toUpperCase()}${story.slice(1)}.`;
+
 function card(story) {
-  return h("li", { class: "card-event" }, h("h3", {}, story.title, h("span", { class: "muted" }, ` ${titleOf(story.language)}`)), h("p", {}, `${story.story}.`),
+  return h("li", { class: "card-event" }, h("h3", {}, story.title, h("span", { class: "muted" }, ` ${titleOf(story.language)}`)), h("p", {}, sentence(story)),
     h("button", { class: "small", "data-story": story.name, "aria-label": `Start ${story.title}`, onclick: () => start(story) }, "Start"));
 }
 
@@ -44,7 +46,7 @@ async function start(story) {
     for (const stream of reads) await send(`${streamPath(stream)}?advance=${encodeURIComponent(story.end)}`, { method: "POST" });
     await refresh();
     seePredicates();
-    tell(`${story.title}: all events are in. ${story.story}.`, "good");
+    tell(`${story.title}: all events are in. ${sentence(story)}`, "good");
   } catch (problem) {
     tell(`${story.title}: ${problem.message}`, "bad");
   }

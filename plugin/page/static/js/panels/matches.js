@@ -2,7 +2,7 @@
 // and facts. The newest ten thousand are held here; older pages come from the server when somebody turns to them.
 
 import { events, matchesOf, queryPath } from "../api.js";
-import { arrange, byId, fill, h } from "../dom.js";
+import { aligned, arrange, byId, fill, h } from "../dom.js";
 import { isDragged, timeline } from "../draw/timeline.js";
 import { declared, isNumber, shortTerm, shortTime } from "../rdf.js";
 import { on, selectedQuery, set, state } from "../state.js";
@@ -159,6 +159,7 @@ function table(last) {
   drawnRows = new Map([...shown].reverse().map((match) => [match, drawnRows.get(match) ?? row(match, variables, prefixes)]));
   for (const [match, element] of drawnRows) mark(element, match.id === state.match);
   arrange(byId("matches").querySelector("tbody"), [...drawnRows.values()]);
+  aligned(byId("matches"));
   if (focused) byId("matches").querySelector(`tr[data-id="${focused}"] button`)?.focus();
   const first = selectedQuery()?.matches?.first ?? 1;
   byId("pages").hidden = last <= PAGE;

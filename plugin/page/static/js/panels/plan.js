@@ -24,7 +24,7 @@ function show() {
   if (!explanation.states) {
     byId("plan-facts").textContent = "";
     fill(byId("waits"));
-    return fill(place, drawn(picture), h("details", { class: "more" }, h("summary", {}, "All of it"),
+    return fill(place, drawn(picture), h("details", { class: "more" }, h("summary", {}, "The plan as text"),
       h("pre", { tabindex: "0" }, text)));
   }
   byId("plan-facts").textContent = `${explanation.sequence} · window ${explanation.window}`;

@@ -1,7 +1,7 @@
 // What SPARQL answered: a table that can be sorted and paged, a chart of its numbers, a map of its places; a graph as text
 // or drawn; all of it to be saved.
 
-import { byId, fill, h } from "../dom.js";
+import { aligned, byId, fill, h } from "../dom.js";
 import { chart, chartable } from "../draw/chart.js";
 import { map, placesIn } from "../draw/map.js";
 import { network } from "../draw/network.js";
@@ -69,10 +69,10 @@ function table(names, shown, prefixes, draw) {
     draw();
   };
   const sorted = (name) => (shown.by !== name ? "none" : shown.down ? "descending" : "ascending");
-  return h("div", { class: "scroll", tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, names.map((name) =>
+  return h("div", { class: "scroll", tabindex: "0" }, aligned(h("table", {}, h("thead", {}, h("tr", {}, names.map((name) =>
     h("th", { scope: "col", "aria-sort": sorted(name) }, h("button", { class: "sort", title: `Sort by ${name}`, onclick: order(name) }, name))))),
     h("tbody", {}, shown.rows.slice(shown.page * PAGE, (shown.page + 1) * PAGE).map((row) => h("tr", {}, names.map((name) =>
-      h("td", { title: row[name]?.value, class: isNumber(row[name]) ? "number" : null }, shortTerm(row[name], prefixes))))))));
+      h("td", { title: row[name]?.value, class: isNumber(row[name]) ? "number" : null }, shortTerm(row[name], prefixes)))))))));
 }
 
 function pager(shown, draw) {
@@ -103,9 +103,14 @@ function chartView(names, rows) {
   const { x, numeric } = chartable(names, rows);
   const box = h("select", { class: "small", onchange: () => draw() }, numeric.map((name) => h("option", { value: name }, name)));
   const place = h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Chart" });
-  const draw = () => fill(place, chart(rows, x, box.value, Math.max(320, byId("result").clientWidth - 32)));
+  const draw = () => {
+    const drawing = chart(rows, x, box.value, Math.max(320, byId("result").clientWidth - 32));
+    const bars = drawing.querySelectorAll(".column").length;
+    fill(place, drawing, bars && bars < rows.length ? h("p", { class: "muted" }, `the first ${bars} of ${count(rows.length, "row")}`) : []);
+  };
   fill(byId("result"), h("div", { class: "inset" }, h("label", { class: "muted" }, "Values ", box), place));
   draw();
+  new ResizeObserver(draw).observe(place); // a window that changes its width
 }
 
 // --- graphs ------------------------------------------------------------------------------------------
