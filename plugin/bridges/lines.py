@@ -186,14 +186,19 @@ def _line_end(file: BinaryIO, size: int) -> int:
 
 
 class Stdin:
-    """To its end. It cannot be read again: what is not durable when this ends is for who writes to send again."""
+    """To its end. It cannot be read again: what is not durable when this ends is for who writes to send again. Raises
+    BridgeError where there is none."""
 
     def __init__(self, settings: BridgeSettings, file: BinaryIO | None = None) -> None:
-        self._file = file if file is not None else sys.stdin.buffer
+        try:
+            self._file = file if file is not None else sys.stdin.buffer
+            self._number = self._file.fileno()
+        except (AttributeError, OSError, ValueError) as error:
+            raise BridgeError(f"stdin cannot be read: {error if sys.stdin is not None else 'it is closed'}") from None
         self._cutter = _Cutter(0, settings.media_type in _QUADS)
         self._run = os.urandom(8).hex()
         self._ahead: list[Message] = []
-        self._ended = False
+        self._ended = self._failed = False
 
     def read(self, most: int, seconds: float) -> Sequence[Message]:
         """See Source. Raises EOFError behind the last."""
@@ -205,14 +210,27 @@ class Stdin:
         return found
 
     def _more(self, seconds: float) -> None:
-        if not select.select([self._file], [], [], max(seconds, _SILENCE))[0]:
+        data = self._data(max(seconds, _SILENCE))
+        if data is None:
             cuts = list(self._cutter.complete())
-        elif data := os.read(self._file.fileno(), _READ):
+        elif data:
             cuts = list(self._cutter.cut(data))
         else:
             self._ended = True
             cuts = [*self._cutter.cut(b"\n"), *self._cutter.complete()]
         self._ahead += [Message(body, f"stdin/{self._run}/{behind}") for body, behind in cuts]
+
+    def _data(self, seconds: float) -> bytes | None:
+        """None: there was nothing in time. Empty: it has ended; where it cannot be read any more that is an error
+        first."""
+        try:
+            ready = select.select([self._number], [], [], seconds)[0]
+            return os.read(self._number, _READ) if ready else None
+        except OSError as error:
+            if self._failed:
+                return b""
+            self._failed = True
+            raise BridgeError(f"stdin cannot be read: {error.strerror}") from error
 
     def confirm(self, messages: Sequence[Message]) -> None:
         """Nobody to acknowledge to."""

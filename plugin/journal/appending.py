@@ -17,7 +17,7 @@ from oxiseq.journal.entry import Entry
 from oxiseq.journal.envelope import Summary, summary
 from oxiseq.journal.errors import ConflictError, JournalError
 from oxiseq.journal.events import KIND, stamped
-from oxiseq.journal.names import last_position, unknown_stream
+from oxiseq.journal.names import unknown_stream
 from oxiseq.journal.schema import Writing
 
 Outcome: TypeAlias = "Appended | JournalError"
@@ -185,10 +185,9 @@ class _Group:
         """Write all that was decided."""
         connection, now = self._connection, self._now
         if self._entries:
-            position = last_position(connection)
             rows = [(id_, e.first, e.count, low, e.time, now, e.data) for id_, low, e in self._entries]
-            _insert(connection, "entry (stream, first, count, min_time, max_time, received, data)", rows)
-            for number, (_, _, entry) in enumerate(self._entries, position + 1):
+            last = _insert(connection, "entry (stream, first, count, min_time, max_time, received, data)", rows)
+            for number, (_, _, entry) in enumerate(self._entries, last - len(rows) + 1):
                 placed = Entry(entry.stream, entry.first, entry.count, entry.time, entry.data, number)
                 connection.arrived.append(placed)
         if self._receipts:
@@ -205,6 +204,7 @@ class _Group:
                 "UPDATE stream SET next = ?, largest = ?, punctuated = ? WHERE id = ?",
                 (end.next, end.largest, end.punctuation, end.id),
             )
+            connection.ends[stream] = end.id, end.next, end.largest, end.punctuation
 
 
 def is_known(connection: sqlite3.Connection, stream: str, batch_id: str) -> bool:
@@ -232,13 +232,15 @@ def _repeated(given: Appends, first: int, count: int, digest: bytes) -> Outcome:
     return Appended(first, count, repeated=True)
 
 
-def _ends(connection: sqlite3.Connection, streams: Sequence[str]) -> dict[str, _End]:
+def _ends(connection: Writing, streams: Sequence[str]) -> dict[str, _End]:
     """Of the streams that there are."""
-    marks = ", ".join("?" * len(streams))
-    rows = connection.execute(
-        f"SELECT iri, id, next, largest, punctuated FROM stream WHERE iri IN ({marks})", streams
-    ).fetchall()
-    return {iri: _End(*values) for iri, *values in rows}
+    if unknown := [iri for iri in streams if iri not in connection.ends]:
+        marks = ", ".join("?" * len(unknown))
+        rows = connection.execute(
+            f"SELECT iri, id, next, largest, punctuated FROM stream WHERE iri IN ({marks})", unknown
+        ).fetchall()
+        connection.ends.update((iri, (number, *end)) for iri, number, *end in rows)
+    return {iri: _End(*connection.ends[iri]) for iri in streams if iri in connection.ends}
 
 
 def _receipts(
@@ -271,11 +273,14 @@ def session_last(connection: sqlite3.Connection, stream: str, name: str) -> int 
     return None if row is None else int(row[0])
 
 
-def _insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """Rows in one statement, or a few: at each statement other threads may take their turn."""
+def _insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[object, ...]]) -> int:
+    """Rows in one statement, or a few: at each statement other threads may take their turn. The id of the last one;
+    those before it have the ids before it."""
+    cursor = connection.cursor()
     for start in range(0, len(rows), _VALUES):
         part = rows[start : start + _VALUES]
         row = f"({', '.join('?' * len(part[0]))})"
-        connection.execute(
+        cursor.execute(
             f"INSERT INTO {into} VALUES {', '.join([row] * len(part))}", [value for given in part for value in given]
         )
+    return cursor.lastrowid or 0

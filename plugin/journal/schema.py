@@ -186,10 +186,12 @@ CREATE INDEX session_changed ON session (changed);
 
 class Writing(sqlite3.Connection):
     """A connection that writes. `arrived`: what the running transaction has put into the log; `forgotten`: whether it
-    has taken streams out of it."""
+    has taken streams out of it; `ends`: of some streams id, next offset, largest time and punctuation, as appends have
+    left them: whoever else writes, or takes back what was written, clears it."""
 
     arrived: list[Entry]
     forgotten: bool
+    ends: dict[str, tuple[int, int, int | None, int | None]]
 
 
 def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) -> Writing:

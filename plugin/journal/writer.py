@@ -98,7 +98,11 @@ class Written(Generic[T]):
 
 def _alone(connection: Writing, works: Sequence[Work[Any]]) -> list[Any]:
     """The batch of works that have no kind: one after the other."""
-    return [work(connection) for work in works]
+    found = []
+    for work in works:
+        found.append(work(connection))
+        connection.ends = {}  # it may have changed streams
+    return found
 
 
 class Writer:
@@ -110,6 +114,7 @@ class Writer:
 
     def __init__(self, connection: Writing, path: Path, recent: Recent, keep_free: int = 0) -> None:
         self._connection = connection
+        connection.ends = {}
         self._path = path
         self._recent = recent
         self._keep_free = keep_free
@@ -302,6 +307,7 @@ class Writer:
                 raise
             except Exception:
                 connection.execute("ROLLBACK")
+                connection.ends = {}
                 self._begin()
                 self._one_by_one(group)
         self.commits += 1
@@ -320,6 +326,7 @@ class Writer:
                 raise
             except Exception as error:
                 connection.execute("ROLLBACK TO work")
+                connection.ends = {}
                 del connection.arrived[arrived:]
                 written.keep(error)
             connection.execute("RELEASE work")
@@ -337,6 +344,7 @@ class Writer:
             yield connection
             connection.execute("COMMIT")
         except BaseException:
+            connection.ends = {}
             with suppress(sqlite3.Error):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")

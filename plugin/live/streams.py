@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -200,12 +200,12 @@ class Streams:
             return "".join(pieces).encode(), error.first
         return "".join(pieces).encode(), max(first, min(first + limit, record.next))
 
-    def named(self, iri: str, since: int, until: int, named: Callable[[int], str]) -> list[str]:
+    def named(self, iri: str, since: int, until: int, named: Callable[[int], str]) -> Iterator[str]:
         """The events with offsets from `since` to `until` - 1, each as TriG under the IRI that `named` has for its
-        offset. Raises UnknownError, CursorError, DamagedBatchError."""
+        offset, read as they are asked for. Raises UnknownError, CursorError, DamagedBatchError."""
         terms = TermDictionary()
         batches = (logged.batch for logged in self._journal.log.read(iri, terms, since=since, until=until))
-        return list(quads_text(batches, terms, format="trig", named=lambda number: named(since + number)))
+        return quads_text(batches, terms, format="trig", named=lambda number: named(since + number))
 
     def _left_out(self, iri: str, reading: Reading) -> tuple[int, tuple[Reason, ...]]:
         """How many events some query that reads the stream leaves out, and why."""

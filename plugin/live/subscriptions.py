@@ -148,7 +148,7 @@ class Subscription:
             self.ended = True
             return event("end", {"reason": self.topic.closed})
         self.cursor = last
-        return b"".join(events)
+        return events
 
     def _stored(self) -> bytes:
         """What memory no longer holds, from the journal; of what is deleted there too, that it is."""

@@ -56,6 +56,8 @@ class Topic:
         self._recent = recent
         self._on_change = on_change
         self._told: deque[_Told] = deque()
+        self._lately = (0, 0, 0, b"")
+        """A cursor, the newest id when a reader asked for what was behind it, and the answer: others ask the same."""
         self._changed = threading.Condition()
 
     def publish(self, found: Found, count: int) -> bool:
@@ -72,19 +74,24 @@ class Topic:
         self._on_change(self)
         return True
 
-    def after(self, cursor: int, timeout: float) -> tuple[int, list[bytes]] | None:
+    def after(self, cursor: int, timeout: float) -> tuple[int, bytes] | None:
         """The events of the first matches behind `cursor`, waiting for one if there is none yet, and the last one's id;
         no events when none has come in time or the topic is closed; None when some of them are no longer kept here."""
         with self._changed:
             if timeout and self.last <= cursor and not self.closed:
                 self._changed.wait(timeout)
             if self.last <= cursor:
-                return cursor, []
+                return cursor, b""
+            newest = self.last
+            if self._lately[:2] == (cursor, newest):
+                return self._lately[2:]
             if not self._told or self._told[0].first > cursor + 1:
                 return None
             behind = list(takewhile(lambda each: each.last > cursor, reversed(self._told)))  # few of many, as a rule
         told = [each for each in reversed(behind) if each.first <= cursor + MOST]
-        return told[-1].last, [event for each in told for event in each.after(cursor)]
+        events = b"".join([event for each in told for event in each.after(cursor)])
+        self._lately = cursor, newest, told[-1].last, events
+        return told[-1].last, events
 
     def at_hand(self, cursor: int) -> int | None:
         """How many matches `after` would have to write out at most; None when some of them are no longer kept here."""

@@ -5,7 +5,9 @@ room for a new connection, the one that has waited longest without a request goe
 answered, however many others only hold connections open.
 
 A Connection lies between the socket and the server's HTTP protocol, or that of WebSockets after it. It sees bytes
-come and go, and the application (edge.py) says when a request is at work.
+come and go, and the application (edge.py) says when a request is at work. As long as all that comes are small
+pushes it gives them to a Short (small_pushes.py), one after the other. From the first bytes on that are something else
+all is the HTTP protocol's: nobody but it knows where a request of it ends, so it never goes back.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import logging
 import socket as socket_module
 import time
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 LOG: Final = logging.getLogger("oxiseq.server")
 SPARE_FILES: Final = 128
@@ -32,6 +34,8 @@ _UNHEARD: Final = 4 << 20
 """Bytes of a WebSocket between two messages: pings and parts of one, of which there may be any number, else."""
 _AT_ONCE: Final = 64
 """Connections that go at once where there is no room."""
+LEAVE: Final = -1
+"""What a Short says of what is not for it."""
 _LOG_EVERY: Final = 60.0
 _USER_TIMEOUT: Final[int | None] = getattr(socket_module, "TCP_USER_TIMEOUT", None)
 """Linux's."""
@@ -68,9 +72,20 @@ def most_connections(wanted: int) -> int:
     return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft - SPARE_FILES))
 
 
+class Short(Protocol):
+    """Takes requests that need no HTTP server."""
+
+    def take(self, connection: Connection, data: bytes) -> int:
+        """How many bytes of `data` are a request, which is under way then and ends with `connection.answer`; 0 while
+        that is not known; LEAVE: it is something else."""
+        ...
+
+
 class Connections:
     """The open ones, at most so many. `slow`, `stall`: seconds, see ServerSettings; `rest`: seconds after which one
     goes that has no request. For the loop's thread."""
+
+    short: Short | None = None
 
     def __init__(self, most: int, slow: float, stall: float, rest: float = 120.0) -> None:
         self._most, self._slow, self.stall, self._rest = most, slow, stall, rest
@@ -125,6 +140,14 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, owner: Connections, inner: asyncio.Protocol) -> None:
         self._owner, self._inner = owner, inner
+        self._short = owner.short
+        """Gets what comes, until something comes that it leaves."""
+        self._kept = b""
+        """What has come for it, and is not taken yet."""
+        self._taking = False
+        """Whether it is being called."""
+        self.full = False
+        """Whether the client does not take what is sent."""
         self._transport: _Gathering | None = None
         self.client: object = None
         self.gone = False
@@ -173,7 +196,11 @@ class Connection(asyncio.Protocol):
                 self._refuse(_HEAD_TOO_LONG)
                 return
             self._unasked += len(data)
-        self._inner.data_received(data)
+        if self._short is None:
+            self._inner.data_received(data)
+        else:
+            self._kept += data
+            self._take()
 
     def eof_received(self) -> bool | None:
         """The client sends nothing more."""
@@ -188,14 +215,18 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The client does not take what is sent."""
+        self.full = True
         self._inner.pause_writing()
         if self._unheard_since and self._transport is not None:
             self._transport.hold(True)  # its pings would be answered without end
 
     def resume_writing(self) -> None:
         """It does again."""
+        self.full = False
         self._inner.resume_writing()
-        if self._transport is not None:
+        if self._short is not None:
+            self._take()
+        elif self._transport is not None:
             self._transport.hold(False)
 
     # --- the application's --------------------------------------------------------------------------
@@ -240,10 +271,37 @@ class Connection(asyncio.Protocol):
         self._unasked = 0
         self.waits_since = time.monotonic()
 
+    def answer(self, data: bytes) -> None:
+        """The answer to what a Short has taken."""
+        assert self._transport is not None
+        self._transport.write(data)
+        self.end(self._requests)
+        self._transport.finish()
+        self._take()
+
     def abort(self) -> None:
         """Close it, whatever is running."""
         if self._transport is not None:
             self._transport.abort()
+
+    def _take(self) -> None:
+        """Have what has come taken, one request at a time; nothing more is read meanwhile."""
+        if self._taking or self._transport is None or self._short is None:
+            return
+        self._taking, size = True, 1
+        try:
+            while size > 0 and self._kept and not (self._working or self.full or self._transport.is_closing()):
+                if not self._reading:
+                    self._begin_reading()
+                size = self._short.take(self, self._kept)
+                self._kept = self._kept[max(size, 0) :]
+                self._transport.answering = self._working
+        finally:
+            self._taking = False
+        self._transport.hold(bool(self._kept) and (self._working or self.full))
+        if size == LEAVE:
+            self._short, data, self._kept = None, self._kept, b""
+            self._inner.data_received(data)
 
     def _go_over(self, inner: asyncio.Protocol) -> None:
         """Another protocol speaks from now on."""
@@ -266,6 +324,11 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     # --- how slow it is -----------------------------------------------------------------------------
+
+    @property
+    def address(self) -> str | None:
+        """That of the client."""
+        return str(self.client[0]) if isinstance(self.client, tuple) else None
 
     @property
     def pending(self) -> int:
@@ -307,6 +370,8 @@ class _Gathering:
         self._transport, self._go_over = transport, go_over
         self._paused = self._held = False
         """Whether the protocol reads nothing for now; whether we do not let it."""
+        self.answering = self._closes = False
+        """Whether what a Short has taken is not answered yet; whether it is to be closed then."""
         self._loop = asyncio.get_running_loop()
         self._parts: list[bytes] = []
         self._size = 0
@@ -336,6 +401,8 @@ class _Gathering:
 
     def hold(self, held: bool) -> None:
         """Read nothing, whatever the protocol says; or as it says."""
+        if held == self._held:
+            return
         self._held = held
         if held:
             self._transport.pause_reading()
@@ -346,8 +413,20 @@ class _Gathering:
         return self._size + self._transport.get_write_buffer_size()
 
     def close(self) -> None:
-        self._flush()
-        self._transport.close()
+        if self.answering:
+            self._closes = True
+        else:
+            self._flush()
+            self._transport.close()
+
+    def finish(self) -> None:
+        """What has been taken is answered."""
+        self.answering = False
+        if self._closes:
+            self.close()
+
+    def is_closing(self) -> bool:
+        return self._closes or self._transport.is_closing()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

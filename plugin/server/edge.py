@@ -1,7 +1,7 @@
 """The server's front, an ASGI application: one loop that all requests come to.
 
     socket ─▶ Connection ─▶ uvicorn (HTTP) ─▶ Edge ─┬▶ a push: read, put on the journal's list, answered when stored
-                                                    ├▶ a live reader: readers.py
+              └▶ small pushes: small_pushes.py      ├▶ a live reader: readers.py
                                                     └▶ all else: Flask, on a few threads (WSGI)
 
 Bodies are read here, before a thread is taken for them.
@@ -32,6 +32,7 @@ from oxiseq.server.long_pushes import LongPushes
 from oxiseq.server.pushers import Pushers
 from oxiseq.server.readers import FromThreads, Readers, Send
 from oxiseq.server.scopes import Scope, address_in, client_in, headers_in, request_in, sent_headers
+from oxiseq.server.small_pushes import SmallPushes
 from oxiseq.server.sockets import Sockets
 from oxiseq.sparql import Problem, Request, Response
 from oxiseq.sparql.endpoint import problem_response
@@ -62,6 +63,7 @@ class Edge:
             pushers = Pushers(doors.live.routes.service, self._loop, self._from_threads, self._run, self._settings.slow)
             self._long_pushes = LongPushes(doors, doors.live, pushers)
             doors.live.routes.service.topics.on_change = self._readers.changed
+            connections.short = SmallPushes(doors, doors.live, self._from_threads)
         self._sockets = Sockets(doors, self._long_pushes, self._readers, self._open)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -183,7 +185,7 @@ class Edge:
         told = sent_headers(headers, asked, self._settings.cors)
         await send({"type": "http.response.start", "status": response.status, "headers": told})
         if isinstance(response.body, Subscription):
-            await self._readers.serve(response.body, connection, send, may)
+            await self._readers.serve(response.body, connection, send, may, at_once=True)
         else:
             await send({"type": "http.response.body", "body": body})
 

@@ -1,22 +1,23 @@
 """Live readers on the loop: each is a coroutine that waits for its topic, or for the client to take what it was sent.
 
-What is in memory is written out by the loop, once for all readers of a topic. Who has fallen behind gets pages of the
-journal from a few threads.
+What is in memory is written out by the loop, once for all readers of a topic. Mostly nothing has to be waited for: then
+it is sent without waking the coroutine. Who has fallen behind gets pages of the journal from a few threads.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.live.subscriptions import HEARTBEAT, HELLO, PAUSE, Subscription
 from oxiseq.live.topics import Topic
 from oxiseq.server.connections import Connection
 
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+Send = Callable[[dict[str, Any]], Coroutine[Any, Any, None]]
 """ASGI's."""
 _THREADS: Final = 4
 _LOOK: Final = 1.0
@@ -86,65 +87,129 @@ class Readers:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, from_threads: FromThreads) -> None:
         self._loop, self._from_threads = loop, from_threads
-        self._bells: dict[Topic, set[Bell]] = {}
+        self._open: dict[Topic, set[_Reader]] = {}
         self._threads = ThreadPoolExecutor(_THREADS, "oxiseq-readers")
 
     def changed(self, topic: Topic) -> None:
         """There is something new in a topic; called by any thread."""
-        if topic in self._bells:
+        if topic in self._open:
             self._from_threads.call(lambda: self._ring(topic))
 
     async def serve(
-        self, subscription: Subscription, connection: Connection, send: Send, may: Callable[[], bool]
+        self,
+        subscription: Subscription,
+        connection: Connection,
+        send: Send,
+        may: Callable[[], bool],
+        *,
+        at_once: bool = False,
     ) -> None:
-        """Sends what comes for a reader, until it ends or the client leaves, or as long as it `may` read. Raises what
-        `step` raises."""
-        bell = Bell(self._loop)
-        connection.on_gone = bell.ring
-        bells = self._bells.setdefault(subscription.topic, set())
-        bells.add(bell)
+        """Send what comes for a reader, until it ends or the client leaves, or as long as it `may` be told; `at_once`:
+        `send` waits for nothing but a client that does not take what is sent. Raises what `step` raises."""
+        reader = _Reader(self._loop, subscription, connection, send, may, at_once)
+        connection.on_gone = reader.bell.ring
+        readers = self._open.setdefault(subscription.topic, set())
+        readers.add(reader)
         try:
             await send(_piece(HELLO))
-            await self._tell(subscription, connection, bell, send, may)
+            await reader.serve(self._threads)
         finally:
-            bells.discard(bell)
-            if not bells and self._bells.get(subscription.topic) is bells:
-                del self._bells[subscription.topic]
+            readers.discard(reader)
+            if not readers and self._open.get(subscription.topic) is readers:
+                del self._open[subscription.topic]
             subscription.close()
         await send({"type": "http.response.body", "body": b""})
 
-    async def _tell(
-        self, subscription: Subscription, connection: Connection, bell: Bell, send: Send, may: Callable[[], bool]
+    def _ring(self, topic: Topic) -> None:
+        now = self._loop.time()
+        for reader in self._open.get(topic, ()):
+            reader.ring(now)
+
+    def close(self) -> None:
+        """No thread begins anything more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Reader:
+    """One of them."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        subscription: Subscription,
+        connection: Connection,
+        send: Send,
+        may: Callable[[], bool],
+        at_once: bool,
     ) -> None:
-        looked = self._loop.time()
+        self.bell = Bell(loop)
+        self._loop, self._subscription, self._connection = loop, subscription, connection
+        self._send, self._may, self._at_once = send, may, at_once
+        self._waits = False
+        """Whether its coroutine does, at the bell."""
+        self._looked = self._told = loop.time()
+        """When it was checked that it may be told; when it was told something without its coroutine."""
+
+    async def serve(self, threads: ThreadPoolExecutor) -> None:
+        """Send what comes."""
+        subscription, connection = self._subscription, self._connection
         while not connection.gone:
-            bell.clear()
+            self.bell.clear()
             if subscription.quick:
                 data = subscription.step()
             else:
-                data = await self._loop.run_in_executor(self._threads, subscription.step)
-            if self._loop.time() - looked >= _LOOK:
-                looked = self._loop.time()
-                if not may():
-                    return  # it may come again, and learns the reason then
+                data = await self._loop.run_in_executor(threads, subscription.step)
+            if self._due(self._loop.time()):
+                self._looked = self._loop.time()
+                if not self._may():
+                    return  # it may come again, and is told then why not
             if data:
-                await send(_piece(data))  # waits while much has not been taken
+                await self._send(_piece(data))  # waits while much has not been taken
             if subscription.ended:
                 return
             if data:
                 continue
             if not subscription.live:
                 await asyncio.sleep(PAUSE)
-            elif not await bell.wait(subscription.heartbeat):
-                await send(_piece(HEARTBEAT))
+            elif not await self._rung():
+                await self._send(_piece(HEARTBEAT))
 
-    def _ring(self, topic: Topic) -> None:
-        for bell in self._bells.get(topic, ()):
-            bell.ring()
+    async def _rung(self) -> bool:
+        """Whether it has to look again; False after a heartbeat's time without anything."""
+        self._waits, heartbeat = self._at_once, self._subscription.heartbeat
+        try:
+            rung = await self.bell.wait(heartbeat)
+            while not rung and (left := self._told + heartbeat - self._loop.time()) > 0:
+                rung = await self.bell.wait(left)
+            return rung
+        finally:
+            self._waits = False
 
-    def close(self) -> None:
-        """No thread begins anything more."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    def _due(self, now: float) -> bool:
+        """Whether it is time to check that it may be told."""
+        return now - self._looked >= _LOOK
+
+    def ring(self, now: float) -> None:
+        """There is something new."""
+        if not self._tell(now):
+            self.bell.ring()
+
+    def _tell(self, now: float) -> bool:
+        """Whether it could be sent here: then its coroutine goes on waiting."""
+        subscription, connection = self._subscription, self._connection
+        if not self._waits or connection.full or connection.gone or self._due(now):
+            return False
+        try:
+            if subscription.topic.closed or not subscription.quick or not (data := subscription.step()):
+                return False
+        except OxiseqError:
+            return False  # raised again where the coroutine looks
+        self._told = now
+        try:
+            self._send(_piece(data)).send(None)
+        except StopIteration:
+            return True
+        raise AssertionError("it waits for a client that takes all")
 
 
 def _piece(data: bytes) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -30,10 +30,14 @@ def request_in(scope: Scope) -> partial[Request]:
 
 def headers_in(scope: Scope) -> dict[str, str]:
     """By their names in lower case; of several of a name all, with commas."""
+    return joined([(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]])
+
+
+def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers by their names; of several of a name all, with commas."""
     found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        key, text = name.decode("latin-1"), value.decode("latin-1")
-        found[key] = f"{found[key]},{text}" if key in found else text
+    for name, value in headers:
+        found[name] = f"{found[name]},{value}" if name in found else value
     return found
 
 

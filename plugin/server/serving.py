@@ -29,6 +29,9 @@ from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Interrupted
 
 _LOG: Final = "uvicorn.error"
+_COLLECT: Final = (2000, 10, 100)
+"""When cycles are looked for. To look at all objects, kernels among them, takes 40 to 90 ms, in which nobody is
+answered: Python would do it every few thousand pushes, so it is done every 200,000 or so."""
 _LOOK: Final = 0.1
 """Seconds between looks whether it is to end."""
 _NO_HANDSHAKE: Final = "ASGI callable returned without completing handshake."
@@ -65,6 +68,7 @@ class Serving:
         """Serve until `stop`."""
         gc.collect()
         gc.freeze()  # what is here by now stays: to look through it takes a tenth of a second each time
+        gc.set_threshold(*_COLLECT)
         logging.getLogger(_LOG).setLevel(logging.ERROR)  # less reports each malformed request
         logging.getLogger(_LOG).addFilter(_shorten)
         with asyncio.Runner(loop_factory=self._config(_unanswered).get_loop_factory()) as runner:

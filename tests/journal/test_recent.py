@@ -68,6 +68,36 @@ def test_memory_and_file_agree(journal: Journal) -> None:
     assert [journal.log.follow(after) for after in range(8)] == [found[after:] for after in range(8)]
 
 
+def test_offsets_go_on_whatever_else_is_written_or_taken_back(journal: Journal) -> None:
+    def fail(connection: object) -> None:
+        raise ValueError
+
+    def refuse() -> None:
+        with pytest.raises(ValueError):
+            journal._writer.run(fail)
+
+    def delete() -> None:
+        journal.streams.delete(OTHER)
+        journal.streams.create(OTHER)
+
+    steps = (refuse, delete, lambda: journal.emit([], [(OTHER, blob([5]))]), lambda: journal.streams.create(OTHER))
+    journal.streams.create(OTHER)
+    for step in (*steps, *reversed(steps)):
+        with journal._writer._busy:  # the thread that works and the appends wait: one group
+            worker = threading.Thread(target=step)
+            worker.start()
+            left = threading.Semaphore(0)
+            under_way = {iri: journal.log.submit(Appends.of(iri, blob([7])), left.release) for iri in (STREAM, OTHER)}
+        worker.join(10)
+        assert left.acquire(timeout=10) and left.acquire(timeout=10)
+        for iri, appending in under_way.items():
+            assert isinstance(outcome(appending), Appended) or (step is delete and iri == OTHER)
+            record = journal.streams.get(iri)
+            assert journal.log.append(iri, blob([8, 9])).first == record.next
+            assert journal.streams.get(iri).next == record.next + 2
+    assert journal.log.follow(0) == stored(journal)
+
+
 def test_the_file_is_not_asked_for_what_memory_has(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     def snapshot() -> None:
         raise AssertionError("the file is read")

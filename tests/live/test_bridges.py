@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import shutil
 import socket
@@ -12,14 +13,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import pytest
 from hot_service import Doors, hot
 from live_services import eventually
 
 from oxiseq.bridges import Bridge, BridgeError, BridgeSettings, DeadLetters, Message, Outcome, opener_of
-from oxiseq.bridges.lines import FollowedFile
+from oxiseq.bridges.intake import Intake
+from oxiseq.bridges.lines import FollowedFile, Stdin
 from oxiseq.bridges.mqtt import MqttSource
 from oxiseq.bridges.nats import NatsSource
 from oxiseq.live.api import LiveRoutes
@@ -505,6 +507,19 @@ def test_a_message_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(BridgeError, match="more than 1000"):
         source.read(10, 1)
     source.close()
+
+
+def test_stdin_that_cannot_be_read_is_an_error_and_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, letters = BridgeSettings(url="-", into=S), DeadLetters(tmp_path / "dead")
+    with open(tmp_path / "written", "wb") as file:
+        source = Stdin(settings, cast(BinaryIO, file))
+        bridge = Bridge("b", lambda: source, cast(Intake, None), letters, (0.001, 0.001))
+        bridge.run()
+    assert bridge.counts.failures == 1 and "stdin cannot be read: Bad file" in bridge.counts.error
+    for closed, told in ((None, "it is closed"), (io.TextIOWrapper(io.BytesIO()), "stdin cannot be read")):
+        monkeypatch.setattr("sys.stdin", closed)
+        with pytest.raises(BridgeError, match=told):
+            opener_of(settings)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -316,6 +317,38 @@ def test_paths_and_relations_with_many_ways_are_followed_once(monkeypatch: pytes
         source(Site(root=page)).read(10, 30)
 
 
+def test_a_page_that_is_not_there_is_waited_for_or_skipped(caplog: pytest.LogCaptureFixture) -> None:
+    site = Site(root=ROOT + member(1) + link("p2") + link("p3"), p3=member(3))
+    with pytest.raises(BridgeError, match="p2: status 404"):
+        read(source(site))
+    opened = source(site, options={"missing": "skip"})
+    assert read(opened) == ["m1", "m3"]
+    assert f"1 pages answer 404, the first is {SITE}p2" in caplog.text
+    assert read(opened) == []
+    site.pages["p2"] = member(2)
+    assert read(opened) == ["m2"]
+    del site.pages["root"]
+    with pytest.raises(BridgeError, match="status 404"):
+        read(opened)
+    with pytest.raises(BridgeError, match="missing is wait or skip"):
+        source(site, options={"missing": "fail"})
+
+
+def test_what_an_address_has_in_its_query_is_hidden_in_errors(caplog: pytest.LogCaptureFixture) -> None:
+    site = Site(root=ROOT.replace("<>", "<?token=s3cret&page=1>") + link("p2?token=s3cret"), p2=member(1))
+    url = f"{SITE}?token=s3cret&page=1"
+    for name, status in (("p2", 404), ("p2", 500), ("root", 404), ("root", 302)):
+        site.status = {name: status}
+        site.headers = {"root": {"location": f"https://else.example/{'x' * 5000}?token=s3cret"}}
+        with pytest.raises(BridgeError) as caught:
+            read(source(site, url=url))
+        assert "s3cret" not in str(caught.value) and len(str(caught.value)) <= 500
+        assert status == 302 or "token=***" in str(caught.value)
+    site.status = {"p2": 404}
+    read(source(site, url=url, options={"missing": "skip"}))
+    assert "s3cret" not in caplog.text and "token=***" in caplog.text
+
+
 def test_the_password_of_an_address_comes_into_no_event_and_no_state() -> None:
     site, state = Site(root=ROOT + "ex:S tree:member <m> . <m> ex:p <#o> .\n" + link("p2"), p2=""), State()
     (message,) = source(site, state, url="http://u:secret@ldes.example/").read(10, 30)
@@ -419,6 +452,30 @@ def test_complete_pages_are_kept_and_the_open_one_is_asked_for_again(
         assert dict(get(doors, "").headers)["etag"] == dict(root.headers)["etag"]
         assert [get(doors, f"page={wrong}").status for wrong in ("-1", "x", "9" * 30, "1&page=1")] == [400] * 4
         assert get(doors, "", stream="http://example.org/none").status == 404
+
+
+def test_a_page_whose_text_is_long_continues_under_another_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ldes, "PAGE", 3)
+    with hot(tmp_path) as doors:
+        doors.push(4)
+        whole = get(doors, "page=0").body
+        monkeypatch.setattr(ldes, "LARGEST", 1)
+        query, asked, members = "page=0", list[str](), list[str]()
+        while (found := get(doors, query)).status == 200:
+            text = found.body.decode()
+            asked.append(query)
+            members += re.findall("<([^>]*event-[^>]*)> [.]", text)
+            if "<?" not in text:
+                break
+            query = text.partition("<?")[2].partition(">")[0]
+            assert "immutable" in text
+        assert asked == ["page=0", "page=0&from=1", "page=0&from=2", "page=1"]
+        assert len(members) == len(set(members)) == 4 and all(each.encode() in whole for each in members[:3])
+        assert [get(doors, f"page=0&from={wrong}").status for wrong in (3, 4, 9)] == [404] * 3
+        assert [get(doors, f"page=1&from={wrong}").status for wrong in (0, 2, 5)] == [404] * 3
+        assert get(doors, "page=0&from=x").status == 400
 
 
 def test_what_retention_deletes_leaves_the_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,12 +56,13 @@ _PORTS: Final = {"http": 80, "https": 443}
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """`url`: where it was found, after redirects; `quads`: None: it has not changed; `etag`: empty where it has none;
-    `gone`: it was deleted; `immutable`: as HTTP says."""
+    `gone`: it was deleted; `missing`: nothing is there now; `immutable`: as HTTP says."""
 
     url: str
     quads: Sequence[Quad] | None
     etag: str = ""
     gone: bool = False
+    missing: bool = False
     immutable: bool = False
 
 
@@ -79,7 +80,7 @@ class Fetching:
             self._origin = _origin(url)
         except ValueError:
             raise BridgeError(
-                f"{_shown(url)}: write ldes+https://HOST/..., the address of the stream or its root"
+                f"{_shown(url).partition('?')[0]}: write ldes+https://HOST/..., the address of the stream or its root"
             ) from None
         self._hosts, self._secure = hosts, parts.scheme == "https"
         self._state = state
@@ -117,6 +118,8 @@ class Fetching:
                 return Fetched(url, None, etag)
             if status == 410:
                 return Fetched(url, (), gone=True)
+            if status == 404:
+                return Fetched(url, (), missing=True)
             if status != 200:
                 self._refused(answer, url)
             kept = [each.strip().lower() for each in answer.headers.get("cache-control", "").split(",")]
@@ -147,7 +150,7 @@ class Fetching:
         except ValueError:
             raise BridgeError(f"{_shown(url)} is no address of a page") from None
         if len(url) > _LONGEST or not url.isascii():
-            raise BridgeError(f"{_shown(url)} is longer than {_LONGEST} characters, or not ASCII")
+            raise BridgeError(f"an address is longer than {_LONGEST} characters, or not ASCII: {_shown(url)}")
         if origin != self._origin and not {host, f"{host}:{port}"}.intersection(self._hosts):
             raise BridgeError(f"a page links to {host}:{port}: add this host to the option hosts if it may be asked")
         if self._secure and urlsplit(url).scheme != "https":
@@ -174,8 +177,8 @@ def without_user(url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """Without user and password, and not too long."""
-    return without_user(url)[:200]
+    """Without user and password; who asks for the page hides more."""
+    return without_user(url)
 
 
 def _parsed(body: bytes, content_type: str, url: str) -> list[Quad]:

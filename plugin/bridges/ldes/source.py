@@ -8,10 +8,12 @@ that links to it. Between two readings there is a pause.
 from __future__ import annotations
 
 import heapq
+import logging
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from oxiseq.bridges.ldes.fetching import Fetched, Fetching, without_user
 from oxiseq.bridges.ldes.page import Link, Member, Page, Quads, Stream, read_page, root_of, stream_of
@@ -25,6 +27,7 @@ from oxiseq.options.durations import UNITS, duration
 if TYPE_CHECKING:
     import httpx
 
+LOG: Final = logging.getLogger("oxiseq.bridges")
 _WITH_TIME: Final = "application/n-quads"
 _WITHOUT: Final = "application/n-triples"
 _WAITING: Final = 100_000
@@ -38,7 +41,9 @@ _PAGES: Final = 1_000_000
 _POLL: Final = (1, 10, 86_400)
 """Seconds between two readings: at least, where nobody says, at most."""
 _BEFORE_ALL: Final = -(1 << 63)
-_OPTIONS: Final = frozenset(("hosts", "poll", "versions"))
+_OPTIONS: Final = frozenset(("hosts", "missing", "poll", "versions"))
+_TOLD: Final = 500
+"""Characters of an error."""
 
 
 class LdesSource:
@@ -49,7 +54,7 @@ class LdesSource:
         self._settings, self._state = settings, state
         url = settings.url.partition("+")[2]
         self._url = without_user(url)  # the base of what the page says
-        self._pause, self._entities = self._read_options()
+        self._pause, self._entities, self._skips = self._read_options()
         self._timed = settings.media_type == _WITH_TIME
         hosts = [each.strip().lower() for each in settings.options.get("hosts", "").split(",")]
         self._fetching = Fetching(url, hosts, state, transport)
@@ -65,12 +70,15 @@ class LdesSource:
         self._unconfirmed: Counter[str] = Counter()
         self._read: dict[str, tuple[str, bool]] = {}
         """Pages of which members are not confirmed: their ETag, and whether they cannot change."""
+        self._missing: list[str] = []
+        """Pages of this reading that were not there."""
         self._count = 0
         self._next = time.monotonic()
         self._saved = 0.0
 
-    def _read_options(self) -> tuple[float | None, bool]:
-        """Seconds between readings, and whether versions speak of what they are versions of. Raises BridgeError."""
+    def _read_options(self) -> tuple[float | None, bool, bool]:
+        """Seconds between readings; whether versions speak of what they are versions of; whether a page that is not
+        there is left out of a reading. Raises BridgeError."""
         settings, options = self._settings, self._settings.options
         if unknown := set(options) - _OPTIONS:
             raise BridgeError(f"ldes: no option {', '.join(sorted(unknown))}; known: {', '.join(sorted(_OPTIONS))}")
@@ -82,18 +90,34 @@ class LdesSource:
             )
         if (versions := options.get("versions", "keep")) not in ("keep", "entity"):
             raise BridgeError(f"ldes: versions is keep or entity, not {versions[:40]!r}")
+        if (missing := options.get("missing", "wait")) not in ("wait", "skip"):
+            raise BridgeError(f"ldes: missing is wait or skip, not {missing[:40]!r}")
         try:
             poll = options.get("poll")
             least, most = _POLL[0] * UNITS["s"], _POLL[2] * UNITS["s"]
             pause = None if poll is None else duration(poll, "poll", least=least, most=most) / UNITS["s"]
         except OxiseqError as error:
             raise BridgeError(f"ldes: {error}") from None
-        return pause, versions == "entity"
+        return pause, versions == "entity", missing == "skip"
 
     # --- the source ---------------------------------------------------------------------------------
 
     def read(self, most: int, seconds: float) -> Sequence[Message]:
         """See Source."""
+        try:
+            return self._read_on(most, seconds)
+        except BridgeError as error:
+            raise BridgeError(self._hidden(str(error))[:_TOLD]) from None
+
+    def _hidden(self, text: str) -> str:
+        """A text without what stands in the query of the bridge's own address: a token, as a rule."""
+        for given in urlsplit(self._url).query.split("&"):
+            name, separator, value = given.partition("=")
+            if value:
+                text = text.replace(given, f"{name}{separator}***")
+        return text
+
+    def _read_on(self, most: int, seconds: float) -> Sequence[Message]:
         deadline = time.monotonic() + seconds
         while not self._ready and (left := deadline - time.monotonic()) > 0:
             if self._queue:
@@ -155,7 +179,11 @@ class LdesSource:
             found, self._root = self._root, None
         else:
             found = self._fetching.fetch(url, page.etag)
-        if found.quads is not None:
+        if found.missing:
+            if not self._skips or url == self._stream.root:
+                raise _not_there(found)
+            self._missing.append(url)
+        elif found.quads is not None:
             read = Page() if found.gone else read_page(Quads(found.url, found.quads), self._stream)
             self._take_in(url, page, read)
             closed = read.immutable or found.immutable or found.gone
@@ -220,6 +248,10 @@ class LdesSource:
     def _end(self) -> None:
         """Of a reading."""
         assert self._stream is not None
+        if self._missing:
+            first, count = self._hidden(self._missing[0])[:_TOLD], len(self._missing)
+            LOG.warning("%d pages answer 404, the first is %s: they are asked for again", count, first)
+            self._missing = []
         said = _POLL[1] if self._stream.poll is None else self._stream.poll
         self._next = time.monotonic() + (min(max(said, _POLL[0]), _POLL[2]) if self._pause is None else self._pause)
         if not self._state.caught_up and not self._read:
@@ -250,6 +282,12 @@ class LdesSource:
 
 def _quads(found: Fetched) -> Quads:
     """Raises BridgeError."""
+    if found.missing:
+        raise _not_there(found)
     if found.quads is None or found.gone:
         raise BridgeError(f"{found.url} is gone")
     return Quads(found.url, found.quads)
+
+
+def _not_there(found: Fetched) -> BridgeError:
+    return BridgeError(f"{without_user(found.url)}: status 404")

@@ -144,9 +144,9 @@ def events(call: Call) -> Response:
 
 def published(call: Call) -> Response:
     """GET /streams/{stream}/ldes."""
-    number, streams = call.number("page"), call.service.streams
+    number, since, streams = call.number("page"), call.number("from"), call.service.streams
     record = streams.get(_iri(call))
-    found = ldes.root(record) if number is None else ldes.page(streams, record, number)
+    found = ldes.root(record) if number is None else ldes.page(streams, record, number, since)
     if found is None:
         raise Problem(404, "no such page", f"the last page of <{record.iri}> is {record.next // ldes.PAGE}")
     body = found.text.encode()
@@ -431,7 +431,11 @@ ROUTES: Final = (
         f"The stream as a Linked Data Event Stream: the root, which links to the first page, or a page of {ldes.PAGE} "
         "events, which links to the next.",
         Need("read", "stream"),
-        (STREAM, Parameter("page", "Which page. Default: the root.", {"type": "integer", "minimum": 0})),
+        (
+            STREAM,
+            Parameter("page", "Which page. Default: the root.", {"type": "integer", "minimum": 0}),
+            Parameter("from", "From which offset of a long page on.", {"type": "integer", "minimum": 0}),
+        ),
         answers={
             200: Answer("The events are members: named graphs, with their times.", ("application/trig",)),
             304: Answer("It has not changed: If-None-Match names its ETag.", ()),
