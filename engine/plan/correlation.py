@@ -136,6 +136,8 @@ def _obstacle(plan: QueryPlan) -> str:
         if query.selection is not None:
             return f"{query.selection.strategy.name} chooses among the matches of all values"
         return ""
+    if plan.ranking is not None and plan.ranking.window is not None:
+        return "REPORT ON WINDOW CLOSE chooses among a window's matches in all partitions"
     if query.consumption is not None and query.consumption.whole_query:
         return "CONSUME BY ANY forgets the partial matches of all partitions"
     if any(_forgets_key(plan, v) for v in query.partition.by):

@@ -16,6 +16,7 @@ from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.plan.correlation import Correlation
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import AnyPlan, restore
@@ -29,8 +30,10 @@ from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History
+from oxiseq.languages.reasons.read import Span as ReadSpan
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.reasons.states import Point
+from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
@@ -85,6 +88,22 @@ class Language(ABC, Generic[Q]):
         """How many partial matches waited at each edge of its automaton, at `points` instants at most. Raises
         OxiseqError where there is no such automaton; EventError, KbError, LimitError."""
         raise OxiseqError(f"{self.syntax.title} has no automaton with partial matches to count: SPAseq has")
+
+    def reach(self, query: Q, at: int, options: Options) -> ReadSpan:
+        """Which events decide the matches that end at `at` (µs). Raises OxiseqError where `matches_at` does."""
+        raise OxiseqError(f"{self.syntax.title} finds no matches that end at one instant: SPAseq and CEQL do")
+
+    def every_match(self, query: Q) -> Q:
+        """The query that has an answer for each match of this one, and for each of an instant: what `matches_at` has
+        some of."""
+        return query
+
+    def matches_at(
+        self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, page: Page
+    ) -> Matches:
+        """Some of the matches that end at one instant, without listing the others. Raises OxiseqError where a language
+        has none; EventError, KbError, LimitError."""
+        raise OxiseqError(f"{self.syntax.title} finds no matches that end at one instant: SPAseq and CEQL do")
 
     # --- what most languages have unchanged ---------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from pyoxigraph import Variable
 
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.plan.correlation import Correlation, correlation, with_key
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
@@ -21,15 +22,17 @@ from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence
-from oxiseq.languages.reasons.read import History, read_history
+from oxiseq.languages.reasons.read import History, Span, read_history
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.reasons.states import Point, states_of
 from oxiseq.languages.spaseq.explain import explain
 from oxiseq.languages.spaseq.reasons.evidence import evidence_of
+from oxiseq.languages.spaseq.reasons.paging import every_match, page_of, reach_of
 from oxiseq.languages.spaseq.reasons.why import why_of
 from oxiseq.languages.spaseq.reasons.windows import same_windows
 from oxiseq.languages.spaseq.shape import spaseq_shape
 from oxiseq.languages.tables import graphs_opener, names_in
+from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
@@ -83,6 +86,18 @@ class Spaseq(Language[Query]):
     def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         history = read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
         return why_of(query, history, knowledge_of(kb), asked.provenance, asked.bounds)
+
+    def reach(self, query: Query, at: int, options: Options) -> Span:
+        return reach_of(query, at, options.origin)
+
+    def every_match(self, query: Query) -> Query:
+        return every_match(query)
+
+    def matches_at(
+        self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, page: Page
+    ) -> Matches:
+        history = read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
+        return page_of(query, history, knowledge_of(kb), page, asked.bounds)
 
     def states(
         self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, points: int
