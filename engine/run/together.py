@@ -161,7 +161,9 @@ class Together(Dispatcher[RspRun]):
             try:
                 run.leave()
                 self._count_left(run, often)
-                found = run.counted([*found, *run.worked(group.taken, group.order.passed)])
+                if group.taken:
+                    found = [*found, *run.worked(group.taken, group.until)]
+                found = run.counted(found)
                 outcomes.append(Outcome(run, run.put_together([*found, *run.advance()]), late))
             except Exception as error:
                 later = found and isinstance(error, KbError)  # it is raised again
