@@ -171,7 +171,7 @@ ROUTES: Final = (
             Parameter("limit", OPTIONS["limit"].help, {"type": "integer", "minimum": 0, "maximum": _MATCHES}),
         ),
         answers={
-            200: Answer("It.", tuple(_WHY), "Why"),
+            200: Answer("The report.", tuple(_WHY), "Why"),
             403: Answer("Too many events: choose a shorter time.", ()),
             **_LATE,
         },
@@ -187,7 +187,7 @@ ROUTES: Final = (
         (NAME, *_RANGE),
         tuple(media_types()),
         answers={
-            200: Answer("It.", schema="WhatIf"),
+            200: Answer("The difference.", schema="WhatIf"),
             403: Answer("Too many events: choose a shorter time.", ()),
             **_LATE,
         },
@@ -211,7 +211,7 @@ ROUTES: Final = (
             ),
         ),
         answers={
-            200: Answer("Them.", schema="PastStates"),
+            200: Answer("The states.", schema="PastStates"),
             403: Answer("Too many events: choose a shorter time.", ()),
             **_LATE,
         },
@@ -254,7 +254,7 @@ ROUTES: Final = (
         Need("read", "query"),
         (NAME, Parameter("match", "The match's id.", {"type": "integer", "minimum": 1}, "path", 1)),
         answers={
-            200: Answer("It.", tuple(_MADE_OF), "MadeOf"),
+            200: Answer("The events and facts.", tuple(_MADE_OF), "MadeOf"),
             404: Answer("No such match.", ()),
             410: Answer("It is deleted.", ()),
             **_LATE,
