@@ -300,7 +300,6 @@ class QueryRun(Run):
 
     @property
     def waits(self) -> bool:
-        """Whether the clock alone may let it report something."""
         return self.teller.waits or self.finder.waits
 
     @property

@@ -355,6 +355,10 @@ class RspRun(KbRun):
     # --- its state and counters ---------------------------------------------------------------------
 
     @property
+    def waits(self) -> bool:
+        return self._plan.rhythm.ticks and self._newest is not None
+
+    @property
     def state(self) -> dict[str, int]:
         return self._shared.state if self._shared is not None else self._answers.state
 

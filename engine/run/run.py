@@ -158,6 +158,11 @@ class Run(ABC):
         return None
 
     @property
+    def waits(self) -> bool:
+        """Whether time alone may let it report something."""
+        return self.deadline is not None
+
+    @property
     def newest(self) -> int:
         """The time (µs) of the newest event, whoever has seen it: a run that is restored knows it too."""
         return self.order.newest

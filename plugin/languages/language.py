@@ -12,16 +12,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.plan.correlation import Correlation
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import AnyPlan, restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import GraphPattern, Query, Span
+from oxiseq.grammar.algebra import GraphPattern, Span
 from oxiseq.grammar.languages import AnyQuery, Syntax
 from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
@@ -56,7 +57,9 @@ class Language(ABC, Generic[Q]):
     reads_any: bool = False
     """Whether a query may name no stream, and then reads all that there are."""
     whole: str = "its answers may depend on all events"
-    """Why its queries need all events in one place, where they do (`in_sequence`)."""
+    """Why its queries need all events in one place, where none of them can do without (`correlation`)."""
+    in_one_task: bool = False
+    """Whether Spark runs queries that need all events in one place: in one task."""
 
     @property
     def name(self) -> str:
@@ -143,6 +146,16 @@ class Language(ABC, Generic[Q]):
         events and no others. None where the language cannot say. Raises KbError."""
         return None
 
-    def in_sequence(self, query: Q) -> Query | None:
-        """The SPAseq query that has the same matches, which Spark can partition; None if there is none."""
-        return None
+    # --- over several runs, of which each has a part of the events: Spark -----------------------------
+
+    def own(self, query: Q) -> AnyQuery:
+        """The query as whoever has no plug-ins can read it: in a language of ours, where it is lowered to one."""
+        return query
+
+    def correlation(self, query: Q, plan: Any) -> Correlation:
+        """How its events can be dealt out to several runs; `plan` is that of its run."""
+        return Correlation((), reason=self.whole, span=query.span)
+
+    def with_key(self, query: Q, by: tuple[Variable, ...]) -> Q:
+        """The query with the key's variables among its columns, added ones last; by `correlation`."""
+        return query

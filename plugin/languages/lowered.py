@@ -17,7 +17,7 @@ from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Query, Span
+from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.languages import USUAL, AnyQuery
 from oxiseq.languages.driving import Opener
 from oxiseq.languages.explanation import Explanation
@@ -42,7 +42,7 @@ class LoweredLanguage(Language[Q]):
 
     def __init__(self, into: str = USUAL) -> None:
         self._into = language_named(into)
-        self.asks_kb, self.reads_any, self.whole = self._into.asks_kb, self._into.reads_any, self._into.whole
+        self.asks_kb, self.reads_any = self._into.asks_kb, self._into.reads_any
 
     @abstractmethod
     def lower(self, query: Q) -> Any:
@@ -94,5 +94,5 @@ class LoweredLanguage(Language[Q]):
     ) -> Evidence | None:
         return self._into.evidence(self.lower(query), events, row, history, kb, bounds)
 
-    def in_sequence(self, query: Q) -> Query | None:
-        return self._into.in_sequence(self.lower(query))
+    def own(self, query: Q) -> AnyQuery:
+        return self._into.own(self.lower(query))

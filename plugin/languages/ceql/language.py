@@ -10,7 +10,9 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.cea import advance, facts
 from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.plan.correlation import Correlation
 from oxiseq.engine.plan.joined import JoinedPlan, choose_runner
+from oxiseq.engine.plan.keyed_tuples import tuple_correlation
 from oxiseq.engine.run.joined import JoinedRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -38,7 +40,6 @@ class Ceql(Language[CeqlQuery]):
     """Complex event automata over tuples (semantics.md 3)."""
 
     syntax: ClassVar[Syntax[Any]] = syntax_named("ceql")
-    whole = "its complex events have positions among all events"
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((advance.advance, facts.leaf_facts), tell)
@@ -58,6 +59,9 @@ class Ceql(Language[CeqlQuery]):
 
     def opener(self, query: CeqlQuery, options: Options) -> Opener:
         return rows_opener(options)
+
+    def correlation(self, query: CeqlQuery, plan: CeaPlan | JoinedPlan) -> Correlation:
+        return tuple_correlation(plan)
 
     def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         plan = choose_runner(query, TermDictionary())

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from pyoxigraph import Variable
+
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.plan.correlation import Correlation, correlation, with_key
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.run import Run
@@ -40,6 +43,7 @@ class Spaseq(Language[Query]):
     """Sequences of graph patterns (semantics.md 2)."""
 
     syntax: ClassVar[Syntax[Any]] = syntax_named("spaseq")
+    in_one_task = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         prepare(tell)
@@ -70,8 +74,11 @@ class Spaseq(Language[Query]):
     ) -> Evidence:
         return evidence_of(query, events, row, history, kb, bounds)
 
-    def in_sequence(self, query: Query) -> Query:
-        return query
+    def correlation(self, query: Query, plan: QueryPlan) -> Correlation:
+        return correlation(plan)
+
+    def with_key(self, query: Query, by: tuple[Variable, ...]) -> Query:
+        return with_key(query, by)
 
     def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))
