@@ -16,6 +16,7 @@ from test_differential import WITHOUT_SHRINKING, fail_small
 
 import oxiseq
 from oxiseq.engine.errors import LimitError, OxiseqError
+from oxiseq.engine.matches import paging
 from oxiseq.engine.output import ranked
 from oxiseq.engine.plan import query as planning
 from oxiseq.grammar import load, render
@@ -130,6 +131,13 @@ def test_what_has_to_be_listed_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> N
     assert filtered.matches_at({S: loop(3)}, 4, 1, 1).total == 3
     with pytest.raises(LimitError, match="listed for ORDER BY"):
         filtered.matches_at({S: loop(12)}, 13)
+
+
+def test_the_events_of_a_page_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "MOST_ROWS", 100)
+    assert len(oxiseq.Query(LOOP).matches_at({S: loop(12)}, 13, 2_000, 8)) == 8
+    with pytest.raises(LimitError, match="a smaller limit has fewer"):
+        oxiseq.Query(LOOP).matches_at({S: loop(12)}, 13, 2_000, 50)
 
 
 @pytest.mark.parametrize(

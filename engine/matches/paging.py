@@ -6,23 +6,30 @@ the compact set).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.matches.frozen import FrozenMatches, Places
 from oxiseq.engine.matches.memory import M, put_matches
+
+MOST_ROWS: Final = 100_000
+"""Events of a page's matches: to compute what is selected of these takes seconds, in which nothing can end it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """Of the matches that end at `at` (µs), in the order in which they are enumerated, `size` from the one at `offset`
-    on, the first one being at 0."""
+    on, the first one being at 0. `check` is called for each of them, and may raise what is to end the work."""
 
     at: int
     offset: int
     size: int
+    check: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
 
 
 class Pager:
@@ -44,7 +51,16 @@ class Pager:
         found = FrozenMatches(S)
         before, self.count = self.count, self.count + found.count
         low, high = max(page.offset, before), min(page.offset + page.size, self.count)
-        return put_matches(S, [found.at(i - before) for i in range(low, high)])
+        return put_matches(S, list(self._picked(found, range(low - before, high - before))))
+
+    def _picked(self, found: FrozenMatches, wanted: range) -> Iterator[Places]:
+        rows = 0
+        for i in wanted:
+            self._page.check()
+            yield (places := found.at(i))
+            rows += len(places)
+            if rows > MOST_ROWS:
+                raise LimitError(rows, MOST_ROWS, "events of a page's matches, of which a smaller limit has fewer")
 
 
 def _one(S: M) -> list[Places]:

@@ -101,6 +101,7 @@ class Past:
         since = [each for each in (self._span.since, reach.since) if each is not None]
         self._span = Span(max(since, default=None), reach.until)
         request = WhyRequest(reading_of(options, Span()), 0, self._bounds)
+        page = replace(page, check=self._bounds.check)
         return language.matches_at(query, *self._readable(query, options), options, request, page)
 
     def what_if(self, name: str, draft: AnyQuery) -> WhatIf:

@@ -15,6 +15,7 @@ from test_live_http import EX, JSON, PATH, SPASEQ, STREAM, TURTLE, server, told
 
 import oxiseq
 from oxiseq.api.store import Store
+from oxiseq.engine.matches.paging import Page
 from oxiseq.languages.reasons.read import Span
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
@@ -209,6 +210,14 @@ def test_what_is_looked_at_is_bounded(tmp_path: Path) -> None:
         with pytest.raises(Until.Reached):
             Past(service, Span(), Until(0)).why("other", 3)
         assert Past(service, Span(), Until(99)).why("other", 3).why.language == "ceql"
+        free = RISES.replace("?house :watts ?before GRAPH :homes { ?house :in ?town }", "?x :watts ?y")
+        service.journal.queries.register("free", free.replace("FILTER(?after > 2 * ?before)", ""), "spaseq")
+        calls = []
+        for size in (0, 2):
+            found = Past(service, Span(), until := Until(99)).matches_at("free", Page(5_000_000, 0, size))
+            assert len(found) == min(size, 1)
+            calls.append(99 - until.left)
+        assert calls[1] == calls[0] + 1
         for after in range(3):
             past = Past(service, Span(None, 6_000_000), Until(after))
             with pytest.raises(Until.Reached):
