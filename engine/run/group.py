@@ -142,7 +142,9 @@ class Group:
         """Processes the complete events before a time."""
         self.taken, self.until = self.order.take(passed), passed
         found: dict[RspRun, list[MatchBatch]] = {}
-        for part in self._at_work(terms).advance(self.taken, passed):
+        answers = self._at_work(terms)
+        answers.knowledge.mark()
+        for part in answers.advance(self.taken, passed):
             self._deal(part, found, terms)
         before, self.found = self.found, found
         for run, batches in before.items():
@@ -153,6 +155,11 @@ class Group:
             self.recent.add(self.taken)
         self.events += sum(map(len, self.taken))
         self.taken = ()
+
+    def give_up(self) -> None:
+        """An error has come while `taken` was processed: the queries know of the KB what they knew before."""
+        if self.taken and self._answers is not None:
+            self._answers.knowledge.back_to_mark()
 
     # --- the KB -------------------------------------------------------------------------------------
 

@@ -154,6 +154,7 @@ class Together(Dispatcher[RspRun]):
         """The shared part has failed, or differs: each query works alone from now on, as if it had
         always done so. often: as how many times it counts that it has left others."""
         self._states[group.kind].remove(group)
+        group.give_up()
         outcomes = []
         for run in group.runs:
             self._put(group.kind, run)

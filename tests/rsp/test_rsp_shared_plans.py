@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -16,6 +17,7 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.plan import Filter, Group, Join, Lookup, Patterns
 from oxiseq.engine.flow.sharing.joining import Joint, joined
 from oxiseq.engine.rsp.common_events import CommonEvents
+from oxiseq.engine.rsp.joint import JointAnswers, Part
 from oxiseq.engine.rsp.joint_general import JointGeneral
 from oxiseq.engine.rsp.plan import RspPlan, compile_rsp
 from oxiseq.engine.run.dispatching import Outcome
@@ -310,6 +312,32 @@ def test_with_instants_of_their_own_they_emit_what_one_alone_emits(where: str) -
     assert [*side.shares()] == [1, 1, 0]
     side.change_kb("INSERT DATA { GRAPH :kb { :y :is [] ; :in [] } }")
     side.push([18, 30])
+    found = [run.matches for run in side.queries]
+    assert found[0] == found[1] == found[2] > 4
+
+
+@pytest.mark.parametrize(
+    ("answers", "method", "tail"), [(JointAnswers, "advance", ""), (JointGeneral, "_told", "REPORT EVERY 2")]
+)
+def test_a_change_of_the_knowledge_base_that_meets_an_error_is_emitted_all_the_same(
+    answers: Any, method: str, tail: str
+) -> None:
+    query, whole = f"{text(OF_KB[0])} {tail}", getattr(answers, method)
+    side = Side([query, query], ":kb { :y :is :a }")
+    side.queries.append(side.add(query, shares=False))
+    side.push([1, 3])
+    side.push([5])
+    side.change_kb("INSERT DATA { GRAPH :kb { :y :is :c } }")
+
+    def failing(*given: Any) -> Iterator[Part]:
+        yield from whole(*given)
+        raise LimitError(1, 0, "rows")
+
+    side.push([6])
+    assert [*side.shares()] == [1, 1, 0]
+    with patch.object(answers, method, failing):
+        side.push([9])
+    assert [*side.shares()] == [0, 0, 0]
     found = [run.matches for run in side.queries]
     assert found[0] == found[1] == found[2] > 4
 
