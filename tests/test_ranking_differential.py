@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from profiles import thorough
 from pyoxigraph import Literal, NamedNode, RdfFormat, Store, Variable
 from reference.evaluate import ReferenceResult, evaluate
-from reference.ranking import Keys, Ranked, objection
+from reference.ranking import Keys, Ranked, objection, reports
 from strategies import Situation, situations
 from test_differential import WITHOUT_SHRINKING, by_pushes, fail_small, triples_of
 
@@ -33,6 +33,7 @@ from oxiseq.grammar.algebra import (
     Expression,
     Limit,
     MatchFunction,
+    OnClose,
     Projection,
     Query,
     Sample,
@@ -58,8 +59,11 @@ def ranked(situation: Situation, seed: int) -> Situation | None:
     columns += [Projection(Variable(f"key{i}"), _shown(key)) for i, key in enumerate(keys)]
     columns += [Projection(v) for v in sorted(seen.bound - set(parted), key=str)]
     order = tuple((key, dice.random() < 0.5) for key in keys)
+    window = query.window
+    tumbles = window is not None and not window.sliding and not (window.events and parted)
+    report = OnClose() if tumbles and dice.random() < 0.4 else None
     form = Select(tuple(columns), False, query.selection)
-    made = replace(query, form=form, limit=limit, sample=sample, summary=Summary(order_by=order))
+    made = replace(query, form=form, limit=limit, sample=sample, summary=Summary(order_by=order, report=report))
     text = render(made)
     try:
         load(text)
@@ -109,15 +113,17 @@ def difference(situation: Situation) -> str | None:
     expected = by_reference(replace(query, limit=None, sample=None), situation)
     if expected.ambiguous:
         return None
-    parted = [v.value for v in (query.partition.by if query.partition is not None else ())]
+    closes = query.summary.report is not None
+    parted = [v.value for v in (query.partition.by if query.partition is not None and not closes else ())]
+    at = reports(query, situation.streams, situation.lateness)
     names = [f"key{i}" for i in range(len(query.summary.order_by))]
     known: dict[object, list[Ranked]] = {}
     for row in expected.rows:
         bound = {v.value: t for v, t in row.bindings.items()}
-        times = tuple(sorted(time for events in row.events.values() for _, time in events))
+        when = tuple(sorted((time, name) for name, events in row.events.items() for _, time in events))
         keys = tuple(bound.get(name) for name in names)
-        group = row.time, tuple(str(bound.get(v)) for v in parted)
-        known.setdefault(group, []).append(Ranked(keys, times, _row(row.time, bound, row.events)))
+        group = at(row.time), tuple(str(bound.get(v)) for v in parted)
+        known.setdefault(group, []).append(Ranked(keys, when, _row(at(row.time), bound, row.events)))
     told: dict[object, list[tuple[Keys, object]]] = {}
     lateness = f"{situation.lateness}us"
     for match in oxiseq.run(situation.text, streams=situation.streams, kb=situation.kb or None, lateness=lateness):

@@ -24,6 +24,7 @@ from oxiseq.engine.kernels.cea.records import Memory
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.matches.frozen import FrozenMatches, Places
 from oxiseq.engine.matches.memory import put_matches
+from oxiseq.engine.matches.paging import Page, Pager
 from oxiseq.engine.matches.sampling import sample
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import order_key
@@ -140,6 +141,23 @@ class EventPicker:
             except ExpressionError:
                 keys.append(order_key(None))
         return keys
+
+
+class EventPager:
+    """Picks a page of the complex events that end at one instant. CONSUME BY needs none of the others: that something
+    has ended is enough."""
+
+    def __init__(self, page: Page) -> None:
+        self._pager = Pager(page, consumes=False)
+
+    @property
+    def count(self) -> int:
+        """How many end there."""
+        return self._pager.count
+
+    def pick(self, S: Memory, holders: Holders, at: int, time: int) -> Memory:
+        """As `EventPicker.pick`."""
+        return self._pager.pick(S, time)
 
 
 def _held_by(measured: Measured, held: NDArray[np.uint64]) -> NDArray[np.intp]:

@@ -22,7 +22,7 @@ from oxiseq.engine.cea.memory import (
     grow,
     keep_all,
 )
-from oxiseq.engine.cea.picking import EventPicker
+from oxiseq.engine.cea.picking import EventPager, EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
@@ -113,10 +113,10 @@ class CeaRun:
         plan: CeaPlan,
         capacities: Capacities | None = None,
         ends: Ends | None = None,
-        picker: EventPicker | None = None,
+        picker: EventPicker | EventPager | None = None,
     ) -> None:
         """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `picker`: for a
-        query that has ORDER BY or SAMPLE."""
+        query that has ORDER BY or SAMPLE, or of which a page is wanted."""
         self._capacities = capacities = capacities or Capacities()
         self.plan = plan
         self.oldest = 0

@@ -62,19 +62,23 @@ class FrozenMatches:
     def __init__(self, S: M) -> None:
         state = np.zeros(f.FROZEN_STATES, np.int64)
         state[f.FINAL_COUNT] = S.scalars[k.FINALS]
+        top = int(S.scalars[k.NODE_TOP])
+        room = top + int(state[f.FINAL_COUNT])  # unions of finals are made
         self._memory = _NOTHING._replace(
             nodes=S.nodes,
             finals=S.finals,
-            number=np.empty(int(S.scalars[k.NODE_TOP]), np.int32),
-            stack=np.zeros(_FIRST, np.int64),
+            number=np.empty(top, np.int32),
+            stack=np.empty(max(room, _FIRST), np.int64),
             state=state,
-            pos=np.zeros(_FIRST, np.int64),
-            kids=np.zeros((_FIRST, 3), np.int32),
+            pos=np.empty(room, np.int64),
+            kids=np.empty((room, 3), np.int32),
+            ways=np.empty((room, 1), np.uint64),
+            above=np.empty((room, 1), np.uint64),
+            blocked=np.zeros(room, np.uint8),
         )
         self._pointers = _NO_POINTERS.of(self._memory)
-        """Those with which it was frozen, then counted."""
+        """Those with which it is frozen and counted: to make them takes longer than either."""
         self._size = self._freeze()
-        self._memory = self._memory._replace(blocked=np.zeros(self._size, np.uint8))
         self._limbs = 1
         self._enough: bool | None = None
 
@@ -91,9 +95,9 @@ class FrozenMatches:
 
     def leave_out(self, nodes: NDArray[np.intp]) -> None:
         """From now on it is the set of the matches that have none of these outputs, but for `best`."""
-        blocked = np.zeros(len(self._memory.pos), np.uint8)
-        blocked[nodes] = 1
-        self._memory, self._enough = self._memory._replace(blocked=blocked), None
+        blocked = self._memory.blocked
+        blocked[: self._size], blocked[nodes] = 0, 1
+        self._enough = None
 
     def exceeds(self, number: int) -> bool:
         """Whether there are more matches than `number`, which is less than 2^64."""
@@ -187,22 +191,18 @@ class FrozenMatches:
         return int(self._memory.ways[n, 0]) if self._limbs == 1 else _number(self._memory.ways[n])
 
     def _freeze(self) -> int:
-        while (need := freeze(self._pointers.address)) != f.FOUND:
-            memory = self._memory
-            if need == f.MORE_STACK:
-                self._memory = memory._replace(stack=longer(memory.stack, 2 * len(memory.stack)))
-            else:
-                twice = 2 * len(memory.pos)
-                self._memory = memory._replace(pos=longer(memory.pos, twice), kids=longer(memory.kids, twice))
+        while freeze(self._pointers.address) != f.FOUND:  # the stack is full: there is room for all else
+            self._memory = self._memory._replace(stack=longer(self._memory.stack, 2 * len(self._memory.stack)))
             self._pointers = self._pointers.of(self._memory)
         return int(self._memory.state[f.FROZEN])
 
     def _counted(self) -> bool:
         """Whether what is below each node can be counted in numbers of so many limbs; then it has been."""
         if self._enough is None:
-            ways, above = (np.zeros((self._size, self._limbs), np.uint64) for _ in range(2))
-            self._memory = self._memory._replace(ways=ways, above=above)
-            self._pointers = self._pointers.of(self._memory)
+            if self._memory.ways.shape[1] < self._limbs:
+                ways, above = (np.empty((self._size, self._limbs), np.uint64) for _ in range(2))
+                self._memory = self._memory._replace(ways=ways, above=above)
+                self._pointers = self._pointers.of(self._memory)
             self._enough = count_ways(self._pointers.address) == f.FOUND
         return self._enough
 

@@ -17,6 +17,17 @@ def sample(count: int, wanted: int, seed: str) -> list[int]:
     return sorted(chosen)
 
 
+def share_of(count: int, others: int, wanted: int, seed: str) -> int:
+    """How many of `wanted` different ones drawn from `count` and `others` together are of the `count`."""
+    share = 0
+    for draw in range(wanted):
+        if _below(count + others, f"{draw} {seed}") < count:
+            share, count = share + 1, count - 1
+        else:
+            others -= 1
+    return share
+
+
 def _below(bound: int, seed: str) -> int:
     """A number below `bound`: a hash 64 bits longer than it, so that no number is likelier than another by more than
     one part in 2^64."""

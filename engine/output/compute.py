@@ -73,6 +73,10 @@ class ExpressionColumns:
         except ExpressionError:
             return order_key(None)
 
+    def ranked(self, expression: Expression, matches: MatchRows, m: int) -> int:
+        """The id of what ORDER BY compares of match `m`; 0: unbound, or an error."""
+        return self._value(expression, matches, m, self._nothing)
+
     def _value(self, expression: Expression, matches: MatchRows, m: int, row: NDArray[np.uint32]) -> int:
         leaves = self._leaves(expression, matches, m, row)
         try:

@@ -65,6 +65,10 @@ class InstantNumbers:
         """When an instant was that is known."""
         return int(self._times[number - self._first])
 
+    def last(self, number: int) -> int:
+        """When the last instant before this number was, of those that are known."""
+        return int(self._times[min(number - self._first, len(self._times)) - 1])
+
     def save(self) -> State:
         return {"times": self._times, "first": self._first}
 

@@ -16,6 +16,7 @@ from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.memory import put_matches
+from oxiseq.engine.matches.paging import Pager
 from oxiseq.engine.matches.sampling import sample
 from oxiseq.engine.output.rows import RowBlock, RowStore
 from oxiseq.engine.plan.query import QueryPlan
@@ -35,11 +36,30 @@ class MatchPicker:
         self._stored = {v: i for i, v in enumerate(plan.stored)}
         self._rows = rows
         self._terms = terms
+        self._counts: list[int] = []
+        self._pager = None
+        if ranking.page is not None:
+            consumes = plan.query.consumption is not None
+            self._pager = Pager(ranking.page, consumes=consumes, whole=ranking.listed is not None)
+
+    def take_counts(self) -> Sequence[int]:
+        """Of how many matches samples of a window's matches have been drawn since the last call, end by end."""
+        counts, self._counts = self._counts, []
+        return counts
+
+    @property
+    def paged(self) -> int:
+        """How many matches there are of which a page is picked."""
+        return 0 if self._pager is None else self._pager.count
 
     def pick(self, S: Memory) -> Memory:
         """Memory whose finals stand for the chosen matches. Raises LimitError."""
         found = FrozenMatches(S)
+        if self._pager is not None:
+            return self._pager.pick(S, self._end_of(S))
         wanted = self._ranking.wanted
+        if self._ranking.sample is not None and self._ranking.window is not None and found.exceeds(0):
+            self._counts.append(found.count)
         if not found.exceeds(wanted):
             return S
         if self._ranking.sample is not None:
@@ -55,6 +75,12 @@ class MatchPicker:
     def _end(self, found: FrozenMatches) -> int:
         """When its matches end: an output is newer than what it extends."""
         return int(self._rows.take(np.array([int(found.pos.max()) >> PLACE_BITS])).time[0])
+
+    def _end_of(self, S: Memory) -> int:
+        """When the matches of the finals end."""
+        node = S.nodes[S.finals[0, 0]]
+        row = int((S.nodes[node["leaf"]] if node["leaf"] >= 0 else node)["pos"]) >> PLACE_BITS
+        return int(self._rows.take(np.array([row])).time[0])
 
     def _values(self, found: FrozenMatches) -> Column | None:
         """What each row adds to the keys: f64[nodes, keys]; None where that is no number that can be added."""

@@ -6,7 +6,7 @@ In the flow: matches of an instant, all of them or those that were picked → **
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,27 +19,42 @@ Keys = Callable[[int], Sequence[Any]]
 """Of a match what ORDER BY's expressions compare."""
 
 
+class OfEnd(NamedTuple):
+    """The matches of one end (of one partition) that are told, in their order, and of how many they were chosen. Where
+    the best of a window are told when it closes, these are those that may be among them."""
+
+    told: Sequence[int]
+    total: int
+
+
 def told(
     ranking: Ranking,
     time: NDArray[np.int64],
     partition: NDArray[np.uint32] | None,
     rows: Sequence[NDArray[np.int64]],
     keys: Keys,
-) -> NDArray[np.int64]:
-    """Which matches are emitted, in their order. Those of one end (of one partition) are adjacent, in the order of
-    enumeration; `rows`: of each match its row ids. Raises LimitError."""
+) -> list[OfEnd]:
+    """Which matches are emitted, of each end (of each partition), where they are adjacent, in the order of enumeration;
+    `rows`: of each match its row ids. Raises LimitError."""
+    return [
+        OfEnd(_of_one_end(ranking, int(time[low]), range(low, high), rows, keys), high - low)
+        for low, high in listed_ends(time, partition)
+    ]
+
+
+def listed_ends(time: NDArray[np.int64], partition: NDArray[np.uint32] | None) -> list[tuple[int, int]]:
+    """The matches of each end (of each partition): from which one to before which one. Raises LimitError where they are
+    more than are listed: then some of them may be missing."""
     if not len(time):
-        return np.zeros(0, np.int64)
+        return []
     changes = time[1:] != time[:-1]
     if partition is not None:
         changes |= partition[1:] != partition[:-1]
     begins = np.flatnonzero(np.concatenate([[True], changes]))
-    chosen: list[int] = []
-    for low, high in zip(begins.tolist(), [*begins[1:].tolist(), len(time)], strict=True):
-        if high - low > MOST_LISTED:
-            raise LimitError(high - low, MOST_LISTED, LISTED)
-        chosen += _of_one_end(ranking, int(time[low]), range(low, high), rows, keys)
-    return np.array(chosen, np.int64)
+    most = int(np.diff(begins, append=len(time)).max())
+    if most > MOST_LISTED:
+        raise LimitError(most, MOST_LISTED, LISTED)
+    return list(zip(begins.tolist(), [*begins[1:].tolist(), len(time)], strict=True))
 
 
 def _of_one_end(
@@ -55,4 +70,4 @@ def _of_one_end(
     for place in range(len(ranking.order_by) - 1, -1, -1):
         ordered.sort(key=lambda m: compared[m][place], reverse=ranking.order_by[place][1])
     last = None if ranking.limit is None else ranking.offset + ranking.limit
-    return ordered[ranking.offset : last]
+    return ordered[0 if ranking.window is not None else ranking.offset : last]

@@ -21,8 +21,9 @@ from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
-from oxiseq.engine.output.ranked import told
+from oxiseq.engine.output.ranked import OfEnd, listed_ends, told
 from oxiseq.engine.output.rows import RowBlock, RowStore
+from oxiseq.engine.output.window_ranks import Candidates, End, WindowRanks
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import Ranking
 from oxiseq.engine.sequence.positions import Automaton
@@ -59,6 +60,12 @@ class AnswerWriter:
         self._index = {v: i for i, v in enumerate(self._variables)}
         self._again, self._inside = _repeats(plan.automaton, plan.sequence.places)
         self._expressions = ExpressionColumns(plan, self._variables, terms)
+        ranking = plan.ranking
+        self.ranks = None
+        if ranking is not None and ranking.window is not None:
+            self.ranks = WindowRanks(ranking, ranking.window, terms)
+        self.paged = 0
+        """Of how many listed matches a page was taken."""
         self._decided_late = any(edge.waits for edge in plan.sequence.graph.edges)
         self._seen: dict[int, set[bytes]] = {}
         computed = any(column.expression is not None for column in plan.written.columns)
@@ -75,9 +82,11 @@ class AnswerWriter:
     def _is_positive(self, gpm: GpmPlan) -> bool:
         return any(gpm.name in plan.letter for plan in self._plan.letters if plan.positive)
 
-    def write(self, found: Found, rows: RowStore) -> list[MatchBatch]:
-        """The answers for a run's matches; rows of the store are read now, ids mean nothing later."""
-        batch = self._write_plain(found, rows) if self._plain else self._write_any(found, rows)
+    def write(self, found: Found, rows: RowStore, start: int = 0, drawn_from: Sequence[int] = ()) -> list[MatchBatch]:
+        """The answers for a run's matches; rows of the store are read now, ids mean nothing later. Those that windows
+        report when they close are kept in `ranks`: `start` is the window's t; `drawn_from`, where matches are samples:
+        of how many, end by end. Raises LimitError."""
+        batch = self._write_plain(found, rows) if self._plain else self._write_any(found, rows, start, drawn_from)
         self._terms.hold(batch.values)
         return [batch] if len(batch) else []
 
@@ -88,39 +97,74 @@ class AnswerWriter:
             flat = self._enrich(gpm, flat, rows)
         return np.unique(flat.origin[self._expressions.passing(_match_rows(self._resolved(flat), flat))])
 
-    def _write_any(self, found: Found, rows: RowStore) -> MatchBatch:
+    def _write_any(self, found: Found, rows: RowStore, start: int, drawn_from: Sequence[int]) -> MatchBatch:
         if self._plan.automaton.ambiguous:
             found = _without_repeats(found)
         flat = self._gather(found, rows)
+        ranking = self._plan.ranking
+        if ranking is not None and ranking.listed is not None:
+            listed_ends(*self._ends(flat))  # before a FILTER drops some of those that the kernel has left
         for gpm in self._late:
             flat = self._enrich(gpm, flat, rows)
         if self._plan.written.filters:
             flat = _taken(flat, self._expressions.passing(_match_rows(self._resolved(flat), flat)))
         if self._plan.limit is not None:
             flat = _first_of_each_end(flat, self._plan.limit, self._index.get(PARTITION))
-        if self._plan.ranking is not None:
-            flat = self._told(flat, self._plan.ranking)
+        ends: list[OfEnd] = []
+        if ranking is not None:
+            ends = self._told(flat, ranking)
+            flat = _taken(flat, np.array([m for end in ends for m in end.told], np.int64))
         resolved = self._resolved(flat)
         time = flat.block.time[flat.ends[1:] - 1]
         values = self._columns(resolved, flat, time)
         batch = MatchBatch(time, values, flat.ends, flat.block.letter, flat.block.time)
+        if self.ranks is not None:
+            counts = drawn_from or [end.total for end in ends]
+            self._keep(self.ranks, batch, flat, [len(end.told) for end in ends], counts, start)
+            return batch.take(np.zeros(0, np.int64))
         if self._plan.written.distinct and len(batch):
             newest = int(flat.block.clock[flat.ends[1:] - 1].max())
             batch = self._distinct(batch, self._oldest_end(newest, rows, time))
         return batch
 
-    def _told(self, flat: _Flat, ranking: Ranking) -> _Flat:
-        """What ORDER BY and SAMPLE leave of the matches of each end."""
+    def _keep(
+        self,
+        ranks: WindowRanks,
+        batch: MatchBatch,
+        flat: _Flat,
+        sizes: Sequence[int],
+        counts: Sequence[int],
+        start: int,
+    ) -> None:
+        """Have matches kept until their windows close. `sizes`: how many are of each end, `counts`: of how many they
+        were chosen."""
+        matches = _match_rows(self._resolved(flat), flat)
+        keys = np.zeros((len(batch), len(ranks.order_by)), np.uint32)
+        for place, expression in enumerate(ranks.order_by):
+            keys[:, place] = [self._expressions.ranked(expression, matches, m) for m in range(len(batch))]
+        highs = np.cumsum(sizes).tolist()
+        ends = [End(high - size, high, count) for size, high, count in zip(sizes, highs, counts, strict=True) if size]
+        ranks.hold(Candidates(batch, keys, flat.block.clock[flat.ends[1:] - 1], flat.ids), ends, start)
+
+    def _told(self, flat: _Flat, ranking: Ranking) -> list[OfEnd]:
+        """What ORDER BY and SAMPLE leave of the matches of each end, or a page of those of one."""
+        if ranking.page is not None and ranking.listed is not None:
+            count = len(flat.ends) - 1
+            before, self.paged = self.paged, self.paged + count
+            first = max(ranking.offset - before, 0)
+            return [OfEnd(range(count)[first : max(ranking.offset + ranking.page.size - before, 0)], count)]
         matches = _match_rows(self._resolved(flat), flat) if ranking.order_by else None
-        last, column = flat.ends[1:] - 1, self._index.get(PARTITION)
 
         def keys(m: int) -> list[Key]:
             assert matches is not None
             return [self._expressions.rank(expression, matches, m) for expression, _ in ranking.order_by]
 
-        partition = None if column is None else flat.values[last, column]
-        rows = np.split(flat.ids, flat.ends[1:-1])
-        return _taken(flat, told(ranking, flat.block.time[last], partition, rows, keys))
+        return told(ranking, *self._ends(flat), np.split(flat.ids, flat.ends[1:-1]), keys)
+
+    def _ends(self, flat: _Flat) -> tuple[NDArray[np.int64], NDArray[np.uint32] | None]:
+        """When each match ends, and in which partition."""
+        last, column = flat.ends[1:] - 1, self._index.get(PARTITION)
+        return flat.block.time[last], None if column is None else flat.values[last, column]
 
     def _resolved(self, flat: _Flat) -> NDArray[np.uint32]:
         """The bindings of each match: u32[matches, variables]."""
@@ -137,6 +181,7 @@ class AnswerWriter:
         known = [row for end in sorted(self._seen) for row in sorted(self._seen[end])]
         values = np.frombuffer(b"".join(known), np.uint32).reshape(len(known), width) if width else None
         return {
+            "ranks": None if self.ranks is None else self.ranks.save(terms),
             "ends": np.array([end for end in sorted(self._seen) for _ in self._seen[end]], np.int64),
             "known": None if values is None else terms.ids(values),
             "epochs": [self._save_answers(epoch, rows, terms) for epoch in rows.held_epochs],
@@ -154,6 +199,8 @@ class AnswerWriter:
 
     def restore(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
         """Continues with the saved rows; returns the answers for the rows, by epoch."""
+        if self.ranks is not None:
+            self.ranks.restore(state["ranks"], terms)
         values = state["known"]
         rows = [b""] * len(state["ends"]) if values is None else [row.tobytes() for row in terms.ids(values)]
         self._seen = {}
@@ -167,11 +214,14 @@ class AnswerWriter:
 
     @property
     def remembered(self) -> int:
-        """How many rows DISTINCT remembers."""
-        return sum([len(rows) for rows in self._seen.values()])
+        """How many rows DISTINCT remembers, and matches that wait for their windows to close."""
+        waiting = 0 if self.ranks is None else self.ranks.records
+        return waiting + sum([len(rows) for rows in self._seen.values()])
 
     def held_ids(self) -> Iterator[AnyIds]:
-        """The rows that DISTINCT remembers."""
+        """The rows that DISTINCT remembers, and the matches that wait."""
+        if self.ranks is not None:
+            yield from self.ranks.held_ids()
         for rows in self._seen.values():
             yield np.frombuffer(b"".join(rows), np.uint32)
 

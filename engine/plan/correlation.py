@@ -2,7 +2,8 @@
 
 In the flow: plan → **correlation** → (a cluster's router). Each event goes to the runs that own a value which the
 event shows for the key; together the runs find exactly the matches that one run over all events finds, each at least
-once, and a match is taken from the run that owns its key.
+once, and a match is taken from the run that owns its key. This module is about SPAseq; keyed_windows.py and
+keyed_tuples.py are about the other languages.
 
 The key is PARTITION BY's, or one variable ?k for which this holds:
 
@@ -26,7 +27,7 @@ from oxiseq.engine.patterns.plan import GpmRequest
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import Check
-from oxiseq.grammar.algebra import Filter, Group, Op
+from oxiseq.grammar.algebra import Ask, Construct, Filter, Group, Op, Projection, Query, Select, Span
 from oxiseq.grammar.places import atoms, split_gpms
 from oxiseq.grammar.scope import GpmParts, certain_variables
 
@@ -46,6 +47,8 @@ class Correlation:
 
     `routes`: what decides an event's runs. `instants`: every run gets the times of all events. `needs_start`: the
     query's tumbling windows begin with the first event, which only a run that sees all knows: it must be given.
+    `one_each`: an event has one value of the key, so no run sees events of values that it does not own. `span`: what
+    of the text is the reason.
     """
 
     by: tuple[Variable, ...]
@@ -53,6 +56,8 @@ class Correlation:
     instants: bool = False
     needs_start: bool = False
     reason: str = ""
+    one_each: bool = False
+    span: Span | None = None
 
     @property
     def everywhere(self) -> tuple[str, ...]:
@@ -101,6 +106,21 @@ def correlation(plan: QueryPlan) -> Correlation:
     )
 
 
+def with_key(query: Query, by: tuple[Variable, ...]) -> Query:
+    """The query with the key's variables among its columns, added ones last."""
+    form = query.form
+    more = tuple(Projection(v) for v in by)
+    if not by or (isinstance(form, Select) and form.columns is None):
+        return query
+    if isinstance(form, Ask):
+        return replace(query, form=Select(more))
+    if isinstance(form, Construct):
+        return replace(query, form=replace(form, columns=form.columns + more))
+    known = {c.variable for c in form.columns or () if c.expression is None}
+    missing = tuple(p for p in more if p.variable not in known)
+    return replace(query, form=replace(form, columns=(form.columns or ()) + missing))
+
+
 def _obstacle(plan: QueryPlan) -> str:
     """A clause that compares matches of several values."""
     query = plan.query
@@ -116,6 +136,8 @@ def _obstacle(plan: QueryPlan) -> str:
         if query.selection is not None:
             return f"{query.selection.strategy.name} chooses among the matches of all values"
         return ""
+    if plan.ranking is not None and plan.ranking.window is not None:
+        return "REPORT ON WINDOW CLOSE chooses among a window's matches in all partitions"
     if query.consumption is not None and query.consumption.whole_query:
         return "CONSUME BY ANY forgets the partial matches of all partitions"
     if any(_forgets_key(plan, v) for v in query.partition.by):

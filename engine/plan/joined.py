@@ -17,6 +17,7 @@ from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.cea.plan import CeaPlan, as_words, compile_ceql
 from oxiseq.engine.errors import QueryError
+from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Filter, Query, Select, TriplePattern
@@ -42,16 +43,18 @@ class JoinedPlan:
 
 
 def choose_runner(
-    query: CeqlQuery, terms: TermDictionary, stream_names: Mapping[str, str] = {}
+    query: CeqlQuery, terms: TermDictionary, stream_names: Mapping[str, str] = {}, page: Page | None = None
 ) -> CeaPlan | JoinedPlan:
     """Compile a checked query for live keys if a condition compares two events or queries the knowledge base, else for
-    determinised sets. Raises QueryError, LimitError."""
+    determinised sets. `page`: as for `compile_query`. Raises QueryError, LimitError."""
     if first_join(query.formula) is None and first_graph(query.formula) is None:
         return compile_ceql(query, stream_names)
-    return compile_joined(query, terms, stream_names)
+    return compile_joined(query, terms, stream_names, page)
 
 
-def compile_joined(query: CeqlQuery, terms: TermDictionary, stream_names: Mapping[str, str] = {}) -> JoinedPlan:
+def compile_joined(
+    query: CeqlQuery, terms: TermDictionary, stream_names: Mapping[str, str] = {}, page: Page | None = None
+) -> JoinedPlan:
     """The plan of a query with joins or GRAPH. Raises QueryError."""
     if query.vocab is None:
         raise QueryError("the query has no VOCAB", query.span, query.text, code="vocab")
@@ -65,7 +68,7 @@ def compile_joined(query: CeqlQuery, terms: TermDictionary, stream_names: Mappin
     translated = replace(found.query, form=replace(form, columns=()), streams=declared, text=query.text)
     kept = tuple(dict.fromkeys(c.name for c in query.columns)) if query.columns else variables(query.formula)
     names = {gpm.name: held for gpms, held in zip(found.gpms, found.held, strict=True) for gpm in gpms}
-    plan = compile_query(translated, terms)
+    plan = compile_query(translated, terms, page=page)
     masks = [sum(1 << i for i, v in enumerate(kept) if v in names[letter.letter[0]]) for letter in plan.letters]
     words = max(1, -(-len(kept) // 64))
     return JoinedPlan(

@@ -14,6 +14,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.matches.records import NO_LIMIT
 from oxiseq.engine.kernels.sequence.records import EVERYTHING, NOTHING, THE_PARTITION
+from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
@@ -148,18 +149,21 @@ def compile_query(
     listing: bool = False,
     wanted: frozenset[Variable] = frozenset(),
     family: Family | None = None,
+    page: Page | None = None,
 ) -> QueryPlan:
     """Compile a checked query; constants are interned in `terms`. `listing`: groups are made of listed matches, also
     where these could be counted, and the best, or a sample, are chosen among listed matches. `wanted`: rows keep these
-    variables for other answers, too. `family`: of listed matches, of which this is the most lenient query."""
+    variables for other answers, too. `family`: of listed matches, of which this is the most lenient query. `page`: only
+    these of its matches."""
     seen = overview(query)
-    plan = _compile(seen, terms, None, wanted, family=family)
+    plan = _compile(seen, terms, None, wanted, family=family, page=page)
     if listing:
         return plan
     if plan.ranking is not None:
-        because = _ranked_by_listing(plan, ranking_of(seen, plan.answer.iterations))
-        ranking = replace(plan.ranking, listed=because)
-        return _compile(seen, terms, None, wanted, picking=True) if because is None else replace(plan, ranking=ranking)
+        because = _ranked_by_listing(plan, ranking_of(seen, plan.answer.iterations, page))
+        if because is None:
+            return _compile(seen, terms, None, wanted, picking=True, page=page)
+        return replace(plan, ranking=replace(plan.ranking, listed=because))
     if plan.summary is None:
         return plan
     enriched = (name for name, gpm in plan.gpms.items() if gpm.enriched)
@@ -196,7 +200,7 @@ def _ranked_by_listing(plan: QueryPlan, ranking: Ranking | None) -> str | None:
     for variable in variables_of(ranking.keys):
         if variable not in plan.stored:
             return f"?{variable.value} comes from the knowledge base when a match is written"
-    if ranking.sample is not None:
+    if ranking.sample is not None or ranking.page is not None:
         for name, gpm in plan.gpms.items():
             if gpm.enriched and any(name in letter.letter for letter in plan.letters if letter.positive):
                 return f"the knowledge base may give one of {name} several mappings"
@@ -212,6 +216,7 @@ def _compile(
     picking: bool = False,
     folding: bool = False,
     family: Family | None = None,
+    page: Page | None = None,
 ) -> QueryPlan:
     """`told_apart`: matches are counted, apart by the values of these variables. `picking`: those that ORDER BY or
     SAMPLE choose are found on the compact set. `folding`: so are totals, and one match of an instant is emitted."""
@@ -226,7 +231,7 @@ def _compile(
     summarised = summarises(seen)
     answer = answer_of(seen, _positive(seen, automaton))
     answer = replace(answer, wanted=answer.wanted | also)
-    ranking = ranking_of(seen, answer.iterations)
+    ranking = ranking_of(seen, answer.iterations, page)
     if ranking is not None and not picking:
         ranking = replace(ranking, keys=(), listed="the caller asks for a list")
     chosen = query.selection is not None or query.limit is not None or summarised or ranking is not None
@@ -334,7 +339,7 @@ def _clauses(query: Query, automaton: Automaton, summarised: bool, ranking: Rank
         query.selection.strategy if query.selection is not None else None,
         consumes,
         query.partition is not None,
-        (ranking is not None and ranking.listed is None) or _sieved(query),
+        (ranking is not None and (ranking.listed is None or ranking.page is not None)) or _sieved(query),
     )
 
 

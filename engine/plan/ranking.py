@@ -18,8 +18,9 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.amounts import summands
 from oxiseq.engine.flow.rewriting import replaced
+from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.plan.answer import Iterations
-from oxiseq.grammar.algebra import Aggregate, Ask, Expression, MatchFunction, Sample
+from oxiseq.grammar.algebra import Aggregate, Ask, Expression, MatchFunction, Sample, Window
 from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.places import Overview, always
 from oxiseq.grammar.render import render
@@ -29,7 +30,7 @@ MOST_LISTED: Final = 1_000_000
 """Matches of one end that are listed for ORDER BY or SAMPLE; a larger LIMIT is not looked for on the compact set."""
 
 
-LISTED: Final = "matches of one instant that are listed for ORDER BY or SAMPLE"
+LISTED: Final = "matches of one instant that are listed for ORDER BY, SAMPLE or a page"
 """What there are too many of, past MOST_LISTED."""
 
 
@@ -72,7 +73,8 @@ class RankKey:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Which of the matches of one end are emitted: a sample, in an order, so many behind the first `offset`."""
+    """Which of the matches of one end, or of one window, are emitted: a sample, in an order, so many behind the first
+    `offset`."""
 
     order_by: tuple[tuple[Expression, bool], ...]
     """(expression over a match, descending) pairs."""
@@ -85,6 +87,10 @@ class Ranking:
     """The keys compared on the compact set; none for SAMPLE."""
     listed: str | None
     """Why every match of an instant is listed; None: the emitted ones are found on the compact set."""
+    window: Window | None = None
+    """Not of one end, but of such a tumbling window, when it closes."""
+    page: Page | None = None
+    """Only of this end, from one match to another, in the order in which they are found."""
 
     @property
     def wanted(self) -> int:
@@ -108,10 +114,12 @@ def order_of(seen: Overview) -> tuple[tuple[Expression, bool], ...]:
     return tuple((replaced(e, known), descending) for e, descending in seen.query.summary.order_by)
 
 
-def ranking_of(seen: Overview, iterations: Mapping[Aggregate, Iterations]) -> Ranking | None:
+def ranking_of(seen: Overview, iterations: Mapping[Aggregate, Iterations], page: Page | None = None) -> Ranking | None:
     """The ranking of a checked query; None if it has none. `listed` says whether the clauses by themselves allow it to
-    be found on the compact set."""
+    be found on the compact set. `page`: that is wanted instead."""
     query = seen.query
+    if page is not None:
+        return Ranking((), page.offset, page.size, None, "", (), None, page=page)
     if summarises(seen) or not (query.summary.order_by or query.sample):
         return None
     order_by, limit = order_of(seen), query.limit
@@ -123,6 +131,7 @@ def ranking_of(seen: Overview, iterations: Mapping[Aggregate, Iterations]) -> Ra
         "",
         (),
         None,
+        query.window if query.summary.report is not None else None,
     )
     if query.sample is not None:
         return replace(made, seed=f"{query.sample.seed} {render(query)}")

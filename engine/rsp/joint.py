@@ -45,8 +45,8 @@ def why_alone(plan: RspPlan) -> str | None:
 
 
 def _why_not_general(plan: RspPlan) -> str | None:
-    if plan.reads_kb:
-        return "it asks the knowledge base at instants of its own"
+    if plan.events_read_kb:
+        return "its event patterns ask the knowledge base"
     if not all(content.window.moves for content in plan.contents):
         return "its windows keep events for ever"
     return None
@@ -97,8 +97,18 @@ class Joint:
             if output.table is not None:
                 rows = _table(output, terms)
                 self.flow.feed(output.table, Delta(np.zeros(len(rows), np.int64), np.ones(len(rows), np.int64), rows))
-        tables = [form for form in joint.plan.forms if isinstance(form, Asked)]
-        self.knowledge = JointKnowledge([graph.place for graph in self.leaves.graphs], tables, known)
+        tables = {place: form for place, form in enumerate(joint.plan.forms) if isinstance(form, Asked)}
+        self._tables = [*tables]
+        graphs = [graph.place for graph in self.leaves.graphs]
+        self.knowledge = JointKnowledge(graphs, [*tables.values()], known)
+
+    def know(self, knows_more: Callable[[], bool], tick: int) -> Sequence[EventBatch]:
+        """The present content of the KB's graphs if `knows_more`, which is called; tables go to their operators."""
+        if not knows_more():
+            return ()
+        for place, delta in zip(self._tables, self.knowledge.tables(tick), strict=True):
+            self.flow.feed(place, delta)
+        return self.knowledge.graphs()
 
     def told(self, first: int, instants: int) -> Iterator[Numbered]:
         """What the last step emits, whose instants were the ticks from `first` on. Raises LimitError."""
@@ -136,8 +146,7 @@ class JointAnswers:
     def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary, known: Sequence[Knowledge] = ()) -> None:
         self._contents = plans[0].contents
         windows = [window_of(content.window.operators[0]) for content in self._contents]
-        self._joint = joint = Joint(plans, [plan.flow.plan for plan in plans], windows, terms, known)
-        self._asked = [place for place, form in enumerate(joint.plan.forms) if isinstance(form, Asked)]
+        self._joint = Joint(plans, [plan.flow.plan for plan in plans], windows, terms, known)
         self._tick = 0
         """The next one."""
 
@@ -163,13 +172,10 @@ class JointAnswers:
                 self._joint.pass_over()
 
     def _step(self, batches: Sequence[EventBatch], knows_more: Callable[[], bool]) -> tuple[int, I64]:
-        first, graphs = self._tick, list[EventBatch]()
+        first = self._tick
         if not any(map(len, batches)):
             return first, np.zeros(0, np.int64)
-        if knows_more():
-            graphs = self.knowledge.graphs()
-            for place, delta in zip(self._asked, self.knowledge.tables(first), strict=True):
-                self._joint.flow.feed(place, delta)
+        graphs = self._joint.know(knows_more, first)
         times = self._joint.leaves.push([batches[content.stream] for content in self._contents], graphs, first)
         self._tick += len(times)
         self._joint.flow.step(first)

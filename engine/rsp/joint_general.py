@@ -7,7 +7,7 @@ one plan of operators with several roots (joint.py) → **what each query emits*
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Ids
+from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.rsp.common_events import CommonEvents
@@ -36,14 +37,16 @@ _LEAST_INSTANTS: Final = 1 << 10
 class JointGeneral:
     """All that changes for them. held: their events."""
 
-    def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary, held: Held) -> None:
+    def __init__(
+        self, plans: Sequence[RspPlan], terms: TermDictionary, held: Held, known: Sequence[Knowledge] = ()
+    ) -> None:
         self._held = held
         self._contents = [_any_of(each) for each in zip(*(plan.contents for plan in plans), strict=True)]
         self._reports = [plan.report for plan in plans]
         self._volatile = any(plan.volatile for plan in plans)
         common = CommonEvents(len(plans[0].streams))
         flows = [common.flow(plan) for plan in plans]
-        self._joint = Joint(plans, flows, [TOLD for _ in self._contents], terms)
+        self._joint = Joint(plans, flows, [TOLD for _ in self._contents], terms, known)
         self._places = {form.name: n for n, form in enumerate(self._joint.plan.forms) if isinstance(form, Given)}
         matchers = [None if request is None else StreamMatcher(request, terms) for request in common.requests(terms)]
         sources = [source for source in common.sources if source.form.name in self._places]
@@ -54,7 +57,7 @@ class JointGeneral:
 
     @property
     def knowledge(self) -> JointKnowledge:
-        """Nothing: they do not read the KB."""
+        """What all know of the KB."""
         return self._joint.knowledge
 
     def advance(self, batches: Sequence[EventBatch], passed: int) -> Iterator[Part]:
@@ -77,7 +80,7 @@ class JointGeneral:
     def _told(self, stretches: Stretches) -> Iterator[Part]:
         held, first = self._held, self._tick
         before = [content.stop for content in held.contents]
-        self._step(before, held.through(stretches.at), len(stretches))
+        self._step(before, held.through(stretches.at), len(stretches), self.knowledge.changed)
         for each in self._joint.told(first, len(stretches)):
             report = self._reports[each.pieces[0][0][0]]  # of all that emit it
             if report is Report.RSTREAM and held.schedule.rhythm.ticks:
@@ -92,11 +95,17 @@ class JointGeneral:
             at, rows = repeated(Report.RSTREAM, self._held.schedule, stretches, numbered.at[index], rows)
             yield Part(at, rows, [(queries, 0, len(at))])
 
-    def _step(self, before: Sequence[int], bounds: Sequence[tuple[I64, I64]], instants: int) -> None:
+    def _step(
+        self,
+        before: Sequence[int],
+        bounds: Sequence[tuple[I64, I64]],
+        instants: int,
+        knows_more: Callable[[], bool],
+    ) -> None:
         """Windows continue, from places up to which they have had events."""
         first, self._tick = self._tick, self._tick + instants
         moves = moves_of(self._contents, self._held, before, bounds, instants)
-        self._joint.leaves.move(moves, (), first)
+        self._joint.leaves.move(moves, self._joint.know(knows_more, first), first)
         for name, delta in self._mappings.move(bounds, first).items():
             if len(delta):
                 self._joint.flow.feed(self._places[name], delta)
@@ -108,7 +117,8 @@ class JointGeneral:
         self._mappings.take_up()
         if held.begun:
             now = [content.places for content in held.contents]
-            self._step([each[0] for each in now], [(np.array([low]), np.array([high])) for low, high, _ in now], 1)
+            bounds = [(np.array([low]), np.array([high])) for low, high, _ in now]
+            self._step([low for low, _, _ in now], bounds, 1, self.knowledge.unchanged)
             self._joint.pass_over()
 
     # --- its memory ----------------------------------------------------------------------------------

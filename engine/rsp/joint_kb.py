@@ -13,7 +13,7 @@ import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import Delta, Ids
-from oxiseq.engine.flow.knowledge import Knowledge, difference, event_of
+from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge, difference, event_of
 from oxiseq.engine.flow.plan import Asked, GraphPlace
 
 
@@ -26,6 +26,17 @@ class JointKnowledge:
         self._version: int | None = None
         self._told = not known
         self._before = [np.zeros((0, table.width), np.uint32) for table in tables]
+        self._earlier: list[tuple[Knowledge, int | None, KbAnswers | None]] = []
+        """What each knew at the last `mark`, as far as that has changed since."""
+
+    def mark(self) -> None:
+        """Remember what all know now, for `back_to_mark`."""
+        self._earlier.clear()
+
+    def back_to_mark(self) -> None:
+        """Each query knows what it knew then; this is of no use any more."""
+        for knowledge, version, told in reversed(self._earlier):
+            knowledge.version, knowledge.told = version, told
 
     def forget(self, number: int) -> None:
         """A query has left."""
@@ -35,6 +46,7 @@ class JointKnowledge:
         """Whether the version has changed since the last time; all know it then. They have queried the KB before."""
         version = self._version
         for knowledge in self._known.values():
+            self._earlier.append((knowledge, knowledge.version, knowledge.told))
             knowledge.changed()
             self._version = knowledge.version
             if self._told and self._version == version:  # as for one, so for all

@@ -131,9 +131,12 @@ class RspPlan:
         """Whether answers depend on the KB."""
         forms = self.flow.plan.forms
         asked = any(isinstance(form, Asked) or (isinstance(form, Patterns) and _reads_kb(form)) for form in forms)
-        return asked or any(
-            request.parts.in_place for plan in self.requests if plan is not None for request in plan.requests
-        )
+        return asked or self.events_read_kb
+
+    @property
+    def events_read_kb(self) -> bool:
+        """Whether event mappings depend on the KB."""
+        return any(request.parts.in_place for plan in self.requests if plan is not None for request in plan.requests)
 
     @property
     def feeds(self) -> str | None:

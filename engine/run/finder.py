@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
@@ -64,6 +65,8 @@ class Findings:
     until: int
     start: int
     error: LimitError | None = None
+    drawn_from: Sequence[int] = ()
+    """Of how many matches the samples of `found` were drawn, end by end, where a window's matches are sampled."""
 
 
 class Finder:
@@ -101,17 +104,20 @@ class Finder:
                 window.sliding,
                 window.size,
             )
+            # else a window's last instant and a bound that passes would come in an order that batches decide
+            bounds = any(edge.waits and edge.limit is not None for edge in plan.sequence.graph.edges)
+            settings[lr.EVERY] = window.events and bounds
 
     def begin(self) -> None:
         """Nothing has been seen."""
         plan, exists = self.plan, self.answers.exists
         self.rows = RowStore(len(plan.stored))
         picker: Picker | None = None
-        self._folder = None
+        self._folder = self._picker = None
         if plan.folding is not None:
             picker = self._folder = MatchFolder(plan, plan.folding, self.rows, self._terms)
-        if plan.ranking is not None and plan.ranking.listed is None:
-            picker = MatchPicker(plan, plan.ranking, self.rows, self._terms)
+        if plan.ranking is not None and (plan.ranking.listed is None or plan.ranking.page is not None):
+            picker = self._picker = MatchPicker(plan, plan.ranking, self.rows, self._terms)
         self._sieve = MatchSieve(plan, self.rows, self._terms) if plan.sieved else None
         sieve = None if plan.deferred else self._sieve
         ask = None if exists is None else exists.ask
@@ -270,7 +276,7 @@ class Finder:
             exists.end()
 
     def _find(self, part: Part, rows: Sequence[Sequence[Rows]], answers: dict[str, KbAnswer]) -> Findings:
-        instants, number, last = part.instants, part.number, part.last
+        plan, instants, number, last = self.plan, part.instants, part.number, part.last
         clocks, count = instants.clocks, len(instants.time)
         if count and self.start is None:
             self.start = int(clocks[0])
@@ -289,10 +295,13 @@ class Finder:
         found: Found | None = None
         if sources or self.waits:
             self._count_by_window()
-            if sources:
+            written = bool(sources) or (count > 0 and bool(self._letters.settings[lr.EVERY]))
+            if written:
                 self._write_rows(sources, instants, number, answers, split)
             passed = self._time_until(newest, last, instants.passed)
-            found = self.sequence.feed(self._letters.buffer if sources else None, until, self.rows.times, passed)
+            found = self.sequence.feed(self._letters.buffer if written else None, until, self.rows.times, passed)
+            if plan.ranking is not None and plan.ranking.page is not None:
+                found = self._of_end(found, plan.ranking.page.at)
             if self._deferred is not None:
                 self._deferred.hold(found if self._sieve is None else self._sieve.keep(found), self.rows)
                 found = self._deferred.release(until, self.window_start, self._seen(bool(sources)))
@@ -300,7 +309,18 @@ class Finder:
         error = self.sequence.take_error()
         if self._folder is not None:
             return Findings(None, counts, self._folder.take(), until, self.window_start, error)
-        return Findings(found, counts, (), until, self.window_start, error)
+        drawn_from = () if self._picker is None else self._picker.take_counts()
+        return Findings(found, counts, (), until, self.window_start, error, drawn_from)
+
+    def _of_end(self, found: Found, at: int) -> Found:
+        """Those that end at a time (µs)."""
+        last = self.rows.take(found.rows[found.ends[1:] - 1] >> PLACE_BITS)
+        return found.take(np.flatnonzero(last.time == at))
+
+    @property
+    def paged(self) -> int:
+        """How many matches end at the instant of which a page is found on the compact set."""
+        return 0 if self._picker is None else self._picker.paged
 
     def _count_by_window(self) -> None:
         plan = self.plan

@@ -59,7 +59,9 @@ class Group:
         self.runs: list[RspRun] = []
         self.order, self.recent = order, recent
         self.taken: Sequence[EventBatch] = ()
-        """The events that have been processed last."""
+        """The events that have been taken and not been processed: by stream, none for none."""
+        self.until = order.passed
+        """The time before which events have been taken."""
         self.events = 0
         """That have come since the answers were made."""
         self.found: dict[RspRun, list[MatchBatch]] = {}
@@ -138,9 +140,11 @@ class Group:
 
     def _work(self, passed: int, terms: TermDictionary) -> None:
         """Processes the complete events before a time."""
-        self.taken = self.order.take(passed)
+        self.taken, self.until = self.order.take(passed), passed
         found: dict[RspRun, list[MatchBatch]] = {}
-        for part in self._at_work(terms).advance(self.taken, passed):
+        answers = self._at_work(terms)
+        answers.knowledge.mark()
+        for part in answers.advance(self.taken, passed):
             self._deal(part, found, terms)
         before, self.found = self.found, found
         for run, batches in before.items():
@@ -151,6 +155,11 @@ class Group:
             self.recent.add(self.taken)
         self.events += sum(map(len, self.taken))
         self.taken = ()
+
+    def give_up(self) -> None:
+        """An error has come while `taken` was processed: the queries know of the KB what they knew before."""
+        if self.taken and self._answers is not None:
+            self._answers.knowledge.back_to_mark()
 
     # --- the KB -------------------------------------------------------------------------------------
 
@@ -201,11 +210,11 @@ class Group:
     def _made(self, terms: TermDictionary) -> JointAnswers | JointGeneral:
         """All operators, as they are with the contents of the windows."""
         plans = [run.plan for run in self.runs]
+        known = [run.knowledge for run in self.runs if run.reads_kb]
         if isinstance(self.recent, Held):
-            general = JointGeneral(plans, terms, self.recent)
+            general = JointGeneral(plans, terms, self.recent, known)
             general.take_up()
             return general
-        known = [run.knowledge for run in self.runs if run.reads_kb]
         steady = JointAnswers(plans, terms, known)
         steady.take_up(self.recent.parts(), self.recent.before)
         return steady

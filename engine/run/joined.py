@@ -56,6 +56,10 @@ class JoinedRun(AloneRun):
         return self._plan
 
     @property
+    def paged(self) -> int:  # type: ignore[override]  # that of the run below
+        return self._run.paged
+
+    @property
     def order(self) -> PositionClock:
         return self._clock
 

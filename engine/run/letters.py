@@ -199,7 +199,7 @@ class LetterRows:
     def write(self, sources: list[Source], times: NDArray[np.int64], rows: RowStore) -> None:
         """Fill the buffer and the row store; `settings` but for FIRST_ROW and STORE_AT are the caller's."""
         count = sum([source[lr.HIGH] - source[lr.LOW] for source in sources])
-        self.buffer.reserve(count)
+        self.buffer.reserve(max(count, len(times)) if self.settings[lr.EVERY] else count)
         self.settings[lr.FIRST_ROW] = rows.end
         self.settings[lr.STORE_AT] = rows.reserve(count)
         times = np.ascontiguousarray(times)
@@ -207,7 +207,7 @@ class LetterRows:
             self._columns.address,
             self.buffer.pointers.address,
             rows.pointers.address,
-            np.array(sources, np.int64),
+            np.array(sources, np.int64).reshape(-1, lr.NEXT + 1),
             address(times),
             len(times),
         )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from pyoxigraph import Variable
 
+from oxiseq.engine.kernels.sequence.partitions import number_instants
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matches.partitions import I64, Bools, Ids, PartitionTable
 from oxiseq.engine.patterns.matcher import Rows
@@ -44,14 +45,19 @@ class Split:
     """The place of each of `keys` among the instants of partitions."""
     instants: int
     """How many instants the batch has."""
+    only: I64 | None
+    """By instant of the batch, where its only partition's stands; -1: it is in none. None: some are in several, or
+    streams are."""
 
     def frame(self, plan: GpmPlan, frame: Frame) -> Frame:
         """The mappings of a GPM as they are seen in partitions."""
         if len(self.members) == 1 and self.instants == 1:
             return self._frame_of_one(plan, frame)
+        known = [v for v in self.by if v in plan.parts.variables]
+        if self.only is not None:
+            return self._frame_of_only(frame, known, self.only)
         room = len(self.table.count)
         event = plan.stream * self.instants + frame.where
-        known = [v for v in self.by if v in plan.parts.variables]
         if len(known) == len(self.by):
             number = self.table.find(frame.table(self.by))
             row = np.flatnonzero(number >= 0)
@@ -75,6 +81,17 @@ class Split:
             row, where, number = row[order], where[order], number[order]
         columns = {v: c[row] for v, c in frame.columns.items()}
         return Frame(where, {**columns, PARTITION: (number + 1).astype(np.uint32)})
+
+    def _frame_of_only(self, frame: Frame, known: Sequence[Variable], only: I64) -> Frame:
+        """`frame` where each instant is of one event, which is in one partition at most."""
+        where = only[frame.where]
+        keep = where >= 0
+        for variable in known:
+            keep &= self.table.values(self.partition[where], self.by.index(variable)) == frame.columns[variable]
+        if not keep.all():
+            frame, where = frame.take(keep), where[keep]
+        number = self.partition[where]
+        return Frame(where, {**frame.columns, PARTITION: (number + 1).astype(np.uint32)})
 
     def _frame_of_one(self, plan: GpmPlan, frame: Frame) -> Frame:
         """`frame` where a single event is in a single partition."""
@@ -125,7 +142,13 @@ class Partitions:
         instant, partition = keys[order] // room, keys[order] % room
         number = self._count(partition)
         clock, tau = self._clocks(times[instant], number, start)
-        return Split(self._by, self.table, instant, partition, number, clock, tau, members, keys, places, len(times))
+        only = None
+        if len(found) == 1 and _ascend(instant):
+            only = np.full(len(times), -1, np.int64)
+            only[instant] = np.arange(len(instant))
+        return Split(
+            self._by, self.table, instant, partition, number, clock, tau, members, keys, places, len(times), only
+        )
 
     def _alone(self, found: Sequence[Sequence[Rows]]) -> tuple[int, int] | None:
         """The stream and the partition of the only event of one instant, if it is in one partition and that is known:
@@ -152,9 +175,8 @@ class Partitions:
         self.table.count[partition] += 1
         clock, tau = self._clocks(times, number, start)
         first, whose = np.zeros(1, np.int64), np.array([partition], np.int64)
-        return Split(
-            self._by, self.table, first, whose, number, clock, tau, whose + stream * room, whose, first, len(times)
-        )
+        members = whose + stream * room
+        return Split(self._by, self.table, first, whose, number, clock, tau, members, whose, first, len(times), None)
 
     def _memberships(
         self, found: Sequence[Sequence[Rows]], where: Sequence[I64], instants: int
@@ -181,13 +203,8 @@ class Partitions:
 
     def _count(self, partition: I64) -> I64:
         """The number of each instant among those of its partition."""
-        order = np.argsort(partition, kind="stable")
-        run = partition[order]
-        begins = np.concatenate([[True], run[1:] != run[:-1]])
-        at = np.arange(len(run))
-        number = np.empty(len(run), np.int64)
-        number[order] = self.table.count[run] + at - np.maximum.accumulate(np.where(begins, at, 0))
-        np.maximum.at(self.table.count, partition, number + 1)
+        number = np.empty(len(partition), np.int64)
+        number_instants(partition, self.table.count, number)
         return number
 
     def _clocks(self, time: I64, number: I64, start: int) -> tuple[I64, I64]:

@@ -163,6 +163,10 @@ class QueryRun(Run):
             self.finder.begin()
             self.teller = self.teller.anew(of_all(self.finder, self.plan))
 
+    @property
+    def paged(self) -> int:  # type: ignore[override]  # it counts as it goes
+        return self.finder.paged + self.teller.paged
+
     # --- with others --------------------------------------------------------------------------------
 
     @property
@@ -296,7 +300,6 @@ class QueryRun(Run):
 
     @property
     def waits(self) -> bool:
-        """Whether the clock alone may let it report something."""
         return self.teller.waits or self.finder.waits
 
     @property

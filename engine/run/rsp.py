@@ -146,7 +146,6 @@ class RspRun(KbRun):
         nodes of the KB are in the order in which each query meets them."""
         if not self.reads_kb:
             return True
-        assert isinstance(recent, Recent)  # no others that read the KB share their state
         current = recent.last is None or self.knowledge.version == self._kb.present.version
         return current and not self._kb.waits and not self.meets_blanks
 
@@ -322,9 +321,9 @@ class RspRun(KbRun):
         }
 
     def _save_shared(self, shared: Share, terms: SavedTerms) -> State:
-        if isinstance(shared.recent, Held):
-            return {"recent": shared.recent.save_whole(terms)}
-        return {"recent": shared.recent.save(terms), "known": self.knowledge.save_told(terms)}
+        recent = shared.recent
+        saved = recent.save_whole(terms) if isinstance(recent, Held) else recent.save(terms)
+        return {"recent": saved, "known": self.knowledge.save_told(terms)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         self._arrivals.restore(state["arrivals"], terms)
@@ -342,6 +341,8 @@ class RspRun(KbRun):
         self._kb.restore(state["kept"], terms)
 
     def _restore_shared(self, state: State, terms: KnownTerms) -> None:
+        if self.reads_kb:
+            self.knowledge.restore_told(state["known"], terms)
         if isinstance(self._answers, GeneralAnswers):
             held = self._answers.held
             held.restore_whole(state["recent"], terms)
@@ -349,10 +350,13 @@ class RspRun(KbRun):
             return
         recent = Recent(self._plan)
         recent.restore(state["recent"], terms)
-        self.knowledge.restore_told(state["known"], terms)
         self._be_as(recent)
 
     # --- its state and counters ---------------------------------------------------------------------
+
+    @property
+    def waits(self) -> bool:
+        return self._plan.rhythm.ticks and self._newest is not None
 
     @property
     def state(self) -> dict[str, int]:

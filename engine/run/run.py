@@ -32,6 +32,8 @@ class Run(ABC):
     state. None: of no use any more, since it has got something."""
     faults: Faults = NO_FAULTS
     """Events that were left out because the query's language cannot take them, as if they had not come."""
+    paged: int = 0
+    """How many matches end at the instant of which it finds a page, if it was compiled for one."""
     leaves_out: ClassVar[bool] = False
     """Whether there are events that the language cannot take."""
 
@@ -154,6 +156,11 @@ class Run(ABC):
         """Something may be complete, or a report due, without a later event, when time has passed this (µs); None:
         nothing waits for time alone."""
         return None
+
+    @property
+    def waits(self) -> bool:
+        """Whether time alone may let it report something."""
+        return self.deadline is not None
 
     @property
     def newest(self) -> int:

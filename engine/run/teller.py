@@ -17,6 +17,7 @@ from oxiseq.engine.output.entries import InstantNumbers, instants_of
 from oxiseq.engine.output.folding import instants_of_folded
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.summaries import Summaries
+from oxiseq.engine.output.window_ranks import WindowRanks
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.finder import Findings, Part
@@ -38,6 +39,7 @@ class Teller:
         if plan.summary is not None and plan.sequence.counted:
             self._counted = CountedEntries(plan.summary, plan.sequence, terms)
         window = plan.window
+        self._ranks = self._writer.ranks
         self._numbers = InstantNumbers(2 * window.size) if window is not None and window.events else None
         self._told: tuple[Findings, list[MatchBatch] | Exception] | None = None
         terms.register(self)
@@ -61,15 +63,38 @@ class Teller:
             raise told
         return list(told)
 
+    @property
+    def paged(self) -> int:
+        """Of how many listed matches a page was taken."""
+        return self._writer.paged
+
     def forget_told(self) -> None:
         """All callers have their answers."""
         self._told = None
 
     def _answers(self, part: Part, findings: Findings, rows: RowStore) -> list[MatchBatch]:
         found = findings.found
-        batches = self._writer.write(found, rows) if found is not None and len(found) else []
+        batches = []
+        if found is not None and len(found):
+            batches = self._writer.write(found, rows, findings.start, findings.drawn_from)
+        if self._ranks is not None:
+            return self._closed(self._ranks, part, findings)
         if self._summaries is not None:
             return self._summarised(self._summaries, batches, part, findings)
+        return batches
+
+    def _closed(self, ranks: WindowRanks, part: Part, findings: Findings) -> list[MatchBatch]:
+        """What the windows that have closed report of their matches."""
+        lasts, times, window = None, part.instants.time, self.plan.window
+        assert window is not None
+        if self._numbers is not None:
+            if len(times):
+                self._numbers.see(times, part.number)
+            closing = ranks.closing(findings.until, findings.start)
+            lasts = {number: self._numbers.last((number + 1) * window.size) for number in closing}
+        batches = ranks.take(findings.until, findings.start, lasts)
+        for batch in batches:
+            self._terms.hold(batch.values)
         return batches
 
     def _summarised(
@@ -99,15 +124,22 @@ class Teller:
     @property
     def watchful(self) -> bool:
         """Whether it needs instants without matches."""
+        if self._ranks is not None:
+            return self._ranks.waits or self._numbers is not None
         return self._summaries is not None
 
     @property
     def waits(self) -> bool:
         """Whether the clock alone may let it emit something."""
+        if self._ranks is not None:
+            return self._ranks.waits
         return self._summaries is not None and self._summaries.waits
 
     def deadlines(self, start: int) -> Sequence[int]:
         """When the clock has passed one of these (µs), it has something to emit; `start`: the window's t."""
+        if self._ranks is not None:
+            close = self._ranks.deadline(start)
+            return () if close is None else (close,)
         report = None if self._summaries is None else self._summaries.deadline(start)
         return () if report is None else (report + self.undecided,)
 

@@ -154,6 +154,7 @@ class Together(Dispatcher[RspRun]):
         """The shared part has failed, or differs: each query works alone from now on, as if it had
         always done so. often: as how many times it counts that it has left others."""
         self._states[group.kind].remove(group)
+        group.give_up()
         outcomes = []
         for run in group.runs:
             self._put(group.kind, run)
@@ -161,7 +162,9 @@ class Together(Dispatcher[RspRun]):
             try:
                 run.leave()
                 self._count_left(run, often)
-                found = run.counted([*found, *run.worked(group.taken, group.order.passed)])
+                if group.taken:
+                    found = [*found, *run.worked(group.taken, group.until)]
+                found = run.counted(found)
                 outcomes.append(Outcome(run, run.put_together([*found, *run.advance()]), late))
             except Exception as error:
                 later = found and isinstance(error, KbError)  # it is raised again

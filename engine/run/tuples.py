@@ -16,7 +16,7 @@ from oxiseq.engine.cea.facts import compile_facts
 from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
-from oxiseq.engine.cea.picking import EventPicker
+from oxiseq.engine.cea.picking import EventPager, EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
 from oxiseq.engine.cea.table_marks import TableMarker
@@ -24,6 +24,7 @@ from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
+from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.partitions import PartitionTable
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
@@ -58,6 +59,7 @@ class TupleRun(AloneRun):
         start: int | None = None,
         lateness: int = 0,
         capacities: Capacities | None = None,
+        page: Page | None = None,
     ) -> None:
         self._plan, self._capacities = plan, capacities
         self.matches = 0
@@ -78,11 +80,18 @@ class TupleRun(AloneRun):
         if query.totals is not None:  # it reads the log, not this run, which may come to be in another state
             self._totals = EndTotals(plan, query.totals, terms, log.values, log.times)
         picks = query.order is not None or query.sample is not None
-        picker = EventPicker(plan, terms, log.values) if picks else None
+        picker: EventPicker | EventPager | None = EventPicker(plan, terms, log.values) if picks else None
+        self._pager = None
+        if page is not None:
+            picker = self._pager = EventPager(page)
         if by or summed:
             terms.register(self)
         self._cea = CeaRun(plan, capacities, self._totals, picker)
         self._begin_partitions()
+
+    @property
+    def paged(self) -> int:  # type: ignore[override]  # it counts as it goes
+        return 0 if self._pager is None else self._pager.count
 
     def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
         """Those that are no tuple events."""

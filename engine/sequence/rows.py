@@ -12,7 +12,7 @@ from oxiseq.engine.sequence.tables import SequenceTables
 class RowBuffer:
     """A batch of rows, sorted by instant; `kernels.letter_rows` fills it.
 
-    `instants`: how many instants have rows; arrays and pointers are replaced when `reserve` has to grow them.
+    `instants`: how many instants are in it; arrays and pointers are replaced when `reserve` has to grow them.
     """
 
     def __init__(self, compiled: SequenceTables, capacity: int = 16) -> None:
@@ -28,7 +28,7 @@ class RowBuffer:
         return cls(compiled, 0)
 
     def reserve(self, count: int) -> None:
-        """Room for so many rows; what was there is lost."""
+        """Room for so many rows, and instants; what was there is lost."""
         if count > self._capacity:
             self._allocate(max(count, 2 * self._capacity))
 

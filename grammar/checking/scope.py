@@ -141,6 +141,14 @@ def _rebound(exists: Exists, place: Place, seen: Overview) -> Iterator[Finding]:
         if isinstance(element, Bind) and element.variable in place.seen - seen.variables(place.name):
             v = element.variable
             others = listing([n for n in seen.binders(v) if n != place.name][:1])
+            if seen.text[element.span.start : element.span.end].lstrip("?$") == v.value:  # made of a triple term
+                yield error(
+                    "triple-term",
+                    f"?{v.value} cannot stand in a triple term here: inside EXISTS it is the value of {others}",
+                    element.span,
+                    f"write another variable in its place and compare it: FILTER(sameTerm(?x, ?{v.value}))",
+                )
+                continue
             yield error(
                 "bind",
                 f"BIND cannot bind ?{v.value}: inside EXISTS it is the value of {others}",

@@ -23,7 +23,6 @@ from oxiseq.grammar.algebra import (
     Prev,
     Select,
     Span,
-    Summary,
 )
 from oxiseq.grammar.checking.output import check_expression
 from oxiseq.grammar.errors import Finding
@@ -38,7 +37,7 @@ def check_summary(seen: Overview) -> Iterator[Finding]:
     """The clauses behind WHERE, and with them what SELECT and CONSTRUCT show."""
     query, summary = seen.query, seen.query.summary
     if not summarises(seen):
-        yield from _idle(summary)
+        yield from _without_groups(seen)
         return
     if isinstance(query.form, Ask):
         yield error("group", "ASK has no groups", summary.span, "write SELECT")
@@ -60,11 +59,20 @@ def check_summary(seen: Overview) -> Iterator[Finding]:
         yield error("group", message, query.window.span, hint)
 
 
-def _idle(summary: Summary) -> Iterator[Finding]:
-    """A clause that needs groups, in a query that has none."""
-    if summary.report is not None:
-        message = "REPORT is for GROUP BY, HAVING and aggregates over matches"
-        yield error("report", message, summary.report.span, "each match is reported when it is complete")
+def _without_groups(seen: Overview) -> Iterator[Finding]:
+    """REPORT in a query that has a row per match."""
+    query, report = seen.query, seen.query.summary.report
+    if report is None:
+        return
+    if not isinstance(report, OnClose) or not (query.summary.order_by or query.sample):
+        message = "REPORT is for groups of matches, and ON WINDOW CLOSE also for ORDER BY and SAMPLE"
+        yield error("report", message, report.span, "each match is reported when it is complete")
+        return
+    yield from _closes(seen, "leave REPORT out, or write a WITHIN that is not SLIDING")
+    if query.partition is not None and query.window is not None and query.window.events:
+        hint = "write WITHIN with a span of time"
+        message = "windows of EVENTS count in each partition, but REPORT ON WINDOW CLOSE combines all partitions"
+        yield error("report", message, query.window.span, hint)
 
 
 def _keys(seen: Overview) -> Iterator[Finding]:
@@ -91,16 +99,21 @@ def _keys(seen: Overview) -> Iterator[Finding]:
 
 def _report(seen: Overview) -> Iterator[Finding]:
     report, window = seen.query.summary.report, seen.query.window
-    if isinstance(report, OnClose) and (window is None or window.sliding):
-        has = "a sliding window never closes" if window is not None else "there is no WITHIN"
-        hint = "write REPORT ON CONTENT CHANGE or REPORT EVERY 1 MINUTE, or a WITHIN that is not SLIDING"
-        yield error("report", f"REPORT ON WINDOW CLOSE: {has}", report.span, hint)
+    yield from _closes(seen, "write REPORT ON CONTENT CHANGE or REPORT EVERY 1 MINUTE, or a WITHIN that is not SLIDING")
     if isinstance(report, Every):
         if report.period < 1:
             yield error("report", "REPORT EVERY 0 never ends", report.span, "write a span above 0")
         if window is not None and window.events:
             hint = "write WITHIN with a span of time"
             yield error("report", "REPORT EVERY cannot be used with a window of EVENTS", report.span, hint)
+
+
+def _closes(seen: Overview, hint: str) -> Iterator[Finding]:
+    """REPORT ON WINDOW CLOSE needs windows that close."""
+    report, window = seen.query.summary.report, seen.query.window
+    if isinstance(report, OnClose) and (window is None or window.sliding):
+        has = "a sliding window never closes" if window is not None else "there is no WITHIN"
+        yield error("report", f"REPORT ON WINDOW CLOSE: {has}", report.span, hint)
 
 
 def _shown(seen: Overview) -> Iterator[Finding]:

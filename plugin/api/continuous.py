@@ -21,6 +21,7 @@ from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.grammar.arguments import internal, public
 from oxiseq.languages.language import Language
+from oxiseq.languages.reasons.paging import PAGE, page_asked
 from oxiseq.languages.reasons.read import Span, reading_of
 from oxiseq.languages.reasons.report import SHOWN, Why, WhyRequest
 from oxiseq.matches.match import Match
@@ -199,15 +200,31 @@ class ContinuousQuery:
 
         Raises OxiseqError if none of its streams keeps events; KbError, LimitError.
         """
+        kept, kb = self._past()
+        asked = said(self.query.language, {"since": since, "until": until, "limit": limit}, (HISTORY,))
+        options = replace(self._options, origin=self._first)
+        request = WhyRequest(reading_of(options, Span(asked.since, asked.until)), asked.limit)
+        return self._spoken.why(self.query.algebra, kept, kb, options, request)
+
+    def matches_at(self, time: Time, offset: int = 0, limit: int = PAGE) -> Matches:
+        """Of the matches that end at `time`, `limit` from the one at `offset` on, over the events that its streams keep
+        (`Stream.keep`), with the knowledge base of now; see `oxiseq.Query.matches_at`.
+
+        Raises OxiseqError if none of its streams keeps events; KbError, LimitError.
+        """
+        kept, kb = self._past()
+        page = page_asked(time, offset, limit)
+        options = replace(self._options, origin=self._first)
+        request = WhyRequest(reading_of(options, self._spoken.reach(self.query.algebra, page.at, options)))
+        return self._spoken.matches_at(self.query.algebra, kept, kb, options, request, page)
+
+    def _past(self) -> tuple[dict[str, Any], KnowledgeBase | None]:
+        """The events that its streams keep, and the knowledge base that it asks. Raises OxiseqError."""
         kept = {iri: events for iri in self.reads if (events := self._feed.kept(iri)) is not None}
         if not kept:
             streams = " nor ".join(f"<{iri}>" for iri in self.reads)
             raise OxiseqError(f"no events are kept for {streams}: call store.stream(...).keep(10_000) before they come")
-        asked = said(self.query.language, {"since": since, "until": until, "limit": limit}, (HISTORY,))
-        options = replace(self._options, origin=self._first)
-        request = WhyRequest(reading_of(options, Span(asked.since, asked.until)), asked.limit)
-        kb = self._kb if self._spoken.asks_kb else None
-        return self._spoken.why(self.query.algebra, kept, kb, options, request)
+        return kept, self._kb if self._spoken.asks_kb else None
 
     @property
     def _now(self) -> Run:

@@ -9,9 +9,11 @@ from typing import Any, Unpack
 
 from oxiseq.api.answering import answered, checked_names, shape_of
 from oxiseq.api.what_if import WhatIf, difference
+from oxiseq.engine.events.time import Time
 from oxiseq.grammar.arguments import public
 from oxiseq.grammar.translating import translated_text
 from oxiseq.languages.explanation import Explanation
+from oxiseq.languages.reasons.paging import PAGE, page_asked
 from oxiseq.languages.reasons.read import reading_of
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.registry import check_kb, language_named
@@ -100,6 +102,38 @@ class Query(QueryText):
         check_kb(language, kb)
         chosen = said(self.language, options, (QUERY, SOURCES, HISTORY), checked_names(streams))
         return language.why(query, streams, kb, chosen, WhyRequest(reading_of(chosen), chosen.limit))
+
+    @documented(QUERY, SOURCES)
+    def matches_at(
+        self,
+        streams: Mapping[str, Any],
+        time: Time,
+        offset: int = 0,
+        limit: int = PAGE,
+        kb: Kb = None,
+        **options: Unpack[RunKeywords],
+    ) -> Matches:
+        """Of the matches that end at `time`, `limit` from the one at `offset` on, in the order in which they are found;
+        `total` of the answer says how many end there. Those before are not listed: matches 2^29 to 2^29 + 9 of 2^30
+        take some milliseconds.
+
+        Every match of the instant counts, whatever GROUP BY, HAVING, ORDER BY, LIMIT, SAMPLE and DISTINCT say. For
+        SPAseq and CEQL; other languages raise OxiseqError. Raises QueryError, EventError, KbError, LimitError.
+
+        >>> from oxiseq import Query
+        >>> query = Query("VOCAB <http://e/> SELECT * FROM S WHERE Low; Low+; High", "ceql")
+        >>> rows = [{"type": "Low", "time": t} for t in range(40)] + [{"type": "High", "time": 40}]
+        >>> import pandas
+        >>> page = query.matches_at({"S": pandas.DataFrame(rows)}, 40, offset=1_000_000_000, limit=2)
+        >>> page.total, len(page)
+        (1099511627735, 2)
+        """
+        language = language_named(self.language)
+        check_kb(language, kb)
+        page = page_asked(time, offset, limit)
+        chosen = said(self.language, options, (QUERY, SOURCES), checked_names(streams))
+        reading = reading_of(chosen, language.reach(self.algebra, page.at, chosen))
+        return language.matches_at(self.algebra, streams, kb, chosen, WhyRequest(reading), page)
 
     @documented(QUERY, SOURCES)
     def compare(

@@ -12,15 +12,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.plan.correlation import Correlation
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import AnyPlan, restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import GraphPattern, Query, Span
+from oxiseq.grammar.algebra import GraphPattern, Span
 from oxiseq.grammar.languages import AnyQuery, Syntax
 from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
@@ -28,8 +30,10 @@ from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History
+from oxiseq.languages.reasons.read import Span as ReadSpan
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.reasons.states import Point
+from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
@@ -53,7 +57,9 @@ class Language(ABC, Generic[Q]):
     reads_any: bool = False
     """Whether a query may name no stream, and then reads all that there are."""
     whole: str = "its answers may depend on all events"
-    """Why its queries need all events in one place, where they do (`in_sequence`)."""
+    """Why its queries need all events in one place, where none of them can do without (`correlation`)."""
+    in_one_task: bool = False
+    """Whether Spark runs queries that need all events in one place: in one task."""
 
     @property
     def name(self) -> str:
@@ -82,6 +88,22 @@ class Language(ABC, Generic[Q]):
         """How many partial matches waited at each edge of its automaton, at `points` instants at most. Raises
         OxiseqError where there is no such automaton; EventError, KbError, LimitError."""
         raise OxiseqError(f"{self.syntax.title} has no automaton with partial matches to count: SPAseq has")
+
+    def reach(self, query: Q, at: int, options: Options) -> ReadSpan:
+        """Which events decide the matches that end at `at` (µs). Raises OxiseqError where `matches_at` does."""
+        raise OxiseqError(f"{self.syntax.title} finds no matches that end at one instant: SPAseq and CEQL do")
+
+    def every_match(self, query: Q) -> Q:
+        """The query that has an answer for each match of this one, and for each of an instant: what `matches_at` has
+        some of."""
+        return query
+
+    def matches_at(
+        self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, page: Page
+    ) -> Matches:
+        """Some of the matches that end at one instant, without listing the others. Raises OxiseqError where a language
+        has none; EventError, KbError, LimitError."""
+        raise OxiseqError(f"{self.syntax.title} finds no matches that end at one instant: SPAseq and CEQL do")
 
     # --- what most languages have unchanged ---------------------------------------------------------
 
@@ -124,6 +146,16 @@ class Language(ABC, Generic[Q]):
         events and no others. None where the language cannot say. Raises KbError."""
         return None
 
-    def in_sequence(self, query: Q) -> Query | None:
-        """The SPAseq query that has the same matches, which Spark can partition; None if there is none."""
-        return None
+    # --- over several runs, of which each has a part of the events: Spark -----------------------------
+
+    def own(self, query: Q) -> AnyQuery:
+        """The query as whoever has no plug-ins can read it: in a language of ours, where it is lowered to one."""
+        return query
+
+    def correlation(self, query: Q, plan: Any) -> Correlation:
+        """How its events can be dealt out to several runs; `plan` is that of its run."""
+        return Correlation((), reason=self.whole, span=query.span)
+
+    def with_key(self, query: Q, by: tuple[Variable, ...]) -> Q:
+        """The query with the key's variables among its columns, added ones last; by `correlation`."""
+        return query

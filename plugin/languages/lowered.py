@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Query, Span
+from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.languages import USUAL, AnyQuery
 from oxiseq.languages.driving import Opener
 from oxiseq.languages.explanation import Explanation
@@ -24,8 +25,10 @@ from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History
+from oxiseq.languages.reasons.read import Span as ReadSpan
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.registry import language_named
+from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb
@@ -39,7 +42,7 @@ class LoweredLanguage(Language[Q]):
 
     def __init__(self, into: str = USUAL) -> None:
         self._into = language_named(into)
-        self.asks_kb, self.reads_any, self.whole = self._into.asks_kb, self._into.reads_any, self._into.whole
+        self.asks_kb, self.reads_any = self._into.asks_kb, self._into.reads_any
 
     @abstractmethod
     def lower(self, query: Q) -> Any:
@@ -63,6 +66,17 @@ class LoweredLanguage(Language[Q]):
     def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         return replace(self._into.why(self.lower(query), streams, kb, options, asked), language=self.name)
 
+    def reach(self, query: Q, at: int, options: Options) -> ReadSpan:
+        return self._into.reach(self.lower(query), at, options)
+
+    def every_match(self, query: Q) -> Any:
+        return self._into.every_match(self.lower(query))
+
+    def matches_at(
+        self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, page: Page
+    ) -> Matches:
+        return self._into.matches_at(self.lower(query), streams, kb, options, asked, page)
+
     def graphs(self, query: Q) -> Iterable[tuple[NamedNode, Span]]:
         return [(name, query.span) for name, _ in self._into.graphs(self.lower(query))]
 
@@ -80,5 +94,5 @@ class LoweredLanguage(Language[Q]):
     ) -> Evidence | None:
         return self._into.evidence(self.lower(query), events, row, history, kb, bounds)
 
-    def in_sequence(self, query: Q) -> Query | None:
-        return self._into.in_sequence(self.lower(query))
+    def own(self, query: Q) -> AnyQuery:
+        return self._into.own(self.lower(query))

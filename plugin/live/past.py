@@ -15,6 +15,7 @@ from typing import TypeAlias
 from oxiseq.api.what_if import WhatIf, compared
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase, Solution
+from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery
@@ -28,6 +29,7 @@ from oxiseq.live.errors import BoundError
 from oxiseq.live.options import options_of
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.service import LiveService
+from oxiseq.matches.matches import Matches
 from oxiseq.options import Options, fitting
 from oxiseq.rights import EVERYTHING, Rights
 from oxiseq.sources.knowledge import Kb, knowledge_of
@@ -89,6 +91,17 @@ class Past:
         query, options = self._registered(name)
         request = WhyRequest(reading_of(options, Span()), 0, self._bounds)
         return language_for(query).states(query, *self._readable(query, options), options, request, points)
+
+    def matches_at(self, name: str, page: Page) -> Matches:
+        """Some of the matches that end at one instant. Raises UnknownError, BoundError, KbError, LimitError;
+        OxiseqError for a language that has none."""
+        query, options = self._registered(name)
+        language = language_for(query)
+        reach = language.reach(query, page.at, options)
+        since = [each for each in (self._span.since, reach.since) if each is not None]
+        self._span = Span(max(since, default=None), reach.until)
+        request = WhyRequest(reading_of(options, Span()), 0, self._bounds)
+        return language.matches_at(query, *self._readable(query, options), options, request, page)
 
     def what_if(self, name: str, draft: AnyQuery) -> WhatIf:
         """A draft against a registered query, under the options of that one. Raises UnknownError, BoundError,

@@ -13,7 +13,7 @@ import numpy as np
 from oxiseq.engine.errors import ArgumentTypeError
 from oxiseq.engine.events.faults import NO_FAULTS, Faults
 from oxiseq.engine.extras import loaded
-from oxiseq.grammar.arguments import public
+from oxiseq.grammar.arguments import internal, public
 from oxiseq.matches.arrow import arrow_table
 from oxiseq.matches.match import Match
 from oxiseq.matches.shape import Block, Form
@@ -69,6 +69,7 @@ class Matches(_Sequence):
         late: Sequence[tuple[str, LateBatch]] = (),
         faults: Faults = NO_FAULTS,
         behind: int = 0,
+        total: int | None = None,
     ) -> None:
         """`oxiseq.run` and `ContinuousQuery` make them."""
         self._block = block
@@ -78,6 +79,9 @@ class Matches(_Sequence):
         """How many events were read."""
         self.behind = behind
         """At how many events matches may be missing, since the attribute of WITHIN fell too far there (CEQL)."""
+        self.total = len(block) if total is None else total
+        """How many there are in all: more than these where they are some of the matches of one instant
+        (`matches_at`)."""
         block.shape.terms.hold(block.rows.values)
 
     # --- what they are ------------------------------------------------------------------------------
@@ -118,6 +122,12 @@ class Matches(_Sequence):
         """Which the first of those are, and what is wrong with them."""
         return self._faults.first
 
+    @property
+    @internal
+    def block(self) -> Block:
+        """Their columns."""
+        return self._block
+
     # --- a sequence ---------------------------------------------------------------------------------
 
     def __len__(self) -> int:
@@ -142,7 +152,8 @@ class Matches(_Sequence):
         return self._with(self._block.ordered(ties=True))
 
     def _with(self, block: Block) -> Self:
-        return type(self)(block, self.events, self._late, self._faults, self.behind)
+        total = self.total if self.total > len(self) else None
+        return type(self)(block, self.events, self._late, self._faults, self.behind, total)
 
     # --- tables and files ---------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -16,8 +17,10 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time, to_microseconds, to_text
 from oxiseq.grammar.arguments import faced
 from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
+from oxiseq.languages.reasons.paging import PAGE, page_asked
 from oxiseq.languages.reasons.report import SHOWN, Why
 from oxiseq.languages.reasons.told import why_of
+from oxiseq.languages.registry import language_named
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
 from oxiseq.options.durations import Duration
@@ -50,6 +53,13 @@ class ServedQuery(Registered):
     @cached_property
     def _decoder(self) -> Decoder:
         return Decoder(self.query, self.reads)
+
+    @cached_property
+    def _every_match(self) -> Decoder:
+        """Of the query's single matches, whatever groups it makes of them."""
+        spoken = language_named(self.query.language)
+        text = spoken.syntax.render(spoken.every_match(self.query.algebra))
+        return Decoder(Query.of(text, self.query.language), self.reads)
 
     # --- where matches are delivered ------------------------------------------------------------------
 
@@ -238,6 +248,15 @@ class ServedQuery(Registered):
             name: None if t is None else to_text(to_microseconds(t)) for name, t in (("since", since), ("until", until))
         }
         return why_of(self._wire.send("GET", "queries", self.name, "why", params={**asked, "limit": limit}).json())
+
+    def matches_at(self, time: Time, offset: int = 0, limit: int = PAGE) -> Matches:
+        """Of the matches that end at `time`, `limit` from the one at `offset` on, over the events that the server
+        keeps; see `oxiseq.Query.matches_at`. Raises OxiseqError."""
+        page = page_asked(time, offset, limit)
+        asked = {"at": to_text(page.at), "offset": str(offset), "limit": limit}
+        told = self._wire.send("GET", "queries", self.name, "matches-at", params=asked).json()
+        block = self._every_match.block([{**each, "id": 0} for each in told["matches"]])
+        return Matches(replace(block, numbers=None), total=int(told["total"]))
 
     def explain(self) -> str:
         """What it is compiled to."""

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, serialize
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.snapshot.saving import AnyPlan
 from oxiseq.engine.terms.dictionary import TermId
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Construct
+from oxiseq.matches.shape import Block, Shape
 from oxiseq.sources.late import graphs
 from oxiseq.spark.bucket import Outcome
 from oxiseq.spark.order import Form
@@ -35,34 +35,31 @@ _FIRST: Final = 1
 """µs since 1970: Spark's watermark begins with 0, and takes nothing that is not behind it."""
 LATE: Final = "late"
 TERM_PARTS: Final = ("value", "datatype", "lang", "kind")
+SPAN: Final = ("start", "end")
+STREAM: Final = " "
+"""What stands between an event's time and the number of its stream."""
 
 
-def value_columns(plan: QueryPlan, shown: int) -> list[str]:
+def value_columns(work: Work) -> list[str]:
     """The names of the answer's columns, all strings; a CONSTRUCT query has one, `graph`."""
-    if isinstance(plan.query.form, Construct):
-        return ["graph"]
-    return [column.variable.value for column in plan.answer.columns[:shown]]
+    return ["graph"] if work.shape.form == "CONSTRUCT" else list(work.shape.variables[: work.shown])
 
 
-def event_columns(plan: QueryPlan) -> dict[str, NDArray[np.bool_]]:
-    """Column of a positive GPM's times → which letters are its events'."""
-    found = {}
-    for gpm in plan.gpms:
-        letters = np.array([letter.positive and gpm in letter.letter for letter in plan.letters])
-        if letters.any():
-            found[f"events_{gpm}"] = letters
-    return found
+def event_columns(shape: Shape) -> dict[str, str]:
+    """Column of the times of the events that a name holds → that name."""
+    return {f"events_{lane}": lane for lane in shape.lanes}
 
 
-def streams_of(plan: QueryPlan) -> dict[str, str]:
-    """GPM → the IRI of its stream."""
-    iris = {stream.name: stream.iri.value for stream in plan.query.streams}
-    return {gpm.name: iris[gpm.stream] for gpm in plan.query.gpms}
+def span_columns(shape: Shape) -> tuple[str, ...]:
+    """The columns of the times of matches that have no events: of MATCH."""
+    return SPAN if shape.spans and not shape.lanes else ()
 
 
-def decided_after(plan: QueryPlan) -> int | None:
+def decided_after(plan: AnyPlan) -> int | None:
     """How long (µs) after its end a match may be undecided, None: as long as a window of events takes. Only a trailing
-    negation lets a match wait."""
+    negation of SPAseq lets a match wait."""
+    if not isinstance(plan, QueryPlan):
+        return 0
     graph = plan.sequence.graph
     if not any(edge.waits for edge in graph.edges):
         return 0
@@ -79,9 +76,10 @@ def value_parts(i: int, form: Form) -> list[str]:
 def arrow_schema(work: Work, form: Form) -> pa.Schema:
     """What the operator passes to Spark."""
     fields = [(AT, pa.int64()), (TIME, pa.timestamp("us", "UTC"))]
-    values = range(len(value_columns(work.plan, work.shown)))
+    fields += [(name, pa.int64()) for name in span_columns(work.shape)]
+    values = range(len(value_columns(work)))
     fields += [(name, pa.string()) for i in values for name in value_parts(i, _shown_as(work, form))]
-    fields += [(name, pa.string()) for name in event_columns(work.plan)]
+    fields += [(name, pa.string()) for name in event_columns(work.shape)]
     return pa.schema([*fields, ("late_stream", pa.string()), ("late_time", pa.int64()), ("late_graph", pa.string())])
 
 
@@ -95,15 +93,16 @@ def tables(work: Work, outcome: Outcome, form: Form, late: bool, mark: int = 0) 
     """The rows of an outcome. `late`: late events with their graphs; otherwise these are null. `mark`: Spark's
     watermark (ms)."""
     kinds = arrow_schema(work, form)
-    for batch in outcome.matches:
-        columns = _match_columns(work, batch, form)
-        columns[TIME] = pa.array(event_time(work.plan, batch.time, mark)).cast(pa.timestamp("us", "UTC"))
-        yield _table(kinds, columns, len(batch))
+    found = outcome.matches
+    if len(found):
+        columns = _match_columns(work, found, form)
+        columns[TIME] = pa.array(event_time(work.plan, found.rows.time, mark)).cast(pa.timestamp("us", "UTC"))
+        yield _table(kinds, columns, len(found))
     for stream, events in outcome.late:
         yield _table(kinds, _late_columns(work, stream, events, late), len(events))
 
 
-def event_time(plan: QueryPlan, at: NDArray[np.int64], mark: int) -> NDArray[np.int64]:
+def event_time(plan: AnyPlan, at: NDArray[np.int64], mark: int) -> NDArray[np.int64]:
     """When each match that is emitted under the watermark `mark` (ms) is certain (µs).
 
     It does not depend on how events come in micro-batches, but where only a window of events decides.
@@ -122,21 +121,34 @@ def _table(kinds: pa.Schema, columns: dict[str, pa.Array], rows: int) -> pa.Tabl
     return pa.table([columns.get(f.name, pa.nulls(rows, f.type)) for f in kinds], schema=kinds)
 
 
-def _match_columns(work: Work, batch: MatchBatch, form: Form) -> dict[str, pa.Array]:
-    columns: dict[str, pa.Array] = {AT: pa.array(batch.time)}
-    if isinstance(work.plan.query.form, Construct):
-        columns["value_0"] = pa.array(_graphs(work, batch), pa.string())
+def _match_columns(work: Work, found: Block, form: Form) -> dict[str, pa.Array]:
+    rows = found.rows
+    columns: dict[str, pa.Array] = {AT: pa.array(rows.time)}
+    if work.shape.form == "CONSTRUCT":
+        graphs = [_n_triples(found.graph(i)) for i in range(len(found))]
+        columns["value_0"] = pa.array(graphs, pa.string())
     else:
         for i in range(work.shown):
-            columns |= zip(value_parts(i, form), _values(work, batch.values[:, i], form), strict=True)
-    for name, letters in event_columns(work.plan).items():
-        mine = letters[batch.event_letter]
+            columns |= zip(value_parts(i, form), _values(work, rows.values[:, i], form), strict=True)
+    if span := span_columns(work.shape):
+        start, end, none = found.spans()
+        columns |= zip(span, (pa.array(times, mask=none) for times in (start, end)), strict=True)
+    for name, lane in event_columns(work.shape).items():
+        mine = found.holding(lane)
         counts = np.concatenate([[0], np.cumsum(mine)])
-        times = pa.ListArray.from_arrays(
-            pa.array(counts[batch.ends].astype(np.int32)), pa.array(batch.event_time[mine]).cast(pa.string())
-        )
-        columns[name] = pc.binary_join(times, ",")
+        texts = pa.array(rows.event_time[mine]).cast(pa.string())
+        if form == "terms":
+            streams = _streams(work, found, lane)[rows.event_letter[mine]]
+            texts = pc.binary_join_element_wise(texts, pa.array(streams).cast(pa.string()), STREAM)
+        each = pa.ListArray.from_arrays(pa.array(counts[rows.ends].astype(np.int32)), texts)
+        columns[name] = pc.binary_join(each, ",")
     return columns
+
+
+def _streams(work: Work, found: Block, lane: str) -> NDArray[np.int64]:
+    """By letter the number of the stream of the events that a name holds."""
+    held = (next((iri for name, iri in letter if name == lane), None) for letter in found.letters)
+    return np.array([-1 if iri is None else work.plan.streams.index(iri) for iri in held], np.int64)
 
 
 def _values(work: Work, ids: NDArray[np.uint32], form: Form) -> list[pa.Array]:
@@ -175,12 +187,7 @@ def _texts(work: Work, ids: NDArray[np.uint32], *, written: bool) -> pa.Array:
 
 def _shown_as(work: Work, form: Form) -> Form:
     """A graph is a text, whatever terms are."""
-    return "text" if isinstance(work.plan.query.form, Construct) else form
-
-
-def _graphs(work: Work, batch: MatchBatch) -> list[str]:
-    block = work.shape.block([batch])
-    return [_n_triples(block.graph(i)) for i in range(len(block))]
+    return "text" if work.shape.form == "CONSTRUCT" else form
 
 
 def _late_columns(work: Work, stream: int, batch: EventBatch, whole: bool) -> dict[str, pa.Array]:

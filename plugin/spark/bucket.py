@@ -11,30 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.watermarks import AFTER_ALL
-from oxiseq.engine.snapshot.saving import restore, save
+from oxiseq.engine.snapshot.saving import save
 from oxiseq.journal import unpack_events
+from oxiseq.matches.shape import Block
 from oxiseq.spark.dealing import owners
 from oxiseq.spark.work import Work
 
-_NEVER: Final = 1 << 61
-"""A lateness that no event exceeds: the watermark comes from outside."""
-
 
 class Packed(NamedTuple):
-    """Events of a stream (its number in the plan) for one bucket; `home`: a byte each, 0 where it is elsewhere."""
+    """Events of a stream (its number in the plan) for one bucket; `home`: a byte each, 0 where it is elsewhere;
+    `place`: where they stand among those of the stream that come in one micro-batch."""
 
     stream: int
     events: bytes
     home: bytes
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Outcome:
     """What a step gave: matches, in order of end time; (stream, events) that were late; the time (µs) of the oldest
     thing that waits for the watermark, None if nothing does."""
 
-    matches: list[MatchBatch]
+    matches: Block
     late: list[tuple[int, EventBatch]]
     waits_for: int | None
 
@@ -54,9 +53,9 @@ class Bucket:
         self._work = work
         self._number = number
         if state is not None:
-            self._run = restore(state, work.plan, work.terms, work.kb)
+            self._run = work.restored(state)
             return
-        self._run = QueryRun(work.plan, work.terms, work.kb, work.order.origin, _NEVER)
+        self._run = work.new_run()
         for iri in work.plan.streams:
             if iri not in work.order.given:
                 self._run.punctuate(iri, AFTER_ALL)
@@ -78,29 +77,28 @@ class Bucket:
                 self._run.push(self._work.plan.streams[stream], batch)
         for iri in self._work.order.given:
             self._run.punctuate(iri, AFTER_ALL if close else watermark)
-        found = [self._own(batch) for batch in self._run.advance()]
-        matches = MatchBatch.concat(found, len(self._work.plan.answer.columns)).by_end()
-        return Outcome([matches] if len(matches) else [], late, self._waits_for(watermark))
+        matches = self._own(self._work.shape.block(self._run.advance())).ordered()
+        return Outcome(matches, late, self._waits_for(watermark))
 
     def _complete_before(self, stream: int, watermark: int) -> int:
         if self._work.plan.streams[stream] in self._work.order.behind:
-            return self._run.clock.mark(stream).punctuation
+            return self._run.order.mark(stream).punctuation
         return watermark
 
     def save(self) -> bytes:
         """The state for the next step, in whatever process."""
         return save(self._run, self._work.terms)
 
-    def _own(self, batch: MatchBatch) -> MatchBatch:
+    def _own(self, found: Block) -> Block:
         """Those matches whose key is this bucket's: of others it has seen a part of the events only."""
         if not self._work.keys:
-            return batch
-        keys = np.ascontiguousarray(batch.values[:, list(self._work.keys)])
+            return found
+        keys = np.ascontiguousarray(found.rows.values[:, list(self._work.keys)])
         mine = owners(keys, self._work.order.buckets, self._work.terms) == self._number
-        return batch if mine.all() else batch.take(np.flatnonzero(mine))
+        return found if mine.all() else found.take(np.flatnonzero(mine))
 
     def _waits_for(self, watermark: int) -> int | None:
-        oldest = self._run.clock.oldest
+        oldest = self._run.order.oldest
         if self._run.waits:  # for a window's end, which may be anywhere ahead
             return watermark
         return None if oldest == AFTER_ALL else oldest
@@ -109,7 +107,7 @@ class Bucket:
 def _by_stream(rows: Iterable[Packed]) -> Iterable[tuple[int, list[bytes], NDArray[np.bool_]]]:
     """The rows of each stream together, in their order."""
     found: dict[int, list[Packed]] = {}
-    for row in rows:
+    for row in sorted(rows, key=attrgetter("place")):
         found.setdefault(row.stream, []).append(row)
     for stream, packed in found.items():
         home = np.frombuffer(b"".join([row.home for row in packed]), np.bool_)

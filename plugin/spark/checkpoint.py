@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 from oxiseq.kb_loader.spark.asked import exists, literal
 from oxiseq.spark.errors import CheckpointError, check_buckets
+from oxiseq.spark.kept import Snapshot, take
 from oxiseq.spark.processor import STATE
-from oxiseq.spark.steps import bucket_of
 from oxiseq.spark.work import Work
 
 _OPERATOR: Final = "transformWithStateInPandasExec"
@@ -39,7 +39,7 @@ def check_checkpoint(spark: SparkSession, location: str, at_work: Work) -> None:
     for buckets, data in _states(spark, location):
         try:
             check_buckets(buckets, at_work.order.buckets)
-            bucket_of(at_work, 0, data)
+            take(at_work, 0, Snapshot(data))
             return
         except CheckpointError as error:
             refused.append(error)

@@ -11,8 +11,10 @@ from typing import Final
 import pyarrow as pa
 from pyspark.daemon import manager
 
+from oxiseq.spark.kept import Snapshot
 from oxiseq.spark.order import Order
 from oxiseq.spark.steps import deal, step
+from oxiseq.spark.work import work
 
 _QUERY: Final = """PREFIX : <urn:oxiseq:> SELECT ?k WITHIN 9 SECONDS SLIDING FROM STREAM S <urn:oxiseq:s>
 WHERE { SEQ(A; B) DEFINE GPM A ON S { ?x :k ?k ; :v ?a }
@@ -24,12 +26,13 @@ def load() -> None:
     """Deal and match two events, twice in a bucket: that loads what most queries need."""
     order = Order(_QUERY, None, None, ("urn:oxiseq:s",), 2)
     rows = pa.record_batch({"time": [1, 2], "graph": [_EVENT.format(n) for n in (1, 2)]})
-    dealt = [batch.to_pandas() for batch in deal(order, 0, (0, 1), iter([rows]))]
+    dealt = [batch.to_pandas() for batch in deal(order, 0, (0, 1), 0, iter([rows]))]
     for number in (0, 1):
-        state = None
+        stored = Snapshot()
         for mark in (0, 1_000):
             given = iter([part[part["number"] == number] for part in dealt] if mark == 0 else [])
-            state = step(order, number, state, given, mark, "text", late=False).state
+            stored = Snapshot(step(order, number, stored, given, mark, "text", late=False).change.snapshot)
+            work(order).kept.clear()  # so that it is restored, too
 
 
 if __name__ == "__main__":

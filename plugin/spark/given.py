@@ -14,7 +14,6 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.mappings.declared import Declared, StreamMapping
 from oxiseq.spark.decoding import COLUMNS
 from oxiseq.spark.errors import SparkError
@@ -43,10 +42,10 @@ class Given:
 
 
 def given_streams(
-    plan: QueryPlan, streams: Mapping[str, DataFrame], mappings: Mapping[str, Declared] | None
+    names: Mapping[str, str], streams: Mapping[str, DataFrame], mappings: Mapping[str, Declared] | None
 ) -> dict[str, Given]:
-    """By the stream's IRI. Raises SparkError, MappingError."""
-    frames, of_rows = _by_iri(plan, streams), _by_iri(plan, mappings or {})
+    """By the stream's IRI; `names`: those of the query's streams, with their IRIs. Raises SparkError, MappingError."""
+    frames, of_rows = _by_iri(names, streams), _by_iri(names, mappings or {})
     if not frames:
         raise SparkError("no stream is given")
     for iri in of_rows:
@@ -58,14 +57,13 @@ def given_streams(
     }
 
 
-def _by_iri(plan: QueryPlan, given: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+def _by_iri(names: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
     """IRI of a stream → the name that the caller uses, and what is given for it."""
-    names = {s.name: s.iri.value for s in plan.query.streams}
     found: dict[str, tuple[str, Any]] = {}
     for name, value in given.items():
         iri = names.get(name, name)
-        if iri not in plan.streams:
-            declared = ", ".join(f"{short} <{iri}>" for short, iri in names.items())
+        if iri not in names.values():
+            declared = ", ".join(f"<{iri}>" if short == iri else f"{short} <{iri}>" for short, iri in names.items())
             raise SparkError(f"the query reads no stream {name!r}; it declares {declared}")
         if iri in found:
             raise SparkError(f"the stream {name!r} is given twice")

@@ -7,7 +7,7 @@ what a mapping or the knowledge base has as objects of a predicate (facts.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pyoxigraph import Literal, NamedNode, Variable
@@ -22,9 +22,14 @@ from oxiseq.grammar.algebra import (
     Group,
     Query,
     Select,
+    SubSelect,
     TriplePattern,
+    WindowPattern,
 )
+from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals
+from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.places import always
+from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.grammar.scope import certain_variables, conjuncts
 from oxiseq.spark.facts import BIGINT, BOOLEAN, DATATYPES, DOUBLE, TIMESTAMP, Facts
 
@@ -54,22 +59,49 @@ _TRUTHS: Final = _COMPARED | {
 _COUNTS: Final = {"STRLEN", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES"}
 
 
-def inferred(query: Query, known: Facts) -> dict[str, str]:
+def inferred(query: AnyQuery, known: Facts) -> dict[str, str]:
     """Column → type of Spark SQL's, of those columns whose type is certain and not string.
 
     Numbers are doubles where they may have fractions: integers above 2^53 are rounded then.
     """
-    if not isinstance(query.form, Select):
-        return {}
-    kinds = {**dict(_by_filter(query)), **dict(_by_pattern(query, known))}
-    if query.form.columns is None:
+    patterns = tuple(_patterns(query))
+    kinds = {**dict(_by_filter(patterns)), **dict(_by_pattern(patterns, known))}
+    columns = _columns(query)
+    if columns is None:
         return kinds
-    found = {}
-    for column in query.form.columns:
-        kind = kinds.get(column.variable.value) if column.expression is None else _made(column.expression, kinds)
-        if kind is not None:
-            found[column.variable.value] = kind
-    return found
+    found = {name: _made(expression, kinds) for name, expression in columns}
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def _columns(query: AnyQuery) -> list[tuple[str, Expression]] | None:
+    """What is answered, by name; None: whatever the patterns bind."""
+    match query:
+        case Query(form=Select(columns=None)) | RspQuery(form="SELECT", body=SubSelect(projection=None)):
+            return None
+        case Query(form=Select(columns=columns)) if columns is not None:
+            return [(c.variable.value, c.variable if c.expression is None else c.expression) for c in columns]
+        case RspQuery(form="SELECT", body=SubSelect(projection=projection)) if projection is not None:
+            pairs = ((p, p) if isinstance(p, Variable) else p for p in projection)
+            return [(name.value, expression) for expression, name in pairs]
+        case CeqlQuery(totals=Totals(columns=told)):
+            return [(column.name, column.expression) for column in told]
+    return []
+
+
+def _patterns(query: AnyQuery) -> Iterator[tuple[Group, str]]:
+    """The patterns that are part of every match, with the IRI of the stream that they are on, empty for several."""
+    match query:
+        case Query():
+            iris, wanted = {stream.name: stream.iri.value for stream in query.streams}, always(query.sequence)
+            yield from ((gpm.pattern, iris[gpm.stream]) for gpm in query.gpms if gpm.name in wanted)
+        case RspQuery():
+            named = {window.name: window.stream.value for window in query.windows}
+            unnamed = {window.stream.value for window in query.windows if window.name is None}
+            alone = len(unnamed) == 1 and not query.default_graphs
+            yield query.body.where, unnamed.pop() if alone else ""
+            for element in query.body.where.elements:
+                if isinstance(element, WindowPattern) and isinstance(element.name, NamedNode):
+                    yield element.pattern, named[element.name]
 
 
 def _made(expression: Expression, kinds: dict[str, str]) -> str | None:
@@ -92,30 +124,24 @@ def _made(expression: Expression, kinds: dict[str, str]) -> str | None:
     return None
 
 
-def _by_filter(query: Query) -> Iterator[tuple[str, str]]:
-    """What the filters of GPMs that are part of every match let through."""
-    wanted = always(query.sequence)
-    for gpm in query.gpms:
-        if gpm.name not in wanted:
-            continue
-        certain = certain_variables(gpm.pattern)
-        for element in gpm.pattern.elements:
+def _by_filter(patterns: Sequence[tuple[Group, str]]) -> Iterator[tuple[str, str]]:
+    """What the filters of patterns let through."""
+    for pattern, _ in patterns:
+        certain = certain_variables(pattern)
+        for element in pattern.elements:
             if isinstance(element, Filter):
                 for condition in conjuncts(element.condition):
                     yield from ((v.value, kind) for v, kind in _required(condition) if v in certain)
 
 
-def _by_pattern(query: Query, known: Facts) -> Iterator[tuple[str, str]]:
-    """What the patterns that are part of every match can bind."""
-    iris = {stream.name: stream.iri.value for stream in query.streams}
-    wanted = always(query.sequence)
-    for gpm in query.gpms:
-        if gpm.name in wanted:
-            of_stream = known.streams.get(iris[gpm.stream], {})
-            for graph, predicate, variable in _objects(gpm.pattern, None):
-                kind = of_stream.get(predicate.value) if graph is None else known.of_kb(_name(graph), predicate)
-                if kind is not None:
-                    yield variable.value, kind
+def _by_pattern(patterns: Sequence[tuple[Group, str]], known: Facts) -> Iterator[tuple[str, str]]:
+    """What patterns can bind."""
+    for pattern, iri in patterns:
+        of_stream = known.streams.get(iri, {})
+        for graph, predicate, variable in _objects(pattern, None):
+            kind = of_stream.get(predicate.value) if graph is None else known.of_kb(_name(graph), predicate)
+            if kind is not None:
+                yield variable.value, kind
 
 
 def _objects(

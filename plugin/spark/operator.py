@@ -6,7 +6,7 @@ In the flow: DataFrames of streams → (dealer in `mapInArrow`, shuffle, buckets
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -14,13 +14,13 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from oxiseq.engine.errors import QueryError
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import Time
-from oxiseq.engine.plan.correlation import Correlation, correlation
-from oxiseq.engine.plan.query import QueryPlan, compile_query
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.plan.correlation import Correlation
 from oxiseq.grammar import render
-from oxiseq.grammar.algebra import Construct, Query
+from oxiseq.grammar.algebra import NOWHERE
+from oxiseq.grammar.languages import AnyQuery
 from oxiseq.kb_loader import is_path
 from oxiseq.languages.registry import language_named
 from oxiseq.mappings.declared import Declared
@@ -30,11 +30,12 @@ from oxiseq.options.query_text import QueryLike, QueryText, query_text
 from oxiseq.spark.answers import (
     AT,
     LATE,
+    STREAM,
     TERM_PARTS,
     TIME,
     event_columns,
     schema,
-    streams_of,
+    span_columns,
     value_columns,
     value_parts,
 )
@@ -79,8 +80,9 @@ def match(
     one row's, whole. `mappings`: a stream → what rows of any other columns mean, as `oxiseq.StreamMapping` takes it.
 
     The answer has `at` (when it was answered: the match's end), `time` (when it was certain), a column for each of the
-    query's, for CONSTRUCT one column `graph`, and for each positive GPM `events_NAME`, the times of its events. The
-    rows are those of `oxiseq.run` over the same events, each once; those of one key come in order of time.
+    query's, for CONSTRUCT one column `graph`, and for each positive GPM, or variable of CEQL, `events_NAME`, the times
+    of its events; rows of MATCH have `start` and `end`. The rows are those of `oxiseq.run` over the same events, each
+    once; those of one key come in order of time.
 
     `types` of the query's columns: "text" (strings: IRIs and lexical forms), "ntriples" (strings: RDF terms), "terms"
     (struct of `value`, `datatype`, `lang`, `kind`; events are structs of `stream` and `time`, too), "infer" (as the
@@ -107,15 +109,17 @@ def match(
     `checkpoint`: the checkpointLocation that the streaming query will have. Its content is checked before anything
     runs; CheckpointError says what to do if this query cannot continue from it.
 
-    Raises QueryError, OxiseqError. A query that cannot be partitioned runs in one task, with OnePartitionWarning.
+    Raises QueryError, OxiseqError. A query that cannot be partitioned runs in one task, with OnePartitionWarning, if it
+    is in SPAseq; in other languages that is a QueryError.
     """
     asked = query_text(query, language)
-    algebra = _in_sequence(asked)  # what is wrong with the text comes first
+    own = _own(asked)
     chosen = said(asked.language, {"origin": origin, "lateness": lateness, "on_error": on_error}, (QUERY, SOURCES))
-    terms_ = TermDictionary()
-    plan = compile_query(algebra, terms_)
-    key = correlation(plan)
-    given = given_streams(plan, streams, mappings)
+    order = replace(_order(asked, own), origin=chosen.origin, on_error=chosen.on_error)
+    at_work = Work(order)
+    key = at_work.correlation
+    _check_key(asked, own, key)
+    given = given_streams(at_work.names, streams, mappings)
     form = form_of(types)
     wanted = spark.sparkContext.defaultParallelism * 2 if buckets is None else buckets
     if not 1 <= wanted <= MOST:
@@ -123,12 +127,10 @@ def match(
     number = wanted if key.by else 1
     _check(key, number, chosen.origin)
     behind = tuple(iri for iri, stream in given.items() if is_behind_state(stream.frame))
-    on_rows = (chosen.on_error, behind, texts(given))
-    order = Order(_text(asked, algebra), _kb(kb), chosen.origin, tuple(given), number, *on_rows)
-    at_work = Work(order) if order.kb is None else Work(_without_kb(order))
+    order = replace(order, given=tuple(given), buckets=number, behind=behind, mappings=texts(given))
+    at_work, order = Work(order), replace(order, kb=_kb(kb))
     _check_names(at_work, late)
-    names = value_columns(at_work.plan, at_work.shown)
-    kinds = casts(types, at_work.plan, names, lambda: facts(given, order.kb))
+    kinds = casts(types, own, value_columns(at_work), lambda: facts(given, order.kb))
     streaming = {each.frame.isStreaming for each in given.values()}
     if len(streaming) > 1:
         raise SparkError("either all streams are streaming DataFrames, or none is")
@@ -137,7 +139,7 @@ def match(
     if chosen.lateness and streaming == {True} and all(has_watermark(each.frame) for each in given.values()):
         raise SparkError("the streams have watermarks of their own, which decide lateness: leave lateness out")
     keys = even_keys(number)
-    dealt = _dealt(order, given, plan, keys, chosen.lateness)
+    dealt = _dealt(order, given, at_work.plan.streams, keys, chosen.lateness)
     grouped = dealt.groupBy("bucket")
     if streaming == {True}:
         _prepare(spark, number)
@@ -150,26 +152,34 @@ def match(
     return _shown(rows, at_work, kinds, form, late, name)
 
 
-def explain(query: QueryLike) -> str:
+def explain(query: QueryLike, language: str | None = None) -> str:
     """How `match` would partition a query, a line."""
-    return correlation(compile_query(_in_sequence(query_text(query)), TermDictionary())).text()
+    asked = query_text(query, language)
+    return Work(_order(asked, _own(asked))).correlation.text()
 
 
-def _in_sequence(query: QueryText) -> Query:
-    """As SPAseq has it, whose matches are found part by part. Raises QueryError, SparkError."""
-    language = language_named(query.language)
-    found = language.in_sequence(query.algebra)
-    if found is None:
-        raise SparkError(
-            f"a query in {query.language} cannot be partitioned: {language.whole}; use oxiseq.run, or write it in "
-            "SPAseq"
+def _own(query: QueryText) -> AnyQuery:
+    """The query in a language of ours. Raises QueryError."""
+    return language_named(query.language).own(query.algebra)
+
+
+def _order(query: QueryText, own: AnyQuery) -> Order:
+    """What executors read, which need no plug-in for it; for one bucket."""
+    text = query.text if own is query.algebra else render(own)
+    return Order(text, None, None, (), 1, language=own.language)
+
+
+def _check_key(query: QueryText, own: AnyQuery, key: Correlation) -> None:
+    """Raise QueryError where all events have to be in one place, and the language says no more of such queries."""
+    if not key.by and not language_named(own.language).in_one_task:
+        text, span = (query.text, key.span) if own is query.algebra else ("", None)
+        raise QueryError(
+            f"a query in {query.language} cannot be partitioned: {key.reason}",
+            span or NOWHERE,
+            text,
+            hint="oxiseq.run takes it, with all events in one place",
+            code="partition",
         )
-    return found
-
-
-def _text(query: QueryText, found: Query) -> str:
-    """What executors read, which need no plug-in for it."""
-    return query.text if found is query.algebra else render(found)
 
 
 def _check(key: Correlation, buckets: int, origin: int | None) -> None:
@@ -184,8 +194,8 @@ def _check(key: Correlation, buckets: int, origin: int | None) -> None:
 
 def _check_names(at_work: Work, late: bool) -> None:
     """Raise SparkError if a variable has the name of another column of the answer, which Spark could not tell apart."""
-    others = [AT, TIME, *event_columns(at_work.plan), *[LATE] * late]
-    for name in value_columns(at_work.plan, at_work.shown):
+    others = [AT, TIME, *span_columns(at_work.shape), *event_columns(at_work.shape), *[LATE] * late]
+    for name in value_columns(at_work):
         if name.lower() in [other.lower() for other in others]:
             told = f"?{name} has the name of another column ({', '.join(others)})"
             raise SparkError(f"{told}: SELECT (?{name} AS ?other)")
@@ -199,18 +209,14 @@ def _kb(kb: str | Path | None) -> str | None:
     raise SparkError("workers cannot share a Store that is open here: give a file, a store's folder or N-Quads text")
 
 
-def _without_kb(order: Order) -> Order:
-    return replace(order, kb=None)
-
-
 def _dealt(
-    order: Order, given: Mapping[str, Given], plan: QueryPlan, keys: tuple[int, ...], lateness: int
+    order: Order, given: Mapping[str, Given], streams: Sequence[str], keys: tuple[int, ...], lateness: int
 ) -> DataFrame:
     """The packed rows of all streams."""
     parts = []
     for iri, stream in given.items():
         frame = stream.frame
-        part = frame.mapInArrow(Dealing(order, plan.streams.index(iri), keys), DEALT)
+        part = frame.mapInArrow(Dealing(order, streams.index(iri), keys), DEALT)
         if frame.isStreaming and not has_watermark(frame):
             # Spark keeps a watermark for each stream, and takes the least. The column goes: with it Spark would drop
             # rows that are late, which we count. One ms more: Spark calls late what is equal to its watermark, we do
@@ -240,7 +246,7 @@ def _shown(
     rows: DataFrame, at_work: Work, kinds: Mapping[str, str], form: Form, late: bool, metrics: str | Observation
 ) -> DataFrame:
     """The operator's columns under the names and with the types that users see."""
-    values = _values(value_columns(at_work.plan, at_work.shown), at_work, form)
+    values = _values(value_columns(at_work), at_work, form)
     if rows.isStreaming or isinstance(metrics, Observation):
         rows = rows.observe(
             metrics,
@@ -249,10 +255,10 @@ def _shown(
             cast_errors(kinds, values).alias("cast_errors"),
         )
     columns = [F.timestamp_micros(AT).alias(AT), F.col(TIME)]
+    columns += [F.timestamp_micros(name).alias(name) for name in span_columns(at_work.shape)]
     columns += [cast(column, kinds.get(name)).alias(name) for name, column in values.items()]
-    streams = streams_of(at_work.plan) if form == "terms" else {}
-    for name in event_columns(at_work.plan):
-        columns.append(_times(F.col(name), streams.get(name.removeprefix("events_"))).alias(name))
+    streams = at_work.plan.streams if form == "terms" else ()
+    columns += [_times(F.col(name), streams).alias(name) for name in event_columns(at_work.shape)]
     if late:
         told = F.struct(
             F.col("late_stream").alias("stream"),
@@ -267,7 +273,7 @@ def _shown(
 
 def _values(names: list[str], at_work: Work, form: Form) -> dict[str, Column]:
     """The value columns by the names that users see."""
-    if form != "terms" or isinstance(at_work.plan.query.form, Construct):
+    if form != "terms" or at_work.shape.form == "CONSTRUCT":
         return {name: F.col(f"value_{i}") for i, name in enumerate(names)}
     found = {}
     for i, name in enumerate(names):
@@ -276,12 +282,15 @@ def _values(names: list[str], at_work: Work, form: Form) -> dict[str, Column]:
     return found
 
 
-def _times(text: Column, stream: str | None) -> Column:
-    """Microseconds with commas between them as an array of timestamps, or of (`stream`, `time`)."""
+def _times(text: Column, streams: Sequence[str]) -> Column:
+    """Microseconds with commas between them as an array of timestamps, or with `streams` of (`stream`, `time`)."""
 
     def one(each: Column) -> Column:
-        time = F.timestamp_micros(each.cast("bigint"))
-        return time if stream is None else F.struct(F.lit(stream).alias("stream"), time.alias("time"))
+        if not streams:
+            return F.timestamp_micros(each.cast("bigint"))
+        time, number = (F.split(each, STREAM)[i].cast("bigint") for i in (0, 1))
+        stream = F.element_at(F.array(*map(F.lit, streams)), number.cast("int") + 1)
+        return F.struct(stream.alias("stream"), F.timestamp_micros(time).alias("time"))
 
     several = F.transform(F.filter(F.split(text, ","), lambda each: each != ""), one)
     return F.when(text.isNotNull(), several)

@@ -11,10 +11,12 @@ Form: TypeAlias = Literal["text", "ntriples", "terms"]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A query as it is sent to workers. `kb`: a file, a store's folder, N-Quads text or None; `origin` in µs; `given`:
-    the IRIs of the streams that have events; `buckets`: how many runs share the keys; `on_error` as in `run`; `behind`:
-    those of the streams that a stateful operator emits: Spark's watermark has passed their events when they come;
-    `mappings`: (IRI, mapping as JSON) of the streams whose rows are no events."""
+    """A query as it is sent to workers, in a language of ours.
+
+    `kb`: a file, a store's folder, N-Quads text or None; `origin` in µs; `given`: the IRIs of the streams that have
+    events; `buckets`: how many runs share the keys; `on_error` as in `run`; `behind`: those of the streams that a
+    stateful operator emits: Spark's watermark has passed their events when they come; `mappings`: (IRI, mapping as
+    JSON) of the streams whose rows are no events."""
 
     text: str
     kb: str | None
@@ -24,3 +26,4 @@ class Order:
     on_error: Literal["stop", "skip"] = "stop"
     behind: tuple[str, ...] = ()
     mappings: tuple[tuple[str, str], ...] = ()
+    language: str = "spaseq"

@@ -10,17 +10,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from oxiseq.spark.errors import check_buckets
 from oxiseq.spark.order import Form, Order
 
-DEALT: Final = "bucket int, number int, stream int, high bigint, events binary, home binary"
+DEALT: Final = "bucket int, number int, stream int, high bigint, events binary, home binary, place bigint"
 """What the dealer passes on: the row's bucket as Spark hashes it and its number, the stream's number, the largest time
-(µs) of the events dealt together, packed events and whose home it is."""
+(µs) of the events dealt together, packed events, whose home it is, and where they stand in a micro-batch: by partition,
+then as they come."""
 
 STATE: Final = "snapshot"
-"""The state variable: a bucket's run, and how many buckets there are."""
+"""A state variable: a bucket's run, and how many buckets there are. Beside it stand `steps`, those since, and `token`,
+which says which state it is (kept.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ class Dealing:
         """Spark calls it with the record batches of a partition."""
         from oxiseq.spark.steps import deal  # noqa: PLC0415  see the module's text
 
-        yield from deal(self.order, self.stream, self.keys, batches)
+        task = TaskContext.get()
+        yield from deal(self.order, self.stream, self.keys, 0 if task is None else task.partitionId(), batches)
 
 
 def whole_of(order: Order, form: Form) -> Callable[[Any, Any], Any]:
@@ -62,6 +66,8 @@ class Buckets(StatefulProcessor):
         """Spark has made the operator for a partition."""
         self._handle = handle
         self._state = handle.getValueState(STATE, "data binary, buckets int")
+        self._steps = handle.getListState("steps", "data binary")
+        self._token = handle.getValueState("token", "data binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """A bucket's rows of a micro-batch."""
@@ -78,14 +84,31 @@ class Buckets(StatefulProcessor):
         from oxiseq.spark.steps import step  # noqa: PLC0415  see the module's text
 
         number, mark = self._numbers[key[0]], timers.getCurrentWatermarkInMs()
-        done = step(self._order, number, self._saved(), rows, mark, self._form, self._late)
+        done = step(self._order, number, self, rows, mark, self._form, self._late)
         yield from done.frames
-        self._state.update((done.state, self._order.buckets))
+        if done.change.snapshot is None:
+            self._steps.appendValue((done.change.step,))
+        else:
+            self._state.update((done.change.snapshot, self._order.buckets))
+            self._steps.clear()
+        self._token.update((done.change.token,))
         if done.wake is not None:
             self._handle.registerTimer(done.wake)
 
-    def _saved(self) -> bytes | None:
-        """The bucket's state. Raises CheckpointError."""
+    # --- what is stored of the bucket -----------------------------------------------------------------
+
+    @property
+    def token(self) -> bytes | None:
+        """As `Stored` has it."""
+        saved = self._token.get()
+        return None if saved is None else bytes(saved[0])
+
+    def steps(self) -> Iterator[bytes]:
+        """As `Stored` has it."""
+        return (bytes(step) for (step,) in self._steps.get())
+
+    def snapshot(self) -> bytes | None:
+        """As `Stored` has it. Raises CheckpointError."""
         saved = self._state.get()
         if saved is None:
             return None

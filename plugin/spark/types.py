@@ -15,7 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType, DataType, StringType, StructField, StructType
 
-from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.grammar.languages import AnyQuery
 from oxiseq.spark.answers import TERM_PARTS
 from oxiseq.spark.errors import SparkError
 from oxiseq.spark.facts import Facts
@@ -38,10 +38,10 @@ def form_of(types: Types) -> Form:
     return types
 
 
-def casts(types: Types, plan: QueryPlan, names: list[str], known: Callable[[], Facts]) -> dict[str, str]:
+def casts(types: Types, query: AnyQuery, names: list[str], known: Callable[[], Facts]) -> dict[str, str]:
     """Column → its type, where that is another one than string. Raises SparkError."""
     if types == "infer":
-        found = inferred(plan.query, known())
+        found = inferred(query, known())
         return {name: found[name] for name in names if name in found}
     if not isinstance(types, Mapping):
         return {}

@@ -6,66 +6,74 @@ In the flow: driver → (pickled) **Order** → **Work** in each Python worker �
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import lru_cache
+from typing import Any, Final
 
 from pyoxigraph import Store as RdfStore
-from pyoxigraph import Variable
 
 from oxiseq.engine.errors import KbError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.faults import Unfit
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.plan.correlation import Correlation, correlation
-from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.plan.correlation import Correlation
+from oxiseq.engine.run.run import Run
+from oxiseq.engine.snapshot.saving import AnyPlan, restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.grammar.algebra import Ask, Construct, Projection, Query, Select
-from oxiseq.languages.spaseq.shape import spaseq_shape
+from oxiseq.languages.language import Language
+from oxiseq.languages.registry import language_named
 from oxiseq.mappings.declared import StreamMapping
+from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
 from oxiseq.sources.knowledge import kb_store
 from oxiseq.spark.order import Order
+
+_NEVER: Final = 1 << 61
+"""A lateness that no event exceeds: the watermark comes from outside."""
 
 
 class Work:
     """An order at work in one process: plan, terms, KB. P_D is answered once for all buckets of the process.
 
-    `shown`: how many of the answer's columns the caller wants; `keys`: the columns that hold the key;
-    `mappings`: what the rows of a stream mean, by its IRI.
+    `names`: those of the streams in the query, with their IRIs; `shown`: how many of the answer's columns the caller
+    wants; `keys`: the columns that hold the key, none where a bucket sees no other one's; `mappings`: what the rows of
+    a stream mean, by its IRI.
     """
 
     def __init__(self, order: Order) -> None:
         self.order = order
         self.terms = TermDictionary()
-        query = load(order.text)
-        self.correlation: Correlation = correlation(compile_query(query, self.terms))
-        by = self.correlation.by if order.buckets > 1 else ()
-        self.plan: QueryPlan = compile_query(with_columns(query, by), self.terms)
-        self.shape = spaseq_shape(self.plan, self.terms)
-        self.shown = shown_columns(query, self.plan)
-        self.keys = tuple(self.shape.variables.index(v.value) for v in by)
         self.kb = StoreKb(_kb(order.kb))
+        self._language: Language[Any] = language_named(order.language)
+        query = load(order.text, order.language)
+        asked, asked_shape = self._compiled(query)
+        self.correlation: Correlation = self._language.correlation(query, asked.plan)
+        by = self.correlation.by if order.buckets > 1 and not self.correlation.one_each else ()
+        self._query = self._language.with_key(query, by)
+        self._run, self.shape = self._compiled(self._query)
+        self.plan: AnyPlan = self._run.plan  # type: ignore[assignment]  # each of our languages has one of these
+        self.names = self._language.names(query, self.plan)
+        self.shown = len(asked_shape.variables) if asked_shape.form == "SELECT" else 0
+        self.keys = tuple(self.shape.variables.index(v.value) for v in by)
+        self.kept: dict[int, Any] = {}
+        """The buckets at work in this process, by number (kept.py)."""
         self.mappings = {iri: StreamMapping(json.loads(text)) for iri, text in order.mappings}
 
+    def new_run(self) -> Run:
+        """One that has not seen anything."""
+        return self._compiled(self._query)[0]
 
-def with_columns(query: Query, by: tuple[Variable, ...]) -> Query:
-    """The query with the key's variables among its columns, added ones last."""
-    form = query.form
-    more = tuple(Projection(v) for v in by)
-    if not by or (isinstance(form, Select) and form.columns is None):
-        return query
-    if isinstance(form, Ask):
-        return replace(query, form=Select(more))
-    if isinstance(form, Construct):
-        return replace(query, form=replace(form, columns=form.columns + more))
-    known = {c.variable for c in form.columns or () if c.expression is None}
-    missing = tuple(p for p in more if p.variable not in known)
-    return replace(query, form=replace(form, columns=(form.columns or ()) + missing))
+    def restored(self, state: bytes) -> Run:
+        """One as it was saved. Raises SnapshotError."""
+        return restore(state, self.plan, self.terms, self.kb)
 
+    def unfit(self, stream: int, batch: EventBatch) -> Unfit | None:
+        """The events that the query's language cannot take; None: there are none."""
+        return self._run.unfit(self.plan.streams[stream], batch, self.terms)
 
-def shown_columns(query: Query, plan: QueryPlan) -> int:
-    """How many columns the query, as it was written, answers; none for CONSTRUCT, whose answer is a graph."""
-    if not isinstance(query.form, Select):
-        return 0
-    return len(plan.answer.columns if query.form.columns is None else query.form.columns)
+    def _compiled(self, query: Any) -> tuple[Run, Shape]:
+        options = Options(origin=self.order.origin, lateness=_NEVER)
+        return self._language.compile(query, self.terms, self.kb, options)
 
 
 def _kb(kb: str | None) -> RdfStore:

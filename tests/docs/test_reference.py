@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -37,7 +38,11 @@ def test_every_public_name_is_there() -> None:
     page = made.python()
     for name in oxiseq.__all__:
         assert re.search(rf"^::: oxiseq\.[\w.]+\.{name}$", page, re.MULTILINE), name
-        assert (getattr(oxiseq, name).__doc__ or "").strip(), name
+        named = getattr(oxiseq, name)
+        assert (named.__doc__ or "").strip(), name
+        for method, value in vars(named).items() if isinstance(named, type) else ():
+            if not method.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
+                assert inspect.getdoc(getattr(named, method)), f"{name}.{method}"
 
 
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda each: each if isinstance(each, str) else "")
@@ -89,6 +94,8 @@ def test_every_metric_is_there() -> None:
     assert len(named) > 20
     for name in named:
         assert name in page, name
+    without_words = re.compile(r"\| `\w+` \| \w+ \|\s*\|")
+    assert not [line for line in page.splitlines() if without_words.fullmatch(line)]
 
 
 def test_errors_are_there() -> None:

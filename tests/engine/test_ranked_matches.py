@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from engine_runs import STREAM, Driven, Reading, query, random_readings, readings_batch
+from engine_runs import STREAM, Driven, Reading, Row, query, random_readings, readings_batch
 from pyoxigraph import Store
 
 from oxiseq.engine.errors import LimitError
@@ -21,7 +21,7 @@ from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.memory import put_matches
 from oxiseq.engine.matches.sampling import sample
-from oxiseq.engine.output import ranked
+from oxiseq.engine.output import ranked, window_ranks
 from oxiseq.engine.plan import query as planning
 from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.query import compile_query
@@ -96,6 +96,16 @@ def test_what_has_to_be_listed_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> N
     for each in (planning, ranked):
         monkeypatch.setattr(each, "MOST_LISTED", 1_000)
     text = query("A : B:+ : C") + " ORDER BY MAX(?bv) LIMIT 1"
+    assert len(answers(text, loop(9))) == 1
+    with pytest.raises(LimitError, match="listed for ORDER BY"):
+        answers(text, loop(12))
+
+
+def test_what_a_filter_drops_of_too_many_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel stops behind so many matches: the best may be among those that it did not find."""
+    for each in (planning, ranked):
+        monkeypatch.setattr(each, "MOST_LISTED", 1_000)
+    text = query("A : B:+ : C").replace("C)", "C) FILTER(MAX(?bv) > 10)", 1) + " ORDER BY MAX(?bv) LIMIT 1"
     assert len(answers(text, loop(9))) == 1
     with pytest.raises(LimitError, match="listed for ORDER BY"):
         answers(text, loop(12))
@@ -212,6 +222,109 @@ def test_a_sample_of_more_than_can_be_counted_is_refused() -> None:
         Driven(query("A : B:+ : C") + " SAMPLE 5").answer(loop(4_500))
 
 
+# --- of a window, when it closes --------------------------------------------------------------------
+
+CLOSES = " REPORT ON WINDOW CLOSE"
+
+
+@pytest.mark.parametrize("window", ["WITHIN PT0.00002S", "WITHIN 16 EVENTS"])
+@pytest.mark.parametrize("tail", ["DESC(?av) ?bv LIMIT 3", "DESC(?av) ?bv LIMIT 2 OFFSET 1", "DESC(?av) ?bv"])
+def test_the_best_of_each_window(window: str, tail: str) -> None:
+    readings, size = random_readings(3, 150, "abc"), 20
+    select = "SELECT ?av ?bv"
+    numbers = {time: i for i, time in enumerate(sorted({reading.time for reading in readings}))}
+    begin, times = readings[0].time, sorted(numbers)
+    windows: dict[int, list[tuple[int, int, tuple[tuple[str, int], ...]]]] = {}
+    for end, (a, b), events in Driven(query("A : B : C", window, select)).answer(readings):
+        if "EVENTS" in window:
+            close = times[min(numbers[end] // 16 * 16 + 16, len(times)) - 1]
+        else:
+            close = begin + ((end - begin) // size + 1) * size - 1
+        windows.setdefault(close, []).append((-int(a.split('"')[1]), int(b.split('"')[1]), events))
+    low = 1 if "OFFSET" in tail else 0
+    high = 3 if "LIMIT" in tail else None
+    best = {close: [each[:2] for each in sorted(all_)[low:high]] for close, all_ in windows.items()}
+    found: dict[int, list[tuple[int, int]]] = {}
+    for at, (a, b), _ in Driven(query("A : B : C", window, select) + " ORDER BY " + tail + CLOSES).answer(readings):
+        found.setdefault(at, []).append((-int(a.split('"')[1]), int(b.split('"')[1])))
+    assert found == {close: each for close, each in best.items() if each}
+    assert list(found) == sorted(found)
+
+
+def test_the_best_of_a_window_of_very_many() -> None:
+    """Three loops of 30 B's, each of 2^30 - 1 matches."""
+    text = query("A : B:+ : C", "WITHIN 100 EVENTS", select="SELECT (SUM(?bv) AS ?s)") + " ORDER BY DESC(SUM(?bv))"
+    readings = [*loop(30), Reading(40, "c"), Reading(41, "c")]
+    best = sums(30, 10)
+    assert [int(row[0]) for row in answers(text + " LIMIT 12" + CLOSES, readings)] == [
+        s for s in best for _ in range(3)
+    ][:12]
+
+
+def test_a_sample_of_a_window_has_all_its_matches_alike() -> None:
+    """Windows of 6 events with 1 + 3 + 3 matches that end at three instants: chi-square over 700 windows."""
+    kinds = "abcbcc"
+    readings = [Reading(6 * i + place, kind) for i in range(700) for place, kind in enumerate(kinds)]
+    each = {tuple(t for _, t in row[2]) for row in Driven(query("A : B:+ : C")).answer(readings[:6])}
+    assert len(each) == 1 + 3 + 3
+    text = query("A : B:+ : C", "WITHIN 6 EVENTS")
+    rows = Driven(f"{text} SAMPLE 1 SEED 3{CLOSES}").answer(readings)
+    counts = Counter(tuple(t % 6 for _, t in events) for _, _, events in rows)
+    expected = 700 / 7
+    assert set(counts) == each
+    assert sum((n - expected) ** 2 / expected for n in counts.values()) < 16.81  # 99 % of 6 degrees
+    pairs = Counter(
+        frozenset(tuple(t % 6 for _, t in events) for _, _, events in two)
+        for two in by_window(Driven(f"{text} SAMPLE 2 SEED 3{CLOSES}").answer(readings)).values()
+    )
+    expected = 700 / 21
+    assert len(pairs) == 21
+    assert sum((n - expected) ** 2 / expected for n in pairs.values()) < 37.57  # 99 % of 20 degrees
+    assert len(Driven(f"{text} SAMPLE 9{CLOSES}").answer(readings)) == 7 * 700
+
+
+def by_window(rows: list[Row]) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[0], []).append(row)
+    return found
+
+
+def test_a_window_has_the_best_of_all_partitions() -> None:
+    select = "SELECT ?k ?av"
+    text = query("A : B", "WITHIN PT0.00002S PARTITION BY ?k", A="KEYED", B="KEYED", select=select)
+    readings = random_readings(5, 80, "ab")
+    begin = readings[0].time
+    best: dict[int, list[int]] = {}
+    for end, (_, value), _ in Driven(text).answer(readings):
+        best.setdefault(begin + ((end - begin) // 20 + 1) * 20 - 1, []).append(int(value.split('"')[1]))
+    rows = Driven(text + " ORDER BY DESC(?av) LIMIT 2" + CLOSES).answer(readings)
+    found = {at: [int(row[1][1].split('"')[1]) for row in each] for at, each in by_window(rows).items()}
+    assert found == {at: sorted(each, reverse=True)[:2] for at, each in best.items()}
+    assert len({row[1][0] for row in rows}) > 1
+
+
+def test_a_window_closes_without_a_later_match() -> None:
+    driven = Driven(query("A : B", "WITHIN PT0.00001S") + " ORDER BY ?av LIMIT 1" + CLOSES)
+    driven.push([Reading(5, "a"), Reading(6, "b"), Reading(7, "n")])
+    assert driven.advance() == []
+    assert driven.run.waits
+    assert driven.run.deadline == 14
+    driven.run.punctuate(STREAM, 15)
+    assert [row[0] for row in driven.advance()] == [14]
+    assert not driven.run.waits
+    assert driven.run.deadline is None
+
+
+def test_all_matches_of_a_window_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_ranks, "MOST_LISTED", 10)
+    readings = [Reading(t, "ab"[t % 2]) for t in range(12)]
+    with pytest.raises(LimitError, match="kept until it closes"):
+        Driven(query("A : B", "WITHIN 20 EVENTS") + " ORDER BY ?av" + CLOSES).answer(readings)
+    limited = Driven(query("A : B", "WITHIN 20 EVENTS") + " ORDER BY ?av LIMIT 11" + CLOSES)
+    assert len(limited.answer(readings)) == 11
+
+
 # --- with the rest --------------------------------------------------------------------------------
 
 
@@ -227,22 +340,40 @@ def test_each_partition_has_its_best() -> None:
     assert found == {group: sorted(all_)[:2] for group, all_ in best.items()}
 
 
-@pytest.mark.parametrize("tail", ["ORDER BY DESC(?bv) LIMIT 2", "SAMPLE 2", "ORDER BY MAX(?bv) LIMIT 2"])
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "ORDER BY DESC(?bv) LIMIT 2",
+        "SAMPLE 2",
+        "ORDER BY MAX(?bv) LIMIT 2",
+        "ORDER BY DESC(?bv) LIMIT 2 OFFSET 1 REPORT ON WINDOW CLOSE",
+        "SAMPLE 2 REPORT ON WINDOW CLOSE",
+    ],
+)
 def test_a_run_goes_on_from_its_snapshot(tail: str) -> None:
-    text = query("A : B;+ : C" if "MAX" in tail else "A : B : C", "WITHIN 25 EVENTS SLIDING") + " " + tail
+    window = "WITHIN 25 EVENTS" if "CLOSE" in tail else "WITHIN 25 EVENTS SLIDING"
+    text = query("A : B;+ : C" if "MAX" in tail else "A : B : C", window) + " " + tail
     readings, kb = random_readings(8, 120, "abc"), StoreKb(Store())
     whole = Driven(text).answer(readings)
     terms = TermDictionary()
     plan = compile_query(load(text), terms)
     run = QueryRun(plan, terms, kb)
-    count = 0
+    found: list[tuple[int, tuple[int, ...]]] = []
     for low in range(0, len(readings), 10):
         run.push(STREAM, readings_batch(terms, readings[low : low + 10]))
-        count += sum(len(batch) for batch in run.advance())
+        found += ends_and_events(run)
         data, terms = save(run, terms), TermDictionary()
         run = restore(data, compile_query(load(text), terms), terms, kb)
     run.close()
-    assert count + sum(len(batch) for batch in run.advance()) == len(whole)
+    assert found + ends_and_events(run) == [(row[0], tuple(t for _, t in row[2])) for row in whole]
+
+
+def ends_and_events(run: QueryRun) -> list[tuple[int, tuple[int, ...]]]:
+    return [
+        (int(batch.time[m]), tuple(batch.event_time[batch.ends[m] : batch.ends[m + 1]].tolist()))
+        for batch in run.advance()
+        for m in range(len(batch))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -254,10 +385,14 @@ def test_a_run_goes_on_from_its_snapshot(tail: str) -> None:
         ("ORDER BY AVG(?bv) LIMIT 3", "AVG(?bv) is no sum over the events of a match"),
         ("ORDER BY ?av", "there is no LIMIT"),
         ("ORDER BY ?av LIMIT 2000000", "LIMIT and OFFSET are more than 1000000"),
+        ("ORDER BY ?av LIMIT 3 REPORT ON WINDOW CLOSE", "the best so far of each window kept until it closes"),
+        ("ORDER BY ?av REPORT ON WINDOW CLOSE", "all matches, 1000000 at most, of each window kept"),
+        ("SAMPLE 3 REPORT ON WINDOW CLOSE", "a sample of 3 of each window kept until it closes"),
     ],
 )
 def test_explain_says_how(tail: str, says: str) -> None:
-    plan = compile_query(load(query("A : B:+ : C") + " " + tail), TermDictionary())
+    window = "WITHIN 1 MINUTE" if "CLOSE" in tail else ""
+    plan = compile_query(load(query("A : B:+ : C", window) + " " + tail), TermDictionary())
     assert any(says in clause for clause in explain(plan).clauses)
 
 
@@ -268,3 +403,5 @@ def test_a_ranking_over_all_values_is_not_dealt_out(tail: str) -> None:
     assert correlation(whole).reason == "ORDER BY and SAMPLE choose among the matches of all values"
     parted = compile_query(load(text.replace("{}", "PARTITION BY ?k", 1) + " " + tail), TermDictionary())
     assert correlation(parted).reason == ""
+    closing = compile_query(load(text.replace("{}", "PARTITION BY ?k", 1) + f" {tail}" + CLOSES), TermDictionary())
+    assert "in all partitions" in correlation(closing).reason

@@ -41,6 +41,17 @@ WHERE {{
   DEFINE GPM X ON A {{ ?house :alarm ?first }}
   DEFINE GPM Y ON A {{ ?house :alarm ?second }}
 }}"""
+UNANSWERED = f"""PREFIX : <{EX}>
+SELECT ?house ?first ?again WITHIN 30 SECONDS
+FROM STREAM S <{POWER}>
+WHERE {{
+  SEQ(A; (B; C)!; D)
+  DEFINE GPM A ON S {{ ?house :watts ?first FILTER(?first > 700) }}
+  DEFINE GPM B ON S {{ ?house :watts ?low FILTER(?low < 300) }}
+  DEFINE GPM C ON S {{ ?house :watts ?lower FILTER(?lower < 500) }}
+  DEFINE GPM D ON S {{ ?house :watts ?again FILTER(?again > 700) }}
+}}"""
+HIGHEST = RISES.replace("30 SECONDS", "10 SECONDS") + " ORDER BY DESC(?after) ?before LIMIT 3 REPORT ON WINDOW CLOSE"
 HIGH = f"""PREFIX : <{EX}>
 SELECT ?house ?watts ?more
 FROM STREAM <{POWER}> [RANGE 5 SECONDS SLIDE 1 SECONDS]

@@ -8,7 +8,7 @@ how many.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from oxiseq.grammar.algebra import Query, Term
+from reference.streams import instants, observe
 from reference.values import ExpressionError, Number, less, value_of
 
 Keys = tuple[Term | None, ...]
@@ -23,11 +24,34 @@ Keys = tuple[Term | None, ...]
 
 @dataclass(frozen=True)
 class Ranked:
-    """A match as it is judged: what ORDER BY compares, when its events happened, and its row."""
+    """A match as it is judged: what ORDER BY compares, its events in order of time, each with its GPM, and its row."""
 
     keys: Keys
-    times: tuple[int, ...]
+    events: tuple[tuple[int, str], ...]
     row: Hashable
+
+    @property
+    def times(self) -> tuple[int, ...]:
+        """Its positions."""
+        return tuple(time for time, _ in self.events)
+
+
+def reports(query: Query, streams: Mapping[str, Sequence[tuple[int, Any]]], lateness: int) -> Callable[[int], int]:
+    """By the end of a match when it is reported: then, or when its tumbling window closes."""
+    window = query.window
+    if query.summary.report is None or window is None:
+        return lambda end: end
+    iris = [stream.iri.value for stream in query.streams]
+    arrivals = {iri: [(time, ()) for time, _ in events] for iri, events in streams.items()}
+    times = instants(observe(iris, arrivals, lateness, None).events)
+    number = {time: i for i, time in enumerate(times)}
+
+    def close(end: int) -> int:
+        if window.events:
+            return times[min((number[end] // window.size + 1) * window.size, len(times)) - 1]
+        return times[0] + ((end - times[0]) // window.size + 1) * window.size - 1
+
+    return close
 
 
 def objection(query: Query, everything: Sequence[Ranked], reported: Sequence[tuple[Keys, Hashable]]) -> str | None:
@@ -50,9 +74,21 @@ def objection(query: Query, everything: Sequence[Ranked], reported: Sequence[tup
         return f"the keys are {_classes(query, found)}, not {_classes(query, best)}"
     if any(isinstance(key, BlankNode) for each in everything for key in each.keys):
         return None  # the specification does not say which comes first
-    open_ties = Counter((each.times, _class(query, each)) for each in everything)
-    sure = Counter(each.row for each in best if open_ties[each.times, _class(query, each)] == 1)
+    sure = Counter(each.row for each in best if not _is_open(query, each, everything))
     return "another match wins a tie by its positions" if sure - rows else None
+
+
+def _is_open(query: Query, match: Ranked, everything: Sequence[Ranked]) -> bool:
+    """Whether another match has equal keys and, where the two differ first, another event of the same instant: which of
+    these stands first is open."""
+    for other in everything:
+        if other is match or _class(query, other) != _class(query, match):
+            continue
+        pairs = zip(match.events, other.events, strict=False)
+        first = next(((a, b) for a, b in pairs if a != b), None)
+        if match.events == other.events or (first is not None and first[0][0] == first[1][0]):
+            return True
+    return False
 
 
 def _sorted(query: Query, matches: Sequence[Ranked]) -> list[Ranked]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -16,6 +17,7 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.plan import Filter, Group, Join, Lookup, Patterns
 from oxiseq.engine.flow.sharing.joining import Joint, joined
 from oxiseq.engine.rsp.common_events import CommonEvents
+from oxiseq.engine.rsp.joint import JointAnswers, Part
 from oxiseq.engine.rsp.joint_general import JointGeneral
 from oxiseq.engine.rsp.plan import RspPlan, compile_rsp
 from oxiseq.engine.run.dispatching import Outcome
@@ -289,6 +291,57 @@ def test_those_that_read_the_knowledge_base_share_with_each_other() -> None:
     assert [run.matches for run in side.queries] == [1 + 3, 2, 2, 2]
 
 
+@pytest.mark.parametrize("where", OF_KB)
+def test_with_instants_of_their_own_they_emit_what_one_alone_emits(where: str) -> None:
+    """While the knowledge base changes, fails when an instant is due, and has a blank node."""
+    query = f"{text(where)} REPORT EVERY 2"
+    side = Side([query, query], ":kb { :y :is :a }")
+    side.queries.append(side.add(query, shares=False))
+    side.push([1, 2])
+    side.push([5])
+    assert [*side.shares()] == [1, 1, 0]
+    side.change_kb("INSERT DATA { GRAPH :kb { :y :is :c ; :in :place } }")
+    side.push([6, 9])
+    assert [*side.shares()] == [1, 1, 0]
+    side.kb.failing = True
+    side.change_kb("DELETE DATA { GRAPH :kb { :y :is :a } }")
+    assert [type(outcome.error) for outcome in side.push([13])] == [KbError] * 3
+    side.kb.failing = False
+    side.push([14])
+    side.push([17])
+    assert [*side.shares()] == [1, 1, 0]
+    side.change_kb("INSERT DATA { GRAPH :kb { :y :is [] ; :in [] } }")
+    side.push([18, 30])
+    found = [run.matches for run in side.queries]
+    assert found[0] == found[1] == found[2] > 4
+
+
+@pytest.mark.parametrize(
+    ("answers", "method", "tail"), [(JointAnswers, "advance", ""), (JointGeneral, "_told", "REPORT EVERY 2")]
+)
+def test_a_change_of_the_knowledge_base_that_meets_an_error_is_emitted_all_the_same(
+    answers: Any, method: str, tail: str
+) -> None:
+    query, whole = f"{text(OF_KB[0])} {tail}", getattr(answers, method)
+    side = Side([query, query], ":kb { :y :is :a }")
+    side.queries.append(side.add(query, shares=False))
+    side.push([1, 3])
+    side.push([5])
+    side.change_kb("INSERT DATA { GRAPH :kb { :y :is :c } }")
+
+    def failing(*given: Any) -> Iterator[Part]:
+        yield from whole(*given)
+        raise LimitError(1, 0, "rows")
+
+    side.push([6])
+    assert [*side.shares()] == [1, 1, 0]
+    with patch.object(answers, method, failing):
+        side.push([9])
+    assert [*side.shares()] == [0, 0, 0]
+    found = [run.matches for run in side.queries]
+    assert found[0] == found[1] == found[2] > 4
+
+
 def test_one_of_another_knowledge_base_does_not() -> None:
     side = Side([text(OF_KB[0])], ":kb { :y :is :a }")
     side.kb = FailingKb(Store())
@@ -354,13 +407,19 @@ def test_who_leaves_time_and_again_stays_alone() -> None:
         (text("?x :p ?y") + " REPORT EVERY 2s", "shares: events, windows and equal operators"),
         (
             text("?x :p ?y } GRAPH :g { ?y :q ?z") + " REPORT EVERY 2s",
-            "it asks the knowledge base at instants of its own",
+            "once its windows hold the same; as long as the knowledge base has no blank nodes",
         ),
         (text("?x :p ?y } GRAPH :g { ?y :q ?z"), "the same windows; as long as the knowledge base has no blank nodes"),
     ],
 )
 def test_it_is_told(query: str, why: str) -> None:
     assert why in str(oxiseq.Query(query, "rspql").explain())
+
+
+def test_it_is_told_of_event_patterns() -> None:
+    event = "EVENT ON :w { ?x :p ?y GRAPH :g { ?y :q ?z } } AS A WHERE { MATCH { A } }"
+    query = f"PREFIX : <http://e/> SELECT * FROM NAMED <http://e/S> WIN [RANGE 3 SLIDE 1] AS :w {event}"
+    assert "its event patterns ask the knowledge base" in str(oxiseq.Query(query, "rsepql").explain())
 
 
 def test_it_is_told_of_ep_sparql() -> None:

@@ -144,7 +144,7 @@ def test_the_right_that_a_route_names_is_enough(served: Served, route: Route) ->
         return  # by bodies, below
     names = {"stream": f":{A}", "query": ":qa"}.get(route.needs.kind, "")
     grants = [f"{route.needs.right}:{route.needs.kind}{names}"]
-    if route.name in ("why", "pastStates", "whatIf", "provenance", "registerQuery", "replaceQuery"):
+    if route.name in ("why", "pastStates", "whatIf", "matchesAt", "provenance", "registerQuery", "replaceQuery"):
         grants.append(f"read:stream:{A}")  # what the text of a query reads is asked for, too
     if route.name == "putSink":
         grants.append("read:query:qa")  # its matches are sent elsewhere
@@ -246,7 +246,12 @@ def test_lists_tell_what_may_be_read(served: Served) -> None:
 
 def test_looking_back_needs_the_streams_beside_the_query(served: Served) -> None:
     query_only, both = served.token("read:query:qa"), served.token("read:query:qa", f"read:stream:{A}")
-    for path in ("/queries/qa/why", "/queries/qa/states", "/queries/qa/matches/1/provenance"):
+    for path in (
+        "/queries/qa/why",
+        "/queries/qa/states",
+        "/queries/qa/matches-at?at=1",
+        "/queries/qa/matches/1/provenance",
+    ):
         assert served.status("GET", path, query_only) == 403
         assert served.status("GET", path, both) == 200
     assert served.status("GET", "/queries/qa/matches", query_only) == 200

@@ -132,6 +132,23 @@ def test_the_states_that_an_automaton_was_in(address: str) -> None:
     told(got(address, "/queries/none/states"), 404)
 
 
+def test_pages_of_the_matches_of_an_instant(address: str) -> None:
+    path = "/queries/rises/matches-at?at="
+    page = told(got(address, f"{path}1970-01-01T00:00:05Z"))
+    assert (page["total"], page["offset"], len(page["matches"])) == ("4", "0", 4)
+    first = page["matches"][0]
+    assert (first["at"], first["bindings"]["after"]["value"]) == ("1970-01-01T00:00:05Z", "400")
+    assert [event["time"] for event in first["events"]["B"]] == ["1970-01-01T00:00:05Z"]
+    some = told(got(address, f"{path}5000000&offset=1&limit=2"))
+    assert (some["total"], some["matches"]) == ("4", page["matches"][1:3])
+    assert told(got(address, f"{path}5000000&offset={10**1000}"))["matches"] == []
+    assert told(got(address, f"{path}5000000&since=4500000"))["total"] == "0"
+    assert told(got(address, f"{path}14000000"))["total"] == "0"  # the window has not both events
+    for bad in ("at=x", "", "at=1&at=2", "at=1&limit=1001", "at=1&offset=-1", f"at=1&offset={10**1300}"):
+        told(got(address, f"/queries/rises/matches-at?{bad}"), 400)
+    told(got(address, "/queries/none/matches-at?at=1"), 404)
+
+
 def test_what_a_match_was_made_of(address: str) -> None:
     rows = [told(got(address, f"/queries/rises/matches/{number}/provenance")) for number in range(1, 5)]
     assert all(row["bindings"]["after"]["value"] == "400" for row in rows)

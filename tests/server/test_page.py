@@ -688,6 +688,13 @@ def test_the_automaton_is_looked_at_as_it_was(page: WebDriver, address: str) -> 
     )
     click(page, "now")
     until(page, f"{waiting} === '2 waiting' && document.getElementById('states').hidden")
+    page.execute_script("document.querySelector('#matches tbody button').click()")
+    until(page, "document.querySelector('#detail .instant button')")
+    page.execute_script("document.querySelector('#detail .instant button').click()")
+    words = until(page, "document.querySelector('#detail .instant h4')?.textContent", 60)
+    assert words.endswith("1 to 1 of 1")
+    assert value(page, "document.querySelectorAll('#detail .instant tbody tr').length") == 1
+    assert _axe(page, "#detail") == []
 
 
 def test_rows_are_put_in_by_a_mapping_that_is_suggested_and_tried(page: WebDriver, address: str) -> None:

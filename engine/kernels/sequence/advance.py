@@ -92,6 +92,9 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
                 scalars[PHASE] = EMIT_CLOSED
             elif k == last:
                 return DONE
+            elif not _has_rows(R, k):
+                scalars[INSTANT] = k + 1
+                continue
             else:
                 _open(T, S, R, k, clock)
                 scalars[PHASE] = READ
@@ -144,12 +147,13 @@ def _pass(T: Any, S: Any, R: Any, C: Any, k: int, clock: int, passed: int) -> in
     them and calls again. The order must not depend on how events are batched: a window that counts instants is full
     when its last one has been worked on, one of a partition is known to be when the partition's next one comes.
     """
-    sizes, scalars, rows = v.sizes(T), v.scalars(S), k < v.clock(R).shape[0]
+    sizes, scalars, at = v.sizes(T), v.scalars(S), k < v.clock(R).shape[0]
+    rows = at and _has_rows(R, k)
     need = DONE
     if sizes[NUMBERED] and not sizes[COUNTED]:
         need = close_waits(T, S, clock)
     if need == DONE and scalars[FINALS] == 0 and sizes[AGEING] > 0:
-        need = pass_time(T, S, C, v.time(R)[k] if rows else passed, clock, rows)
+        need = pass_time(T, S, C, v.time(R)[k] if at else passed, clock, rows)
     if need != DONE or (scalars[FINALS] > 0 and sizes[MOVING] < sizes[AGEING]):
         return need  # without such bounds they are of windows, for which there was no room before: the others follow
     if sizes[COUNTED] and rows:
@@ -157,6 +161,12 @@ def _pass(T: Any, S: Any, R: Any, C: Any, k: int, clock: int, passed: int) -> in
     if sizes[COUNTED] or (not sizes[NUMBERED] and sizes[MOVING] == sizes[AGEING]):
         return close_waits(T, S, clock)
     return need  # `pass_time` has closed windows in between
+
+
+@inner
+def _has_rows(R: Any, k: int) -> bool:
+    """Whether instant `k` has rows: where windows count instants and bounds pass in between, all instants are here."""
+    return v.first(R)[k] < v.first(R)[k + 1]
 
 
 @inner

@@ -32,11 +32,11 @@ LETTER, EVENT, VALUES, WIDTH, WHERE, LOW, HIGH, NEXT = range(8)
 same); its rows `low : high`. NEXT is scratch."""
 
 # places in `settings`
-FIRST_NUMBER, BY_NUMBER, WINDOW_SIZE, SLIDING, WINDOW_START, FIRST_ROW, STORE_AT, EPOCH = range(8)
+FIRST_NUMBER, BY_NUMBER, WINDOW_SIZE, SLIDING, WINDOW_START, FIRST_ROW, STORE_AT, EPOCH, EVERY = range(9)
 """The number of the batch's first instant; whether clocks are numbers of instants; the window's size (0: none), whether
 it slides, its first clock; the id of the first row, where the row store puts it, which KB answers it was checked
-against."""
-SETTINGS: Final = 8
+against; whether instants without rows are written, too."""
+SETTINGS: Final = 9
 
 
 class LetterColumns(NamedTuple):
@@ -84,10 +84,10 @@ def _set_lengths(R: Any, rows: int, instants: int) -> None:
 
 @kernel
 def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) -> int:
-    """Merge the sources; returns the number of instants that have rows.
+    """Merge the sources; returns the number of instants written: those that have rows, or all.
 
-    L: address of LetterColumns; R: of sequence Rows, with room for all rows, whose lengths are set here; B: of the row
-    store's RowBlock, with room behind STORE_AT. sources: i64[k, 8], by letter. times_at: the address of
+    L: address of LetterColumns; R: of sequence Rows, with room for all rows and instants, whose lengths are set here;
+    B: of the row store's RowBlock, with room behind STORE_AT. sources: i64[k, 8], by letter. times_at: the address of
     i64[count], by instant.
     """
     compared, stored, settings = i32_table(L, 0), i32_table(L, 1), i64s(L, 2)
@@ -95,7 +95,8 @@ def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) 
     total = 0
     for i in range(sources.shape[0]):
         total += sources[i, HIGH] - sources[i, LOW]
-    _set_lengths(R, total, total)
+    every = settings[EVERY] == 1
+    _set_lengths(R, total, count if every else total)
     letter, values, measures, measure_kinds = i32s(R, 0), i64_table(R, 1), f64_table(R, 2), u8_table(R, 3)
     instant, clock, tau, first, base = i64s(R, 4), i64s(R, 5), i64s(R, 6), i64s(R, 7), i64s(R, 8)
     time = i64s(R, 11)
@@ -106,8 +107,8 @@ def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) 
     for i in range(sources.shape[0]):
         sources[i, NEXT] = _place(sources, i)
     n, k = 0, 0
-    while n < total:
-        here = _NEVER
+    while k < count if every else n < total:
+        here = k if every else _NEVER
         for i in range(sources.shape[0]):
             here = min(here, sources[i, NEXT])
         now = settings[FIRST_NUMBER] + here if settings[BY_NUMBER] else times[here]

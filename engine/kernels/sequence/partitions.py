@@ -113,6 +113,15 @@ def sweep(T: Any, S: Any) -> None:
 
 
 @kernel
+def number_instants(partition: Any, count: Any, number: Any) -> None:
+    """The number of each instant among those of its partition, and how many each has had then. partition, number: i64
+    by instant, in order; count: i64 by partition."""
+    for i in range(partition.shape[0]):
+        number[i] = count[partition[i]]
+        count[partition[i]] += 1
+
+
+@kernel
 def used_partitions(T: Any, S: Any, used: Any) -> None:
     """Set `used` (u8 by partition) where a group or a leading negation is known."""
     groups = v.groups(S)

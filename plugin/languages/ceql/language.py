@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.cea import advance, facts
+from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.plan.correlation import Correlation
 from oxiseq.engine.plan.joined import JoinedPlan, choose_runner
+from oxiseq.engine.plan.keyed_tuples import tuple_correlation
 from oxiseq.engine.run.joined import JoinedRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -21,12 +25,14 @@ from oxiseq.languages.ceql.shape import ceql_shape
 from oxiseq.languages.driving import Opener
 from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
-from oxiseq.languages.reasons.read import read_streams
+from oxiseq.languages.reasons.paging import paged
+from oxiseq.languages.reasons.read import Span, read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.tables import rows_opener
+from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
-from oxiseq.sources.knowledge import Kb
+from oxiseq.sources.knowledge import Kb, knowledge_of
 from oxiseq.warmup.first_run import announce
 
 
@@ -34,7 +40,6 @@ class Ceql(Language[CeqlQuery]):
     """Complex event automata over tuples (semantics.md 3)."""
 
     syntax: ClassVar[Syntax[Any]] = syntax_named("ceql")
-    whole = "its complex events have positions among all events"
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((advance.advance, facts.leaf_facts), tell)
@@ -55,9 +60,32 @@ class Ceql(Language[CeqlQuery]):
     def opener(self, query: CeqlQuery, options: Options) -> Opener:
         return rows_opener(options)
 
+    def correlation(self, query: CeqlQuery, plan: CeaPlan | JoinedPlan) -> Correlation:
+        return tuple_correlation(plan)
+
     def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         plan = choose_runner(query, TermDictionary())
         return explain_joined(plan) if isinstance(plan, JoinedPlan) else explain_ceql(plan)
+
+    def reach(self, query: CeqlQuery, at: int, options: Options) -> Span:
+        return Span(None, at + 1)  # a position tells how many events have come
+
+    def every_match(self, query: CeqlQuery) -> CeqlQuery:
+        return replace(query, totals=None, order=None, limit=None, sample=None)
+
+    def matches_at(
+        self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, page: Page
+    ) -> Matches:
+        names = self.names(query, choose_runner(query, TermDictionary(), options.stream_names))
+        history = read_streams(
+            names, streams, asked.reading, opener=self.opener(query, options), vocab=query.vocab or ""
+        )
+        plan = choose_runner(self.every_match(query), history.terms, options.stream_names, page)
+        if isinstance(plan, JoinedPlan):
+            run: TupleRun | JoinedRun = JoinedRun(plan, history.terms, knowledge_of(kb), history.start)
+        else:
+            run = TupleRun(plan, history.terms, history.start, page=page)
+        return paged(run, ceql_shape(plan, history.terms), plan.streams, history, asked.bounds)
 
     def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         plan = choose_runner(query, TermDictionary(), options.stream_names)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.windows import advance
-from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
+from oxiseq.engine.plan.correlation import Correlation
+from oxiseq.engine.plan.keyed_windows import window_correlation, with_key
+from oxiseq.engine.rsp.plan import RspOptions, RspPlan, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Span
@@ -39,7 +41,6 @@ class RspQl(Language[RspQuery]):
     """SPARQL over windows (semantics.md 6)."""
 
     syntax: ClassVar[Syntax[Any]] = syntax_named("rspql")
-    whole = "its windows hold all events of a stream"
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((match.match_events, advance.advance), tell)
@@ -49,6 +50,12 @@ class RspQl(Language[RspQuery]):
     ) -> tuple[RspRun, Shape]:
         plan = compile_rsp(query, terms, _unsaid(options))
         return RspRun(plan, terms, kb, options.origin, options.lateness), rsp_shape(plan, terms)
+
+    def correlation(self, query: RspQuery, plan: RspPlan) -> Correlation:
+        return window_correlation(plan)
+
+    def with_key(self, query: RspQuery, by: tuple[Variable, ...]) -> RspQuery:
+        return with_key(query, by)
 
     def graphs(self, query: RspQuery) -> Iterable[tuple[NamedNode, Span]]:
         named = ((name, query.span) for name in (*query.default_graphs, *query.named_graphs))

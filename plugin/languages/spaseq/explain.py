@@ -177,6 +177,11 @@ class _Explainer:
         how = "found among the matches of an instant without listing the others"
         if ranking.listed is not None:
             how = f"lists every match of an instant, {MOST_LISTED} at most: {ranking.listed}"
+        if ranking.window is not None:
+            kept = f"a sample of {ranking.sample.count}" if ranking.sample is not None else "the best so far"
+            if ranking.sample is None and ranking.limit is None:
+                kept = f"all matches, {MOST_LISTED} at most,"
+            how += f"; {kept} of each window kept until it closes, when they are reported"
         return f"{' '.join(said)}: {how}"
 
     def groups(self, summary: SummaryPlan) -> Iterator[str]:

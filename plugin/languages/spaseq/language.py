@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from pyoxigraph import Variable
+
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.plan.correlation import Correlation, correlation, with_key
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.run import Run
@@ -18,15 +22,17 @@ from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.bounds import Bounds
 from oxiseq.languages.reasons.provenance import Evidence
-from oxiseq.languages.reasons.read import History, read_history
+from oxiseq.languages.reasons.read import History, Span, read_history
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.reasons.states import Point, states_of
 from oxiseq.languages.spaseq.explain import explain
 from oxiseq.languages.spaseq.reasons.evidence import evidence_of
+from oxiseq.languages.spaseq.reasons.paging import every_match, page_of, reach_of
 from oxiseq.languages.spaseq.reasons.why import why_of
 from oxiseq.languages.spaseq.reasons.windows import same_windows
 from oxiseq.languages.spaseq.shape import spaseq_shape
 from oxiseq.languages.tables import graphs_opener, names_in
+from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
@@ -37,6 +43,7 @@ class Spaseq(Language[Query]):
     """Sequences of graph patterns (semantics.md 2)."""
 
     syntax: ClassVar[Syntax[Any]] = syntax_named("spaseq")
+    in_one_task = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         prepare(tell)
@@ -67,8 +74,11 @@ class Spaseq(Language[Query]):
     ) -> Evidence:
         return evidence_of(query, events, row, history, kb, bounds)
 
-    def in_sequence(self, query: Query) -> Query:
-        return query
+    def correlation(self, query: Query, plan: QueryPlan) -> Correlation:
+        return correlation(plan)
+
+    def with_key(self, query: Query, by: tuple[Variable, ...]) -> Query:
+        return with_key(query, by)
 
     def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))
@@ -76,6 +86,18 @@ class Spaseq(Language[Query]):
     def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         history = read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
         return why_of(query, history, knowledge_of(kb), asked.provenance, asked.bounds)
+
+    def reach(self, query: Query, at: int, options: Options) -> Span:
+        return reach_of(query, at, options.origin)
+
+    def every_match(self, query: Query) -> Query:
+        return every_match(query)
+
+    def matches_at(
+        self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, page: Page
+    ) -> Matches:
+        history = read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
+        return page_of(query, history, knowledge_of(kb), page, asked.bounds)
 
     def states(
         self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, points: int

@@ -134,7 +134,7 @@ ROUTES: Final = (
         Need("read", "query"),
         (NAME,),
         answers={
-            200: Answer("It. The header Oxiseq-Last-Id is the id of the last change in it.", _FORMATS),
+            200: Answer("The answer. The header Oxiseq-Last-Id is the id of the last change in it.", _FORMATS),
             404: Answer("No such query, or it reads streams.", ()),
         },
     ),
@@ -164,7 +164,7 @@ ROUTES: Final = (
         Need("read", "kb"),
         (Parameter("query", "The text."), *_SINCE),
         answers={
-            200: Answer("It.", (EVENT_STREAM, *_FORMATS)),
+            200: Answer("The changes.", (EVENT_STREAM, *_FORMATS)),
             400: Answer("Not accepted: message, line and column.", ()),
             503: Answer("Too many live readers; see Retry-After.", ()),
         },

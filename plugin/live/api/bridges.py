@@ -24,6 +24,6 @@ ROUTES: Final = (
         "The bridges in the server's settings into streams that may be read: how much they have pushed, since when "
         "they fail, and why.",
         Need("read", "stream", "list"),
-        answers={200: Answer("Them.", schema="Bridges")},
+        answers={200: Answer("The bridges.", schema="Bridges")},
     ),
 )

@@ -64,6 +64,6 @@ ROUTES: Final = (
         "from 1. Nothing is run; for SPARQL only the first error is reported.",
         Need(None),
         bodies=(*media_types(), _QUERY, _UPDATE),
-        answers={200: Answer("It.", schema="Findings")},
+        answers={200: Answer("The findings.", schema="Findings")},
     ),
 )

@@ -50,7 +50,7 @@ ROUTES: Final = (
         "With --upstream: for how many patterns answers are kept, when they were requested, and whether that "
         "succeeded.",
         Need("read", "kb"),
-        answers={200: Answer("That.", schema="Kb"), 404: Answer("The knowledge base is a store here.", ())},
+        answers={200: Answer("Its state.", schema="Kb"), 404: Answer("The knowledge base is a store here.", ())},
     ),
     Route(
         "POST",

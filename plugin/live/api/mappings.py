@@ -95,6 +95,9 @@ ROUTES: Final = (
         Need(None),
         bodies=(JSON,),
         body_schema="MappingAndRows",
-        answers={200: Answer("Them.", schema="TriedMapping"), 400: Answer("Not a mapping, or no rows.", ())},
+        answers={
+            200: Answer("The events that it makes.", schema="TriedMapping"),
+            400: Answer("Not a mapping, or no rows.", ()),
+        },
     ),
 )

@@ -299,6 +299,17 @@ SCHEMAS: Final[dict[str, Any]] = {
             ),
         },
     ),
+    "MatchesAt": _object(
+        ("total", "offset", "matches"),
+        total=_TEXT,
+        offset=_TEXT,
+        matches={
+            "type": "array",
+            "items": _object(
+                ("at", "bindings", "events"), at=_TEXT, bindings={"type": "object"}, events={"type": "object"}
+            ),
+        },
+    ),
     "MadeOf": _object(
         ("id", "query", "at", "bindings", "events", "facts"),
         id=_COUNT,

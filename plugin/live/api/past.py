@@ -9,8 +9,12 @@ from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.matches.paging import Page
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.languages import media_types
+from oxiseq.journal.lines import match_lines
+from oxiseq.journal.rows import pack_block, unpack_matches
+from oxiseq.languages.reasons.paging import PAGE
 from oxiseq.languages.reasons.read import Span
 from oxiseq.live.api.problems import as_problem, query_problem
 from oxiseq.live.api.queries import NAME
@@ -30,6 +34,10 @@ _MATCHES: Final = 100
 _POINTS: Final = 500
 _USUAL_POINTS: Final = 100
 """Most instants at which an automaton is shown."""
+_PAGE: Final = 1_000
+"""Matches of a page of those that end at one instant."""
+_DIGITS: Final = 1_300
+"""Of a number below 2^4096: no more matches are counted."""
 _WHY: Final[dict[str, Literal["json", "text", "prov"]]] = {JSON: "json", "text/plain": "text", TRIG: "prov"}
 _MADE_OF: Final[dict[str, Literal["json", "prov"]]] = {JSON: "json", TRIG: "prov"}
 _TYPES: Final = {"json": JSON, "text": "text/plain; charset=utf-8", "prov": TRIG}
@@ -81,6 +89,25 @@ def states(call: Call) -> Response:
     def told(check: Callable[[], None]) -> str:
         found = Past(call.service, span, check, call.request.rights).states(call.parts["query"], given or _USUAL_POINTS)
         return _text({"points": [asdict(point) for point in found]})
+
+    return _answered(call, told, JSON)
+
+
+def matches_at(call: Call) -> Response:
+    """GET /queries/{query}/matches-at."""
+    given, limit, offset = call.one("at"), call.number("limit", _PAGE), call.one("offset") or "0"
+    if given is None:
+        raise Problem(400, "no time", "?at= says when the matches end")
+    if not offset.isascii() or not offset.isdecimal() or len(offset) > _DIGITS:
+        raise Problem(400, "offset is no number", f"{offset[:40]!r}: a number of at most {_DIGITS} digits is expected")
+    page = Page(time_of(given, "at"), int(offset), PAGE if limit is None else limit)
+    span = Span(None if (since := call.one("since")) is None else time_of(since, "since"), None)
+
+    def told(check: Callable[[], None]) -> str:
+        found = Past(call.service, span, check, call.request.rights).matches_at(call.parts["query"], page)
+        lines = match_lines(unpack_matches(pack_block(found.block), 0))
+        rows = [{k: v for k, v in json.loads(line).items() if k != "id"} for line in lines]
+        return _text({"total": str(found.total), "offset": offset, "matches": rows})
 
     return _answered(call, told, JSON)
 
@@ -144,7 +171,7 @@ ROUTES: Final = (
             Parameter("limit", OPTIONS["limit"].help, {"type": "integer", "minimum": 0, "maximum": _MATCHES}),
         ),
         answers={
-            200: Answer("It.", tuple(_WHY), "Why"),
+            200: Answer("The report.", tuple(_WHY), "Why"),
             403: Answer("Too many events: choose a shorter time.", ()),
             **_LATE,
         },
@@ -160,7 +187,7 @@ ROUTES: Final = (
         (NAME, *_RANGE),
         tuple(media_types()),
         answers={
-            200: Answer("It.", schema="WhatIf"),
+            200: Answer("The difference.", schema="WhatIf"),
             403: Answer("Too many events: choose a shorter time.", ()),
             **_LATE,
         },
@@ -184,8 +211,36 @@ ROUTES: Final = (
             ),
         ),
         answers={
-            200: Answer("Them.", schema="PastStates"),
+            200: Answer("The states.", schema="PastStates"),
             403: Answer("Too many events: choose a shorter time.", ()),
+            **_LATE,
+        },
+    ),
+    Route(
+        "GET",
+        "/queries/{query}/matches-at",
+        matches_at,
+        "matchesAt",
+        "A page of the matches of a SPAseq or CEQL query that end at one instant, of the events that its streams keep, "
+        "with the current knowledge base: `limit` matches from the one at `offset` on, in the order in which they are "
+        "found, and how many there are in all (`total`, a text: it may be beyond 2^53). The matches before are not "
+        "listed. Every match of the instant counts, whatever GROUP BY, HAVING, ORDER BY, LIMIT, SAMPLE and DISTINCT "
+        "say.",
+        Need("read", "query"),
+        (
+            NAME,
+            Parameter("at", "When they end, as `since`.", OPTIONS["since"].kind.schema),
+            Parameter("offset", "The number of the first one, from 0 on.", {"type": "string", "pattern": "^[0-9]+$"}),
+            Parameter("limit", "How many at most.", {"type": "integer", "minimum": 0, "maximum": _PAGE}),
+            Parameter(
+                "since",
+                "Only events from this time on. Default: those of the query's window, without one all that are kept.",
+                OPTIONS["since"].kind.schema,
+            ),
+        ),
+        answers={
+            200: Answer("It.", schema="MatchesAt"),
+            403: Answer("Too many events: choose a later `since`.", ()),
             **_LATE,
         },
     ),
@@ -199,7 +254,7 @@ ROUTES: Final = (
         Need("read", "query"),
         (NAME, Parameter("match", "The match's id.", {"type": "integer", "minimum": 1}, "path", 1)),
         answers={
-            200: Answer("It.", tuple(_MADE_OF), "MadeOf"),
+            200: Answer("The events and facts.", tuple(_MADE_OF), "MadeOf"),
             404: Answer("No such match.", ()),
             410: Answer("It is deleted.", ()),
             **_LATE,

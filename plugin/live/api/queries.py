@@ -257,7 +257,7 @@ ROUTES: Final = (
         "listQueries",
         "All continuous queries.",
         Need("read", "query", "list"),
-        answers={200: Answer("Them.", schema="Queries")},
+        answers={200: Answer("The queries.", schema="Queries")},
     ),
     Route(
         "POST",
@@ -285,7 +285,7 @@ ROUTES: Final = (
         "One query and its state.",
         Need("read", "query"),
         (NAME,),
-        answers={200: Answer("It.", schema="Query")},
+        answers={200: Answer("The query.", schema="Query")},
     ),
     Route(
         "PUT",
@@ -323,7 +323,7 @@ ROUTES: Final = (
         "refresh; else null.",
         Need("read", "query"),
         (NAME,),
-        answers={200: Answer("It.", schema="Explained")},
+        answers={200: Answer("The explanation.", schema="Explained")},
     ),
     Route(
         "DELETE",

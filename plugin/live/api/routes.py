@@ -177,9 +177,17 @@ ROUTES: Final[tuple[Route, ...]] = (
         "metrics",
         "Counters and distributions for Prometheus.",
         Need("read", "server"),
-        answers={200: Answer("Them.", ("text/plain",))},
+        answers={200: Answer("The metrics.", ("text/plain",))},
     ),
-    Route("GET", "/openapi.json", _openapi, "openapi", "This document.", Need(None), answers={200: Answer("It.")}),
+    Route(
+        "GET",
+        "/openapi.json",
+        _openapi,
+        "openapi",
+        "This document.",
+        Need(None),
+        answers={200: Answer("The document.")},
+    ),
 )
 _PATTERNS: Final = tuple((route, route.path.strip("/").split("/")) for route in ROUTES)
 FIRST: Final = frozenset(route.path.split("/")[1] for route in ROUTES) - {"query"}

@@ -85,7 +85,7 @@ ROUTES: Final = (
         "and why, and when it tries again.",
         Need("read", "query"),
         (NAME, SINK),
-        answers={200: Answer("It.", schema="Sink")},
+        answers={200: Answer("The sink.", schema="Sink")},
     ),
     Route(
         "PUT",

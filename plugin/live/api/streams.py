@@ -313,7 +313,7 @@ ROUTES: Final = (
         "listStreams",
         "All streams.",
         Need("read", "stream", "list"),
-        answers={200: Answer("Them.", schema="Streams")},
+        answers={200: Answer("The streams.", schema="Streams")},
     ),
     Route(
         "POST",
@@ -334,7 +334,7 @@ ROUTES: Final = (
         "One stream.",
         Need("read", "stream"),
         (STREAM,),
-        answers={200: Answer("It.", schema="Stream")},
+        answers={200: Answer("The stream.", schema="Stream")},
     ),
     Route(
         "PUT",

@@ -105,9 +105,9 @@ class Need:
             return "any token"
         what = f"{self.right}:{self.kind}"
         if self.of == "body":
-            return f"{what} of what the body names"
+            return f"{what} of each name in the body"
         if self.of == "list":
-            return f"{what} of what is listed"
+            return f"{what} of each one that is listed"
         whole = f"{what}:{{{self.kind}}}" if self.kind in ("stream", "query") else what
         return whole if self.instead is None else f"{whole}, without a body {self.instead} will do"
 

@@ -64,7 +64,7 @@ def answered(
         summary = Summary()
         if not summarises(seen):
             limit = None if query.sample is not None else query.limit or limit
-            summary = Summary(order_by=order_of(seen))
+            summary = Summary(order_by=order_of(seen), report=query.summary.report)
         bare = replace(query, form=Select(None, False, query.selection), limit=limit, summary=summary)
     plan = compile_query(bare, history.terms)
     run, shape = QueryRun(plan, history.terms, kb, history.start), spaseq_shape(plan, history.terms)

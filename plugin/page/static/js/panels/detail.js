@@ -3,9 +3,10 @@
 
 import { queryPath, select, send } from "../api.js";
 import { byId, fill, h } from "../dom.js";
-import { shortIri, shortTime } from "../rdf.js";
+import { declared, shortIri, shortTime } from "../rdf.js";
 import { selectedQuery, set } from "../state.js";
 import { graph } from "./graph.js";
+import { instantOf } from "./instant.js";
 
 const MOST_EVENTS = 40, MOST_FACTS = 60;
 let shown = null;
@@ -30,7 +31,8 @@ export async function showDetail(match, lanes) {
     if (key === shown) {
       set({ provenance });
       fill(body, provenance.events.slice(0, MOST_EVENTS).map((event) => card(event, lanes.indexOf(event.gpm))),
-        more > 0 ? h("p", { class: "muted" }, `${more} more events`) : null, facts);
+        more > 0 ? h("p", { class: "muted" }, `${more} more events`) : null, facts,
+        instantOf(selectedQuery(), match, declared(selectedQuery().text)));
       fill(byId("detail-rdf"), saved(path, match));
     }
   } catch (problem) {

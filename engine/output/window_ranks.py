@@ -1,0 +1,219 @@
+"""ORDER BY and SAMPLE over the matches of a tumbling window: those reported when it closes (semantics.md 2.6b).
+
+In the flow: the best matches of each end, or a sample of them → **the best of the window so far** → rows, at its close.
+The best of a window are among the best of each of its ends, and a sample of two sets is made of samples of both, so no
+other match is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.matches.sampling import sample, share_of
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.order import Key, order_key
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.algebra import Expression, Window
+
+KEPT: Final = "matches of one window that are kept until it closes (write LIMIT)"
+"""What there are too many of, past MOST_LISTED."""
+
+
+class End(NamedTuple):
+    """Some matches of one end, of which there are `total`: those from the one at `low` to before the one at `high`."""
+
+    low: int
+    high: int
+    total: int
+
+
+class Candidates(NamedTuple):
+    """Matches that may be reported: their rows, what ORDER BY compares of each (u32[n, keys]), the window's clock at
+    the end of each, and the id of each event's row, in the order of the batch's events."""
+
+    batch: MatchBatch
+    keys: NDArray[np.uint32]
+    clock: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+class _Match(NamedTuple):
+    keys: tuple[Key, ...]
+    rows: tuple[int, ...]
+    """Ids that rise with the stream: they decide ties."""
+    key_ids: tuple[int, ...]
+    values: tuple[int, ...]
+    letters: tuple[int, ...]
+    times: tuple[int, ...]
+
+
+class _Window:
+    """What has come of one window so far."""
+
+    def __init__(self) -> None:
+        self.matches: list[_Match] = []
+        self.count = 0
+
+
+class WindowRanks:
+    """Those of one query."""
+
+    def __init__(self, ranking: Ranking, window: Window, terms: TermDictionary) -> None:
+        self._ranking, self._window, self._terms = ranking, window, terms
+        self._windows: dict[int, _Window] = {}
+        self._most = MOST_LISTED if ranking.limit is None else ranking.offset + ranking.limit
+        """Matches of a window that may be reported; without LIMIT all, up to a limit of ours."""
+
+    @property
+    def order_by(self) -> tuple[Expression, ...]:
+        """What is compared."""
+        return tuple(expression for expression, _ in self._ranking.order_by)
+
+    @property
+    def records(self) -> int:
+        """How many matches are kept."""
+        return sum([len(window.matches) for window in self._windows.values()])
+
+    @property
+    def waits(self) -> bool:
+        """Whether some window has matches and is open."""
+        return bool(self._windows)
+
+    def deadline(self, start: int) -> int | None:
+        """The last time (µs) of the oldest window that has matches; `start`: the window's t."""
+        return min([self._close(number, start) - 1 for number in self._windows], default=None)
+
+    def _close(self, number: int, start: int) -> int:
+        return start + (number + 1) * self._window.size
+
+    def hold(self, found: Candidates, ends: Sequence[End], start: int) -> None:
+        """Take matches, those of one end together, in order of their ends. `start`: the window's t. Raises
+        LimitError, with all of the end before."""
+        for end in ends:
+            number = (int(found.clock[end.low]) - start) // self._window.size
+            window = self._windows.setdefault(number, _Window())
+            matches = list(self._matches(found, range(end.low, end.high)))
+            if self._ranking.sample is not None:
+                seed = f"{self._ranking.seed} {int(found.batch.time[end.low])} {window.count}"
+                self._draw(window, matches, end.total, seed)
+                continue
+            window.matches += matches
+            if self._ranking.limit is None and len(window.matches) > self._most:
+                given = len(window.matches)
+                del window.matches[self._most :]
+                raise LimitError(given, self._most, KEPT)
+            if len(window.matches) > 2 * self._most:
+                window.matches = self._ordered(window.matches)[: self._most]
+
+    def _draw(self, window: _Window, matches: list[_Match], count: int, seed: str) -> None:
+        """`matches` is a sample of `count`, those of the window one of all before: have one of both together."""
+        assert self._ranking.sample is not None
+        wanted = min(self._ranking.sample.count, window.count + count)
+        fresh = share_of(count, window.count, wanted, f"share {seed}")
+        old = sample(len(window.matches), wanted - fresh, f"kept {seed}")
+        new = sample(len(matches), fresh, f"new {seed}")
+        window.matches = [window.matches[i] for i in old] + [matches[i] for i in new]
+        window.count += count
+
+    def _matches(self, found: Candidates, which: Sequence[int]) -> Iterator[_Match]:
+        batch = found.batch
+        for m in which:
+            low, high = int(batch.ends[m]), int(batch.ends[m + 1])
+            ids = tuple(found.keys[m].tolist())
+            yield _Match(
+                self._keys(ids),
+                tuple(found.rows[low:high].tolist()),
+                ids,
+                tuple(batch.values[m].tolist()),
+                tuple(batch.event_letter[low:high].tolist()),
+                tuple(batch.event_time[low:high].tolist()),
+            )
+
+    def _keys(self, ids: Sequence[int]) -> tuple[Key, ...]:
+        return tuple(order_key(self._terms.term(i) if i else None) for i in ids)
+
+    def _ordered(self, matches: list[_Match]) -> list[_Match]:
+        """In the order of ORDER BY; ties by positions. A sample without ORDER BY stays as it was drawn."""
+        if not self._ranking.order_by:
+            return matches
+        ordered = sorted(matches, key=lambda match: match.rows)
+        for place in range(len(self._ranking.order_by) - 1, -1, -1):
+            ordered.sort(key=lambda match: match.keys[place], reverse=self._ranking.order_by[place][1])
+        return ordered
+
+    def take(self, until: int, start: int, lasts: Mapping[int, int] | None) -> list[MatchBatch]:
+        """The rows of the windows that have closed. `until`: the smallest clock that may still come, `start`: the
+        window's t; `lasts`: the time of each window's last instant, where windows count instants."""
+        closed = sorted(number for number in self._windows if self._close(number, start) <= until)
+        batches = []
+        for number in closed:
+            time = self._close(number, start) - 1 if lasts is None else lasts[number]
+            ordered = self._ordered(self._windows.pop(number).matches)[self._ranking.offset :][: self._ranking.limit]
+            if ordered:
+                batches.append(self._batch(ordered, time))
+        return batches
+
+    def closing(self, until: int, start: int) -> list[int]:
+        """The numbers of the windows that `take` would report."""
+        return [number for number in self._windows if self._close(number, start) <= until]
+
+    def _batch(self, matches: Sequence[_Match], time: int) -> MatchBatch:
+        return MatchBatch(
+            np.full(len(matches), time, np.int64),
+            np.array([match.values for match in matches], np.uint32).reshape(len(matches), -1),
+            np.cumsum([0, *(len(match.rows) for match in matches)]).astype(np.int64),
+            _flat([match.letters for match in matches], np.int32),
+            _flat([match.times for match in matches], np.int64),
+        )
+
+    # --- what it keeps --------------------------------------------------------------------------------
+
+    def held_ids(self) -> Iterator[AnyIds]:
+        """The terms of the matches that are kept."""
+        for window in self._windows.values():
+            for match in window.matches:
+                yield np.array([*match.key_ids, *match.values], np.int64)
+
+    def save(self, terms: SavedTerms) -> State:
+        """Its state between batches."""
+        matches = [match for window in self._windows.values() for match in window.matches]
+        return {
+            "windows": np.array([(n, len(w.matches)) for n, w in self._windows.items()], np.int64).reshape(-1, 2),
+            "counts": [str(window.count) for window in self._windows.values()],
+            "keys": terms.ids(_table([match.key_ids for match in matches])),
+            "values": terms.ids(_table([match.values for match in matches])),
+            "lengths": np.array([len(match.rows) for match in matches], np.int64),
+            "rows": _flat([match.rows for match in matches], np.int64),
+            "letters": _flat([match.letters for match in matches], np.int64),
+            "times": _flat([match.times for match in matches], np.int64),
+        }
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Continue with a saved state."""
+        cuts = np.cumsum(state["lengths"])[:-1] if len(state["lengths"]) else np.zeros(0, np.int64)
+        flat = [[tuple(part.tolist()) for part in np.split(state[n], cuts)] for n in ("rows", "letters", "times")]
+        keys, values = (map(tuple, terms.ids(state[name]).tolist()) for name in ("keys", "values"))
+        matches = [
+            _Match(self._keys(ids), rows, ids, shown, letters, times)
+            for ids, shown, rows, letters, times in zip(keys, values, *flat, strict=False)
+        ]
+        self._windows, at = {}, 0
+        for (number, size), count in zip(state["windows"].tolist(), state["counts"], strict=True):
+            window = self._windows[number] = _Window()
+            window.matches, window.count = matches[at : at + size], int(count)
+            at += size
+
+
+def _flat(lists: Sequence[Sequence[int]], kind: type[Any]) -> NDArray[Any]:
+    return np.array([value for each in lists for value in each], kind)
+
+
+def _table(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    return np.array(rows, np.int64).reshape(len(rows), len(rows[0]) if rows else 0)
