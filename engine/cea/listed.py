@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.subsets import SILENT
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
+from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.frozen import Places
 
 MOST_LISTED: Final = 100_000
@@ -31,11 +32,9 @@ class Listed(NamedTuple):
 
 def one_by_one(each: Sequence[Places], holders: Holders, at: int) -> Listed:
     """Complex events, one at least, that end at position `at`."""
-    rows, offsets = np.concatenate(each), np.cumsum([0, *map(len, each)])
-    start = (rows >> PLACE_BITS)[offsets[:-1]]
-    shown = rows & PLACE != SILENT
-    offsets = np.concatenate([[0], np.cumsum(shown)])[offsets]
-    rows = rows[shown]
-    positions = rows >> PLACE_BITS
-    held = holders.held(rows & PLACE, positions, offsets, start, np.full(len(each), at))
-    return Listed(positions, held, offsets)
+    found = Found.of(each)
+    start = (found.rows >> PLACE_BITS)[found.ends[:-1]]
+    found = found.only(found.rows & PLACE != SILENT)
+    positions = found.rows >> PLACE_BITS
+    held = holders.held(found.rows & PLACE, positions, found.ends, start, np.full(len(each), at))
+    return Listed(positions, held, found.ends)

@@ -88,7 +88,7 @@ def _pack(S: k.Memory) -> k.Memory:
     return S._replace(live=live)
 
 
-def free_nodes(A: Pointers, S: k.Memory, tau: int, again: bool) -> tuple[k.Memory, int]:
+def free_nodes(A: Pointers[k.Cache], S: k.Memory, tau: int, again: bool) -> tuple[k.Memory, int]:
     """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
 
     Returns the memory and the smallest position that a node still refers to (1 << 62: none does). There is room

@@ -7,6 +7,7 @@ what it does not know: numbers of new symbols, steps of the automaton.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,16 +28,13 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
-from oxiseq.engine.cea.written import Written, joined
-from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
-from oxiseq.engine.matches.choice import Chooser
 from oxiseq.engine.matches.frozen import FrozenMatches
-from oxiseq.engine.matches.memory import begin_choice, more_out
+from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
@@ -105,8 +103,10 @@ class Ends(Protocol):
         """Those that end at the event at position `at`, at `time` (µs); none may be left. Raises LimitError."""
 
 
-class CeaRun:
+class CeaRun(MatchRunner[k.Memory]):
     """The running state of one query. `oldest`: no partial match refers to a position before it."""
+
+    _AT, _PHASE = k.AT, k.PHASE
 
     def __init__(
         self,
@@ -118,6 +118,9 @@ class CeaRun:
         """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `picker`: for a
         query that has ORDER BY or SAMPLE, or of which a page is wanted."""
         self._capacities = capacities = capacities or Capacities()
+        selection = plan.query.selection
+        strategy = selection.strategy if selection is not None and not plan.strict else None
+        super().__init__(strategy, capacities.nodes // 4, -1 if all(plan.masks) else SILENT)
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan)
@@ -125,13 +128,8 @@ class CeaRun:
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
         self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
-        self._written: list[Written] = []
         none = np.zeros(0, np.int64)
         self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none])
-        selection = plan.query.selection
-        strategy = selection.strategy if selection is not None and not plan.strict else None
-        silent = -1 if all(plan.masks) else SILENT
-        self._chooser = Chooser(strategy, capacities.nodes // 4, silent) if strategy is not None else None
         self._picker = picker
         self._ends = ends
         if ends is not None:
@@ -139,13 +137,11 @@ class CeaRun:
             self._sizes[k.COUNTS] = self._counted
             self._sizes[k.LEAST], self._sizes[k.TELLS_COUNTS] = ends.least, ends.counts and self._counted
         self._memory = allocate(capacities, self._counted)
-        self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._few = k.Events(np.zeros((_FEW, plan.words), np.uint64), *(np.zeros(_FEW, np.int64) for _ in range(3)))
         self._few_pointers = Pointers(self._few)
         self._collected = 0
         self._rebuilt = -1
         self._tau = k.BEFORE_ALL
-        self._too_much: LimitError | None = None
 
     def feed(self, events: MarkedEvents) -> FoundEvents:
         """Take in a batch; the complex events that end in it. Those that end at an event where they are past a limit
@@ -154,9 +150,10 @@ class CeaRun:
         scalars = self._memory.scalars
         self._holders.append(self._events.symbol, self._events.partition)
         scalars[k.AT] = 0
-        failed = -1
+        failed, table = -1, self._tables.of
         while True:
-            need = advance(self._point(self._cache.arrays), self._point(self._memory), self._point(self._events))
+            A, S, E = table(self._cache.arrays), table(self._memory), table(self._events)
+            need = advance(A.address, S.address, E.address)
             if need == matches.DONE:
                 break
             at = int(scalars[k.AT])
@@ -170,23 +167,18 @@ class CeaRun:
                 partition = int(self._events.partition[at])
                 keep_all(self._memory.parts[partition : partition + 1])
             elif need == matches.NEED_CHOICE:
-                self._choose(int(events.time[at]))
+                self._choose(partial(self._chosen, int(events.time[at])))
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
                 self._learn(need)
             else:
                 self._memory = grow(self._memory, need)
-        self._drain(full=False)
+        self._drain()
         if self._ends is not None:
             self._tell_counts(self._ends)
-        scalars[k.BASE] += len(events)
         found = self._found()
+        scalars[k.BASE] += len(events)
         self._collect_at_times(len(events))
         return found
-
-    def take_error(self) -> LimitError | None:
-        """The first limit that has been passed since the last call; the events behind it have been taken in."""
-        error, self._too_much = self._too_much, None
-        return error
 
     def collect(self) -> None:
         """Free dead memory, to learn `oldest`."""
@@ -305,27 +297,8 @@ class CeaRun:
         for there, array in zip(few, events, strict=True):
             there[:] = array
         self._few_pointers.shorten(count)
-        self._pointers[k.Events] = few, self._few_pointers
+        self._tables.put(few, self._few_pointers)
         return few
-
-    def _point(self, arrays: k.Cache | k.Memory | k.Events) -> int:
-        """The address of the pointer table of a group of arrays, rebuilt only when the group has been replaced."""
-        known = self._pointers.get(type(arrays))
-        if known is None or known[0] is not arrays:
-            known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
-        return known[1].address
-
-    def _choose(self, time: int) -> None:
-        """Let the kernel continue with the choice at an event at `time`, or behind it where that is too large."""
-        begin_choice(self._memory)
-        try:
-            self._memory = self._chosen(time)
-        except LimitError as error:
-            self._too_much = self._too_much or error
-            scalars = self._memory.scalars
-            scalars[matches.NODE_TOP] = scalars[matches.NODE_BASE]
-            scalars[[matches.CHOSEN, matches.FINALS]], scalars[k.PHASE] = 0, k.READ
-            scalars[k.AT] += 1
 
     def _chosen(self, time: int) -> k.Memory:
         """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,
@@ -347,9 +320,7 @@ class CeaRun:
         at, tau = int(scalars[k.AT]), self._tau
         if self._sizes[k.KIND] == k.BY_TIME and at < len(self._events.partition):
             tau = int(self._events.cut[at])
-        self._point(self._cache.arrays)
-        pointers = self._pointers[k.Cache][1]
-        self._memory, oldest = free_nodes(pointers, self._memory, tau, again)
+        self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, tau, again)
         position = int(scalars[k.BASE]) + (at if len(self._events.partition) else 0)
         self.oldest = max(self.oldest, min(oldest, position))
 
@@ -380,37 +351,24 @@ class CeaRun:
         call(renumber, Pointers(self._memory), numbers)
         cache.rebuild(numbers)
 
-    def _drain(self, full: bool) -> None:
-        """Takes the written output; more room if the buffers were full."""
-        memory = self._memory
-        s = memory.scalars
-        rows, count = int(s[matches.OUT_ROWS]), int(s[matches.OUT_MATCHES])
-        if full:
-            self._memory = more_out(memory)
-        if count:
-            ends, last = memory.out_ends[: count + 1].copy(), memory.out_marks[:count, 0] + s[k.BASE]
-            self._written.append(Written(memory.out_rows[:rows].copy(), ends, last))
-            s[matches.OUT_ROWS] = s[matches.OUT_MATCHES] = 0
-
     def _tell_counts(self, ends: Ends) -> None:
         """What the kernel has counted since the last time."""
-        self._drain(full=False)
-        written, self._written = self._written, []
-        for each in written if self._sizes[k.TELLS_COUNTS] else ():
-            ends.count(each.last, each.rows)
+        self._drain()
+        counted = self._taken()
+        if len(counted) and self._sizes[k.TELLS_COUNTS]:
+            ends.count(counted.marks[:, 0] + self._memory.scalars[k.BASE], counted.rows)
 
     def _found(self) -> FoundEvents:
         """The drained output."""
-        if not self._written:
+        found = self._taken()
+        if not len(found):
             return self._nothing
-        written = joined(self._written)
-        self._written = []
-        start = (written.rows >> matches.PLACE_BITS)[written.offsets[:-1]]
+        start, end = (found.rows >> matches.PLACE_BITS)[found.ends[:-1]], found.marks[:, 0] + self.position
         if not all(self.plan.masks):
-            written = written.of(written.rows & _PLACE != SILENT)
-        positions, offsets, last = written.rows >> matches.PLACE_BITS, written.offsets, written.last
-        held = self._holders.held(written.rows & _PLACE, positions, offsets, start, last)
-        return FoundEvents(start, last, positions, offsets, held)
+            found = found.only(found.rows & _PLACE != SILENT)
+        positions = found.rows >> matches.PLACE_BITS
+        held = self._holders.held(found.rows & _PLACE, positions, found.ends, start, end)
+        return FoundEvents(start, end, positions, found.ends, held)
 
 
 def _sizes(plan: CeaPlan, capacities: Capacities, picks: bool) -> NDArray[np.int64]:

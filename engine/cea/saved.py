@@ -15,13 +15,11 @@ from oxiseq.engine.cea.memory import Capacities, allocate
 from oxiseq.engine.cea.subsets import State as Letters
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.matches.records import NODE_TOP
-from oxiseq.engine.kernels.memory.growing import filled
 from oxiseq.engine.kernels.memory.pointers import Array
-from oxiseq.engine.matches import memory as matches
+from oxiseq.engine.matches.memory import FOR_WORK, with_saved
 from oxiseq.engine.terms.saved import State
 
-_FOR_WORK: Final = ("fresh", *matches.FOR_WORK)
-_EMPTY_BETWEEN_BATCHES: Final = (*matches.EMPTY_BETWEEN_BATCHES, k.AT)
+_FOR_WORK: Final = ("fresh", *FOR_WORK)
 
 
 def save_memory(S: k.Memory, cache: StepCache) -> State:
@@ -50,7 +48,4 @@ def restore_memory(state: State, cache: StepCache, sizes: Capacities, counted: b
     """Memory that continues from a saved state; the cache has its states then."""
     S = allocate(sizes, counted)
     cache.begin([Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]])
-    arrays = {name: filled(getattr(S, name), state[name]) for name in S._fields if name not in _FOR_WORK}
-    S = S._replace(**arrays)
-    S.scalars[list(_EMPTY_BETWEEN_BATCHES)] = 0
-    return S
+    return with_saved(S, state, [k.AT])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.flow.buffers import Flowing
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import WORDS, address_of
+from oxiseq.engine.kernels.memory.pointers import WORDS, Ptr, address_of
 
 I64: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = NDArray[np.uint32]
@@ -71,7 +71,7 @@ class Buffer:
         self._count = np.zeros(1, np.int64)
         self._counter = self._count.data  # read in a third of the time
         self._table = np.zeros(WORDS * len(Flowing._fields), np.int64)
-        self.address = address_of(self._table)
+        self.address = cast(Ptr[Flowing], address_of(self._table))
         self._allocate(room)
 
     def _allocate(self, room: int) -> None:

@@ -26,7 +26,7 @@ from oxiseq.engine.kernels.flow.driving import (
     Steps,
     drive,
 )
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers, Ptr
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 _TIDIED: Final = 64
@@ -66,7 +66,7 @@ class Driver:
         while (place := drive(address)) != ALL_DONE:
             self.go_on(place)
 
-    def ready(self) -> int:
+    def ready(self) -> Ptr[Steps]:
         """Before a batch: the address of the table for `drive`."""
         self._until_tidy -= 1
         if not self._until_tidy or self._scalars.item(LARGEST) > KEPT_ROOM:

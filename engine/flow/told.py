@@ -16,7 +16,8 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, MOST_ROWS, Delta, Ids
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow.telling import tell, told_rows
-from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows, slots_for
+from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -82,7 +83,7 @@ class Told:
         count, compared = len(delta), self._compared
         keys, numbers = np.empty((count, compared + 2), np.uint32), np.arange(count)
         keys[:, :compared], keys[:, compared:] = delta.rows[:, :compared], delta.at[:, None].view(np.uint32)
-        slots = slots_for(count)
+        slots = np.zeros(slots_for(count), SLOT)
         enter_rows(numbers, slots, keys)
         find_rows(keys, slots, keys, numbers)
         return numbers

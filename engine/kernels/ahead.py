@@ -1,6 +1,6 @@
 """`python -m oxiseq.engine.kernels.ahead`: kernels compiled into Numba's cache, by a process of its own.
 
-Where it stands: a first run compiles what reads and matches events while this compiles what comes after
+In the flow: a first run compiles what reads and matches events while this compiles what comes after
 (oxiseq.warmup.first_run starts it and waits for what it needs).
 """
 

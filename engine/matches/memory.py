@@ -10,9 +10,10 @@ import numpy as np
 from oxiseq.engine.kernels.cea import records as cea
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.growing import filled, longer
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.sequence import records as sequence
+from oxiseq.engine.terms.saved import State
 
 FOR_WORK: Final = tuple(name for name in k.MatchMemory._fields if name not in ("scalars", "nodes", "weights", "spans"))
 """Arrays that are empty between batches."""
@@ -43,6 +44,13 @@ def match_arrays(
         out_marks=np.zeros((out, 2), np.int64),
         spine=np.zeros(SPINE, np.int64),
     )._asdict()
+
+
+def with_saved(S: M, state: State, empty: Sequence[int]) -> M:
+    """Memory with the arrays of a saved state; `empty`: scalars that are 0 between batches, beside those above."""
+    S = S._replace(**{name: filled(getattr(S, name), array) for name, array in state.items() if name in S._fields})
+    S.scalars[[*EMPTY_BETWEEN_BATCHES, *empty]] = 0
+    return S
 
 
 def widen(S: M, *names: str) -> M:

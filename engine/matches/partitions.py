@@ -13,8 +13,9 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows, slots_for
+from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
 from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -164,7 +165,7 @@ class PartitionTable:
 
     def _place_all(self) -> None:
         """Make the hash table again."""
-        self._slots = slots_for(len(self.count))
+        self._slots = np.zeros(slots_for(len(self.count)), SLOT)
         there = _all(self._top)
         there[self._free] = False
         enter_rows(np.flatnonzero(there), self._slots, self._values)

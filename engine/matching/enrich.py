@@ -16,7 +16,8 @@ from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows, slots_for
+from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
@@ -185,7 +186,7 @@ class _Index:
 
     def __init__(self, keys: Ids, kb_rows: Places) -> None:
         self._keys = np.require(keys, np.uint32, ("C", "W"))
-        self._slots = slots_for(len(keys))
+        self._slots = np.zeros(slots_for(len(keys)), SLOT)
         enter_rows(np.arange(len(keys)), self._slots, self._keys)
         number = self._number(self._keys)
         self._kb_rows = kb_rows[np.argsort(number, kind="stable")]

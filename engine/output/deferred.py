@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
+from oxiseq.engine.matches.found import Found
 from oxiseq.engine.output.rows import RowStore
-from oxiseq.engine.sequence.run import Found
 from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.algebra import Strategy, Window
 
@@ -133,8 +133,7 @@ class DeferredMatches:
             matches = self._ends.pop(key).matches
             self._count -= len(matches)
             kept += matches if self._strategy is None else _CHOICES[self._strategy](matches)
-        ends = np.cumsum([0, *(len(held.rows) for held in kept)])
-        return Found(np.concatenate([np.zeros(0, np.int64), *(held.rows for held in kept)]), ends)
+        return Found.of([held.rows for held in kept])
 
     def deadline(self, start: int) -> int | None:
         """When the clock has passed this, an end is decided; None if none is held. `start` as in `release`."""

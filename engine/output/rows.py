@@ -62,7 +62,7 @@ class RowStore:
 
     def _hold(self, block: RowBlock) -> None:
         self._block = block
-        self.pointers = Pointers([block.letter, block.time, block.clock, block.stored, block.epoch])
+        self.pointers = Pointers((block.letter, block.time, block.clock, block.stored, block.epoch))
         """RowBlock's fields, for kernels."""
 
     @property

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.sequence.records import Memory
+from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.frozen import FrozenMatches, Places
 from oxiseq.engine.matches.memory import put_matches
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.sequence.run import Found
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 MOST_LOOKED_AT: Final = 65_536
@@ -41,13 +39,9 @@ class MatchSieve:
         kept: list[Places] = []
         for low in range(0, found.count, _AT_ONCE):
             matches = [found.at(i) for i in range(low, min(low + _AT_ONCE, found.count))]
-            kept += [matches[i] for i in self._writer.passing(_found(matches), self._rows).tolist()]
+            kept += [matches[i] for i in self._writer.passing(Found.of(matches), self._rows).tolist()]
         return put_matches(S, kept)
 
     def keep(self, found: Found) -> Found:
         """Those of a run's matches that pass."""
         return found.take(self._writer.passing(found, self._rows)) if len(found) else found
-
-
-def _found(matches: list[Places]) -> Found:
-    return Found(np.concatenate(matches), np.cumsum([0, *(len(match) for match in matches)]))

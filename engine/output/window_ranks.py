@@ -22,7 +22,7 @@ from oxiseq.engine.terms.order import Key, order_key
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.algebra import Expression, Window
 
-KEPT: Final = "matches of one window that are kept until it closes (write LIMIT)"
+KEPT: Final = "matches of one window that are kept until it closes (write a smaller LIMIT)"
 """What there are too many of, past MOST_LISTED."""
 
 
@@ -68,8 +68,9 @@ class WindowRanks:
     def __init__(self, ranking: Ranking, window: Window, terms: TermDictionary) -> None:
         self._ranking, self._window, self._terms = ranking, window, terms
         self._windows: dict[int, _Window] = {}
-        self._most = MOST_LISTED if ranking.limit is None else ranking.offset + ranking.limit
-        """Matches of a window that may be reported; without LIMIT all, up to a limit of ours."""
+        wanted = None if ranking.limit is None else ranking.offset + ranking.limit
+        self._wanted = wanted if wanted is not None and wanted <= MOST_LISTED else None
+        """The best matches of a window that are kept; None: all, up to a limit of ours."""
 
     @property
     def order_by(self) -> tuple[Expression, ...]:
@@ -105,12 +106,12 @@ class WindowRanks:
                 self._draw(window, matches, end.total, seed)
                 continue
             window.matches += matches
-            if self._ranking.limit is None and len(window.matches) > self._most:
-                given = len(window.matches)
-                del window.matches[self._most :]
-                raise LimitError(given, self._most, KEPT)
-            if len(window.matches) > 2 * self._most:
-                window.matches = self._ordered(window.matches)[: self._most]
+            given = len(window.matches)
+            if self._wanted is None and given > MOST_LISTED:
+                del window.matches[MOST_LISTED:]
+                raise LimitError(given, MOST_LISTED, KEPT)
+            if self._wanted is not None and given > 2 * self._wanted:
+                window.matches = self._ordered(window.matches)[: self._wanted]
 
     def _draw(self, window: _Window, matches: list[_Match], count: int, seed: str) -> None:
         """`matches` is a sample of `count`, those of the window one of all before: have one of both together."""

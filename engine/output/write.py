@@ -18,6 +18,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
+from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
@@ -27,7 +28,6 @@ from oxiseq.engine.output.window_ranks import Candidates, End, WindowRanks
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import Ranking
 from oxiseq.engine.sequence.positions import Automaton
-from oxiseq.engine.sequence.run import Found
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.order import Key
@@ -391,6 +391,4 @@ def _without_repeats(found: Found) -> Found:
         if key not in seen:
             seen.add(key)
             keep.append(i)
-    sizes = np.diff(ends)[keep]
-    pieces = [found.rows[ends[i] : ends[i + 1]] for i in keep]
-    return Found(np.concatenate(pieces), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+    return found.take(np.array(keep))

@@ -25,7 +25,7 @@ from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.matching import records as k
 from oxiseq.engine.kernels.matching.records import MatchTables
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.asking import KNOWN_TRUE
 from oxiseq.engine.matching.conditions import ConditionMemo, passes
@@ -261,19 +261,17 @@ class _Kernel:
         )
         self.memory = _memory(tables, limits, self.state)
         self._point()
-        self._columns: tuple[TermColumns, Pointers] | None = None
+        self._columns = PointerTables()
 
     def run(self, batch: EventBatch, columns: TermColumns, memo: NDArray[np.uint8]) -> int:
         """Fill the rows; their number, TOO_MANY_ROWS or TOO_MANY_VISITS."""
         offset = _writable(batch.offset, _I64)
         subject, predicate = _writable(batch.subject, _U32), _writable(batch.predicate, _U32)
         object_ = _writable(batch.object, _U32)
-        if self._columns is None or self._columns[0] is not columns:
-            self._columns = columns, Pointers(columns)
         if memo is not self.memory.memo:
             self.memory = self.memory._replace(memo=memo)
             self._point()
-        C, resumed = self._columns[1].address, False
+        C, resumed = self._columns.of(columns).address, False
         while True:
             status: int = match.match_events(
                 self._tables.address, C, self._pointers.address, resumed, offset, subject, predicate, object_

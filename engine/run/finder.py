@@ -19,6 +19,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence import letter_rows as lr
+from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
 from oxiseq.engine.output.folding import Folded, MatchFolder
@@ -38,10 +39,11 @@ from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.memory import Capacities
-from oxiseq.engine.sequence.run import Found, Picker, SequenceRun
+from oxiseq.engine.sequence.run import Picker, SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
+from oxiseq.engine.windows.window import cut_of
 from oxiseq.grammar.algebra import Window
 
 
@@ -249,7 +251,7 @@ class Finder:
         if not found or (family is None and size == longest):
             return findings
         if self._cuts is None:
-            self._cuts = Cuts(found, self.rows)
+            self._cuts = Cuts(found, self.rows, family=family is not None)
         key = 0 if family is None else self._member(plan, family), size
         if key not in self._narrowed:
             fits = self._cuts.of(key[0], ANY_LENGTH if size == longest else size)
@@ -465,9 +467,7 @@ class Finder:
                 self.sequence.collect()
                 self._forget_unnamed()
         elif window is not None and self.rows.held:
-            clock = number if window.events else time
-            start = self.window_start
-            floor = clock - window.size if window.sliding else start + (clock - start) // window.size * window.size
+            floor = cut_of(window, number if window.events else time, self.window_start)
             if self._deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end
             self.rows.forget(floor, 0)

@@ -15,9 +15,9 @@ import numpy as np
 from oxiseq.engine.kernels.matches.cutting import cut
 from oxiseq.engine.kernels.matches.records import NO_LIMIT, PLACE_BITS
 from oxiseq.engine.kernels.sequence.records import NOTHING
+from oxiseq.engine.matches.found import Found
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.sequence.run import Found
 
 ANY_LENGTH: Final = 1 << 62
 
@@ -46,18 +46,15 @@ def why_not_cut(plan: QueryPlan) -> str | None:
 class Cuts:
     """Matches found for several queries, how long each lasts in the window's unit, and whose they are."""
 
-    def __init__(self, found: Found, rows: RowStore) -> None:
+    def __init__(self, found: Found, rows: RowStore, *, family: bool) -> None:
         self._found = found
         first, last = (found.rows[at] >> PLACE_BITS for at in (found.ends[:-1], found.ends[1:] - 1))
         self._lengths = rows.clocks(last) - rows.clocks(first)
-        self._spans = _NO_SPANS if found.spans is None else found.spans
+        self._spans = found.marks if family else found.marks[:0]
 
     def of(self, member: int, size: int) -> Found:
         """Those that last no longer than `size`, in their order; if there is a family, of its query `member`."""
         found = self._found
         rows, ends = np.empty(len(found.rows), np.int64), np.zeros(len(found.ends), np.int64)
         kept = cut(found.rows, found.ends, self._lengths, size, self._spans, member, rows, ends)
-        return Found(rows[: ends[kept]], ends[: kept + 1])
-
-
-_NO_SPANS = np.zeros((0, 2), np.int64)
+        return Found(rows[: ends[kept]], ends[: kept + 1], found.marks[:kept])

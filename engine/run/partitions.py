@@ -23,6 +23,7 @@ from oxiseq.engine.run.letters import Frame
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.windows.window import cut_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +213,7 @@ class Partitions:
         if window is None:
             return time, np.full(len(time), BEFORE_ALL, np.int64)
         clock = number if window.events else time
-        if window.sliding:
-            return clock, clock - window.size
-        return clock, start + (clock - start) // window.size * window.size
+        return clock, cut_of(window, clock, start)
 
     def _forgettable(self, count: int) -> Bools:
         """A partition's next tumbling window of n EVENTS depends on how many it has had."""

@@ -15,8 +15,12 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
-class ReadsStreams(Protocol):
-    """A plan."""
+class Plan(Protocol):
+    """A compiled query of any language. It never changes."""
+
+    @property
+    def query(self) -> Any:
+        """The query's algebra, checked."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -39,7 +43,7 @@ class Run(ABC):
 
     @property
     @abstractmethod
-    def plan(self) -> ReadsStreams:
+    def plan(self) -> Plan:
         """Its plan."""
 
     @property

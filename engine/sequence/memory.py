@@ -109,7 +109,9 @@ def table_size(records: int) -> int:
     return 1 << max(3, (2 * records).bit_length())
 
 
-def grow(T: Pointers, memory: Pointers, S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory:
+def grow(
+    T: Pointers[k.Tables], memory: Pointers[k.Memory], S: k.Memory, need: int, compiled: SequenceTables, tau: int
+) -> k.Memory:
     """Memory with twice the room for what the kernel lacks (`need`). `T`, `memory`: as of `make_nodes`."""
     if need == k.NEED_GROUPS and compiled.clauses.partitioned:
         call(sweep, T, memory)
@@ -163,7 +165,7 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
     return S
 
 
-def make_nodes(T: Pointers, memory: Pointers, S: k.Memory, again: bool) -> tuple[k.Memory, int]:
+def make_nodes(T: Pointers[k.Tables], memory: Pointers[k.Memory], S: k.Memory, again: bool) -> tuple[k.Memory, int]:
     """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
 
     `T`, `memory`: pointer tables of the compiled sequence and of `S`. Returns the memory and the smallest row id that a

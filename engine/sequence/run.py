@@ -6,22 +6,18 @@ and makes the decisions that need exact arithmetic or string functions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
-from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
-from oxiseq.engine.kernels.terms.columns import TermColumns
-from oxiseq.engine.matches.choice import Chooser
-from oxiseq.engine.matches.memory import begin_choice, more_out
+from oxiseq.engine.matches.found import Found
+from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
 from oxiseq.engine.sequence.members import member_memory
 from oxiseq.engine.sequence.memory import (
@@ -48,26 +44,6 @@ Positions: TypeAlias = tuple[NDArray[np.int64], int]
 """An array and an offset: row id + offset → the position of its event, any numbers that rise with the stream."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Matches as row ids: match i is `rows[ends[i]:ends[i + 1]]`, in order of time."""
-
-    rows: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    spans: NDArray[np.int64] | None = None
-    """i64[n, 2]: of a family, the queries whose match it is, from the first to before the last."""
-
-    def __len__(self) -> int:
-        return len(self.ends) - 1
-
-    def take(self, order: NDArray[np.int64]) -> Found:
-        """Those matches, in that order."""
-        low, count = self.ends[order], self.ends[order + 1] - self.ends[order]
-        ends = np.concatenate([[0], np.cumsum(count)])
-        places = np.arange(ends[-1]) + np.repeat(low - ends[:-1], count)
-        return Found(self.rows[places], ends, None if self.spans is None else self.spans[order])
-
-
 class Picker(Protocol):
     """Picks some of the matches that end at one instant."""
 
@@ -76,10 +52,12 @@ class Picker(Protocol):
         ...
 
 
-class SequenceRun:
+class SequenceRun(MatchRunner[k.Memory]):
     """The running state of one sequence. `oldest_row`: no node refers to an earlier row; `ask` answers the EXISTS of
     its filters, if they have some; `sieve` picks among an instant's matches before a strategy does, `picker` behind it,
     if the tables say so."""
+
+    _AT, _PHASE = k.INSTANT, k.PHASE
 
     def __init__(
         self,
@@ -93,16 +71,14 @@ class SequenceRun:
         self._compiled = compiled
         self._terms = terms
         self._ask = ask
-        self._capacities = sizes = capacities or Capacities()
+        self._capacities = capacities or Capacities()
+        super().__init__(compiled.clauses.strategy, self._capacities.nodes // 4)
         self._allocated: k.Memory | None = None  # a query among many may never have a row
-        self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
         self._defers = any(edge.waits for edge in compiled.graph.edges)
-        self._chooser = Chooser(compiled.clauses.strategy, sizes.nodes // 4) if compiled.clauses.strategy else None
         self._sieve, self._picker = sieve, picker
         self._counts: list[Counts] = []
-        self._too_much: LimitError | None = None
         self.oldest_row = 0
 
     @property
@@ -156,14 +132,13 @@ class SequenceRun:
         scalars[k.INSTANT] = 0
         if rows is None:
             rows = self._no_rows
-        T, R, C = self._point(tables).address, rows.pointers.address, self._point(self._terms.columns).address
+        table = self._tables.of
+        T, R, C = table(tables).address, rows.pointers.address, table(self._terms.columns).address
         for m in self._compiled.measures:
-            measure(T, self._point(self._memory).address, R, C, m.code0, m.code1, m.letter, m.column)
-        parts: list[Found] = []
-        waves: list[NDArray[np.int64]] = []
+            measure(T, table(self._memory).address, R, C, m.code0, m.code1, m.letter, m.column)
         failed = -1
         while True:
-            need = advance(T, self._point(self._memory).address, R, C, until, until if passed is None else passed)
+            need = advance(T, table(self._memory).address, R, C, until, until if passed is None else passed)
             if need == matches.DONE:
                 break
             at = int(self._memory.scalars[k.INSTANT])
@@ -171,31 +146,22 @@ class SequenceRun:
                 self._free(again=failed == at)
                 failed = at
             elif need == matches.NEED_CHOICE:
-                self._choose(positions or (_ROW_IDS, 0))
+                self._choose(lambda: self._chosen(positions or (_ROW_IDS, 0)))
             elif need == k.NEED_DECISIONS:
                 self._decide()
-                C = self._point(self._terms.columns).address  # new terms may have moved them
+                C = table(self._terms.columns).address  # new terms may have moved them
             elif need == matches.OUT_FULL:
-                self._drain(parts, waves)
+                self._drain(full=True)
             elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
                 self._counts.append(take_counts(self._memory))
                 self._memory = more_limbs(self._memory) if need == matches.NEED_LIMBS else more_tallies(self._memory)
             else:
                 opened = int(rows.arrays.tau[at]) if at < rows.instants else k.BEFORE_ALL
                 memory = self._memory
-                self._memory = grow(self._point(tables), self._point(memory), memory, need, self._compiled, opened)
-        self._drain(parts, waves)
-        if self._compiled.shared and parts:
-            return replace(_joined(parts), spans=np.concatenate(waves))
-        found = _joined(parts)
-        return _by_end(found, np.concatenate(waves), positions) if parts and self._defers else found
-
-    def _point(self, arrays: k.Tables | k.Memory | TermColumns) -> Pointers:
-        """The pointer table of a group of arrays, rebuilt only when the group has been replaced."""
-        known = self._pointers.get(type(arrays))
-        if known is None or known[0] is not arrays:
-            known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
-        return known[1]
+                self._memory = grow(table(tables), table(memory), memory, need, self._compiled, opened)
+        self._drain()
+        found = self._taken()
+        return _by_end(found, positions) if self._defers and not self._compiled.shared else found
 
     def count_by(self, origin: int, width: int) -> None:
         """Count matches together if they end at one clock, or, if `width` is not 0, if (clock - origin) // width is the
@@ -214,23 +180,6 @@ class SequenceRun:
         if self._allocated is not None:
             self._free(again=False)
 
-    def take_error(self) -> LimitError | None:
-        """The first limit that has been passed since the last call; the instants behind it have been processed."""
-        error, self._too_much = self._too_much, None
-        return error
-
-    def _choose(self, positions: Positions) -> None:
-        """Have the kernel continue with what is chosen at an instant, or behind it where that is too much."""
-        begin_choice(self._memory)
-        try:
-            self._memory = self._chosen(positions)
-        except LimitError as error:
-            self._too_much = self._too_much or error
-            scalars = self._memory.scalars
-            scalars[matches.NODE_TOP] = scalars[matches.NODE_BASE]
-            scalars[matches.FINALS], scalars[k.PHASE] = 0, k.BEGIN
-            scalars[k.INSTANT] += 1
-
     def _chosen(self, positions: Positions) -> k.Memory:
         """Of an instant's matches those that pass, of these those that the strategy keeps, and of them those that are
         asked for. Raises LimitError."""
@@ -242,8 +191,8 @@ class SequenceRun:
     def _free(self, again: bool) -> None:
         """Free dead nodes; `again`: that has not helped just before."""
         memory = self._memory
-        tables = self._point(self._compiled.tables)
-        self._memory, self.oldest_row = make_nodes(tables, self._point(memory), memory, again)
+        tables = self._tables.of(self._compiled.tables)
+        self._memory, self.oldest_row = make_nodes(tables, self._tables.of(memory), memory, again)
 
     def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
         """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""
@@ -312,20 +261,6 @@ class SequenceRun:
         """Of all arrays."""
         return 0 if self._allocated is None else sum([a.nbytes for a in self._allocated])
 
-    def _drain(self, parts: list[Found], waves: list[NDArray[np.int64]]) -> None:
-        s = self._memory.scalars
-        rows, count = int(s[matches.OUT_ROWS]), int(s[matches.OUT_MATCHES])
-        room = self._memory
-        if count == 0:  # one match is longer than the buffer
-            if rows == 0 and int(s[matches.STACK]):
-                self._memory = more_out(room)
-            return
-        parts.append(Found(room.out_rows[:rows].copy(), room.out_ends[: count + 1].copy()))
-        waves.append(room.out_marks[:count].copy())
-        s[matches.OUT_ROWS] = s[matches.OUT_MATCHES] = 0
-        if int(s[matches.STACK]) and len(room.out_ends) < (1 << 20):
-            self._memory = more_out(room)
-
     def _decide(self) -> None:
         memory = self._memory
         questions = memory.asked[: int(memory.scalars[k.ASKED])]
@@ -343,22 +278,12 @@ class SequenceRun:
 _ROW_IDS = np.zeros(0, np.int64)
 _NOTHING_YET = np.zeros(k.SCALARS, np.int64)
 """What a run without memory counts."""
-_NOTHING = Found(np.zeros(0, np.int64), np.zeros(1, np.int64))
 
 
-def _joined(parts: list[Found]) -> Found:
-    if not parts:
-        return _NOTHING
-    if len(parts) == 1:
-        return parts[0]
-    offsets = np.cumsum([0] + [len(p.rows) for p in parts])
-    ends = [np.zeros(1, np.int64)] + [p.ends[1:] + o for p, o in zip(parts, offsets, strict=False)]
-    return Found(np.concatenate([p.rows for p in parts]), np.concatenate(ends))
-
-
-def _by_end(found: Found, waves: NDArray[np.int64], positions: Positions | None) -> Found:
+def _by_end(found: Found, positions: Positions | None) -> Found:
     """Matches whose windows closed at one clock come in order of their ends (semantics.md 2.6): their prefixes are in
     order of start. A window's close shows as its cut-off; all closed by then are of one wave."""
+    waves = found.marks
     if not (waves[:, 0] & 1).any():
         return found
     last = found.rows[found.ends[1:] - 1] >> matches.PLACE_BITS

@@ -6,26 +6,21 @@ them. What can be made again is not saved: hash tables, chains of the `,` arena,
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.matches.records import NODE_TOP
-from oxiseq.engine.kernels.memory.growing import filled
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.kernels.sequence.renaming import rename
-from oxiseq.engine.matches import memory as matches
+from oxiseq.engine.matches.memory import with_saved
 from oxiseq.engine.sequence.counts import with_limbs
 from oxiseq.engine.sequence.memory import Capacities, allocate, table_size
 from oxiseq.engine.sequence.states import PARTITION, Value
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-
-_EMPTY_BETWEEN_BATCHES: Final = (*matches.EMPTY_BETWEEN_BATCHES, k.PENDING, k.FIRED, k.ASKED, k.MEMOS, k.TALLIES)
 
 
 def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> State:
@@ -65,10 +60,8 @@ def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, te
     limbs = state["weights"].shape[1]
     if limbs > S.weights.shape[1]:
         S = with_limbs(S, limbs)
-    arrays = {name: filled(getattr(S, name), array) for name, array in state.items() if name != "instant"}
-    S = S._replace(**arrays)
+    S = with_saved(S, state, [k.PENDING, k.FIRED, k.ASKED, k.MEMOS, k.TALLIES])
     s = S.scalars
-    s[list(_EMPTY_BETWEEN_BATCHES)] = 0
     S = S._replace(
         table=np.full(table_size(len(S.groups)), -1, np.int32),
         bucket_table=np.full(table_size(len(S.buckets)), -1, np.int32),

@@ -32,7 +32,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.events import triples
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
+from oxiseq.engine.kernels.memory.pointers import Pointers, Ptr, address_of
 from oxiseq.engine.kernels.output import texts as result_texts
 from oxiseq.engine.kernels.terms import table
 from oxiseq.engine.kernels.terms import texts as term_texts
@@ -110,7 +110,7 @@ class TermDictionary:
         return self._columns
 
     @property
-    def address(self) -> int:
+    def address(self) -> Ptr[table.TermArrays]:
         """The pointer table for kernels (`D` of kernels/terms/table.py); growth replaces it too."""
         return self._pointers.address
 

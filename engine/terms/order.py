@@ -32,7 +32,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Replaceable, address_of
+from oxiseq.engine.kernels.memory.pointers import Ptr, Replaceable, address_of
 from oxiseq.engine.kernels.terms import order as k
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.normal import RDF_LANG_STRING, XSD
@@ -198,7 +198,7 @@ class TermOrder:
         return self._memory.arrays
 
     @property
-    def address(self) -> int:
+    def address(self) -> Ptr[k.OrderArrays]:
         """The pointer table for kernels (`L` of kernels/terms/order.py), always the same. Ask for it again when the
         dictionary has freed ids: they are forgotten then."""
         if self._generation != self._terms.generation:

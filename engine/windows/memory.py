@@ -9,6 +9,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import WORDS, Pointers, call
+from oxiseq.engine.kernels.memory.slots import SLOT
 from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.kernels.windows.hashing import fill_buckets, fill_pairs
 from oxiseq.engine.windows.plan import WindowPlan
@@ -46,7 +47,7 @@ def allocate(plan: WindowPlan, sizes: Capacities) -> k.Memory:
     return k.Memory(
         scalars=scalars,
         entries=np.zeros(sizes.entries, k.ENTRY),
-        pairs=np.zeros(table_size(sizes.entries), k.PAIR),
+        pairs=np.zeros(table_size(sizes.entries), SLOT),
         buckets=np.zeros(8, k.BUCKET),
         stored=stored,
         listed=np.full((plan.sources, 2), -1, np.int64).view(k.LISTED).reshape(-1),
@@ -70,7 +71,7 @@ def table_size(entries: int) -> int:
     return 1 << max(2 * entries - 1, 2).bit_length()
 
 
-def grow(memory: k.Memory, tables: Pointers, need: int) -> k.Memory:
+def grow(memory: k.Memory, tables: Pointers[k.Tables], need: int) -> k.Memory:
     """Memory with twice the room of what the kernel lacks."""
     if need == k.NEED_NOTES:
         return memory._replace(notes=longer(memory.notes, 2 * len(memory.notes)))
@@ -80,7 +81,7 @@ def grow(memory: k.Memory, tables: Pointers, need: int) -> k.Memory:
         return memory
     assert need == k.NEED_ENTRIES, need
     entries = longer(memory.entries, 2 * len(memory.entries))
-    memory = memory._replace(entries=entries, pairs=np.zeros(table_size(len(entries)), k.PAIR))
+    memory = memory._replace(entries=entries, pairs=np.zeros(table_size(len(entries)), SLOT))
     call(fill_pairs, Pointers(memory))
     return memory
 

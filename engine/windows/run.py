@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.kernels.memory.pointers import Pointers
-from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables
 from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.kernels.windows.advance import advance
 from oxiseq.engine.matching.conditions import ConditionMemo, passes
@@ -110,7 +109,7 @@ class WindowRun:
         self._widths = [len(query.keys) for query in plan.queries]
         self.report(report)
         self._none = tuple(Rows(_NO_INSTANT, np.zeros((0, width), np.uint32)) for width in self._widths)
-        self._pointers: dict[type, tuple[object, Pointers]] = {}
+        self._pointers = PointerTables()
         self._one = _One(np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), np.zeros((1, 1), np.int64))
         self._instants = np.zeros(plan.sources, np.int64)
         """Of each source so far."""
@@ -300,8 +299,8 @@ class WindowRun:
         scalars[k.INSTANT : k.TRIPLE + 1] = 0
         told = 0
         while True:
-            C = self._point(self._terms.columns).address
-            S = self._point(self._memory).address
+            C = self._pointers.of(self._terms.columns).address
+            S = self._pointers.of(self._memory).address
             need = advance(self._tables.address, S, C, offset, s, p, o, clock, source, first, bounds)
             if need == k.DONE:
                 break
@@ -325,13 +324,6 @@ class WindowRun:
         for position, number, predicate in self._memoised:
             ids = batch.ids[position]
             self._memo.outcomes(number, ids[batch.predicate == predicate] if predicate else ids)
-
-    def _point(self, arrays: k.Memory | TermColumns) -> Pointers:
-        """The pointer table of a group of arrays, made again only when the group has been replaced."""
-        known = self._pointers.get(type(arrays))
-        if known is None or known[0] is not arrays:
-            known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
-        return known[1]
 
     def _empty(self, emptied: _Emptied) -> int:
         """Give away the rows of the output; how many."""

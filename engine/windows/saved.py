@@ -11,6 +11,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.memory.growing import filled
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
+from oxiseq.engine.kernels.memory.slots import SLOT
 from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.kernels.windows.hashing import fill_buckets, fill_pairs
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -35,7 +36,9 @@ def save_memory(memory: k.Memory, terms: SavedTerms) -> State:
     }
 
 
-def restore_memory(state: State, plan: WindowPlan, tables: Pointers, sizes: Capacities, terms: KnownTerms) -> k.Memory:
+def restore_memory(
+    state: State, plan: WindowPlan, tables: Pointers[k.Tables], sizes: Capacities, terms: KnownTerms
+) -> k.Memory:
     """Memory that continues from a saved state. Raises ValueError for one of another plan or layout."""
     memory = allocate(plan, sizes)
     same = all(len(state[name]) == len(getattr(memory, name)) for name in ("stored", "listed", "scalars"))
@@ -46,7 +49,7 @@ def restore_memory(state: State, plan: WindowPlan, tables: Pointers, sizes: Capa
         entries[name] = terms.ids(entries[name])
     memory = memory._replace(
         entries=entries,
-        pairs=np.zeros(table_size(len(entries)), k.PAIR),
+        pairs=np.zeros(table_size(len(entries)), SLOT),
         buckets=np.zeros(table_size(int(state["scalars"][k.BUCKETS]) + 3), k.BUCKET),
         scalars=filled(memory.scalars, state["scalars"]),
         stored=filled(memory.stored, state["stored"]),

@@ -1,15 +1,28 @@
-"""Windows: at each instant one number, the clock up to which events are out (semantics.md, section 6)."""
+"""Windows, of every language: at each instant one number, the clock up to which events are out (semantics.md,
+sections 2.6 and 6)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.grammar import algebra
+
 BEFORE_ALL: Final = np.iinfo(np.int64).min
 """A clock before all others: nothing is out."""
+
+C = TypeVar("C", int, NDArray[np.int64])
+
+
+def cut_of(window: algebra.Window, clock: C, start: int) -> C:
+    """WITHIN of a sequence: the clock at which a match that ends at `clock` may start at the earliest. start: the first
+    clock of the first tumbling window."""
+    if window.sliding:
+        return clock - window.size
+    return start + (clock - start) // window.size * window.size
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,9 @@ def draw(nodes: Sequence[Node], arrows: Sequence[Arrow], title: str, *, network:
         drawn[arrow.source, arrow.target] += 1
     for node in nodes:
         parts += _node(node, *at[node.name], sizes[node.name])
-    return picture(width + 30, top + row * most + 20, parts, title)
+    return picture(
+        width + 30, top + row * (most - 1) + _HEIGHT + 16, parts, title
+    )  # nothing is drawn below the last row
 
 
 def _cut(line: str) -> str:

@@ -285,21 +285,26 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def _take(self) -> None:
-        """Have what has come taken, one request at a time; nothing more is read meanwhile."""
+        """Have the next request of what has come taken; nothing more is read meanwhile. One that is answered at once
+        is followed by the next in the loop's next turn: what one client sends in a row must not hold up others."""
         if self._taking or self._transport is None or self._short is None:
             return
-        self._taking, size = True, 1
-        try:
-            while size > 0 and self._kept and not (self._working or self.full or self._transport.is_closing()):
-                if not self._reading:
-                    self._begin_reading()
+        size = 0
+        if self._kept and not (self._working or self.full or self._transport.is_closing()):
+            if not self._reading:
+                self._begin_reading()
+            self._taking = True
+            try:
                 size = self._short.take(self, self._kept)
-                self._kept = self._kept[max(size, 0) :]
-                self._transport.answering = self._working
-        finally:
-            self._taking = False
-        self._transport.hold(bool(self._kept) and (self._working or self.full))
-        if size == LEAVE:
+            finally:
+                self._taking = False
+            self._kept = self._kept[max(size, 0) :]
+            self._transport.answering = self._working
+        again = size > 0 and bool(self._kept) and not self._working
+        self._transport.hold(bool(self._kept) and (self._working or self.full or again))
+        if again:
+            asyncio.get_running_loop().call_soon(self._take)
+        elif size == LEAVE:
             self._short, data, self._kept = None, self._kept, b""
             self._inner.data_received(data)
 

@@ -78,8 +78,13 @@ class FromThreads:
 
     def _run(self) -> None:
         self._told = False
-        while self._calls:
-            self._calls.popleft()()
+        try:
+            while self._calls:
+                self._calls.popleft()()
+        finally:
+            if self._calls:  # one has failed: those behind it are other clients'
+                self._told = True
+                self._loop.call_soon(self._run)
 
 
 class Readers:

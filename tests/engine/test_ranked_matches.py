@@ -319,10 +319,11 @@ def test_a_window_closes_without_a_later_match() -> None:
 def test_all_matches_of_a_window_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_ranks, "MOST_LISTED", 10)
     readings = [Reading(t, "ab"[t % 2]) for t in range(12)]
-    with pytest.raises(LimitError, match="kept until it closes"):
-        Driven(query("A : B", "WITHIN 20 EVENTS") + " ORDER BY ?av" + CLOSES).answer(readings)
-    limited = Driven(query("A : B", "WITHIN 20 EVENTS") + " ORDER BY ?av LIMIT 11" + CLOSES)
-    assert len(limited.answer(readings)) == 11
+    for tail in ("", " LIMIT 11", " LIMIT 2 OFFSET 99999999999999999999"):
+        with pytest.raises(LimitError, match="kept until it closes"):
+            Driven(query("A : B", "WITHIN 20 EVENTS") + f" ORDER BY ?av{tail}{CLOSES}").answer(readings)
+    limited = Driven(query("A : B", "WITHIN 20 EVENTS") + " ORDER BY ?av LIMIT 9" + CLOSES)
+    assert len(limited.answer(readings)) == 9
 
 
 # --- with the rest --------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from test_edge import PATH, STREAM, Client, event, live, request
 from oxiseq.live.small import LARGEST
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.server.connections import LEAVE, Connection, Connections
+from oxiseq.server.readers import FromThreads
 from oxiseq.server.small_pushes import read_head
 
 HEAD = b"POST /streams/http%3A%2F%2Fe.org%2Fs?time=arrival HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5"
@@ -181,6 +182,31 @@ def test_all_that_comes_is_taken_or_passed_on_once_and_in_order(short: bytes, re
         assert wire.passed == (b"" if rest == b"a" else rest)
 
     at_a_loop(check)
+
+
+def test_others_get_their_turn_between_those_that_are_answered_at_once() -> None:
+    async def check(connection: Connection, threes: Threes, wire: Wire) -> None:
+        connection.data_received(b"an1" * 4)
+        for number in (1, 2, 3):
+            assert len(threes.taken) == number and not wire.reads
+            await asyncio.sleep(0)
+        assert len(threes.taken) == 4 and wire.reads
+
+    at_a_loop(check)
+
+
+def test_a_call_that_fails_holds_up_none_behind_it() -> None:
+    async def run() -> None:
+        loop, called, failed = asyncio.get_running_loop(), list[int](), list[object]()
+        loop.set_exception_handler(lambda loop, context: failed.append(context["exception"]))
+        calls = FromThreads(loop)
+        calls.call(lambda: {}[0])
+        calls.call(lambda: called.append(1))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert called == [1] and len(failed) == 1
+
+    asyncio.run(run())
 
 
 def test_what_is_under_way_is_answered_before_the_server_closes_the_connection() -> None:

@@ -25,7 +25,7 @@ def check(run: WindowRun) -> None:
         assert not last or last[0] > low
         listed += chain
     assert len(listed) == s[k.COUNT] == memory.stored["count"].sum() == len(run)
-    assert sorted(memory.pairs["entry"][memory.pairs["entry"] != 0].tolist()) == sorted(e + 1 for e in listed)
+    assert sorted(memory.pairs["number"][memory.pairs["number"] != 0].tolist()) == sorted(e + 1 for e in listed)
     assert 2 * s[k.COUNT] <= len(memory.pairs)
     free = _chain(entries, int(s[k.FREE]), "ln", None)
     assert len(set(listed) | set(free)) == len(listed) + len(free) == s[k.TOP]

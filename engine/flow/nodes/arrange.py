@@ -13,9 +13,9 @@ from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, KeepsRows, lifetime_sc
 from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row, forget
-from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 _LINE: Final = 8
 """Words of a line of the cache."""

@@ -10,8 +10,8 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import Buffer
 from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.kernels.flow import merging as k
-from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
 
 _MOST_NUMBERED: Final = 1 << k.NUMBER_BITS
 _NUMBERED: Final = {"": 0, "TIMED": k.TIMED, "EVERY": k.EVERY}

@@ -5,12 +5,10 @@
            (kernels/matches/emit.py), or counted (counting.py); CONSUME BY forgets
 
 Whenever something is full or a step of the automaton is not known the kernel returns what it needs and is called
-again: READ starts over, EMIT goes on where it stopped.
+again: READ starts over, EMIT continues where it stopped.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.counting import count_ends
@@ -28,6 +26,9 @@ from oxiseq.engine.kernels.cea.records import (
     LIMIT,
     PHASE,
     READ,
+    Cache,
+    Events,
+    Memory,
 )
 from oxiseq.engine.kernels.cea.symbols import is_read
 from oxiseq.engine.kernels.compiling.options import inner, kernel
@@ -42,10 +43,11 @@ from oxiseq.engine.kernels.matches.records import (
     NODE_TOP,
     PROGRESS,
 )
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
 @kernel
-def advance(A: Any, S: Any, E: Any) -> int:
+def advance(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events]) -> int:
     """Work through the events from scalars[AT] on. DONE, or what is needed.
 
     `A` cache, `S` memory, `E` events: addresses of their pointer tables.
@@ -67,7 +69,7 @@ def advance(A: Any, S: Any, E: Any) -> int:
             scalars[PHASE] = EMIT
             need = DONE
             if v.sizes(A)[COUNTS]:
-                if scalars[CHOSEN]:  # somebody has looked at them
+                if scalars[CHOSEN]:  # the caller has read them
                     scalars[EMITTED] = 1
                 else:
                     need = count_ends(A, S)
@@ -87,7 +89,7 @@ def advance(A: Any, S: Any, E: Any) -> int:
 
 
 @inner
-def _skip(A: Any, S: Any, E: Any, at: int) -> int:
+def _skip(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], at: int) -> int:
     """The next event that may change something."""
     partition, parts = v.partition(E), v.parts(S)
     count = partition.shape[0]
@@ -102,7 +104,7 @@ def _skip(A: Any, S: Any, E: Any, at: int) -> int:
 
 
 @inner
-def _consume(A: Any, S: Any, p: int) -> None:
+def _consume(A: Ptr[Cache], S: Ptr[Memory], p: int) -> None:
     """CONSUME BY, after the complex events of an event of partition `p`."""
     policy = v.sizes(A)[CONSUME]
     if policy == KEEP_ALL or v.scalars(S)[EMITTED] == 0:

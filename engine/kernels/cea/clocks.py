@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from oxiseq.engine.kernels.cea.records import CANNOT_END, NEVER
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.pointers import Array
 
 _REST: Final = (1 << 63) - 1
 
 
 @kernel
-def attribute_clocks(values: Any, size: float, double: Any, word: Any, clocks: Any, cuts: Any) -> None:
+def attribute_clocks(values: Array, size: float, double: Array, word: Array, clocks: Array, cuts: Array) -> None:
     """values: f64[n] → clocks, cuts: i64[n]. `double`: f64[1], and `word` the same memory as i64[1]: scratch.
 
     A difference is computed as one of doubles: first is within the window of last if last - first <= size.
@@ -35,7 +36,7 @@ def attribute_clocks(values: Any, size: float, double: Any, word: Any, clocks: A
 
 
 @inner
-def _search(last: float, size: float, double: Any, word: Any) -> int:
+def _search(last: float, size: float, double: Array, word: Array) -> int:
     """The smallest clock that is within the window of `last`, by bisection."""
     low, high = _sortable(-np.finfo(np.float64).max, double, word), _sortable(np.inf, double, word)
     while low < high:
@@ -48,13 +49,13 @@ def _search(last: float, size: float, double: Any, word: Any) -> int:
 
 
 @inner
-def _within(last: float, clock: int, size: float, double: Any, word: Any) -> bool:
+def _within(last: float, clock: int, size: float, double: Array, word: Array) -> bool:
     word[0] = clock ^ ((clock >> 63) & _REST)
     return last - double[0] <= size
 
 
 @inner
-def _sortable(value: float, double: Any, word: Any) -> int:
+def _sortable(value: float, double: Array, word: Array) -> int:
     """Integers in the order of the values; -0.0 is 0.0."""
     double[0] = value + 0.0
     return word[0] ^ ((word[0] >> 63) & _REST)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_EVENTS, EPOCH, KIND, LIVE_TOP, SIZE
+from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_EVENTS, EPOCH, KIND, LIVE_TOP, SIZE, Cache, Memory
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.collect import reach, root, slide
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
 @kernel
-def collect(A: Any, S: Any, marks: Any, floors: Any, tau: int) -> int:
+def collect(A: Ptr[Cache], S: Ptr[Memory], marks: Array, floors: Array, tau: int) -> int:
     """Drop what is dead and slide the nodes down; the smallest position still referred to.
 
     `marks`: i32[nodes], zeros; `floors`: i64[partitions], scratch. What starts before `tau` is dead, in windows of
@@ -24,9 +22,9 @@ def collect(A: Any, S: Any, marks: Any, floors: Any, tau: int) -> int:
     for p in range(parts.shape[0]):
         dead = _dead_before(A, S, p, tau)
         floors[p] = dead
-        count = np.int64(0)
+        count = i64(0)
         if parts[p].epoch == scalars[EPOCH]:
-            first = np.int64(parts[p].first)
+            first = i64(parts[p].first)
             for i in range(first, first + parts[p].count):
                 if live[i].maxs >= dead:
                     root(marks, floors, live[i].node, p)
@@ -49,27 +47,27 @@ def collect(A: Any, S: Any, marks: Any, floors: Any, tau: int) -> int:
 
 
 @inner
-def _dead_before(A: Any, S: Any, p: int, tau: int) -> int:
+def _dead_before(A: Ptr[Cache], S: Ptr[Memory], p: int, tau: int) -> int:
     if v.sizes(A)[KIND] == BY_EVENTS:
         return v.parts(S)[p].clock - v.sizes(A)[SIZE]
     if v.sizes(A)[KIND] == BY_ATTRIBUTE:
-        return np.int64(v.parts(S)[p].tau)
+        return i64(v.parts(S)[p].tau)
     return tau
 
 
 @kernel
-def pack(S: Any, target: Any) -> int:
+def pack(S: Ptr[Memory], target: Array) -> int:
     """Move the partitions' blocks of live records to `target`, without what lies between; records in use.
 
     With an empty `target` nothing is moved, only counted.
     """
     scalars, parts, live = v.scalars(S), v.parts(S), v.live(S)
-    top = np.int64(0)
+    top = i64(0)
     for p in range(parts.shape[0]):
-        count = np.int64(parts[p].count) if parts[p].epoch == scalars[EPOCH] else np.int64(0)
-        room = np.int64(0)
+        count = i64(parts[p].count) if parts[p].epoch == scalars[EPOCH] else i64(0)
+        room = i64(0)
         if count > 0:
-            room = np.int64(2)
+            room = i64(2)
         while room < count:
             room *= 2
         if target.shape[0] > 0:
@@ -85,7 +83,7 @@ def pack(S: Any, target: Any) -> int:
 
 
 @kernel
-def renumber(S: Any, numbers: Any) -> None:
+def renumber(S: Ptr[Memory], numbers: Array) -> None:
     """States in use get `numbers[state]`; where that is -1 it becomes the next number from `numbers[0]` on.
 
     `numbers` is i32[states], all -1 but numbers[0], which is the first number to give.

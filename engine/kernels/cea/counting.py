@@ -1,17 +1,15 @@
 """How many complex events end at an event, by visiting what is alive below its finals (answers.md, tier D).
 
-A node remembers how many prefixes it stands for and the oldest start among them: as long as that is in the window the
-number stands, so usually only new nodes are visited, and those below which something has left the window.
+A node remembers how many prefixes it represents and the oldest start among them: as long as that is in the window the
+number holds, so usually only new nodes are visited, and those below which something has left the window.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.records import AT, BASE, BY_ATTRIBUTE, KIND, LEAST, TELLS_COUNTS
+from oxiseq.engine.kernels.cea.records import AT, BASE, BY_ATTRIBUTE, KIND, LEAST, TELLS_COUNTS, Cache
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.records import (
     DONE,
@@ -22,7 +20,10 @@ from oxiseq.engine.kernels.matches.records import (
     OUT_FULL,
     OUT_MATCHES,
     OUT_ROWS,
+    HasMatches,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 COUNT, OLDEST, STANDS = range(3)
 """Columns of `weights`: prefixes, the oldest start among them, and 0: not known, 1: as long as OLDEST is in the window,
@@ -32,9 +33,9 @@ COUNTED = 3
 
 
 @inner
-def count_ends(A: Any, S: Any) -> int:
-    """DONE: they are counted, and told of, or fewer than anybody asks for; NEED_CHOICE: somebody has to look at them,
-    or they are too many; or what is needed."""
+def count_ends(A: Ptr[Cache], S: Ptr[HasMatches]) -> int:
+    """DONE: they are counted, and the number is written, or fewer than LEAST; NEED_CHOICE: the caller reads them as a
+    set, or they are too many; or what is needed."""
     scalars, sizes, finals = v.scalars(S), v.sizes(A), v.finals(S)
     total = np.uint64(0)
     for i in range(scalars[FINALS]):
@@ -49,17 +50,17 @@ def count_ends(A: Any, S: Any) -> int:
             return NEED_CHOICE
         total = more
     if total != np.uint64(0):
-        if np.int64(total) >= sizes[LEAST]:
+        if i64(total) >= sizes[LEAST]:
             if not sizes[TELLS_COUNTS]:
                 return NEED_CHOICE
-            if not _tell(S, np.int64(total)):
+            if not _tell(S, i64(total)):
                 return OUT_FULL
         scalars[EMITTED] = 1
     return DONE
 
 
 @inner
-def _tell(S: Any, count: int) -> bool:
+def _tell(S: Ptr[HasMatches], count: int) -> bool:
     """Write the number as if it were the one row of a match; False: there is no room."""
     scalars, out_ends = v.scalars(S), v.out_ends(S)
     rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
@@ -73,13 +74,13 @@ def _tell(S: Any, count: int) -> bool:
 
 
 @inner
-def _visit(A: Any, S: Any, final: int, cut: int) -> int:
+def _visit(A: Ptr[Cache], S: Ptr[HasMatches], final: int, cut: int) -> int:
     """Fill the columns of a node and of what is alive below it, children first."""
     nodes, weights, stack = v.nodes(S), v.weights(S), v.stack(S)
     event = np.uint64(v.scalars(S)[BASE] + v.scalars(S)[AT] + 2)
     rises = v.sizes(A)[KIND] != BY_ATTRIBUTE  # what has left the window never comes back
     stack[0, 0] = final
-    top = np.int64(1)
+    top = i64(1)
     while top > 0:
         n = stack[top - 1, 0]
         if _known(weights, n, cut, event):
@@ -89,7 +90,7 @@ def _visit(A: Any, S: Any, final: int, cut: int) -> int:
             return NEED_STACK
         before = top
         whole = True
-        for child in (np.int64(nodes[n].leaf), np.int64(nodes[n].left), np.int64(nodes[n].right)):
+        for child in (i64(nodes[n].leaf), i64(nodes[n].left), i64(nodes[n].right)):
             if child < 0:
                 continue
             if nodes[child].maxs < cut:
@@ -99,16 +100,16 @@ def _visit(A: Any, S: Any, final: int, cut: int) -> int:
                 top += 1
         if top > before:
             continue
-        count, oldest = np.uint64(0), np.int64(nodes[n].maxs)
+        count, oldest = np.uint64(0), i64(nodes[n].maxs)
         if nodes[n].leaf < 0 and nodes[n].left < 0:
             count = np.uint64(1)
-        for child in (np.int64(nodes[n].leaf), np.int64(nodes[n].left), np.int64(nodes[n].right)):
+        for child in (i64(nodes[n].leaf), i64(nodes[n].left), i64(nodes[n].right)):
             if child >= 0 and nodes[child].maxs >= cut:
                 more = count + weights[child, COUNT]
                 if more < count:
                     return NEED_CHOICE
                 count = more
-                oldest = min(oldest, np.int64(weights[child, OLDEST]))
+                oldest = min(oldest, i64(weights[child, OLDEST]))
                 whole = whole and weights[child, STANDS] == np.uint64(1)
         weights[n, COUNT] = count
         weights[n, OLDEST] = np.uint64(oldest)
@@ -118,6 +119,6 @@ def _visit(A: Any, S: Any, final: int, cut: int) -> int:
 
 
 @inner
-def _known(weights: Any, n: int, cut: int, event: int) -> bool:
+def _known(weights: Array, n: int, cut: int, event: np.uint64) -> bool:
     stands = weights[n, STANDS]
-    return stands == event or (stands == np.uint64(1) and np.int64(weights[n, OLDEST]) >= cut)
+    return stands == event or (stands == np.uint64(1) and i64(weights[n, OLDEST]) >= cut)

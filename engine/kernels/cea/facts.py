@@ -24,38 +24,40 @@ from oxiseq.engine.kernels.expressions.machine import (
     fused,
     run,
 )
+from oxiseq.engine.kernels.memory.hashing import SPREAD
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array
 
 MANY_SUBJECTS: Final = 1
 MANY_VALUES: Final = 2
-"""What is wrong with an event; MANY_VALUES + i: it has two values of the i-th predicate that is asked."""
+"""What is wrong with an event; MANY_VALUES + i: it has two values of the i-th predicate in `asked`."""
 
 _RECENT: Final = 256
-_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 _HIGH: Final = np.uint64(56)
 
 
 @inner
-def _mark(bits: Any, row: int, bit: int) -> None:
+def _mark(bits: Array, row: int, bit: int) -> None:
     bits[row, bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
 
 
 @kernel
 def pivot(
-    offset: Any,
-    subject: Any,
-    predicate: Any,
-    object: Any,
-    asked: Any,
-    types: Any,
-    values: Any,
-    type_of: Any,
-    fault: Any,
+    offset: Array,
+    subject: Array,
+    predicate: Array,
+    object: Array,
+    asked: Array,
+    types: Array,
+    values: Array,
+    type_of: Array,
+    fault: Array,
 ) -> int:
     """The graphs of events (see EventBatch) → a row per event.
 
     asked: i64[k] ids of predicates, the first is rdf:type. values: i64[n, 1 + k], zeros; what predicate i has goes to
     column 1 + i. types: i64[t] ids, type_of: i64[n], for the number of the event's type, -1 for none of them.
-    fault: i64[n], zeros, for what is wrong: two subjects, or two values of something that is asked. Such an event has
+    fault: i64[n], zeros, for what is wrong: two subjects, or two values of a predicate in `asked`. Such an event has
     no type, and nothing in its row. Returns how many there are.
     """
     faulty = 0
@@ -67,7 +69,7 @@ def pivot(
                 break
             for slot in range(len(asked)):
                 if predicate[i] == asked[slot]:
-                    before, now = values[event, 1 + slot], np.int64(object[i])
+                    before, now = values[event, 1 + slot], i64(object[i])
                     if before != 0 and before != now:
                         fault[event] = MANY_VALUES + slot
                     values[event, 1 + slot] = now
@@ -87,12 +89,12 @@ def pivot(
 
 
 @inner
-def _text_relation(code: Any, start: int, end: int, vals: Any, kind: Any) -> int:
+def _text_relation(code: Array, start: int, end: int, vals: Array, kind: Array) -> int:
     """The outcome of `attribute = text` and `attribute != text` on a text, the most frequent leaves; else -1."""
     if end != start + 7 or code[start + 2] != VARIABLE or code[start + 4] != CONSTANT:
         return -1
     op = code[start + 6]
-    term, text = vals[code[start + 3]], np.int64(code[start + 5])
+    term, text = vals[code[start + 3]], i64(code[start + 5])
     if (op != EQUAL and op != UNEQUAL) or kind[term] != kinds.STRING or kind[text] != kinds.STRING:
         return -1
     return TRUE if (term == text) == (op == EQUAL) else FALSE
@@ -100,18 +102,18 @@ def _text_relation(code: Any, start: int, end: int, vals: Any, kind: Any) -> int
 
 @kernel
 def leaf_facts(
-    values: Any,
-    type_of: Any,
-    first_leaf: Any,
-    leaf_of: Any,
-    code: Any,
-    starts: Any,
-    kind: Any,
-    number: Any,
-    exact: Any,
-    quality: Any,
-    facts: Any,
-    undecided: Any,
+    values: Array,
+    type_of: Array,
+    first_leaf: Array,
+    leaf_of: Array,
+    code: Array,
+    starts: Array,
+    kind: Array,
+    number: Array,
+    exact: Array,
+    quality: Array,
+    facts: Array,
+    undecided: Array,
 ) -> int:
     """Leaf l, compiled to code[starts[l] : starts[l + 1]], of the rows of `values` (i64[n, slots] of term ids).
 
@@ -121,7 +123,7 @@ def leaf_facts(
     depth = 1
     for leaf in range(len(starts) - 1):
         if starts[leaf + 1] > starts[leaf]:
-            depth = max(depth, np.int64(code[starts[leaf] + 1]))
+            depth = max(depth, i64(code[starts[leaf] + 1]))
     numbers = np.empty((depth, 2), np.float64)
     entries = np.empty((depth, 4), np.int64)
     memo = np.empty((1, 1), np.uint8)
@@ -137,7 +139,7 @@ def leaf_facts(
             outcome = _text_relation(code, start, end, vals, kind)
             if outcome < 0 and code[start + 2] == FUSED and end == start + 6:
                 outcome = fused(
-                    code[start + 3], vals[code[start + 4]], np.int64(code[start + 5]), kind, number, exact, quality
+                    code[start + 3], vals[code[start + 4]], i64(code[start + 5]), kind, number, exact, quality
                 )
             elif outcome < 0:
                 run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
@@ -151,7 +153,7 @@ def leaf_facts(
 
 
 @kernel
-def look_up(codes: Any, words: Any, facts: Any) -> None:
+def look_up(codes: Array, words: Array, facts: Array) -> None:
     """Facts by value: codes i32[n] (-1: missing), words u64[1 + codes, words], the row of -1 first."""
     for row in range(len(codes)):
         for word in range(facts.shape[1]):
@@ -159,7 +161,7 @@ def look_up(codes: Any, words: Any, facts: Any) -> None:
 
 
 @kernel
-def type_numbers(codes: Any, numbers: Any, type_of: Any) -> None:
+def type_numbers(codes: Array, numbers: Array, type_of: Array) -> None:
     """The same for the type: numbers i64[1 + codes]."""
     for row in range(len(codes)):
         type_of[row] = numbers[codes[row] + 1]
@@ -167,11 +169,13 @@ def type_numbers(codes: Any, numbers: Any, type_of: Any) -> None:
 
 @inner
 def _inside(value: Any, low: Any, high: Any, negated: int) -> int:
-    return (np.int64(low <= value) & np.int64(value <= high)) ^ negated
+    return (i64(low <= value) & i64(value <= high)) ^ negated
 
 
 @inner
-def _compare(values: Any, valid: Any, low: Any, high: Any, negated: Any, leaf_of: Any, facts: Any) -> None:
+def _compare(
+    values: Array, valid: Array, low: Array, high: Array, negated: Array, leaf_of: Array, facts: Array
+) -> None:
     for row in range(len(values)):
         if len(valid) == 0 or valid[row]:
             value = values[row]
@@ -182,7 +186,9 @@ def _compare(values: Any, valid: Any, low: Any, high: Any, negated: Any, leaf_of
 
 
 @kernel
-def compare_integers(values: Any, valid: Any, low: Any, high: Any, negated: Any, leaf_of: Any, facts: Any) -> None:
+def compare_integers(
+    values: Array, valid: Array, low: Array, high: Array, negated: Array, leaf_of: Array, facts: Array
+) -> None:
     """Leaf leaf_of[j] is: low[j] <= value <= high[j], or the contrary where `negated` is 1 (all i64).
 
     values: i64[n]; valid: b1[n], or empty when none is missing.
@@ -191,18 +197,28 @@ def compare_integers(values: Any, valid: Any, low: Any, high: Any, negated: Any,
 
 
 @kernel
-def compare_floats(values: Any, valid: Any, low: Any, high: Any, negated: Any, leaf_of: Any, facts: Any) -> None:
+def compare_floats(
+    values: Array, valid: Array, low: Array, high: Array, negated: Array, leaf_of: Array, facts: Array
+) -> None:
     """The same for f64; NaN is inside nothing."""
     _compare(values, valid, low, high, negated, leaf_of, facts)
 
 
 @kernel
 def symbols(
-    facts: Any, type_of: Any, leaves: int, gates: Any, any_of: Any, first_atom: Any, atom_of: Any, masks: Any, out: Any
+    facts: Array,
+    type_of: Array,
+    leaves: int,
+    gates: Array,
+    any_of: Array,
+    first_atom: Array,
+    atom_of: Array,
+    masks: Array,
+    out: Array,
 ) -> None:
     """The atoms that each event satisfies: out u64[n, words of atoms], zeros. See FactPlan for the others.
 
-    Events differ little: where facts are one word, rows with facts that were met lately are not worked out again.
+    Events differ little: where facts are one word, the facts of rows that came lately are not computed again.
     """
     recalls = facts.shape[1] == 1
     recent = np.full(_RECENT, -1, np.int64)
@@ -212,7 +228,7 @@ def symbols(
         if number < 0:
             continue
         if recalls:
-            place = np.int64((facts[row, 0] ^ np.uint64(number)) * _MULTIPLIER >> _HIGH)
+            place = i64((facts[row, 0] ^ np.uint64(number)) * SPREAD >> _HIGH)
             before = recent[place]
             if before >= 0 and known[place] == facts[row, 0] and type_of[before] == number:
                 for word in range(out.shape[1]):
@@ -230,7 +246,7 @@ def symbols(
 
 
 @inner
-def _open_gates(facts: Any, row: int, leaves: int, gates: Any, any_of: Any) -> None:
+def _open_gates(facts: Array, row: int, leaves: int, gates: Array, any_of: Array) -> None:
     """The facts that others make, of one row."""
     words = facts.shape[1]
     for gate in range(len(any_of)):

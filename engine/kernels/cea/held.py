@@ -6,12 +6,13 @@ backwards. Takes a look at each position of D and, if some letters are silent, a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 
 class Letters(NamedTuple):
@@ -50,27 +51,27 @@ KEPT, FIRST, LAST = range(3)
 IN_D, MUST, ADJACENT = range(3)
 OLDEST, SILENT = range(2)
 
-_atom: Any = view_of(Letters, "atom", np.int64)
-_mask: Any = view_of(Letters, "mask", np.uint64, 2)
-_kinds: Any = view_of(Letters, "kinds", np.uint8, 2)
-_at_once: Any = view_of(Letters, "at_once", np.uint8, 2)
-_later: Any = view_of(Letters, "later", np.uint8, 2)
-_symbol: Any = view_of(Letters, "symbol", np.uint64, 2)
-_before: Any = view_of(Letters, "before", np.int64)
-_sizes: Any = view_of(Letters, "sizes", np.int64)
-_chain: Any = view_of(Scratch, "chain", np.int64)
-_flags: Any = view_of(Scratch, "flags", np.uint8, 2)
-_reach: Any = view_of(Scratch, "reach", np.uint8, 2)
-_wait: Any = view_of(Scratch, "wait", np.uint8)
-_start: Any = view_of(Matches, "start", np.int64)
-_end: Any = view_of(Matches, "end", np.int64)
-_positions: Any = view_of(Matches, "positions", np.int64)
-_offsets: Any = view_of(Matches, "offsets", np.int64)
-_held: Any = view_of(Matches, "held", np.uint64, 2)
+_atom = view_of(Letters, "atom", np.int64)
+_mask = view_of(Letters, "mask", np.uint64, 2)
+_kinds = view_of(Letters, "kinds", np.uint8, 2)
+_at_once = view_of(Letters, "at_once", np.uint8, 2)
+_later = view_of(Letters, "later", np.uint8, 2)
+_symbol = view_of(Letters, "symbol", np.uint64, 2)
+_before = view_of(Letters, "before", np.int64)
+_sizes = view_of(Letters, "sizes", np.int64)
+_chain = view_of(Scratch, "chain", np.int64)
+_flags = view_of(Scratch, "flags", np.uint8, 2)
+_reach = view_of(Scratch, "reach", np.uint8, 2)
+_wait = view_of(Scratch, "wait", np.uint8)
+_start = view_of(Matches, "start", np.int64)
+_end = view_of(Matches, "end", np.int64)
+_positions = view_of(Matches, "positions", np.int64)
+_offsets = view_of(Matches, "offsets", np.int64)
+_held = view_of(Matches, "held", np.uint64, 2)
 
 
 @kernel
-def link(partition: Any, base: int, last: Any, before: Any) -> None:
+def link(partition: Array, base: int, last: Array, before: Array) -> None:
     """For events from position `base` on: the position before in the same partition, -1 if there is none.
 
     `last[p]` is the last position of partition p so far, -1 if there is none.
@@ -84,7 +85,7 @@ def link(partition: Any, base: int, last: Any, before: Any) -> None:
 
 
 @kernel
-def resolve(L: Any, X: Any, M: Any, matches: Any, done: int) -> int:
+def resolve(L: Ptr[Letters], X: Ptr[Scratch], M: Ptr[Matches], matches: Array, done: int) -> int:
     """Write `held` for the positions of some matches (their numbers in `offsets`), from the number `done` of them on.
 
     Returns how many are done: less than all if the scratch has no room for the next.
@@ -107,16 +108,16 @@ def resolve(L: Any, X: Any, M: Any, matches: Any, done: int) -> int:
 
 
 @inner
-def _between(L: Any, X: Any, start: int, end: int, positions: Any, low: int, high: int) -> int:
+def _between(L: Ptr[Letters], X: Ptr[Scratch], start: int, end: int, positions: Array, low: int, high: int) -> int:
     """The chain of all events of the partition from start to end; its length, -1 without room."""
     chain, flags, before, oldest = _chain(X), _flags(X), _before(L), _sizes(L)[OLDEST]
-    count = np.int64(0)
+    count = i64(0)
     at = end
     while at >= start and at >= 0:
         count += 1
         at = before[at - oldest]
     if count > chain.shape[0]:
-        return np.int64(-1)
+        return i64(-1)
     at = end
     d = high - 1
     for i in range(count - 1, -1, -1):
@@ -132,11 +133,11 @@ def _between(L: Any, X: Any, start: int, end: int, positions: Any, low: int, hig
 
 
 @inner
-def _only(L: Any, X: Any, positions: Any, low: int, high: int) -> int:
+def _only(L: Ptr[Letters], X: Ptr[Scratch], positions: Array, low: int, high: int) -> int:
     """The chain of the positions of D, all of which are read."""
     chain, flags, before, oldest = _chain(X), _flags(X), _before(L), _sizes(L)[OLDEST]
     if high - low > chain.shape[0]:
-        return np.int64(-1)
+        return i64(-1)
     for i in range(high - low):
         at = positions[low + i]
         chain[i] = at
@@ -147,7 +148,7 @@ def _only(L: Any, X: Any, positions: Any, low: int, high: int) -> int:
 
 
 @inner
-def _reads(L: Any, X: Any, i: int, letter: int) -> bool:
+def _reads(L: Ptr[Letters], X: Ptr[Scratch], i: int, letter: int) -> bool:
     """Whether event number i of the chain can be the letter, by itself."""
     if _kinds(L)[letter, KEPT] != _flags(X)[i, IN_D]:
         return False
@@ -157,7 +158,7 @@ def _reads(L: Any, X: Any, i: int, letter: int) -> bool:
 
 
 @inner
-def _forward(L: Any, X: Any, i: int) -> None:
+def _forward(L: Ptr[Letters], X: Ptr[Scratch], i: int) -> None:
     """Which letters event number i of the chain can be, after those before it."""
     reach, wait, flags, at_once, later = _reach(X), _wait(X), _flags(X), _at_once(L), _later(L)
     letters = wait.shape[0]
@@ -185,11 +186,11 @@ def _forward(L: Any, X: Any, i: int) -> None:
 
 
 @inner
-def _backward(L: Any, X: Any, count: int, held: Any, high: int) -> None:
+def _backward(L: Ptr[Letters], X: Ptr[Scratch], count: int, held: Array, high: int) -> None:
     """One path from the last event of the chain to the first; the masks of its letters."""
     reach, flags, mask = _reach(X), _flags(X), _mask(L)
     letters = _wait(X).shape[0]
-    letter, i, d = np.int64(0), count - 1, high - 1
+    letter, i, d = i64(0), count - 1, high - 1
     while letter < letters and not (reach[i, letter] and _kinds(L)[letter, LAST]):
         letter += 1
     while True:
@@ -208,10 +209,10 @@ def _backward(L: Any, X: Any, count: int, held: Any, high: int) -> None:
 
 
 @inner
-def _predecessor(L: Any, X: Any, i: int, letter: int, adjacent: bool) -> int:
+def _predecessor(L: Ptr[Letters], X: Ptr[Scratch], i: int, letter: int, adjacent: bool) -> int:
     """A letter that event number i can be and that `letter` may follow; -1: none."""
     reach = _reach(X)
     for n in range(_wait(X).shape[0]):
         if reach[i, n] and (_later(L)[n, letter] or (adjacent and _at_once(L)[n, letter])):
             return n
-    return np.int64(-1)
+    return i64(-1)

@@ -1,6 +1,6 @@
 """What one event does to its partition: every live state moves on, with the event in D and without it, and runs begin.
 
-What comes to one state is melded, so an event costs one look per live state, however many prefixes they stand for
+What comes to one state is melded, so an event costs one step per live state, however many prefixes these represent
 and whatever the window. New states are written aside (`fresh`) and nothing changes before the event is through.
 Where all states stay what they are and few of them get the event into D, as with `;`, they are changed in place.
 """
@@ -8,8 +8,6 @@ Where all states stay what they are and few of them get the event into D, as wit
 from __future__ import annotations
 
 from typing import Any
-
-import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.ageing import age, begin_anew, reaches_back
@@ -40,18 +38,23 @@ from oxiseq.engine.kernels.cea.records import (
     UNBOUNDED,
     WANTED_STATE,
     WANTED_SYMBOL,
+    Cache,
+    Events,
+    Memory,
 )
 from oxiseq.engine.kernels.cea.symbols import number_of, recall
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.nodes import SPINE, meld, output
-from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NODE_TOP, PLACE_BITS
+from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NODE_TOP, PLACE_BITS, HasMatches
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 FEW = 8
 """As many live records may be marked in place, by searching for the states that they come to."""
 
 
 @inner
-def read(A: Any, S: Any, E: Any, at: int) -> int:
+def read(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], at: int) -> int:
     """READ for one event."""
     scalars, sizes = v.scalars(S), v.sizes(A)
     symbol = number_of(A, v.symbol(E), at)
@@ -69,9 +72,9 @@ def read(A: Any, S: Any, E: Any, at: int) -> int:
     if 2 * part.count + 2 > v.fresh(S).shape[0]:
         return NEED_FRESH
     kind = sizes[KIND]
-    clock, cut = np.int64(0), np.int64(BEFORE_ALL)
+    clock, cut = i64(0), i64(BEFORE_ALL)
     if kind == BY_EVENTS:
-        clock = np.int64(part.clock)
+        clock = i64(part.clock)
         cut = clock - sizes[SIZE]
     elif kind != UNBOUNDED:
         clock, cut = v.clock(E)[at], v.cut(E)[at]
@@ -80,7 +83,7 @@ def read(A: Any, S: Any, E: Any, at: int) -> int:
     if kind == BY_ATTRIBUTE:
         if reaches_back(A, E, part, at):
             return NEED_PURGE
-        tau = np.int64(part.tau)
+        tau = i64(part.tau)
     changed = _scan(A, S, part, symbol, tau)
     if changed == 0 and v.moves(A)[symbol].flags == KNOWN and not v.moves(A)[symbol].place:
         passed(A, S, E, part, at)
@@ -107,7 +110,7 @@ def read(A: Any, S: Any, E: Any, at: int) -> int:
 
 
 @inner
-def passed(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
+def passed(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], part: Any, at: int) -> None:
     """The partition has had an event."""
     part.clock += 1
     if v.sizes(A)[KIND] == BY_ATTRIBUTE:
@@ -115,24 +118,24 @@ def passed(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
 
 
 @inner
-def _scan(A: Any, S: Any, part: Any, symbol: int, tau: int) -> int:
+def _scan(A: Ptr[Cache], S: Ptr[Memory], part: Any, symbol: int, tau: int) -> int:
     """How many live records do more than wait; they are copied to `fresh`. -1: more than FEW, or something leaves
     its state, is dead or not known."""
     moves, live, fresh = v.moves(A), v.live(S), v.fresh(S)
     stride = v.sizes(A)[STRIDE]
     if not moves[symbol].flags & KNOWN:
-        return np.int64(-1)
-    changed = np.int64(0)
-    first = np.int64(part.first)
+        return i64(-1)
+    changed = i64(0)
+    first = i64(part.first)
     for i in range(first, first + part.count):
         entry = live[i]
-        state = np.int64(entry.state)
+        state = i64(entry.state)
         move = moves[state * stride + symbol]
         if move.other != state or entry.maxs < tau or not move.flags & KNOWN:
-            return np.int64(-1)
+            return i64(-1)
         if move.flags != KNOWN or move.place:
             if changed == FEW:
-                return np.int64(-1)
+                return i64(-1)
             there = fresh[changed]
             there.maxs = entry.maxs
             there.state = entry.state
@@ -142,21 +145,21 @@ def _scan(A: Any, S: Any, part: Any, symbol: int, tau: int) -> int:
 
 
 @inner
-def _has_room(S: Any, part: Any, changed: int) -> bool:
+def _has_room(S: Ptr[HasMatches], part: Any, changed: int) -> bool:
     """Whether nothing can be lacking when so many records are marked and runs begin: then nothing need be undone."""
     most = v.scalars(S)[NODE_TOP] + (changed + 2) * (SPINE + 2)
     return most <= v.nodes(S).shape[0] and part.count + changed + 2 <= part.room
 
 
 @inner
-def _mark_in_place(A: Any, S: Any, part: Any, symbol: int, pos: int, tau: int, changed: int) -> int:
+def _mark_in_place(A: Ptr[Cache], S: Ptr[Memory], part: Any, symbol: int, pos: int, tau: int, changed: int) -> int:
     """The moves of the records that `_scan` has copied; the others stay where they are. As `_move_all`."""
     moves, fresh = v.moves(A), v.fresh(S)
     stride = v.sizes(A)[STRIDE]
-    made = np.int64(part.count)
+    made = i64(part.count)
     for i in range(changed):
         if moves[fresh[i].state * stride + symbol].flags & OTHER_ENDS:
-            _end(S, np.int64(fresh[i].node))
+            _end(S, i64(fresh[i].node))
     for i in range(changed):
         move = moves[fresh[i].state * stride + symbol]
         if move.place:
@@ -165,28 +168,28 @@ def _mark_in_place(A: Any, S: Any, part: Any, symbol: int, pos: int, tau: int, c
 
 
 @inner
-def _move_all(A: Any, S: Any, part: Any, symbol: int, pos: int, tau: int) -> int:
+def _move_all(A: Ptr[Cache], S: Ptr[Memory], part: Any, symbol: int, pos: int, tau: int) -> int:
     """The live states' moves; how many new live records there are, or minus what is needed.
 
-    First those without the event, then those with it in D: the order in which states come to stand.
+    First those without the event, then those with it in D: the order of the states.
     """
     scalars, live, moves = v.scalars(S), v.live(S), v.moves(A)
     stride = v.sizes(A)[STRIDE]
-    made = np.int64(0)
-    first = np.int64(part.first)
+    made = i64(0)
+    first = i64(part.first)
     for i in range(first, first + part.count):
         entry = live[i]
         if entry.maxs < tau:
             continue
         move = moves[entry.state * stride + symbol]
-        if not move.flags & KNOWN and not recall(A, np.int64(entry.state), symbol):
+        if not move.flags & KNOWN and not recall(A, i64(entry.state), symbol):
             scalars[WANTED_STATE] = entry.state
             scalars[WANTED_SYMBOL] = symbol
             return -NEED_STATE
         if move.flags & OTHER_ENDS:
-            _end(S, np.int64(entry.node))
+            _end(S, i64(entry.node))
         if move.other != NONE:
-            made = _seat(A, S, np.int64(move.other), np.int64(entry.node), entry.maxs, tau, made)
+            made = _seat(A, S, i64(move.other), i64(entry.node), entry.maxs, tau, made)
             if made < 0:
                 return made
     for i in range(first, first + part.count):
@@ -199,25 +202,29 @@ def _move_all(A: Any, S: Any, part: Any, symbol: int, pos: int, tau: int) -> int
 
 
 @inner
-def _mark(A: Any, S: Any, part: Any, in_place: bool, entry: Any, move: Any, pos: int, tau: int, made: int) -> int:
+def _mark(
+    A: Ptr[Cache], S: Ptr[Memory], part: Any, in_place: bool, entry: Any, move: Any, pos: int, tau: int, made: int
+) -> int:
     """The event comes into D after the prefixes of a live record."""
     scalars, nodes = v.scalars(S), v.nodes(S)
     if scalars[NODE_TOP] + SPINE + 2 > nodes.shape[0]:
         return -NEED_NODES
-    node = output(nodes, scalars, np.int64(entry.node), pos | move.place, entry.maxs)
+    node = output(nodes, scalars, i64(entry.node), pos | move.place, entry.maxs)
     if move.flags & MARKED_ENDS:
         _end(S, node)
     if move.marked == NONE:
         return made
-    return _come(A, S, part, in_place, np.int64(move.marked), node, entry.maxs, tau, made)
+    return _come(A, S, part, in_place, i64(move.marked), node, entry.maxs, tau, made)
 
 
 @inner
-def _begin(A: Any, S: Any, part: Any, in_place: bool, symbol: int, pos: int, clock: int, tau: int, made: int) -> int:
+def _begin(
+    A: Ptr[Cache], S: Ptr[Memory], part: Any, in_place: bool, symbol: int, pos: int, clock: int, tau: int, made: int
+) -> int:
     """Runs that begin with the event, not in D or in it; as `_move_all`."""
     scalars, nodes = v.scalars(S), v.nodes(S)
     move = v.moves(A)[symbol]
-    if not move.flags & KNOWN and not recall(A, np.int64(0), symbol):
+    if not move.flags & KNOWN and not recall(A, i64(0), symbol):
         scalars[WANTED_STATE] = 0
         scalars[WANTED_SYMBOL] = symbol
         return -NEED_STATE
@@ -228,7 +235,7 @@ def _begin(A: Any, S: Any, part: Any, in_place: bool, symbol: int, pos: int, clo
         if move.flags & OTHER_ENDS:
             _end(S, node)
         if move.other != NONE:
-            made = _come(A, S, part, in_place, np.int64(move.other), node, clock, tau, made)
+            made = _come(A, S, part, in_place, i64(move.other), node, clock, tau, made)
     if made >= 0 and move.place:
         if scalars[NODE_TOP] + 1 > nodes.shape[0]:
             return -NEED_NODES
@@ -236,12 +243,12 @@ def _begin(A: Any, S: Any, part: Any, in_place: bool, symbol: int, pos: int, clo
         if move.flags & MARKED_ENDS:
             _end(S, node)
         if move.marked != NONE:
-            made = _come(A, S, part, in_place, np.int64(move.marked), node, clock, tau, made)
+            made = _come(A, S, part, in_place, i64(move.marked), node, clock, tau, made)
     return made
 
 
 @inner
-def _end(S: Any, node: int) -> None:
+def _end(S: Ptr[HasMatches], node: int) -> None:
     """Complex events end here: there is room for two per live state and two that begin."""
     scalars = v.scalars(S)
     v.finals(S)[scalars[FINALS], 0] = node
@@ -250,12 +257,14 @@ def _end(S: Any, node: int) -> None:
 
 
 @inner
-def _come(A: Any, S: Any, part: Any, in_place: bool, state: int, node: int, maxs: int, tau: int, made: int) -> int:
+def _come(
+    A: Ptr[Cache], S: Ptr[Memory], part: Any, in_place: bool, state: int, node: int, maxs: int, tau: int, made: int
+) -> int:
     """Prefixes come to a state; the number of live records, or minus what is needed."""
     if not in_place:
         return _seat(A, S, state, node, maxs, tau, made)
     live = v.live(S)
-    at = np.int64(part.first)
+    at = i64(part.first)
     end = at + made
     while at < end and live[at].state != state:
         at += 1
@@ -265,13 +274,13 @@ def _come(A: Any, S: Any, part: Any, in_place: bool, state: int, node: int, maxs
         there.node = node
         there.maxs = maxs
         return made + 1
-    there.node = meld(v.nodes(S), v.scalars(S), v.spine(S), node, np.int64(there.node), tau)
+    there.node = meld(v.nodes(S), v.scalars(S), v.spine(S), node, i64(there.node), tau)
     there.maxs = max(there.maxs, maxs)
     return made
 
 
 @inner
-def _seat(A: Any, S: Any, state: int, node: int, maxs: int, tau: int, made: int) -> int:
+def _seat(A: Ptr[Cache], S: Ptr[Memory], state: int, node: int, maxs: int, tau: int, made: int) -> int:
     """`_come` to the new live records."""
     scalars, fresh, seat, seated = v.scalars(S), v.fresh(S), v.seat(A), v.seated(A)
     if seated[state] != scalars[SERIAL]:
@@ -284,16 +293,16 @@ def _seat(A: Any, S: Any, state: int, node: int, maxs: int, tau: int, made: int)
     if scalars[NODE_TOP] + SPINE + 2 > v.nodes(S).shape[0]:
         return -NEED_NODES
     there = fresh[seat[state]]
-    there.node = meld(v.nodes(S), scalars, v.spine(S), node, np.int64(there.node), tau)
+    there.node = meld(v.nodes(S), scalars, v.spine(S), node, i64(there.node), tau)
     there.maxs = max(there.maxs, maxs)
     return made
 
 
 @inner
-def _keep_in_place(A: Any, S: Any, part: Any, made: int) -> int:
+def _keep_in_place(A: Ptr[Cache], S: Ptr[Memory], part: Any, made: int) -> int:
     """The records that have been added count; `made`."""
     live, restless = v.live(S), v.restless(A)
-    first = np.int64(part.first)
+    first = i64(part.first)
     for i in range(first + part.count, first + made):
         part.restless |= restless[live[i].state]
     part.count = made
@@ -301,11 +310,11 @@ def _keep_in_place(A: Any, S: Any, part: Any, made: int) -> int:
 
 
 @inner
-def _keep(A: Any, S: Any, part: Any, made: int) -> int:
+def _keep(A: Ptr[Cache], S: Ptr[Memory], part: Any, made: int) -> int:
     """The new live records become the partition's; `made`, or minus what is needed."""
     scalars, live, fresh, restless = v.scalars(S), v.live(S), v.fresh(S), v.restless(A)
     if made > part.room:
-        room = max(np.int64(2), 2 * np.int64(part.room))
+        room = max(i64(2), 2 * i64(part.room))
         while room < made:
             room *= 2
         if scalars[LIVE_TOP] + room > live.shape[0]:
@@ -313,7 +322,7 @@ def _keep(A: Any, S: Any, part: Any, made: int) -> int:
         part.first = scalars[LIVE_TOP]
         part.room = room
         scalars[LIVE_TOP] += room
-    waits = np.int64(0)
+    waits = i64(0)
     for i in range(made):
         entry, there = fresh[i], live[part.first + i]
         there.state = entry.state

@@ -38,11 +38,11 @@ PART = np.dtype(
 
 (
     LIVE_TOP,  # live records in use, those of blocks left behind included
-    AT,  # event that is being worked on
+    AT,  # event in work
     BASE,  # position of the batch's first event
     PHASE,
     CUT,  # what starts before does not match, though it may match later
-    SERIAL,  # number of the attempt, to tell the seats
+    SERIAL,  # number of the attempt, which seats are of
     EPOCH,
     WANTED_STATE,
     WANTED_SYMBOL,
@@ -90,7 +90,7 @@ CANNOT_END = (1 << 63) - 1
 ) = range(13)
 """Places in Cache.sizes. SIZE: events of a window; LIMIT: matches per event; STRIDE: symbols that there is room
 for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses; DISORDER: see ageing.py; COUNTS: 1 if what ends is
-counted (counting.py); fewer than LEAST are no matter; TELLS_COUNTS: 1 if numbers are all that is asked for."""
+counted (counting.py); fewer than LEAST are ignored; TELLS_COUNTS: 1 if only numbers are wanted."""
 
 
 class Cache(NamedTuple):
@@ -104,7 +104,7 @@ class Cache(NamedTuple):
     step_move: Array  # MOVE: ... its move
     step_table: Array  # i32: open addressing over steps
     restless: Array  # i32[states]
-    seat: Array  # i32[states]: where the state stands in `fresh`, if
+    seat: Array  # i32[states]: its place in `fresh`, if
     seated: Array  # i64[states]: ... it is the attempt's SERIAL
     symbols: Array  # u64[STRIDE, WORDS]
     table: Array  # i32: open addressing over symbols
@@ -126,7 +126,7 @@ class Memory(NamedTuple):
     spine: Array
     parts: Array
     live: Array
-    fresh: Array  # LIVE: the partition's new records while an event is worked on
+    fresh: Array  # LIVE: the partition's new records while an event is in work
 
 
 assert begins_with_matches(Memory._fields)

@@ -11,29 +11,31 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.records import STRIDE, SYMBOLS, WORDS
+from oxiseq.engine.kernels.cea.records import STRIDE, SYMBOLS, WORDS, Cache, Events
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.hashing import SPREAD
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 
 
 @inner
 def _mixed(h: Any, word: Any) -> Any:
-    h = (h ^ word) * _MULTIPLIER
+    h = (h ^ word) * SPREAD
     return h ^ (h >> _HALF)
 
 
 @inner
-def _hash(bits: Any, row: int, words: int) -> int:
+def _hash(bits: Array, row: int, words: int) -> int:
     h = np.uint64(0)
     for w in range(words):
         h = _mixed(h, bits[row, w])
-    return np.int64(h >> np.uint64(1))
+    return i64(h >> np.uint64(1))
 
 
 @inner
-def is_read(A: Any, E: Any, at: int) -> bool:
+def is_read(A: Ptr[Cache], E: Ptr[Events], at: int) -> bool:
     """Whether some letter reads an event of the batch."""
     bits = v.symbol(E)
     union = bits[at, 0]
@@ -43,14 +45,14 @@ def is_read(A: Any, E: Any, at: int) -> bool:
 
 
 @inner
-def number_of(A: Any, bits: Any, row: int) -> int:
+def number_of(A: Ptr[Cache], bits: Array, row: int) -> int:
     """The number of the symbol in a row of bits, a new one if need be; -1: there is no room for another."""
     sizes, table, symbols = v.sizes(A), v.table(A), v.symbols(A)
     words = sizes[WORDS]
     mask = table.shape[0] - 1
     at = _hash(bits, row, words) & mask
     while table[at] >= 0:
-        number = np.int64(table[at])
+        number = i64(table[at])
         same = True
         for w in range(words):
             if symbols[number, w] != bits[row, w]:
@@ -61,7 +63,7 @@ def number_of(A: Any, bits: Any, row: int) -> int:
         at = (at + 1) & mask
     number = sizes[SYMBOLS]
     if number == sizes[STRIDE]:
-        return np.int64(-1)
+        return i64(-1)
     table[at] = number
     for w in range(words):
         symbols[number, w] = bits[row, w]
@@ -70,7 +72,7 @@ def number_of(A: Any, bits: Any, row: int) -> int:
 
 
 @kernel
-def enter_symbols(A: Any) -> None:
+def enter_symbols(A: Ptr[Cache]) -> None:
     """Enter all symbols into the table, which is empty and has room for twice as many."""
     sizes, table, symbols = v.sizes(A), v.table(A), v.symbols(A)
     mask = table.shape[0] - 1
@@ -82,7 +84,7 @@ def enter_symbols(A: Any) -> None:
 
 
 @inner
-def recall(A: Any, state: int, symbol: int) -> bool:
+def recall(A: Ptr[Cache], state: int, symbol: int) -> bool:
     """Whether the state's move on the symbol is known from another one; then it is entered for this one too."""
     sizes, table, moves, known = v.sizes(A), v.step_table(A), v.moves(A), v.step_move(A)
     symbols, relevant, states, bits = v.symbols(A), v.relevant(A), v.step_state(A), v.step_bits(A)
@@ -91,9 +93,9 @@ def recall(A: Any, state: int, symbol: int) -> bool:
     for w in range(words):
         h = _mixed(h, symbols[symbol, w] & relevant[state, w])
     mask = table.shape[0] - 1
-    at = np.int64(h >> np.uint64(1)) & mask
+    at = i64(h >> np.uint64(1)) & mask
     while table[at] >= 0:
-        step = np.int64(table[at])
+        step = i64(table[at])
         same = states[step] == state
         for w in range(words):
             same = same and bits[step, w] == symbols[symbol, w] & relevant[state, w]
@@ -109,7 +111,7 @@ def recall(A: Any, state: int, symbol: int) -> bool:
 
 
 @kernel
-def enter_steps(A: Any, first: int, end: int) -> None:
+def enter_steps(A: Ptr[Cache], first: int, end: int) -> None:
     """Enter the steps first..end into their table, which has room for twice as many as there are."""
     table, states, bits = v.step_table(A), v.step_state(A), v.step_bits(A)
     words = v.sizes(A)[WORDS]
@@ -118,7 +120,7 @@ def enter_steps(A: Any, first: int, end: int) -> None:
         h = np.uint64(states[step])
         for w in range(words):
             h = _mixed(h, bits[step, w])
-        at = np.int64(h >> np.uint64(1)) & mask
+        at = i64(h >> np.uint64(1)) & mask
         while table[at] >= 0:
             at = (at + 1) & mask
         table[at] = step

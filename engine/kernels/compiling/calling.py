@@ -1,4 +1,4 @@
-"""Kernels called by kernels that do not know them: by their addresses, which stand in a table.
+"""Kernels called by kernels that do not know them: by their addresses, which are in a table.
 
 A kernel that names another one is compiled with it; one that calls twenty is compiled with all twenty. Here the called
 ones stay as they are, each in its own file of the cache.

@@ -51,9 +51,9 @@ def kernel(function: F) -> F:
 
 
 def unlocked(function: F) -> F:
-    """Compile a function that Python calls and that runs without Python's lock: other threads go on meanwhile.
+    """Compile a function that Python calls and that runs without Python's lock: other threads run meanwhile.
 
-    Nothing that it works on may be in another thread's hands.
+    No other thread may use its arrays.
     """
     made = _compiled(function, cache=True, _nrt=True, nogil=True, **_WHOLE)
     _forget_stale(str(made.stats.cache_path))
@@ -76,7 +76,7 @@ def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> 
 
     def compile_(signature: Any) -> Any:
         action()
-        vars(dispatcher).pop("compile", None)  # from now on as ever
+        vars(dispatcher).pop("compile", None)  # once is enough
         return dispatcher.compile(signature)
 
     dispatcher.compile = compile_
@@ -113,7 +113,7 @@ def _forget_stale(cache: str) -> None:
     digest = hashlib.sha256(sources).hexdigest()
     folder = Path(cache)
     stamp = folder / "kernels.digest"
-    with suppress(OSError):  # a cache that cannot be read or written is Numba's affair
+    with suppress(OSError):  # Numba itself handles a cache that cannot be read or written
         if stamp.exists() and stamp.read_text() == digest:
             return
         for compiled in [*folder.glob("*.nbi"), *folder.glob("*.nbc")]:

@@ -1,11 +1,11 @@
-"""How Numba compiles kernels: inner functions become parts, and what is known is not asked again.
+"""How Numba compiles kernels: inner functions become parts, and what is known is not computed again.
 
-Where it stands: `options` has Numba compile kernels with `KernelCompiler`, inner functions with `PartCompiler`.
+In the flow: `options` has Numba compile kernels with `KernelCompiler`, inner functions with `PartCompiler`.
 Three things that Numba does for each function took most of the time of the first run:
 
 1. It links a function with all that it calls, optimises the whole and makes it executable, and does that again
    in each of the callers. A part is only lowered; the kernel that holds it links all parts at once.
-2. It asks every meaning of `+` or `[]` that it knows, dates and sets too, at each place. Here the answers for
+2. It tries every meaning of `+` or `[]` that it knows, dates and sets too, at each place. Here the answers for
    the same types are remembered.
 3. It looks for closures, array expressions and the like. There are none, so those passes are left out.
 """
@@ -132,7 +132,7 @@ class _Kernel(_Unoptimised):
 
 
 class _NoEngine:
-    """What a part is told to do with the process: nothing, it is not loaded."""
+    """What a part does with the process: nothing, it is not loaded."""
 
     def set_env(self, name: str, environment: object) -> None:
         pass

@@ -1,11 +1,11 @@
 """What an event is: the rules by which quads, in the order in which they come, become events.
 
-Where it stands: reader's tokens → **open, waiting and complete events** → columns of a batch. What is accepted:
+In the flow: reader's tokens → **open, waiting and complete events** → columns of a batch. What is accepted:
 
 - An event is a named graph. Its time is the object of `GRAPH time-predicate TIME`, in the default graph or
   inside the event's own graph; there the triple does not count as part of the graph. TIME is an xsd:dateTime
   (no zone means UTC) or an integer of microseconds since 1970.
-- The time may stand before the graph's quads, among them, or after them.
+- The time may come before the graph's quads, among them, or after them.
 - The graph of the last quad is open. It is **complete** when a quad of another named graph comes, or the
   input ends, and its time is known. If its time is not known then, it waits (in memory): more of its quads
   may come, and its time completes it. Events are handed out in the order of completion, so for a stream in
@@ -35,8 +35,9 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.raw import get, half, move, put, put_half, same
-from oxiseq.engine.kernels.terms.table import fresh_blank, hashed
+from oxiseq.engine.kernels.terms.table import Terms, fresh_blank, hashed
 
 # --- words of the state -----------------------------------------------------------------------------
 
@@ -158,7 +159,7 @@ _SPREAD: Final = np.uint64(0x632BE59BD9B4E019)
 @inner
 def name_hash(owner: int, at: int, size: int) -> int:
     """The hash of a name (owner 0) or of a label."""
-    return np.int64(hashed(at, 0, size) ^ (np.uint64(owner) * _SPREAD))
+    return i64(hashed(at, 0, size) ^ (np.uint64(owner) * _SPREAD))
 
 
 @inner
@@ -170,7 +171,7 @@ def seek(S: int, owner: int, at: int, size: int, h: int) -> int:
     while True:
         r = half(slots, i)
         if r == 0:
-            return np.int64(0)
+            return i64(0)
         record = _record(S, r)
         if get(record, HASH) == h and get(record, OWNER) == owner and get(record, LENGTH) == size:
             if same(arena + get(record, TEXT), at, size):
@@ -212,7 +213,7 @@ def _place(S: int, r: int, h: int) -> None:
 
 @inner
 def _leave(S: int, r: int) -> None:
-    """Free a record; what stood behind it in the table moves up."""
+    """Free a record; the ones behind it in the table move up."""
     record = _record(S, r)
     if get(record, KIND) != AGAIN:
         slots, mask = get(S, SLOTS), get(S, SLOT_MASK)
@@ -235,7 +236,7 @@ def _leave(S: int, r: int) -> None:
 
 
 @inner
-def label_id(S: int, D: int, at: int, size: int) -> int:
+def label_id(S: int, D: Terms, at: int, size: int) -> int:
     """The id of a blank node of the open event; 0: the dictionary has no room."""
     owner = get(S, OPEN)
     h = name_hash(owner, at, size)
@@ -255,7 +256,7 @@ def label_id(S: int, D: int, at: int, size: int) -> int:
 @kernel
 def tidy(S: int, records: int) -> None:
     """Move the texts of `records` records to NEW_ARENA, without gaps, and fill empty slots."""
-    used = np.int64(0)
+    used = i64(0)
     old, new = get(S, ARENA), get(S, NEW_ARENA)
     for r in range(1, records):
         record = _record(S, r)
@@ -397,7 +398,7 @@ def _queue(S: int, event: int) -> None:
 
 @inner
 def switch(S: int, at: int, size: int) -> int:
-    """Another graph begins, or goes on; there is room. FAULT_AGAIN when its event was complete."""
+    """Another graph begins, or continues; there is room. FAULT_AGAIN when its event was complete."""
     status = close_open(S)
     if status != OK:
         return status
@@ -417,7 +418,7 @@ def switch(S: int, at: int, size: int) -> int:
 
 @inner
 def tell_time(S: int, at: int, size: int, time: int) -> int:
-    """The time of an event is told; there is room. FAULT_SECOND when another one is known."""
+    """The time of an event is known; there is room. FAULT_SECOND when another one is known."""
     h = name_hash(0, at, size)
     r = seek(S, 0, at, size, h)
     if r == 0:

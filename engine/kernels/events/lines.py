@@ -1,6 +1,6 @@
 """Lines of text through a table of states: which of them are not of a form that the table knows.
 
-Where it stands: a block of N-Triples or N-Quads and the table of kb_loader/usual.py → the lines to be looked at singly.
+In the flow: a block of N-Triples or N-Quads and the table of kb_loader/usual.py → the lines to be looked at singly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """RDF Messages in N-Quads, line by line → columns of term ids, cut where a message ends.
 
-Where it stands: a block of whole messages → **columns** → events (engine/events/messages). What is plain is done here;
-of the rest Python is told by a status, as nquads.py tells it. A block holds whole messages, so all that is remembered
+In the flow: a block of whole messages → **columns** → events (engine/events/messages). What is plain is done here;
+of the rest Python learns by a status, as from nquads.py. A block holds whole messages, so all that is remembered
 of blank nodes, which mean something within their message only, is forgotten with it.
 
 `S` is the address of the state, i64 words; engine/events/messages/columns.py makes it and what it points to, large
@@ -16,9 +16,10 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel, unlocked
 from oxiseq.engine.kernels.events.nquads import after_blanks, after_token, ends_line
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.raw import byte, get, put, put_half, same
 from oxiseq.engine.kernels.memory.scan import every, find_byte
-from oxiseq.engine.kernels.terms.table import fresh_blank, hashed
+from oxiseq.engine.kernels.terms.table import Terms, fresh_blank, hashed
 from oxiseq.engine.kernels.terms.texts import NO_ROOM, intern_plain
 
 (
@@ -48,8 +49,8 @@ LABEL_TEXT, LABEL_SIZE, LABEL_MESSAGE, LABEL_ID = range(4)
 LABEL_WORDS: Final = 4
 
 OK, WHOLE_LINE, UNUSUAL_TERM, NEED_TERMS = range(4)
-"""WHOLE_LINE: the line START..END is for pyoxigraph, and reading goes on behind it. UNUSUAL_TERM: the token START..END
-is to be interned, NEED_TERMS: the dictionary is full; the line is read again."""
+"""WHOLE_LINE: the line START..END is for pyoxigraph, and reading continues behind it. UNUSUAL_TERM: the token
+START..END is to be interned, NEED_TERMS: the dictionary is full; the line is read again."""
 
 _HASH: Final = ord("#")
 _LESS: Final = ord("<")
@@ -62,11 +63,11 @@ _WORD: Final = tuple(b"MESSAGE")
 
 
 @unlocked
-def read(S: int, D: int) -> int:
+def read(S: int, D: Terms) -> int:
     """Read the block from POSITION on. OK: all of it."""
     data = get(S, DATA)
     at, stop = data + get(S, POSITION), data + get(S, STOP)
-    status = np.int64(OK)
+    status = i64(OK)
     while at < stop and status == OK:
         end = find_byte(at, stop, _BREAKS)
         status = _read_line(S, D, at, end)
@@ -81,7 +82,7 @@ def read(S: int, D: int) -> int:
 
 
 @inner
-def _read_line(S: int, D: int, at: int, end: int) -> int:
+def _read_line(S: int, D: Terms, at: int, end: int) -> int:
     trusted = get(S, TRUSTED)
     s0 = after_blanks(at)
     c = byte(s0)
@@ -118,7 +119,7 @@ def _read_line(S: int, D: int, at: int, end: int) -> int:
     object = _term(S, D, o0, o1)
     if object <= 0:
         return _told(S, o0, o1, object)
-    graph = np.int64(0)
+    graph = i64(0)
     if g1 > g0:
         graph = _term(S, D, g0, g1)
         if graph <= 0:
@@ -145,7 +146,7 @@ def _no_quad(S: int, at: int, end: int) -> int:
 
 
 @inner
-def _term(S: int, D: int, at: int, end: int) -> int:
+def _term(S: int, D: Terms, at: int, end: int) -> int:
     """The id of a token; 0: it is unusual, NO_ROOM."""
     if byte(at) == _UNDERSCORE:
         return label_id(S, D, at, end - at)
@@ -184,11 +185,11 @@ def end_message(S: int) -> None:
 
 
 @inner
-def label_id(S: int, D: int, at: int, size: int) -> int:
+def label_id(S: int, D: Terms, at: int, size: int) -> int:
     """The id of a blank node of the message; NO_ROOM. Its text stays where it is as long as the block is read."""
     message = get(S, MESSAGES)
     mask = get(S, LABEL_MASK)
-    slot = np.int64(hashed(at, 0, size) ^ (np.uint64(message) * np.uint64(0x632BE59BD9B4E019))) & mask
+    slot = i64(hashed(at, 0, size) ^ (np.uint64(message) * np.uint64(0x632BE59BD9B4E019))) & mask
     labels = get(S, LABELS)
     while True:
         place = labels + slot * (8 * LABEL_WORDS)
@@ -201,7 +202,7 @@ def label_id(S: int, D: int, at: int, size: int) -> int:
         slot = (slot + 1) & mask
     term = fresh_blank(D)
     if term == 0:
-        return np.int64(NO_ROOM)
+        return i64(NO_ROOM)
     put(place, LABEL_TEXT, at)
     put(place, LABEL_SIZE, size)
     put(place, LABEL_MESSAGE, message)
@@ -210,6 +211,6 @@ def label_id(S: int, D: int, at: int, size: int) -> int:
 
 
 @kernel
-def label(S: int, D: int, at: int, size: int) -> int:
+def label(S: int, D: Terms, at: int, size: int) -> int:
     """`label_id` for Python: of a line that it has read."""
     return label_id(S, D, at, size)

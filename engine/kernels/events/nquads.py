@@ -1,7 +1,7 @@
 """N-Quads, byte by byte: lines → term ids and events.
 
-Where it stands: block of whole lines → **tokens, ids** → assembly.py. What is plain is done here; of the rest
-Python is told by a status (assembly.py) and the reader goes on from the same line or the next one:
+In the flow: block of whole lines → **tokens, ids** → assembly.py. What is plain is done here; of the rest
+Python learns by a status (assembly.py), and the reader continues from the same line or the next one:
 
 - a term that is not known and not plain: Python interns it, and from then on it is found by its bytes;
 - a line whose shape is unusual, or that may be malformed: pyoxigraph reads it, and what it gives comes back as a
@@ -55,6 +55,7 @@ from oxiseq.engine.kernels.events.assembly import (
     switch,
     tell_time,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.raw import byte, get, put, same
 from oxiseq.engine.kernels.memory.scan import every, find_byte, find_either
 from oxiseq.engine.kernels.terms.numerals import NORMALISED, PLAIN, UNUSUAL
@@ -66,7 +67,7 @@ from oxiseq.engine.kernels.terms.plain import (
     plain_name,
     plain_time,
 )
-from oxiseq.engine.kernels.terms.table import add, find, hashed
+from oxiseq.engine.kernels.terms.table import Terms, add, find, hashed
 
 _TAB: Final = 9
 _RETURN: Final = 13
@@ -178,7 +179,7 @@ def _after_triple_term(at: int, end: int) -> int:
 
 @inner
 def ends_line(at: int, end: int) -> bool:
-    """Whether nothing but blanks, and a carriage return, stands before the line break."""
+    """Whether only blanks, and a carriage return, come before the line break."""
     at = after_blanks(at)
     return at == end or (byte(at) == _RETURN and at + 1 == end)
 
@@ -187,7 +188,7 @@ def ends_line(at: int, end: int) -> bool:
 
 
 @unlocked
-def read(S: int, D: int) -> int:
+def read(S: int, D: Terms) -> int:
     """Read the block from POSITION on. OK: all of it, and if it is the last one the open event is closed.
 
     Meanwhile another thread may unpack what comes next.
@@ -197,7 +198,7 @@ def read(S: int, D: int) -> int:
     at, stop = data + get(S, POSITION), data + get(S, STOP)
     counted = 1 - get(S, TRUSTED)
     line = get(S, LINE)
-    status = np.int64(OK)
+    status = i64(OK)
     while at < stop:
         end = find_byte(at, stop, _BREAKS)
         status = _read_line(S, D, at, end)
@@ -221,7 +222,7 @@ def read(S: int, D: int) -> int:
 
 
 @inner
-def _read_line(S: int, D: int, at: int, end: int) -> int:
+def _read_line(S: int, D: Terms, at: int, end: int) -> int:
     trusted = get(S, TRUSTED)
     if get(S, ANSWER) == REFUSED and not trusted:
         return WHOLE_LINE
@@ -263,7 +264,7 @@ def _read_line(S: int, D: int, at: int, end: int) -> int:
 
 
 @inner
-def _default_triple(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int) -> int:
+def _default_triple(S: int, D: Terms, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int) -> int:
     trusted = get(S, TRUSTED)
     if find(D, p0, 0, p1 - p0, hashed(p0, 0, p1 - p0)) != get(S, TIME_TERM):
         return FAULT_DEFAULT if trusted else WHOLE_LINE
@@ -275,7 +276,7 @@ def _default_triple(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int,
 
 @inner
 def _tell_time(S: int, known: bool, time: int, o0: int, o1: int, name: int, size: int) -> int:
-    """The time of the event of that name: `time` if it is known, else what Python has read, or is asked to."""
+    """The time of the event of that name: `time` if it is known, else what Python has read, or has to read."""
     if not known:
         answer = get(S, ANSWER)
         if answer == NO_ANSWER:
@@ -308,7 +309,7 @@ def _unusual(S: int, at: int, end: int) -> int:
 
 
 @inner
-def _quad(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, g0: int, g1: int) -> int:
+def _quad(S: int, D: Terms, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, g0: int, g1: int) -> int:
     """A quad of a named graph."""
     trusted = get(S, TRUSTED)
     opened = is_open(S, g0, g1 - g0)
@@ -324,7 +325,7 @@ def _quad(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, 
     refused = get(S, ANSWER) == REFUSED
     if predicate == 0 and not refused and not plain_iri(p0, p1):
         return _unusual(S, p0, p1)
-    hs, subject = np.uint64(0), np.int64(0)
+    hs, subject = np.uint64(0), i64(0)
     if opened and get(S, PREVIOUS_SIZE) == s1 - s0 and same(get(S, PREVIOUS), s0, s1 - s0):
         subject = get(S, PREVIOUS_ID)
     elif byte(s0) == _LESS:
@@ -333,15 +334,15 @@ def _quad(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, 
         if subject == 0 and not refused and not plain_iri(s0, s1):
             return _unusual(S, s0, s1)
     # the object; the same three for its normal form
-    ho, object = np.uint64(0), np.int64(0)
-    kind, number, exact, quality = np.int64(kinds.IRI), 0.0, np.int64(0), np.int64(0)
+    ho, object = np.uint64(0), i64(0)
+    kind, number, exact, quality = i64(kinds.IRI), 0.0, i64(0), i64(0)
     text, size = o0, o1 - o0
     first = byte(o0)
     if first != _UNDERSCORE:
         ho = hashed(o0, 0, size)
         object = find(D, o0, 0, size, ho)
         if object == 0 and not refused:
-            form = np.int64(UNUSUAL)
+            form = i64(UNUSUAL)
             if first == _QUOTE:
                 form, kind, number, exact, quality, length = plain_literal(o0, o1, get(S, SCRATCH))
                 if form == NORMALISED:
@@ -349,7 +350,7 @@ def _quad(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, 
                     ho = hashed(text, 0, size)
                     object = find(D, text, 0, size, ho)
             elif plain_iri(o0, o1):
-                form = np.int64(PLAIN)
+                form = i64(PLAIN)
             if form == UNUSUAL:
                 return _unusual(S, o0, o1)
     if not has_room(S, (s1 - s0) + (o1 - o0) + (g1 - g0)):
@@ -384,7 +385,7 @@ def _quad(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, 
 
 
 @inner
-def _intern_iri(D: int, at: int, size: int, h: np.uint64) -> int:
+def _intern_iri(D: Terms, at: int, size: int, h: np.uint64) -> int:
     """The id of a plain IRI that was not known when the line began."""
     known = find(D, at, 0, size, h)
     return known if known != 0 else add(D, at, 0, size, h, kinds.IRI, 0.0, 0, 0)

@@ -1,24 +1,24 @@
 """One graph as pyoxigraph writes it in N-Triples → term ids.
 
-Where it stands: a pushed graph → text → **ids** → event batch. Since pyoxigraph has written it, every line is
+In the flow: a pushed graph → text → **ids** → event batch. Since pyoxigraph has written it, every line is
 `s p o .`, and a term is valid. Labels of blank nodes mean something within the text only.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.events.nquads import after_token
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import byte, same
-from oxiseq.engine.kernels.terms.table import add, find, fresh_blank, hashed
+from oxiseq.engine.kernels.terms.table import Terms, add, find, fresh_blank, hashed
 from oxiseq.engine.kernels.terms.texts import NO_ROOM, intern_plain
 
 UNUSUAL_TERM: Final = -2
-"""A literal or triple term that Python has to intern first; where it stands is in row 0 of `labels`."""
+"""A literal or triple term that Python has to intern first; its place is in row 0 of `labels`."""
 MANY_LABELS: Final = -3
 
 _LESS: Final = ord("<")
@@ -27,7 +27,7 @@ _HASH, _START, _SIZE, _ID = range(4)
 
 
 @kernel
-def read_triples(D: int, text: int, size: int, ids: Any, labels: Any, scratch: int) -> int:
+def read_triples(D: Terms, text: int, size: int, ids: Array, labels: Array, scratch: int) -> int:
     """Fill `ids` u32[3n] with the terms of n lines; 3n, or why not (nothing but new terms has come of it then).
 
     `labels` i64[2^b + 1, 4], all 0, is the table of blank nodes after row 0. `scratch`: the address of as many bytes
@@ -61,15 +61,15 @@ def read_triples(D: int, text: int, size: int, ids: Any, labels: Any, scratch: i
 
 
 @inner
-def _iri(D: int, at: int, size: int) -> int:
+def _iri(D: Terms, at: int, size: int) -> int:
     h = hashed(at, 0, size)
     known = find(D, at, 0, size, h)
     return known if known != 0 else add(D, at, 0, size, h, kinds.IRI, 0.0, 0, 0)
 
 
 @inner
-def _blank(D: int, at: int, size: int, labels: Any) -> int:
-    h = np.int64(hashed(at, 0, size))
+def _blank(D: Terms, at: int, size: int, labels: Array) -> int:
+    h = i64(hashed(at, 0, size))
     mask = labels.shape[0] - 2
     slot = 1 + (h & mask)
     while labels[slot, _ID] != 0:

@@ -73,7 +73,7 @@ def promote(target: int, kind: int, f: float, e: float, q: int) -> tuple[float, 
     if q & _EXACT_NUMBER:
         return single, 0.0
     if q & _ROUNDED:
-        # rounding twice goes wrong only where the double stands on a tie of float32
+        # rounding twice goes wrong only where the double is a tie of float32
         other = f + (f - single)
         if single == f or np.float64(np.float32(other)) != other:
             return single, 0.0
@@ -88,7 +88,7 @@ def product_fits(a: int, b: int) -> bool:
 
 @inner
 def order(k1: int, f1: float, e1: float, i1: int, q1: int, k2: int, f2: float, e2: float, i2: int, q2: int) -> int:
-    """How two numbers stand: LESS, SAME, MORE, UNORDERED or NOT_DECIDED."""
+    """How two numbers compare: LESS, SAME, MORE, UNORDERED or NOT_DECIDED."""
     if k1 >= _FLOAT or k2 >= _FLOAT:
         target = max(k1, k2)
         f1, e1 = promote(target, k1, f1, e1, q1)

@@ -1,13 +1,13 @@
 """The stack machine: filter conditions over term ids, with four outcomes.
 
-Where it stands: `expressions.program` compiles postfix code; the match kernel and the sequence kernel run it
+In the flow: `expressions.program` compiles postfix code; the match kernel and the sequence kernel run it
 here on a vector of term ids and the term columns. An outcome is FALSE, TRUE, ERROR or UNDECIDED; what is
 undecided, `expressions.exact` decides in Python. The machine never contradicts it.
 
 Code is int32, position independent: `FRAME depth` first (the stack entries that it needs), then operators.
 
 A stack entry is a row of `numbers` (value, error bound) and one of `entries` (kind, exact, quality, term id;
-id 0: computed). Kind 0 stands for an error, UNDECIDED_KIND for a value that the machine cannot compute.
+id 0: computed). Kind 0 is an error, UNDECIDED_KIND for a value that the machine cannot compute.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from oxiseq.engine.kernels.expressions.arithmetic import (
     operate,
     order,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array
 
 FALSE: Final = 0
 TRUE: Final = 1
@@ -85,7 +87,7 @@ _FOURTEEN_HOURS: Final = 14 * 3600 * 1_000_000
 
 @inner
 def relation(op: int, standing: int) -> int:
-    """The outcome of a comparison operator, given how the operands stand."""
+    """The outcome of a comparison operator, given how the operands compare."""
     if standing == NOT_DECIDED:
         return UNDECIDED
     if op == EQUAL:
@@ -160,18 +162,18 @@ def _ebv(k: int, f: float, e: float, i: int, q: int) -> int:
 
 
 @inner
-def entry_truth(n: int, numbers: Any, entries: Any) -> int:
+def entry_truth(n: int, numbers: Array, entries: Array) -> int:
     """The effective boolean value of entry n: FALSE, TRUE, ERROR or UNDECIDED."""
     return _ebv(entries[n, 0], numbers[n, 0], numbers[n, 1], entries[n, 1], entries[n, 2])
 
 
 @inner
-def fused(op: int, t: int, c: int, kind: Any, number: Any, exact: Any, quality: Any) -> int:
+def fused(op: int, t: int, c: int, kind: Array, number: Array, exact: Array, quality: Array) -> int:
     """`term t op number c`: most are decided by the doubles alone."""
     if t == 0:
         return ERROR
-    k1, k2 = np.int64(kind[t]), np.int64(kind[c])
-    q1, q2 = np.int64(quality[t]), np.int64(quality[c])
+    k1, k2 = i64(kind[t]), i64(kind[c])
+    q1, q2 = i64(quality[t]), i64(quality[c])
     f1, f2 = number[t], number[c]
     if not _INTEGER <= k1 <= _DOUBLE:
         return _plain_relation(op, k1, exact[t], q1, t, k2, exact[c], q2, c)
@@ -198,7 +200,7 @@ def _connect(op: int, a: int, b: int) -> int:
 
 
 @inner
-def _push_outcome(outcome: int, n: int, numbers: Any, entries: Any) -> None:
+def _push_outcome(outcome: int, n: int, numbers: Array, entries: Array) -> None:
     k = _BOOLEAN if outcome <= TRUE else 0 if outcome == ERROR else UNDECIDED_KIND
     entries[n, 0] = k
     entries[n, 1] = outcome
@@ -209,7 +211,7 @@ def _push_outcome(outcome: int, n: int, numbers: Any, entries: Any) -> None:
 
 
 @inner
-def _compare(op: int, n: int, numbers: Any, entries: Any) -> int:
+def _compare(op: int, n: int, numbers: Array, entries: Array) -> int:
     """The comparison of the entries n and n + 1."""
     k1, k2 = entries[n, 0], entries[n + 1, 0]
     if k1 == 0 or k2 == 0:
@@ -244,7 +246,7 @@ def _compare(op: int, n: int, numbers: Any, entries: Any) -> int:
 
 
 @inner
-def _same_term(n: int, entries: Any) -> int:
+def _same_term(n: int, entries: Array) -> int:
     if entries[n, 0] == 0 or entries[n + 1, 0] == 0:
         return ERROR
     id1, id2 = entries[n, 3], entries[n + 1, 3]
@@ -254,7 +256,7 @@ def _same_term(n: int, entries: Any) -> int:
 
 
 @inner
-def _calculate(op: int, n: int, numbers: Any, entries: Any) -> None:
+def _calculate(op: int, n: int, numbers: Array, entries: Array) -> None:
     """Entries n and n + 1 → their sum, difference, product or quotient in n."""
     k1, k2 = entries[n, 0], entries[n + 1, 0]
     if _INTEGER <= k1 <= _DOUBLE and _INTEGER <= k2 <= _DOUBLE:
@@ -285,7 +287,7 @@ def _no_operand(k: int) -> bool:
 
 
 @inner
-def _store(n: int, k: int, f: float, e: float, i: int, q: int, numbers: Any, entries: Any) -> None:
+def _store(n: int, k: int, f: float, e: float, i: int, q: int, numbers: Array, entries: Array) -> None:
     """A computed value into entry n."""
     numbers[n, 0] = f
     numbers[n, 1] = e
@@ -296,7 +298,7 @@ def _store(n: int, k: int, f: float, e: float, i: int, q: int, numbers: Any, ent
 
 
 @inner
-def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
+def _sign(op: int, n: int, numbers: Array, entries: Array) -> None:
     k = entries[n, 0]
     if _INTEGER <= k <= _DOUBLE:
         if op == NEGATE:
@@ -311,8 +313,10 @@ def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
 
 
 @inner
-def _load(t: int, n: int, kind: Any, number: Any, exact: Any, quality: Any, numbers: Any, entries: Any) -> None:
-    k, f, q = np.int64(kind[t]), number[t], np.int64(quality[t])
+def _load(
+    t: int, n: int, kind: Array, number: Array, exact: Array, quality: Array, numbers: Array, entries: Array
+) -> None:
+    k, f, q = i64(kind[t]), number[t], i64(quality[t])
     entries[n, 0] = k
     entries[n, 1] = exact[t]
     entries[n, 2] = q
@@ -323,17 +327,17 @@ def _load(t: int, n: int, kind: Any, number: Any, exact: Any, quality: Any, numb
 
 @inner
 def run(
-    code: Any,
+    code: Array,
     start: int,
     end: int,
-    vals: Any,
-    kind: Any,
-    number: Any,
-    exact: Any,
-    quality: Any,
-    memo: Any,
-    numbers: Any,
-    entries: Any,
+    vals: Array,
+    kind: Array,
+    number: Array,
+    exact: Array,
+    quality: Array,
+    memo: Array,
+    numbers: Array,
+    entries: Array,
 ) -> None:
     """Run code[start:end]; the result is left in entry 0.
 
@@ -351,7 +355,7 @@ def run(
             n += 1
             at += 3
         elif VARIABLE <= op <= CONSTANT:
-            t = vals[code[at]] if op == VARIABLE else np.int64(code[at])
+            t = vals[code[at]] if op == VARIABLE else i64(code[at])
             _load(t, n, kind, number, exact, quality, numbers, entries)
             n += 1
             at += 1
@@ -379,7 +383,7 @@ def run(
             _push_outcome(_same_term(n - 1, entries), n - 1, numbers, entries)
         elif op == MEMO:
             t = vals[code[at + 1]]
-            known = np.int64(memo[code[at], t]) if t != 0 else 3
+            known = i64(memo[code[at], t]) if t != 0 else 3
             outcome = UNDECIDED if known == 0 else known - 1
             _push_outcome(outcome, n, numbers, entries)
             n += 1
@@ -392,7 +396,9 @@ def run(
 
 
 @allocating
-def truth(code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any) -> int:
+def truth(
+    code: Array, start: int, end: int, vals: Array, kind: Array, number: Array, exact: Array, quality: Array
+) -> int:
     """The outcome of the condition code[start:end] on the term ids `vals` (int64[slots], 0 unbound):
     FALSE, TRUE, ERROR or UNDECIDED. The code has no memo tables."""
     if code[start + 2] == FUSED and end == start + 6:
@@ -407,7 +413,7 @@ def truth(code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, ex
 
 @allocating
 def value(
-    code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any
+    code: Array, start: int, end: int, vals: Array, kind: Array, number: Array, exact: Array, quality: Array
 ) -> tuple[int, float, int, int]:
     """(kind, number, exact, quality) of the expression code[start:end], as the term columns have them.
 
@@ -423,7 +429,9 @@ def value(
 
 
 @kernel
-def truth_column(code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any) -> Any:
+def truth_column(
+    code: Array, start: int, end: int, vals: Array, kind: Array, number: Array, exact: Array, quality: Array
+) -> Any:
     """`truth` of every row of `vals` (int64[n, slots]): u8[n]."""
     n, depth = vals.shape[0], code[start + 1]
     numbers = np.empty((depth, 2), np.float64)

@@ -7,7 +7,7 @@ told.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -30,23 +30,24 @@ from oxiseq.engine.kernels.flow.wide import (
     rounded,
     taken_apart,
 )
-from oxiseq.engine.kernels.memory.pointers import view_of
-from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.terms.table import TermArrays, Terms
 
 _SCALES: Final = np.array([10 ** (18 - scale) for scale in range(kinds.MAX_SCALE + 1)], np.uint64)
-_kind: Any = view_of(TermArrays, "kind", np.uint8)
-_number: Any = view_of(TermArrays, "number", np.float64)
-_exact: Any = view_of(TermArrays, "exact", np.int64)
-_quality: Any = view_of(TermArrays, "quality", np.uint8)
+_kind = view_of(TermArrays, "kind", np.uint8)
+_number = view_of(TermArrays, "number", np.float64)
+_exact = view_of(TermArrays, "exact", np.int64)
+_quality = view_of(TermArrays, "quality", np.uint8)
 
 
 @inner
-def take_value(M: Any, D: Any, e: int, at: int, term: int, weight: int) -> None:
+def take_value(M: Ptr[g.GroupMemory], D: Terms, e: int, at: int, term: int, weight: int) -> None:
     """A value of group `e` comes, or goes, so many times. `at`: the word where its column's values begin."""
     group = g.cells(M)
     if term != 0:
         group[e, at + g.BOUND] += weight
-    kind, quality = np.int64(_kind(D)[term]), np.int64(_quality(D)[term])
+    kind, quality = i64(_kind(D)[term]), i64(_quality(D)[term])
     if term == 0 or kind < kinds.INTEGER or kind > kinds.DOUBLE:
         group[e, at + g.ODD] += weight
     elif kind >= kinds.FLOAT:
@@ -64,14 +65,14 @@ def take_value(M: Any, D: Any, e: int, at: int, term: int, weight: int) -> None:
 
 
 @inner
-def _add_integer(M: Any, e: int, at: int, number: int, weight: int) -> None:
+def _add_integer(M: Ptr[g.GroupMemory], e: int, at: int, number: int, weight: int) -> None:
     a, b = magnitude(number), magnitude(weight)
     low, high, negative = a * b, high_product(a, b), (number < 0) != (weight < 0)
     _add_words(g.cells(M), e, at + g.INT0, at + g.INT1 + 1, low, high, ZERO, negative)
 
 
 @inner
-def _add_decimal(M: Any, e: int, at: int, mantissa: int, scale: int, weight: int) -> None:
+def _add_decimal(M: Ptr[g.GroupMemory], e: int, at: int, mantissa: int, scale: int, weight: int) -> None:
     a, b, factor = magnitude(mantissa), magnitude(weight), _SCALES[scale]
     low, high = a * factor, high_product(a, factor)
     word0, word1, word2 = low * b, high_product(low, b), high_product(high, b)
@@ -83,9 +84,9 @@ def _add_decimal(M: Any, e: int, at: int, mantissa: int, scale: int, weight: int
 
 @inner
 def _add_words(
-    cells: Any, e: int, at: int, end: int, word0: np.uint64, word1: np.uint64, word2: np.uint64, negative: bool
+    cells: Array, e: int, at: int, end: int, word0: np.uint64, word1: np.uint64, word2: np.uint64, negative: bool
 ) -> None:
-    """Add ± three words to the number in two's complement that stands in the cells [at, end) of a row."""
+    """Add ± three words to the number in two's complement in the cells [at, end) of a row."""
     carry, i = ZERO, 0
     while at + i < end and (i < 3 or carry != ZERO):
         word = word0 if i == 0 else word1 if i == 1 else word2 if i == 2 else ZERO
@@ -98,7 +99,7 @@ def _add_words(
             left = known + word
             now = left + carry
             carry = ONE if left < word or now < carry else ZERO
-        cells[e, at + i] = np.int64(now)
+        cells[e, at + i] = i64(now)
         i += 1
 
 
@@ -106,7 +107,7 @@ def _add_words(
 
 
 @inner
-def _take_double(M: Any, e: int, at: int, kind: int, number: float, weight: int) -> None:
+def _take_double(M: Ptr[g.GroupMemory], e: int, at: int, kind: int, number: float, weight: int) -> None:
     group, wides = g.cells(M), g.wides(M)
     r = group[e, at + g.WIDE]
     if r == 0:
@@ -126,7 +127,7 @@ def _take_double(M: Any, e: int, at: int, kind: int, number: float, weight: int)
 
 
 @inner
-def _fresh_wide(M: Any) -> int:
+def _fresh_wide(M: Ptr[g.GroupMemory]) -> int:
     """An accumulator of nothing; there is room."""
     scalars, wides = g.scalars(M), g.wides(M)
     r = scalars[g.WIDE_FREE]
@@ -142,7 +143,7 @@ def _fresh_wide(M: Any) -> int:
 
 
 @inner
-def release_wide(M: Any, e: int, at: int, now: bool) -> None:
+def release_wide(M: Ptr[g.GroupMemory], e: int, at: int, now: bool) -> None:
     """Give the accumulator back if nothing is in it, or `now`."""
     group, wides, scalars = g.cells(M), g.wides(M), g.scalars(M)
     r = group[e, at + g.WIDE]
@@ -154,7 +155,7 @@ def release_wide(M: Any, e: int, at: int, now: bool) -> None:
 
 
 @inner
-def add_scaled(M: Any, r: int, high: np.uint64, low: np.uint64, shift: int, negative: bool) -> None:
+def add_scaled(M: Ptr[g.GroupMemory], r: int, high: np.uint64, low: np.uint64, shift: int, negative: bool) -> None:
     """Add ± a magnitude of two words, shifted by so many bits."""
     at = g.FIRST + (shift >> 6)
     bits = np.uint64(shift & 63)
@@ -166,7 +167,7 @@ def add_scaled(M: Any, r: int, high: np.uint64, low: np.uint64, shift: int, nega
 
 
 @inner
-def rounded_sum(M: Any, r: int, floats: bool) -> float:
+def rounded_sum(M: Ptr[g.GroupMemory], r: int, floats: bool) -> float:
     """The double, or float, nearest to what an accumulator holds."""
     wides = g.wides(M)
     lowest, top = g.FIRST, g.END - 1
@@ -196,7 +197,7 @@ def rounded_sum(M: Any, r: int, floats: bool) -> float:
 
 
 @inner
-def _magnitude_word(M: Any, r: int, at: int, lowest: int, negative: bool) -> np.uint64:
+def _magnitude_word(M: Ptr[g.GroupMemory], r: int, at: int, lowest: int, negative: bool) -> np.uint64:
     """A word of |what an accumulator holds|; `lowest`: the first one that is not 0."""
     word = np.uint64(g.wides(M)[r, at])
     if not negative or at < lowest:

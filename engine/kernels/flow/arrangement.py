@@ -17,12 +17,12 @@ the subsets of its mask were asked for.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from oxiseq.engine.kernels.flow.slots import SLOT
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.slots import SLOT
 
 WEIGHT, BORN, DIED = range(3)
 """Words of an entry."""
@@ -93,15 +93,15 @@ class Arrangement(NamedTuple):
     """i64 by mask and number of the link: the subset."""
 
 
-scalars: Any = view_of(Arrangement, "scalars", np.int64)
-key: Any = view_of(Arrangement, "key", np.int64)
-loose: Any = view_of(Arrangement, "loose", np.int64)
-checked: Any = view_of(Arrangement, "checked", np.int64)
-words: Any = view_of(Arrangement, "words", np.int64, 2)
-halves: Any = view_of(Arrangement, "halves", np.uint32, 2)
-links: Any = view_of(Arrangement, "links", np.int32, 2)
-by_row: Any = view_of(Arrangement, "by_row", SLOT)
-by_key: Any = view_of(Arrangement, "by_key", SLOT)
-seen: Any = view_of(Arrangement, "seen", np.int64)
-asked: Any = view_of(Arrangement, "asked", np.int64)
-subsets: Any = view_of(Arrangement, "subsets", np.int64, 2)
+scalars = view_of(Arrangement, "scalars", np.int64)
+key = view_of(Arrangement, "key", np.int64)
+loose = view_of(Arrangement, "loose", np.int64)
+checked = view_of(Arrangement, "checked", np.int64)
+words = view_of(Arrangement, "words", np.int64, 2)
+halves = view_of(Arrangement, "halves", np.uint32, 2)
+links = view_of(Arrangement, "links", np.int32, 2)
+by_row = view_of(Arrangement, "by_row", SLOT)
+by_key = view_of(Arrangement, "by_key", SLOT)
+seen = view_of(Arrangement, "seen", np.int64)
+asked = view_of(Arrangement, "asked", np.int64)
+subsets = view_of(Arrangement, "subsets", np.int64, 2)

@@ -8,9 +8,7 @@ its chains until the next batch, since joins read the arrangement as of each tic
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
@@ -50,12 +48,13 @@ from oxiseq.engine.kernels.flow.arrangement import (
     WIDTH,
     Arrangement,
 )
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
-from oxiseq.engine.kernels.flow.hashing import key_tag, row_tag, same_rows
 from oxiseq.engine.kernels.flow.moments import time_in
-from oxiseq.engine.kernels.flow.slots import drop_slot, fetch_slot, find_number, put_slot
-from oxiseq.engine.kernels.memory.pointers import WORDS
+from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
+from oxiseq.engine.kernels.memory.slots import drop_slot, fetch_slot, find_number, put_slot, slot_of_row
 
 _SPARSE: Final = 16
 """A table shrinks when it has so many times the entries that it needs."""
@@ -68,7 +67,7 @@ _AHEAD: Final = 8
 
 
 @kernel
-def arrange(S: int, D: int) -> int:
+def arrange(S: Ptr[Arrangement], D: Delta) -> int:
     """Take in a delta D (buffers.Flowing)."""
     scalars, at, weight, rows = v.scalars(S), buffers.at(D), buffers.weight(D), buffers.rows(D)
     loose, count = v.loose(S), buffers.count(D)[0]
@@ -94,7 +93,7 @@ def arrange(S: int, D: int) -> int:
 
 
 @inner
-def _lacks_room(S: Any, mask: int) -> bool:
+def _lacks_room(S: Ptr[Arrangement], mask: int) -> bool:
     """Whether something is wanted before a row with this mask may come."""
     scalars = v.scalars(S)
     if scalars[FREE] < 0 and scalars[TOP] == v.words(S).shape[0]:
@@ -109,7 +108,7 @@ def _lacks_room(S: Any, mask: int) -> bool:
 
 
 @inner
-def _fetch(S: Any, rows: Any, i: int) -> None:
+def _fetch(S: Ptr[Arrangement], rows: Array, i: int) -> None:
     """Row `i` of a delta will be taken in soon."""
     scalars = v.scalars(S)
     if scalars[WHOLE] == 0 and scalars[COMING] == 0:
@@ -119,9 +118,9 @@ def _fetch(S: Any, rows: Any, i: int) -> None:
 
 
 @inner
-def mask_of(rows: Any, i: int, first: int, loose: Any) -> int:
+def mask_of(rows: Array, i: int, first: int, loose: Array) -> int:
     """Which of the loose columns a row binds."""
-    mask = np.int64(0)
+    mask = i64(0)
     for c in range(loose.shape[0]):
         if rows[i, first + loose[c]] != 0:
             mask |= 1 << c
@@ -129,32 +128,32 @@ def mask_of(rows: Any, i: int, first: int, loose: Any) -> int:
 
 
 @inner
-def _change(S: Any, rows: Any, i: int, mask: int, t: int, weight: int) -> None:
+def _change(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weight: int) -> None:
     """At tick t the row `i` of a table comes or goes so many times; there is room."""
     scalars, words, by_row = v.scalars(S), v.words(S), v.by_row(S)
     if scalars[COMING] != 0:
         _new(S, rows, i, mask, t, weight, 0)
         return
     whole = scalars[WHOLE] != 0
-    tag, slot, e = np.int64(0), np.int64(-1), np.int64(-1)
+    tag, slot, e = i64(0), i64(-1), i64(-1)
     if whole:
         e = first_of_chain(S, rows, i, v.key(S), v.loose(S), 0, 0, 0)
         if e >= 0 and words[e, DIED] != NEVER:
             e = -1
     else:
         tag = row_tag(rows, i, 0, scalars[WIDTH])
-        slot = _slot_of_row(S, rows, i, tag)
+        slot = slot_of_row(v.by_row(S), tag, v.halves(S), ROW, rows, i, scalars[WIDTH])
         if slot >= 0:
-            e = np.int64(by_row[slot].number) - 1
+            e = i64(by_row[slot].number) - 1
     if e >= 0 and words[e, BORN] == t:
         words[e, WEIGHT] += weight
-        if words[e, WEIGHT] == 0:  # nobody will ever see it
+        if words[e, WEIGHT] == 0:  # no join will see it
             if not whole:
                 drop_slot(by_row, slot)
             scalars[LIVE] -= 1
             _remove(S, e)
         return
-    now = np.int64(weight)
+    now = i64(weight)
     if e >= 0:
         now += words[e, WEIGHT]
         _end(S, e, t)
@@ -172,20 +171,7 @@ def _change(S: Any, rows: Any, i: int, mask: int, t: int, weight: int) -> None:
 
 
 @inner
-def _slot_of_row(S: Any, rows: Any, i: int, tag: int) -> int:
-    """Where in `by_row` the entry of a row is; -1: it is not there."""
-    slots, halves, width = v.by_row(S), v.halves(S), v.scalars(S)[WIDTH]
-    last = slots.shape[0] - 1
-    slot = tag & last
-    while slots[slot].number != 0:
-        if slots[slot].tag == tag and same_rows(halves, np.int64(slots[slot].number) - 1, ROW, rows, i, 0, width):
-            return slot
-        slot = (slot + 1) & last
-    return -1
-
-
-@inner
-def _end(S: Any, e: int, t: int) -> None:
+def _end(S: Ptr[Arrangement], e: int, t: int) -> None:
     """An entry dies; it stays in its chains, and leaves them before the next batch."""
     scalars = v.scalars(S)
     v.words(S)[e, DIED] = t
@@ -196,12 +182,12 @@ def _end(S: Any, e: int, t: int) -> None:
 
 
 @inner
-def _new(S: Any, rows: Any, i: int, mask: int, t: int, weight: int, tag: int) -> int:
+def _new(S: Ptr[Arrangement], rows: Array, i: int, mask: int, t: int, weight: int, tag: int) -> int:
     """A new entry, in its chains; there is room."""
     scalars, words, halves = v.scalars(S), v.words(S), v.halves(S)
     e = scalars[FREE]
     if e >= 0:
-        scalars[FREE] = np.int64(v.links(S)[e, NEXT])
+        scalars[FREE] = i64(v.links(S)[e, NEXT])
     else:
         e = scalars[TOP]
         scalars[TOP] = e + 1
@@ -220,16 +206,18 @@ def _new(S: Any, rows: Any, i: int, mask: int, t: int, weight: int, tag: int) ->
 
 
 @inner
-def first_of_chain(S: Any, rows: Any, i: int, key: Any, loose: Any, mask: int, subset: int, number: int) -> int:
+def first_of_chain(
+    S: Ptr[Arrangement], rows: Array, i: int, key: Array, loose: Array, mask: int, subset: int, number: int
+) -> int:
     """The newest entry of the chain with this mask and subset that agrees with a row, whose columns to be compared are
     at `key` and `loose`; -1: there is none. number: that of the chain's links."""
     slot = _slot_of_chain(S, rows, i, 0, key, loose, mask, subset, number)
-    return (np.int64(v.by_key(S)[slot].number) - 1) >> v.scalars(S)[SHIFT] if slot >= 0 else -1
+    return (i64(v.by_key(S)[slot].number) - 1) >> v.scalars(S)[SHIFT] if slot >= 0 else -1
 
 
 @inner
 def _slot_of_chain(
-    S: Any, rows: Any, i: int, first: int, key: Any, loose: Any, mask: int, subset: int, number: int
+    S: Ptr[Arrangement], rows: Array, i: int, first: int, key: Array, loose: Array, mask: int, subset: int, number: int
 ) -> int:
     """Where in `by_key` such a chain is, or -1."""
     slots, shift = v.by_key(S), v.scalars(S)[SHIFT]
@@ -238,7 +226,7 @@ def _slot_of_chain(
     slot = tag & last
     while slots[slot].number != 0:
         if slots[slot].tag == tag:
-            head = np.int64(slots[slot].number) - 1
+            head = i64(slots[slot].number) - 1
             if head & ((1 << shift) - 1) == number:
                 e = head >> shift
                 if mask_of(v.halves(S), e, ROW, v.loose(S)) == mask and _agree(
@@ -250,7 +238,7 @@ def _slot_of_chain(
 
 
 @inner
-def _agree(S: Any, e: int, rows: Any, i: int, first: int, key: Any, loose: Any, subset: int) -> bool:
+def _agree(S: Ptr[Arrangement], e: int, rows: Array, i: int, first: int, key: Array, loose: Array, subset: int) -> bool:
     """Whether an entry and a row agree in the key and a subset of the loose columns."""
     halves, my_key, my_loose = v.halves(S), v.key(S), v.loose(S)
     for c in range(my_key.shape[0]):
@@ -264,7 +252,7 @@ def _agree(S: Any, e: int, rows: Any, i: int, first: int, key: Any, loose: Any, 
 
 
 @inner
-def _link(S: Any, e: int, mask: int, number: int) -> None:
+def _link(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
     """Make an entry the first of one of its chains; there is room."""
     scalars, halves, links, slots = v.scalars(S), v.halves(S), v.links(S), v.by_key(S)
     key, loose, shift = v.key(S), v.loose(S), scalars[SHIFT]
@@ -276,18 +264,18 @@ def _link(S: Any, e: int, mask: int, number: int) -> None:
         put_slot(slots, key_tag(halves, e, ROW, key, loose, mask, subset), e << shift | number)
         scalars[CHAINS] += 1
         return
-    following = (np.int64(slots[slot].number) - 1) >> shift
+    following = (i64(slots[slot].number) - 1) >> shift
     links[e, place] = following
     links[following, place + 1] = e
     slots[slot].number = (e << shift | number) + 1
 
 
 @inner
-def _unlink(S: Any, e: int, mask: int, number: int) -> None:
+def _unlink(S: Ptr[Arrangement], e: int, mask: int, number: int) -> None:
     """Take an entry out of one of its chains, which goes when it is empty."""
     scalars, halves, links, slots = v.scalars(S), v.halves(S), v.links(S), v.by_key(S)
     place, shift = scalars[LINK0] + 2 * number, scalars[SHIFT]
-    following, previous = np.int64(links[e, place]), np.int64(links[e, place + 1])
+    following, previous = i64(links[e, place]), i64(links[e, place + 1])
     if following >= 0:
         links[following, place + 1] = previous
     if previous >= 0:
@@ -303,7 +291,7 @@ def _unlink(S: Any, e: int, mask: int, number: int) -> None:
 
 
 @inner
-def _remove(S: Any, e: int) -> None:
+def _remove(S: Ptr[Arrangement], e: int) -> None:
     """An entry leaves its chains; its record will be used again."""
     scalars = v.scalars(S)
     mask = mask_of(v.halves(S), e, ROW, v.loose(S))
@@ -316,12 +304,12 @@ def _remove(S: Any, e: int) -> None:
 
 
 @inner
-def sweep(S: Any) -> None:
+def sweep(S: Ptr[Arrangement]) -> None:
     """No join will read ticks of a former batch: what died then leaves."""
     scalars, links = v.scalars(S), v.links(S)
     e = scalars[DEAD]
     while e >= 0:
-        following = np.int64(links[e, NEXT])
+        following = i64(links[e, NEXT])
         _remove(S, e)
         e = following
     scalars[DEAD] = -1
@@ -329,8 +317,8 @@ def sweep(S: Any) -> None:
 
 
 @kernel
-def forget(S: int, now: int) -> None:
-    """Between batches: rows that are no longer of use leave, and nobody is told: if there may be many, or now."""
+def forget(S: Ptr[Arrangement], now: int) -> None:
+    """Between batches: rows that are no longer of use leave, and nothing is emitted: if there may be many, or now."""
     scalars = v.scalars(S)
     if now or is_full(scalars[CLOCK], scalars[LIVE], scalars[KEPT], scalars[LIMIT]):
         sweep(S)
@@ -338,7 +326,7 @@ def forget(S: int, now: int) -> None:
 
 
 @inner
-def _let_go(S: Any) -> None:
+def _let_go(S: Ptr[Arrangement]) -> None:
     scalars, words, halves = v.scalars(S), v.words(S), v.halves(S)
     before, place = of_use_from(scalars[CLOCK], scalars[LIMIT]), ROW + scalars[BEGINS]
     for e in range(scalars[TOP]):
@@ -349,17 +337,17 @@ def _let_go(S: Any) -> None:
 
 
 @inner
-def drop(S: Any, e: int) -> None:
+def drop(S: Ptr[Arrangement], e: int) -> None:
     """Between batches: an entry that is there leaves."""
     scalars, by_row = v.scalars(S), v.by_row(S)
     if scalars[WHOLE] == 0 and scalars[COMING] == 0:
-        drop_slot(by_row, find_number(by_row, np.int64(v.halves(S)[e, TAG]), e))
+        drop_slot(by_row, find_number(by_row, i64(v.halves(S)[e, TAG]), e))
     scalars[LIVE] -= 1
     _remove(S, e)
 
 
 @inner
-def begin_again(S: Any) -> None:
+def begin_again(S: Ptr[Arrangement]) -> None:
     """With the first entry, if there is none."""
     scalars = v.scalars(S)
     if scalars[LIVE] == 0 and scalars[DEAD] < 0:
@@ -367,7 +355,7 @@ def begin_again(S: Any) -> None:
 
 
 @inner
-def link_number(S: Any, mask: int, subset: int) -> int:
+def link_number(S: Ptr[Arrangement], mask: int, subset: int) -> int:
     """The number of the links of the chains of a mask and a subset, which are made if there are none yet. -1: room is
     wanted for them."""
     scalars, asked, subsets = v.scalars(S), v.asked(S), v.subsets(S)
@@ -396,16 +384,16 @@ def link_number(S: Any, mask: int, subset: int) -> int:
 
 
 @kernel
-def fill_by_row(S: int) -> None:
+def fill_by_row(S: Ptr[Arrangement]) -> None:
     """Fill an empty table of rows from the entries."""
     scalars, words, slots, halves = v.scalars(S), v.words(S), v.by_row(S), v.halves(S)
     for e in range(scalars[TOP]):
         if words[e, DIED] == NEVER:
-            put_slot(slots, np.int64(halves[e, TAG]), e)
+            put_slot(slots, i64(halves[e, TAG]), e)
 
 
 @kernel
-def fill_by_key(S: int) -> None:
+def fill_by_key(S: Ptr[Arrangement]) -> None:
     """Fill an empty table of chains from the entries' links."""
     scalars, words, halves, links = v.scalars(S), v.words(S), v.halves(S), v.links(S)
     key, loose, slots, shift = v.key(S), v.loose(S), v.by_key(S), scalars[SHIFT]

@@ -6,15 +6,15 @@ own memory; so all of them can be driven by a table.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 DONE, NEED_OUT, NEED_ROOM, NEED_ORDER = range(4)
 """What a kernel answers: that it is through; that it wants more room for its output, or in its memory; that it has to
-compare terms of which Python must say where they stand (`TermOrder.prepare`). It is called again then, and goes on
+compare terms whose order Python must say (`TermOrder.prepare`). It is called again then, and goes on
 where it was."""
 
 
@@ -31,7 +31,10 @@ class Flowing(NamedTuple):
     """i64[1]."""
 
 
-at: Any = view_of(Flowing, "at", np.int64)
-weight: Any = view_of(Flowing, "weight", np.int64)
-rows: Any = view_of(Flowing, "rows", np.uint32, 2)
-count: Any = view_of(Flowing, "count", np.int64)
+Delta: TypeAlias = Ptr[Flowing]
+"""A delta, for kernels."""
+
+at = view_of(Flowing, "at", np.int64)
+weight = view_of(Flowing, "weight", np.int64)
+rows = view_of(Flowing, "rows", np.uint32, 2)
+count = view_of(Flowing, "count", np.int64)

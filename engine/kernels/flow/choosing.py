@@ -3,22 +3,23 @@
 A solution is a row that says of which triples it is made (using.py); their numbers have NUMBER_BITS below those that
 tell the instant. Of an instant's solutions that count each SEQ, innermost first, keeps those with the first, or last,
 second operand among those that are equal in what its operands share, and for each second operand those with its first,
-or last, first one. The rest is told.
+or last, first one. The rest is emitted.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM
-from oxiseq.engine.kernels.flow.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.merging import NUMBER_BITS
-from oxiseq.engine.kernels.flow.using import is_free, most_used, number_at, use
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.flow.using import Kept, Rows, is_free, most_used, number_at, use
+from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 (
     RECENT,  # 1: the last operands are chosen
@@ -42,27 +43,27 @@ class Choosing(NamedTuple):
     used: Array
     """i64[2^n]: the numbers of used triples, hashed; 0: none."""
     kept: Array
-    """i64 by row: 1: it is told."""
+    """i64 by row: 1: it is emitted."""
     ends: Array
     """i64 by row: when an operand ended."""
     heads: Array
     """i64[2^m], twice as many as rows: a row of a group + 1, hashed."""
     best: Array
-    """i64 by row: the best end of the group that it stands for."""
+    """i64 by row: the best end of its group."""
 
 
-_scalars: Any = view_of(Choosing, "scalars", np.int64)
-_begin: Any = view_of(Choosing, "begin", np.int64)
-_columns: Any = view_of(Choosing, "columns", np.int64)
-_used: Any = view_of(Choosing, "used", np.int64)
-_kept: Any = view_of(Choosing, "kept", np.int64)
-_ends: Any = view_of(Choosing, "ends", np.int64)
-_heads: Any = view_of(Choosing, "heads", np.int64)
-_best: Any = view_of(Choosing, "best", np.int64)
+_scalars = view_of(Choosing, "scalars", np.int64)
+_begin = view_of(Choosing, "begin", np.int64)
+_columns = view_of(Choosing, "columns", np.int64)
+_used = view_of(Choosing, "used", np.int64)
+_kept = view_of(Choosing, "kept", np.int64)
+_ends = view_of(Choosing, "ends", np.int64)
+_heads = view_of(Choosing, "heads", np.int64)
+_best = view_of(Choosing, "best", np.int64)
 
 
 @kernel
-def choose(S: int, F: int, G: int, D: int) -> int:
+def choose(S: Ptr[Choosing], F: Ptr[Rows], G: Ptr[Kept], D: Delta) -> int:
     """Mark the rows of a delta, of the form F (using.Rows), that are told. Room for used triples is wanted before an
     instant that may need it."""
     scalars, at, count, kept = _scalars(S), buffers.at(D), buffers.count(D)[0], _kept(S)
@@ -75,7 +76,7 @@ def choose(S: int, F: int, G: int, D: int) -> int:
         if 2 * (scalars[COUNT] + uses * (high - low)) > used.shape[0]:
             return NEED_ROOM
         for i in range(low, high):
-            kept[i] = np.int64(is_free(F, G, used, rows, i))
+            kept[i] = i64(is_free(F, G, used, rows, i))
         for choice in range((_begin(S).shape[0] - 1) // PARTS):
             _choose(S, D, low, high, choice * PARTS)
         for i in range(low, high):
@@ -87,7 +88,7 @@ def choose(S: int, F: int, G: int, D: int) -> int:
 
 
 @inner
-def _choose(S: Any, D: Any, low: int, high: int, part: int) -> None:
+def _choose(S: Ptr[Choosing], D: Delta, low: int, high: int, part: int) -> None:
     """One SEQ's choice among rows; those of which it is no part stay."""
     _end(S, D, low, high, part + SECOND)
     for i in range(low, high):
@@ -104,7 +105,7 @@ def _choose(S: Any, D: Any, low: int, high: int, part: int) -> None:
 
 
 @inner
-def _end(S: Any, D: Any, low: int, high: int, part: int) -> None:
+def _end(S: Ptr[Choosing], D: Delta, low: int, high: int, part: int) -> None:
     """When the last of some triples of each row ended."""
     rows, begin, columns, ends = buffers.rows(D), _begin(S), _columns(S), _ends(S)
     for i in range(low, high):
@@ -114,10 +115,10 @@ def _end(S: Any, D: Any, low: int, high: int, part: int) -> None:
 
 
 @inner
-def _keep_best(S: Any, D: Any, low: int, high: int, part: int) -> None:
+def _keep_best(S: Ptr[Choosing], D: Delta, low: int, high: int, part: int) -> None:
     """Keep of rows with equal columns those that end first, or last."""
     scalars, heads, kept, ends, best = _scalars(S), _heads(S), _kept(S), _ends(S), _best(S)
-    size = np.int64(2)
+    size = i64(2)
     while size < 2 * (high - low):
         size *= 2
     for slot in range(size):
@@ -140,7 +141,7 @@ def _keep_best(S: Any, D: Any, low: int, high: int, part: int) -> None:
 
 
 @inner
-def _group(S: Any, D: Any, i: int, part: int, size: int) -> int:
+def _group(S: Ptr[Choosing], D: Delta, i: int, part: int, size: int) -> int:
     """The slot of the rows that are equal to one in some columns."""
     rows, heads = buffers.rows(D), _heads(S)
     slot = _hash(S, rows, i, part) & (size - 1)
@@ -150,16 +151,16 @@ def _group(S: Any, D: Any, i: int, part: int, size: int) -> int:
 
 
 @inner
-def _hash(S: Any, rows: Any, i: int, part: int) -> int:
+def _hash(S: Ptr[Choosing], rows: Array, i: int, part: int) -> int:
     begin, columns = _begin(S), _columns(S)
-    h = np.int64(SEED)
+    h = i64(SEED)
     for c in range(begin[part], begin[part + 1]):
-        h = mixed(h, np.int64(rows[i, columns[c]]))
+        h = mixed(h, i64(rows[i, columns[c]]))
     return tag_of(h)
 
 
 @inner
-def _equal(S: Any, rows: Any, i: int, j: int, part: int) -> bool:
+def _equal(S: Ptr[Choosing], rows: Array, i: int, j: int, part: int) -> bool:
     begin, columns = _begin(S), _columns(S)
     for c in range(begin[part], begin[part + 1]):  # noqa: SIM110  kernels have no generators
         if rows[i, columns[c]] != rows[j, columns[c]]:

@@ -11,7 +11,7 @@ from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.memory.raw import get
 
 SINCE, OVER = range(2)
-"""What ended before SINCE has happened, and does not change; what is of use to no instant from OVER on is let go of."""
+"""What ended before SINCE has happened, and does not change; what no instant from OVER on needs is dropped."""
 FEW: Final = 1 << 10
 """Rows that are not worth a look whether they are still of use."""
 

@@ -1,18 +1,19 @@
 """Rows handed on as they are, with other columns, with the opposite weight, or those of several operators as one.
 
-The output holds what has been done so far: each kernel goes on behind it.
+The output holds what has been done so far: each kernel appends to it.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 # --- columns -----------------------------------------------------------------------------------------
 
@@ -26,12 +27,12 @@ class Picked(NamedTuple):
     """i64: columns of the input, of which the first that is bound is taken."""
 
 
-_first: Any = view_of(Picked, "first", np.int64)
-_places: Any = view_of(Picked, "places", np.int64)
+_first = view_of(Picked, "first", np.int64)
+_places = view_of(Picked, "places", np.int64)
 
 
 @kernel
-def pick(S: int, D: int, out: int) -> int:
+def pick(S: Ptr[Picked], D: Delta, out: Delta) -> int:
     """Write the delta D with other columns."""
     first, places, rows, made, top = _first(S), _places(S), buffers.rows(D), buffers.rows(out), buffers.count(out)
     at, weight, new_at, new_weight = buffers.at(D), buffers.weight(D), buffers.at(out), buffers.weight(out)
@@ -41,9 +42,9 @@ def pick(S: int, D: int, out: int) -> int:
             return NEED_OUT
         new_at[i], new_weight[i] = at[i], weight[i]
         for c in range(made.shape[1]):
-            term = np.int64(0)
+            term = i64(0)
             for p in range(first[c], first[c + 1]):
-                term = np.int64(rows[i, places[p]])
+                term = i64(rows[i, places[p]])
                 if term != 0:
                     break
             made[i, c] = term
@@ -52,7 +53,7 @@ def pick(S: int, D: int, out: int) -> int:
 
 
 @kernel
-def negate(D: int, out: int) -> int:
+def negate(D: Delta, out: Delta) -> int:
     """Write the delta D with the opposite weights."""
     top, room, weight = buffers.count(out), buffers.at(out).shape[0], buffers.weight(out)
     for i in range(top[0], buffers.count(D)[0]):
@@ -65,7 +66,7 @@ def negate(D: int, out: int) -> int:
 
 
 @inner
-def copy_row(D: Any, i: int, out: Any, n: int) -> None:
+def copy_row(D: Delta, i: int, out: Delta, n: int) -> None:
     """Write row `i` of a delta as the row `n` of another; there is room."""
     rows, made = buffers.rows(D), buffers.rows(out)
     buffers.at(out)[n], buffers.weight(out)[n] = buffers.at(D)[i], buffers.weight(D)[i]
@@ -85,21 +86,21 @@ class Merging(NamedTuple):
     """i64 by child: the row that comes next; 0 between batches."""
 
 
-_children: Any = view_of(Merging, "children", np.int64)
-_next: Any = view_of(Merging, "next", np.int64)
+_children = view_of(Merging, "children", np.int64)
+_next = view_of(Merging, "next", np.int64)
 
 
 @kernel
-def merge(S: int, out: int) -> int:
+def merge(S: Ptr[Merging], out: Delta) -> int:
     """Write the deltas of all children in order of ticks."""
     children, following, top = _children(S), _next(S), buffers.count(out)
     room = buffers.at(out).shape[0]
     while True:
-        chosen, tick = np.int64(-1), np.int64(0)
+        chosen, tick = i64(-1), i64(0)
         for k in range(children.shape[0]):
             i, D = following[k], children[k]
             if i < buffers.count(D)[0] and (chosen < 0 or buffers.at(D)[i] < tick):
-                chosen, tick = np.int64(k), buffers.at(D)[i]
+                chosen, tick = i64(k), buffers.at(D)[i]
         if chosen < 0:
             break
         for k in range(chosen, children.shape[0]):  # all rows of this tick: those before have none

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
-from oxiseq.engine.kernels.flow.hashing import row_tag, same_rows
 from oxiseq.engine.kernels.flow.moments import time_in
-from oxiseq.engine.kernels.flow.slots import SLOT, drop_slot, fetch_slot, find_number, put_slot
-from oxiseq.engine.kernels.memory.pointers import WORDS, Array, view_of
+from oxiseq.engine.kernels.memory.hashing import row_tag
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, fetch_slot, find_number, put_slot, slot_of_row
 
 # --- distinct ----------------------------------------------------------------------------------------
 
 WEIGHT: Final = 0
 """Word of a counted row."""
 TAG, STATE, NEXT, ROW = 2, 3, 4, 6
-"""Its halves (5 is unused): hash; whether it is told, and touched; the next one touched, or free; its first column."""
+"""Its halves (5 is unused): hash; if it is emitted, and touched; the next one touched, or free; its first column."""
 
 FREED, UNTOLD, TOLD, TOUCHED = -1, 0, 1, 2
 """States. TOUCHED is a bit: the row's weight has changed in this tick."""
@@ -32,7 +33,7 @@ FREED, UNTOLD, TOLD, TOUCHED = -1, 0, 1, 2
     COUNT,  # rows that are there
     PLACE,  # row of the delta that is taken in next
     CHANGED,  # the first row that the tick has touched; -1: none
-    TELLING,  # 1: the tick is over, what it has changed is being told
+    TELLING,  # 1: the tick is over, its changes are being emitted
     SPARSE,  # 1: the table is to shrink
     CLOCK,  # address of the clock that rows are kept by (clocks.py); 0: they are kept until they go
     BEGINS,  # column of the time at which a row begins
@@ -62,15 +63,15 @@ class Counted(NamedTuple):
 
 _SLOTS: Final = WORDS * Counted._fields.index("slots")
 
-_scalars: Any = view_of(Counted, "scalars", np.int64)
-_words: Any = view_of(Counted, "words", np.int64, 2)
-_halves: Any = view_of(Counted, "halves", np.uint32, 2)
-_states: Any = view_of(Counted, "states", np.int32, 2)
-_slots: Any = view_of(Counted, "slots", SLOT)
+_scalars = view_of(Counted, "scalars", np.int64)
+_words = view_of(Counted, "words", np.int64, 2)
+_halves = view_of(Counted, "halves", np.uint32, 2)
+_states = view_of(Counted, "states", np.int32, 2)
+_slots = view_of(Counted, "slots", SLOT)
 
 
 @kernel
-def distinct(S: int, D: int, out: int) -> int:
+def distinct(S: Ptr[Counted], D: Delta, out: Delta) -> int:
     """Take in a delta D; write for each tick the rows that have come to be there and those that have ceased to."""
     scalars, at, weight, rows = _scalars(S), buffers.at(D), buffers.weight(D), buffers.rows(D)
     count, width = buffers.count(D)[0], rows.shape[1]
@@ -105,12 +106,12 @@ def distinct(S: int, D: int, out: int) -> int:
 
 
 @inner
-def _count(S: Any, rows: Any, i: int, weight: int) -> None:
+def _count(S: Ptr[Counted], rows: Array, i: int, weight: int) -> None:
     """Row `i` of a table comes or goes so many times; there is room."""
     scalars, words, states = _scalars(S), _words(S), _states(S)
     e = _record(S, rows, i)
     words[e, WEIGHT] += weight
-    state = np.int64(states[e, STATE])
+    state = i64(states[e, STATE])
     if state & TOUCHED == 0:
         states[e, STATE] = state | TOUCHED
         states[e, NEXT] = scalars[CHANGED]
@@ -118,24 +119,22 @@ def _count(S: Any, rows: Any, i: int, weight: int) -> None:
 
 
 @inner
-def _record(S: Any, rows: Any, i: int) -> int:
+def _record(S: Ptr[Counted], rows: Array, i: int) -> int:
     """The record of a row, which may be new."""
     scalars, words, halves, states, slots = _scalars(S), _words(S), _halves(S), _states(S), _slots(S)
     width = rows.shape[1]
-    tag, last = row_tag(rows, i, 0, width), slots.shape[0] - 1
-    slot = tag & last
-    while slots[slot].number != 0:
-        if slots[slot].tag == tag and same_rows(halves, np.int64(slots[slot].number) - 1, ROW, rows, i, 0, width):
-            return np.int64(slots[slot].number) - 1
-        slot = (slot + 1) & last
+    tag = row_tag(rows, i, 0, width)
+    slot = slot_of_row(slots, tag, halves, ROW, rows, i, width)
+    if slot >= 0:
+        return i64(slots[slot].number) - 1
     e = scalars[FREE]
     if e >= 0:
-        scalars[FREE] = np.int64(states[e, NEXT])
+        scalars[FREE] = i64(states[e, NEXT])
     else:
         e = scalars[TOP]
         scalars[TOP] = e + 1
     scalars[COUNT] += 1
-    slots[slot].tag, slots[slot].number = tag, e + 1
+    slots[-1 - slot].tag, slots[-1 - slot].number = tag, e + 1
     words[e, WEIGHT] = 0
     halves[e, TAG] = tag
     states[e, STATE] = UNTOLD
@@ -145,13 +144,13 @@ def _record(S: Any, rows: Any, i: int) -> int:
 
 
 @inner
-def _tell(S: Any, t: int, width: int, out: Any) -> bool:
+def _tell(S: Ptr[Counted], t: int, width: int, out: Delta) -> bool:
     """Write what the tick t has changed. False: the output is full."""
     scalars, words, halves, states = _scalars(S), _words(S), _halves(S), _states(S)
     at, weight, rows, top = buffers.at(out), buffers.weight(out), buffers.rows(out), buffers.count(out)
     e = scalars[CHANGED]
     while e >= 0:
-        now, n = np.int64(words[e, WEIGHT] > 0), top[0]
+        now, n = i64(words[e, WEIGHT] > 0), top[0]
         change = now - (states[e, STATE] & TOLD)
         if change != 0:
             if n == at.shape[0]:
@@ -161,7 +160,7 @@ def _tell(S: Any, t: int, width: int, out: Any) -> bool:
             for c in range(width):
                 rows[n, c] = halves[e, ROW + c]
             top[0] = n + 1
-        following = np.int64(states[e, NEXT])
+        following = i64(states[e, NEXT])
         states[e, STATE] = now
         if words[e, WEIGHT] == 0:
             _forget(S, e)
@@ -171,10 +170,10 @@ def _tell(S: Any, t: int, width: int, out: Any) -> bool:
 
 
 @inner
-def _forget(S: Any, e: int) -> None:
+def _forget(S: Ptr[Counted], e: int) -> None:
     """A row is not there any more; its record will be used again."""
     scalars, states, slots = _scalars(S), _states(S), _slots(S)
-    drop_slot(slots, find_number(slots, np.int64(_halves(S)[e, TAG]), e))
+    drop_slot(slots, find_number(slots, i64(_halves(S)[e, TAG]), e))
     states[e, STATE] = FREED
     states[e, NEXT] = scalars[FREE]
     scalars[FREE] = e
@@ -182,15 +181,15 @@ def _forget(S: Any, e: int) -> None:
 
 
 @kernel
-def forget(S: int, now: int) -> None:
-    """Between batches: rows that are no longer of use leave, and nobody is told: if there may be many, or now."""
+def forget(S: Ptr[Counted], now: int) -> None:
+    """Between batches: rows that are no longer of use leave, and nothing is emitted: if there may be many, or now."""
     scalars = _scalars(S)
     if now or is_full(scalars[CLOCK], scalars[COUNT], scalars[KEPT], scalars[LIMIT]):
         _let_go(S)
 
 
 @inner
-def _let_go(S: Any) -> None:
+def _let_go(S: Ptr[Counted]) -> None:
     scalars, halves, states = _scalars(S), _halves(S), _states(S)
     before, place = of_use_from(scalars[CLOCK], scalars[LIMIT]), ROW + scalars[BEGINS]
     for e in range(scalars[TOP]):
@@ -202,9 +201,9 @@ def _let_go(S: Any) -> None:
 
 
 @kernel
-def fill_slots(S: int) -> None:
+def fill_slots(S: Ptr[Counted]) -> None:
     """Fill an empty table from the records."""
     halves, states, slots = _halves(S), _states(S), _slots(S)
     for e in range(_scalars(S)[TOP]):
         if states[e, STATE] != FREED:
-            put_slot(slots, np.int64(halves[e, TAG]), e)
+            put_slot(slots, i64(halves[e, TAG]), e)

@@ -16,7 +16,8 @@ from oxiseq.engine.kernels.compiling.calling import caller
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 ALL_DONE: Final = -1
 """`drive` is through."""
@@ -43,7 +44,7 @@ STEP = np.dtype(
 
 PLACE, ANSWER, LARGEST, FILLED, SCALARS = range(5)
 """The operator that comes next, 0: a batch begins; what the kernel has answered of the one that Python is asked about;
-of how many rows the largest delta has had room since somebody looked; how many operators have written in the last
+the most rows that any delta has had room for since this was read; how many operators have written in the last
 batch, ALL: any may have."""
 ALL: Final = -1
 
@@ -64,30 +65,30 @@ class Steps(NamedTuple):
     """i64: places of those that have written something."""
 
 
-_scalars: Any = view_of(Steps, "scalars", np.int64)
-_steps: Any = view_of(Steps, "steps", STEP)
-_readers: Any = view_of(Steps, "readers", np.int64)
-_sources: Any = view_of(Steps, "sources", np.int64)
-_due: Any = view_of(Steps, "due", np.uint8)
-_filled: Any = view_of(Steps, "filled", np.int64)
+_scalars = view_of(Steps, "scalars", np.int64)
+_steps = view_of(Steps, "steps", STEP)
+_readers = view_of(Steps, "readers", np.int64)
+_sources = view_of(Steps, "sources", np.int64)
+_due = view_of(Steps, "due", np.uint8)
+_filled = view_of(Steps, "filled", np.int64)
 _call1, _call2, _call3, _call4, _call5, _call6 = map(caller, range(1, 7))
 
 
 @kernel
-def drive(P: int) -> int:
+def drive(P: Ptr[Steps]) -> int:
     """Step the operators from where the scalars say, each that one of its inputs has rows for. ALL_DONE, or the
     operator that Python is to step, or to go on with, before this is called again."""
     scalars, steps, due = _scalars(P), _steps(P), _due(P)
     if scalars[PLACE] == 0:
         _begin(P)
-    else:  # Python has been asked
+    else:  # Python has answered
         _written(P, scalars[PLACE] - 1)
     for place in range(scalars[PLACE], steps.shape[0]):
         if due[place] == 0:
             continue
         due[place] = 0
         step = steps[place]
-        answer = np.int64(ASKED) if step.kernel == 0 else _called(step)
+        answer = i64(ASKED) if step.kernel == 0 else _called(step)
         if answer != DONE:
             scalars[PLACE], scalars[ANSWER] = place + 1, answer
             return place
@@ -97,7 +98,7 @@ def drive(P: int) -> int:
 
 
 @inner
-def _begin(P: Any) -> None:
+def _begin(P: Ptr[Steps]) -> None:
     """Clear what was written of the last batch; what sources hold has come."""
     scalars, steps, sources, filled = _scalars(P), _steps(P), _sources(P), _filled(P)
     if scalars[FILLED] == ALL:
@@ -116,7 +117,7 @@ def _begin(P: Any) -> None:
 
 
 @inner
-def _written(P: Any, place: int) -> None:
+def _written(P: Ptr[Steps], place: int) -> None:
     """An operator is through."""
     scalars, out = _scalars(P), _steps(P)[place].out
     scalars[LARGEST] = max(scalars[LARGEST], buffers.at(out).shape[0])
@@ -127,7 +128,7 @@ def _written(P: Any, place: int) -> None:
 
 
 @inner
-def _hand_on(P: Any, place: int) -> None:
+def _hand_on(P: Ptr[Steps], place: int) -> None:
     """Those that read what an operator has written are due, if it has."""
     step, readers, due = _steps(P)[place], _readers(P), _due(P)
     if buffers.count(step.out)[0] > 0:

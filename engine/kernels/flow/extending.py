@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
-from oxiseq.engine.kernels.flow.hashing import SEED, find_key, mixed, tag_of
-from oxiseq.engine.kernels.flow.slots import SLOT, put_slot
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
+from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.slots import SLOT, find_key, put_slot
 
 NEED_VALUE = 4
 """More that the kernel answers: it wants to know (`learn`) the value of the first row that it has not written."""
@@ -32,15 +33,15 @@ class Extending(NamedTuple):
     """u32[room]: ids, 0 for none."""
 
 
-count: Any = view_of(Extending, "count", np.int64)
-_places: Any = view_of(Extending, "places", np.int64)
-_slots: Any = view_of(Extending, "slots", SLOT)
-_keys: Any = view_of(Extending, "keys", np.uint32, 2)
-_values: Any = view_of(Extending, "values", np.uint32)
+count = view_of(Extending, "count", np.int64)
+_places = view_of(Extending, "places", np.int64)
+_slots = view_of(Extending, "slots", SLOT)
+_keys = view_of(Extending, "keys", np.uint32, 2)
+_values = view_of(Extending, "values", np.uint32)
 
 
 @kernel
-def extend(E: int, IN: int, OUT: int) -> int:
+def extend(E: Ptr[Extending], IN: Delta, OUT: Delta) -> int:
     """Write the rows of a delta with their values."""
     rows, top, room, made = buffers.rows(IN), buffers.count(OUT), buffers.at(OUT).shape[0], buffers.rows(OUT)
     width = rows.shape[1]
@@ -59,15 +60,15 @@ def extend(E: int, IN: int, OUT: int) -> int:
 
 
 @inner
-def _tag(E: Any, rows: Any, i: int) -> int:
-    places, h = _places(E), np.int64(SEED)
+def _tag(E: Ptr[Extending], rows: Array, i: int) -> int:
+    places, h = _places(E), i64(SEED)
     for c in range(places.shape[0]):
         h = mixed(h, rows[i, places[c]])
     return tag_of(h)
 
 
 @kernel
-def learn(E: int, IN: int, i: int, value: int) -> None:
+def learn(E: Ptr[Extending], IN: Delta, i: int, value: int) -> None:
     """The value of row `i` of a delta, which is not known; there is room."""
     places, keys, rows, known = _places(E), _keys(E), buffers.rows(IN), count(E)
     for c in range(places.shape[0]):
@@ -78,11 +79,11 @@ def learn(E: int, IN: int, i: int, value: int) -> None:
 
 
 @kernel
-def fill_slots(E: int) -> None:
+def fill_slots(E: Ptr[Extending]) -> None:
     """Enter all values in a table that is empty."""
     keys = _keys(E)
     for known in range(count(E)[0]):
-        h = np.int64(SEED)
+        h = i64(SEED)
         for c in range(keys.shape[1]):
             h = mixed(h, keys[known, c])
         put_slot(_slots(E), tag_of(h), known)

@@ -6,18 +6,19 @@ tick.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.flow.looking import END, START
 from oxiseq.engine.kernels.flow.moments import time_in
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.raw import get, half
-from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kernels.terms.table import TermArrays, Terms
 from oxiseq.engine.kinds import BLANK, IRI
 
 INTERVAL = 4
@@ -45,17 +46,17 @@ class Arriving(NamedTuple):
     """i64[6]: addresses of time, start (i64), offset (i64), subject, predicate, object (u32)."""
 
 
-_kind: Any = view_of(TermArrays, "kind", np.uint8)
-_scalars: Any = view_of(Arriving, "scalars", np.int64)
-_columns: Any = view_of(Arriving, "columns", np.int64)
+_kind = view_of(TermArrays, "kind", np.uint8)
+_scalars = view_of(Arriving, "scalars", np.int64)
+_columns = view_of(Arriving, "columns", np.int64)
 
 
 @kernel
-def write_facts(S: int, out: int) -> int:
+def write_facts(S: Ptr[Arriving], out: Delta) -> int:
     """Write the facts of further instants, each whole. NEED_OUT: nothing has been written."""
     scalars, columns, at = _scalars(S), _columns(S), buffers.at(out)
     time, offset, subjects, predicates = columns[0], columns[2], columns[3], columns[4]
-    i, n, tick = scalars[FIRST], np.int64(0), scalars[TICK] - 1
+    i, n, tick = scalars[FIRST], i64(0), scalars[TICK] - 1
     first = get(time, i)
     while i < scalars[EVENTS]:
         if i == scalars[FIRST] or get(time, i) != get(time, i - 1):
@@ -78,7 +79,7 @@ def write_facts(S: int, out: int) -> int:
 
 
 @inner
-def _write(columns: Any, i: int, k: int, made: Any, n: int) -> None:
+def _write(columns: Array, i: int, k: int, made: Array, n: int) -> None:
     start, end = get(columns[1], i), get(columns[0], i)
     made[n, START], made[n, START + 1] = (start >> 32) + 0x80000000, start
     made[n, END], made[n, END + 1] = (end >> 32) + 0x80000000, end
@@ -92,15 +93,15 @@ class Making(NamedTuple):
     next: Array
     """i64[1]: the row that comes next."""
     parts: Array
-    """i64[3 * triples, 2]: the column at which a part stands, or -1; else a term."""
+    """i64[3 * triples, 2]: the column of a part, or -1; else a term."""
 
 
-_next: Any = view_of(Making, "next", np.int64)
-_parts: Any = view_of(Making, "parts", np.int64, 2)
+_next = view_of(Making, "next", np.int64)
+_parts = view_of(Making, "parts", np.int64, 2)
 
 
 @kernel
-def make_facts(S: int, T: int, D: int, out: int) -> int:
+def make_facts(S: Ptr[Making], T: Terms, D: Delta, out: Delta) -> int:
     """Write what a template makes of the rows of a delta, as far as it is triples. T: the dictionary."""
     following, parts, kind, rows = _next(S), _parts(S), _kind(T), buffers.rows(D)
     made, at, top, count = buffers.rows(out), buffers.at(out), buffers.count(out), buffers.count(D)[0]
@@ -115,7 +116,7 @@ def make_facts(S: int, T: int, D: int, out: int) -> int:
                 made[n, c] = rows[i, c]
             for c in range(3):
                 place = parts[3 * triple + c, 0]
-                made[n, INTERVAL + c] = parts[3 * triple + c, 1] if place < 0 else np.int64(rows[i, place])
+                made[n, INTERVAL + c] = parts[3 * triple + c, 1] if place < 0 else i64(rows[i, place])
             subject, predicate = kind[made[n, INTERVAL]], kind[made[n, INTERVAL + 1]]
             if (subject == IRI or subject == BLANK) and predicate == IRI and made[n, INTERVAL + 2] != 0:
                 at[n], buffers.weight(out)[n] = buffers.at(D)[i], 1
@@ -126,11 +127,11 @@ def make_facts(S: int, T: int, D: int, out: int) -> int:
 
 
 @kernel
-def read_rows(D: int, ends: Any, values: Any, times: Any) -> int:
+def read_rows(D: Delta, ends: Array, values: Array, times: Array) -> int:
     """Copy the rows of a delta, those of a tick in order of their starts: i64[n], when each ended; u32[n, columns]
     terms; i64[2 * n], both times of each. 1: order is left to be made, or some have one interval; 0: it is done."""
     at, rows = buffers.at(D), buffers.rows(D)
-    left = np.int64(0)
+    left = i64(0)
     for i in range(ends.shape[0]):
         start, end = time_in(rows, i, START), time_in(rows, i, END)
         place = i
@@ -142,12 +143,12 @@ def read_rows(D: int, ends: Any, values: Any, times: Any) -> int:
         for c in range(values.shape[1]):
             values[place, c] = rows[i, INTERVAL + c]
         if place > 0 and at[place - 1] == at[i] and times[2 * place - 2] >= start:
-            left = np.int64(1)
+            left = i64(1)
     return left
 
 
 @inner
-def _move(ends: Any, values: Any, times: Any, i: int, to: int) -> None:
+def _move(ends: Array, values: Array, times: Array, i: int, to: int) -> None:
     ends[to], times[2 * to], times[2 * to + 1] = ends[i], times[2 * i], times[2 * i + 1]
     for c in range(values.shape[1]):
         values[to, c] = values[i, c]

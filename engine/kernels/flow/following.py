@@ -1,7 +1,7 @@
 """Pairs of rows of which the one ends before the other starts, and the first or last rows of all (operators.md, 3.1).
 
 Both keep rows in timelines: first rows by the time at which they end, second ones by that at which they start. A change
-of one row is worked out against what is there, then made; so what is told adds up to the difference of the pairs,
+of one row is worked out against what is there, then made; so what is emitted adds up to the difference of the pairs,
 whatever the order of the changes within a tick.
 
     ALL     a row → its pairs with all that lie on its right side
@@ -14,14 +14,14 @@ O(log n) for a row, and O(1) for each pair that comes or goes.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import moments as t
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.moments import NONE, TIME, time_in
 from oxiseq.engine.kernels.flow.timelines import (
     change_row,
@@ -33,7 +33,8 @@ from oxiseq.engine.kernels.flow.timelines import (
     tag_of_row,
 )
 from oxiseq.engine.kernels.flow.treap import last_until, next_after
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 ALL, EARLIEST, LATEST = range(3)
 """Which pairs, which rows."""
@@ -57,18 +58,18 @@ class Following(NamedTuple):
 
     scalars: Array
     loose: Array
-    """i64: columns of the left. Pairs are told if these agree with those of the right where both have a value; EARLIEST
-    and LATEST choose without looking at them."""
+    """i64: columns of the left. Pairs are emitted if these agree with those of the right where both have a value;
+    EARLIEST and LATEST choose without them."""
     loose_right: Array
 
 
-_scalars: Any = view_of(Following, "scalars", np.int64)
-_loose: Any = view_of(Following, "loose", np.int64)
-_loose_right: Any = view_of(Following, "loose_right", np.int64)
+_scalars = view_of(Following, "scalars", np.int64)
+_loose = view_of(Following, "loose", np.int64)
+_loose_right = view_of(Following, "loose_right", np.int64)
 
 
 @kernel
-def follow(F: int, L: int, R: int, left: int, right: int, out: int) -> int:
+def follow(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], left: Delta, right: Delta, out: Delta) -> int:
     """Take in the deltas of both sides, whose timelines are L and R. `out` has the left's columns, then the right's."""
     scalars = _scalars(F)
     at, at_right = buffers.at(left), buffers.at(right)
@@ -90,7 +91,7 @@ def follow(F: int, L: int, R: int, left: int, right: int, out: int) -> int:
 
 
 @inner
-def _take_left(F: Any, L: Any, R: Any, D: Any, out: Any) -> int:
+def _take_left(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Delta, out: Delta) -> int:
     if lacks_room(L):
         return NEED_ROOM
     scalars, given = _scalars(F), buffers.rows(D)
@@ -107,7 +108,7 @@ def _take_left(F: Any, L: Any, R: Any, D: Any, out: Any) -> int:
 
 
 @inner
-def _take_right(F: Any, L: Any, R: Any, D: Any, out: Any) -> int:
+def _take_right(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Delta, out: Delta) -> int:
     if lacks_room(R):
         return NEED_ROOM
     scalars, given = _scalars(F), buffers.rows(D)
@@ -127,7 +128,7 @@ def _take_right(F: Any, L: Any, R: Any, D: Any, out: Any) -> int:
 
 
 @inner
-def _tell_right(F: Any, L: Any, R: Any, D: Any, out: Any, g: int) -> bool:
+def _tell_right(F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Delta, out: Delta, g: int) -> bool:
     """The pairs of a second row with those of a group of first ones. False: there is no room for them."""
     scalars = _scalars(F)
     start = time_in(buffers.rows(D), scalars[ROW], t.scalars(R)[TIME])
@@ -135,18 +136,20 @@ def _tell_right(F: Any, L: Any, R: Any, D: Any, out: Any, g: int) -> bool:
     if m < 0:
         return True
     if scalars[CHOICE] == EARLIEST:
-        m = np.int64(t.groups(L)[g].head)
+        m = i64(t.groups(L)[g].head)
     if scalars[CHOICE] != ALL:
         return _write_with(F, L, D, out, m)
     while m >= 0:
         if not _write_with(F, L, D, out, m):
             return False
-        m = np.int64(t.moments(L)[m].before)
+        m = i64(t.moments(L)[m].before)
     return True
 
 
 @inner
-def _tell_left(F: Any, L: Any, R: Any, D: Any, out: Any, tag: int, key: int, other: int) -> bool:
+def _tell_left(
+    F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], D: Delta, out: Delta, tag: int, key: int, other: int
+) -> bool:
     """What a first row does to the pairs with a group of second ones. False: there is no room for it."""
     scalars, given = _scalars(F), buffers.rows(D)
     i, choice = scalars[ROW], scalars[CHOICE]
@@ -157,39 +160,49 @@ def _tell_left(F: Any, L: Any, R: Any, D: Any, out: Any, tag: int, key: int, oth
     if choice == ALL:
         return _write_range(F, L, R, D, out, m, NONE, NONE, 0)
     g = group_of(L, given, i, t.key(L), key)
-    own, before = np.int64(NONE), np.int64(NONE)
+    own, before = i64(NONE), i64(NONE)
     if g >= 0:
         own = last_until(L, g, end, True)
         before = last_until(L, g, end, False)
     if own == before:
-        own = np.int64(NONE)
+        own = i64(NONE)
     # what the second rows have without any row at this end, and from which end on they have something later
     if choice == LATEST:
         rest = before
-        stop = next_after(L, g, own if own >= 0 else before) if g >= 0 else np.int64(NONE)
+        stop = next_after(L, g, own if own >= 0 else before) if g >= 0 else i64(NONE)
     else:
         if before >= 0:
             return True
-        rest = next_after(L, g, own) if g >= 0 else np.int64(NONE)
-        stop = np.int64(NONE)
-    sign = np.int64(0)  # how often the pairs with `rest` come, if they do
+        rest = next_after(L, g, own) if g >= 0 else i64(NONE)
+        stop = i64(NONE)
+    sign = i64(0)  # how often the pairs with `rest` come, if they do
     if own < 0:
-        sign = np.int64(-1)
+        sign = i64(-1)
     elif _vanishes(L, own, given, i, tag, scalars[WEIGHT]):
-        sign = np.int64(1)
+        sign = i64(1)
     return _write_range(F, L, R, D, out, m, stop, rest, sign)
 
 
 @inner
-def _vanishes(S: Any, m: int, given: Any, i: int, tag: int, weight: int) -> bool:
+def _vanishes(S: Ptr[t.Timeline], m: int, given: Array, i: int, tag: int, weight: int) -> bool:
     """Whether a moment is empty after a change of a row."""
-    first = np.int64(t.moments(S)[m].first)
+    first = i64(t.moments(S)[m].first)
     alone = t.entries(S)[first].next < 0 and t.entries(S)[first].weight + weight == 0
     return alone and entry_of(S, given, i, tag) == first
 
 
 @inner
-def _write_range(F: Any, L: Any, R: Any, D: Any, out: Any, m: int, stop: int, rest: int, sign: int) -> bool:
+def _write_range(
+    F: Ptr[Following],
+    L: Ptr[t.Timeline],
+    R: Ptr[t.Timeline],
+    D: Delta,
+    out: Delta,
+    m: int,
+    stop: int,
+    rest: int,
+    sign: int,
+) -> bool:
     """The pairs of the first row in work with the second ones of a moment and of those after it, as long as these do
     not lie behind the moment `stop` of first ones, and, so often as `sign` says, the pairs of `rest` with them."""
     scalars = _scalars(F)
@@ -206,12 +219,12 @@ def _write_range(F: Any, L: Any, R: Any, D: Any, out: Any, m: int, stop: int, re
             and not _write_product(F, L, R, out, rest, m, sign)
         ):
             return False
-        m = np.int64(t.moments(R)[m].after)
+        m = i64(t.moments(R)[m].after)
     return True
 
 
 @inner
-def _precedes(scalars: Any, end: int, start: int) -> bool:
+def _precedes(scalars: Array, end: int, start: int) -> bool:
     return end < start or (scalars[MEETING] != 0 and end == start)
 
 
@@ -219,11 +232,11 @@ def _precedes(scalars: Any, end: int, start: int) -> bool:
 
 
 @inner
-def _write_with(F: Any, O: Any, D: Any, out: Any, m: int) -> bool:
+def _write_with(F: Ptr[Following], O: Ptr[t.Timeline], D: Delta, out: Delta, m: int) -> bool:
     """The pairs of the row in work with those of a moment of the other side O."""
     scalars, given, others = _scalars(F), buffers.rows(D), t.rows(O)
     i, weight = scalars[ROW], scalars[WEIGHT]
-    e = np.int64(t.moments(O)[m].first)
+    e = i64(t.moments(O)[m].first)
     while e >= 0:
         w = weight * t.entries(O)[e].weight
         if scalars[SIDE] == LEFT:
@@ -231,27 +244,29 @@ def _write_with(F: Any, O: Any, D: Any, out: Any, m: int) -> bool:
                 return False
         elif not _write(F, out, w, others, e, given, i):
             return False
-        e = np.int64(t.entries(O)[e].next)
+        e = i64(t.entries(O)[e].next)
     return True
 
 
 @inner
-def _write_product(F: Any, L: Any, R: Any, out: Any, first: int, second: int, sign: int) -> bool:
+def _write_product(
+    F: Ptr[Following], L: Ptr[t.Timeline], R: Ptr[t.Timeline], out: Delta, first: int, second: int, sign: int
+) -> bool:
     """All pairs of two moments, as they are kept."""
-    e = np.int64(t.moments(L)[first].first)
+    e = i64(t.moments(L)[first].first)
     while e >= 0:
-        f = np.int64(t.moments(R)[second].first)
+        f = i64(t.moments(R)[second].first)
         while f >= 0:
             w = sign * t.entries(L)[e].weight * t.entries(R)[f].weight
             if not _write(F, out, w, t.rows(L), e, t.rows(R), f):
                 return False
-            f = np.int64(t.entries(R)[f].next)
-        e = np.int64(t.entries(L)[e].next)
+            f = i64(t.entries(R)[f].next)
+        e = i64(t.entries(L)[e].next)
     return True
 
 
 @inner
-def _write(F: Any, out: Any, weight: int, a: Any, i: int, b: Any, j: int) -> bool:
+def _write(F: Ptr[Following], out: Delta, weight: int, a: Array, i: int, b: Array, j: int) -> bool:
     """A pair, if its rows agree where both have a value. False: there is no room for it."""
     loose, loose_right = _loose(F), _loose_right(F)
     for c in range(loose.shape[0]):
@@ -280,11 +295,11 @@ class Extreme(NamedTuple):
     """CHOICE (not ALL), PLACE and AT are used."""
 
 
-_chosen: Any = view_of(Extreme, "scalars", np.int64)
+_chosen = view_of(Extreme, "scalars", np.int64)
 
 
 @kernel
-def extreme(F: int, S: int, D: int, out: int) -> int:
+def extreme(F: Ptr[Extreme], S: Ptr[t.Timeline], D: Delta, out: Delta) -> int:
     """Take in a delta; write by key what comes to be among the first or last rows of the timeline S and what no longer
     is."""
     scalars, given, count = _chosen(F), buffers.rows(D), buffers.count(D)[0]
@@ -307,21 +322,21 @@ def extreme(F: int, S: int, D: int, out: int) -> int:
 
 
 @inner
-def _tell_extreme(F: Any, S: Any, D: Any, out: Any, i: int, tag: int, key: int) -> bool:
+def _tell_extreme(F: Ptr[Extreme], S: Ptr[t.Timeline], D: Delta, out: Delta, i: int, tag: int, key: int) -> bool:
     """What a row does to what is chosen of its group. False: there is no room for it."""
     scalars, given, weight = _chosen(F), buffers.rows(D), buffers.weight(D)[i]
     g = group_of(S, given, i, t.key(S), key)
     if g < 0:
         return _write_row(F, out, given, i, weight)
     latest = scalars[CHOICE] == LATEST
-    best = np.int64(t.groups(S)[g].tail if latest else t.groups(S)[g].head)
+    best = i64(t.groups(S)[g].tail if latest else t.groups(S)[g].head)
     time, chosen = time_in(given, i, t.scalars(S)[TIME]), t.moments(S)[best].time
     if time == chosen:
         if not _write_row(F, out, given, i, weight):
             return False
         if not _vanishes(S, best, given, i, tag, weight):
             return True
-        following = np.int64(t.moments(S)[best].before if latest else t.moments(S)[best].after)
+        following = i64(t.moments(S)[best].before if latest else t.moments(S)[best].after)
         return following < 0 or _write_moment(F, S, out, following, 1)
     if (time > chosen) != latest:
         return True
@@ -329,17 +344,17 @@ def _tell_extreme(F: Any, S: Any, D: Any, out: Any, i: int, tag: int, key: int) 
 
 
 @inner
-def _write_moment(F: Any, S: Any, out: Any, m: int, sign: int) -> bool:
-    e = np.int64(t.moments(S)[m].first)
+def _write_moment(F: Ptr[Extreme], S: Ptr[t.Timeline], out: Delta, m: int, sign: int) -> bool:
+    e = i64(t.moments(S)[m].first)
     while e >= 0:
         if not _write_row(F, out, t.rows(S), e, sign * t.entries(S)[e].weight):
             return False
-        e = np.int64(t.entries(S)[e].next)
+        e = i64(t.entries(S)[e].next)
     return True
 
 
 @inner
-def _write_row(F: Any, out: Any, given: Any, i: int, weight: int) -> bool:
+def _write_row(F: Ptr[Extreme], out: Delta, given: Array, i: int, weight: int) -> bool:
     n, rows = buffers.count(out)[0], buffers.rows(out)
     if n == buffers.at(out).shape[0]:
         return False

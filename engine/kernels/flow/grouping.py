@@ -1,5 +1,5 @@
-"""A Group at work (operators.md, 3.4): rows are taken tick by tick; then each group that they touched tells that what
-it told before goes, and that what it is now comes, if they differ.
+"""A Group at work (operators.md, 3.4): rows are taken tick by tick; then each group that they touched retracts the
+row that it emitted before and emits the one that it has now, if they differ.
 
 Whenever room or Python is wanted the kernel returns, and is called again with the same buffers: all that it needs to go
 on stands in the scalars.
@@ -7,7 +7,7 @@ on stands in the scalars.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import groups as g
 from oxiseq.engine.kernels.flow.accumulating import add_scaled, release_wide, rounded_sum, take_value
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.results import FULL, decimal_term, double_term, integer_term
 from oxiseq.engine.kernels.flow.wide import DOUBLE_LOWEST, ONE, ZERO, divided, high_product, magnitude
-from oxiseq.engine.kernels.memory.pointers import WORDS
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import WORDS, Ptr
 from oxiseq.engine.kernels.memory.raw import get
+from oxiseq.engine.kernels.terms.table import Terms
 
 NEED_TERMS, NEED_ANSWER, STRANGE = 3, 4, 5
 """More that the kernel answers: that it wants more room in the dictionary; that it wants, as the scalar ANSWER, the
@@ -34,7 +36,7 @@ _SMALL: Final = 1 << 32
 
 
 @kernel
-def group(M: int, D: int, IN: int, OUT: int) -> int:
+def group(M: Ptr[g.GroupMemory], D: Terms, IN: Delta, OUT: Delta) -> int:
     """Work through the batch in IN from where the scalars say; DONE, or what is wanted before it is called again."""
     scalars = g.scalars(M)
     while True:
@@ -60,7 +62,7 @@ def group(M: int, D: int, IN: int, OUT: int) -> int:
 
 
 @inner
-def _take(M: Any, D: Any, IN: Any) -> int:
+def _take(M: Ptr[g.GroupMemory], D: Terms, IN: Delta) -> int:
     """Take the rows of a tick."""
     scalars, at, count = g.scalars(M), buffers.at(IN), buffers.count(IN)[0]
     rows, weight, values = buffers.rows(IN), buffers.weight(IN), g.values(M)
@@ -82,7 +84,7 @@ def _take(M: Any, D: Any, IN: Any) -> int:
             scalars[g.TOUCHED] += 1
         group[e, g.WEIGHT] += weight[row]
         for i in range(values.shape[0]):
-            term, start = np.int64(rows[row, values[i].place]), first + i * g.VALUE_WORDS
+            term, start = i64(rows[row, values[i].place]), first + i * g.VALUE_WORDS
             if values[i].numbers:
                 take_value(M, D, e, start, term, weight[row])
             elif term != 0:
@@ -93,7 +95,7 @@ def _take(M: Any, D: Any, IN: Any) -> int:
 
 
 @inner
-def _wants_room(M: Any) -> bool:
+def _wants_room(M: Ptr[g.GroupMemory]) -> bool:
     """Whether there is no room for a row of a new group, all of whose values are the first doubles."""
     scalars = g.scalars(M)
     if scalars[g.TOUCHED] == g.touched(M).shape[0]:
@@ -112,8 +114,8 @@ def _wants_room(M: Any) -> bool:
 
 
 @inner
-def _tell(M: Any, D: Any, OUT: Any, e: int) -> int:
-    """Compare a group with what it has told."""
+def _tell(M: Ptr[g.GroupMemory], D: Terms, OUT: Delta, e: int) -> int:
+    """Emit how a group differs from what it has emitted."""
     group, fresh = g.cells(M), g.fresh(M)
     keyless, results = g.key(M).shape[0] == 0, g.KEY + g.key(M).shape[0]
     there = keyless or group[e, g.WEIGHT] > 0
@@ -143,7 +145,7 @@ def _tell(M: Any, D: Any, OUT: Any, e: int) -> int:
 
 
 @inner
-def _release(M: Any, e: int, now: bool) -> None:
+def _release(M: Ptr[g.GroupMemory], e: int, now: bool) -> None:
     """Accumulators in which nothing is, or all `now`."""
     values, first = g.values(M), g.KEY + g.key(M).shape[0] + g.sums(M).shape[0]
     for i in range(values.shape[0]):
@@ -152,7 +154,7 @@ def _release(M: Any, e: int, now: bool) -> None:
 
 
 @inner
-def _put_row(M: Any, OUT: Any, e: int, weight: int) -> None:
+def _put_row(M: Ptr[g.GroupMemory], OUT: Delta, e: int, weight: int) -> None:
     """A row of the group's key and results; there is room."""
     count, rows, group = buffers.count(OUT), buffers.rows(OUT), g.cells(M)
     n = count[0]
@@ -164,7 +166,7 @@ def _put_row(M: Any, OUT: Any, e: int, weight: int) -> None:
 
 
 @inner
-def _results(M: Any, D: Any, e: int) -> int:
+def _results(M: Ptr[g.GroupMemory], D: Terms, e: int) -> int:
     """Make the results of a group."""
     scalars, fresh = g.scalars(M), g.fresh(M)
     while scalars[g.SUM] < fresh.shape[0]:
@@ -184,31 +186,31 @@ def _results(M: Any, D: Any, e: int) -> int:
 
 
 @inner
-def _result(M: Any, D: Any, e: int, j: int) -> int:
+def _result(M: Ptr[g.GroupMemory], D: Terms, e: int, j: int) -> int:
     """The id of a sum's result, 0 for an error; FULL; _ASK."""
     group, each, scratch = g.cells(M), g.sums(M)[j], get(M, _SCRATCH)
     if each.what == g.ROWS:
         return integer_term(D, scratch, group[e, g.WEIGHT])
     if each.what == g.ASKED:
-        return np.int64(_ASK)
+        return i64(_ASK)
     at = g.KEY + g.key(M).shape[0] + g.sums(M).shape[0] + each.value * g.VALUE_WORDS
     count = group[e, at + g.BOUND]
     if each.what == g.VALUES:
         return integer_term(D, scratch, count)
     if group[e, at + g.ODD] != 0:
-        return np.int64(0)
+        return i64(0)
     if count == 0:
         return integer_term(D, scratch, 0)
     mean = each.what == g.MEAN
     if group[e, at + g.WIDE] > 0:
         return _of_doubles(M, D, e, at, mean)
     if group[e, at + g.STRANGE] != 0 or (mean and count >= _SMALL):
-        return np.int64(_ASK)
+        return i64(_ASK)
     if group[e, at + g.DECIMALS] != 0:
         return _of_decimals(M, D, e, at, mean)
     total = group[e, at + g.INT0]
     if group[e, at + g.INT1] != total >> 63:  # more than 64 bits: the store has an error
-        return np.int64(0)
+        return i64(0)
     if not mean:
         return integer_term(D, scratch, total)
     size = magnitude(total)
@@ -216,7 +218,7 @@ def _result(M: Any, D: Any, e: int, j: int) -> int:
 
 
 @inner
-def _mean(D: Any, scratch: int, negative: bool, high: np.uint64, low: np.uint64, count: int) -> int:
+def _mean(D: Terms, scratch: int, negative: bool, high: np.uint64, low: np.uint64, count: int) -> int:
     """A magnitude in units of 10^-18 divided, what is behind its last digit cut off."""
     by = np.uint64(count)
     high, rest = divided(ZERO, high, by)
@@ -225,7 +227,7 @@ def _mean(D: Any, scratch: int, negative: bool, high: np.uint64, low: np.uint64,
 
 
 @inner
-def _of_decimals(M: Any, D: Any, e: int, at: int, mean: bool) -> int:
+def _of_decimals(M: Ptr[g.GroupMemory], D: Terms, e: int, at: int, mean: bool) -> int:
     """Of integers and decimals: their sums together in 192 bits."""
     group = g.cells(M)
     word0, word1 = np.uint64(group[e, at + g.INT0]), np.uint64(group[e, at + g.INT1])
@@ -247,9 +249,9 @@ def _of_decimals(M: Any, D: Any, e: int, at: int, mean: bool) -> int:
     if word1 < carry:
         over = ONE
     word2 += known2 + over
-    negative = np.int64(word2) < 0
-    if np.int64(word2) != np.int64(word1) >> 63:  # more than 128 bits: the store has an error
-        return np.int64(0)
+    negative = i64(word2) < 0
+    if i64(word2) != i64(word1) >> 63:  # more than 128 bits: the store has an error
+        return i64(0)
     word0, word1, _ = _negated(word0, word1, word2, negative)
     scratch = get(M, _SCRATCH)
     if mean:
@@ -275,7 +277,7 @@ def _negated(
 
 
 @inner
-def _of_doubles(M: Any, D: Any, e: int, at: int, mean: bool) -> int:
+def _of_doubles(M: Ptr[g.GroupMemory], D: Terms, e: int, at: int, mean: bool) -> int:
     """Of values among which are doubles, or floats."""
     group, wides = g.cells(M), g.wides(M)
     r = group[e, at + g.WIDE]
@@ -287,7 +289,7 @@ def _of_doubles(M: Any, D: Any, e: int, at: int, mean: bool) -> int:
     elif wides[r, g.MINUS_INFINITE] != 0:
         number = -np.inf
     elif group[e, at + g.STRANGE] != 0 or group[e, at + g.DECIMALS] != 0:
-        return np.int64(_ASK)
+        return i64(_ASK)
     else:
         if group[e, at + g.INT0] != 0 or group[e, at + g.INT1] != 0:
             r = _with_integers(M, e, at, r)
@@ -302,7 +304,7 @@ def _of_doubles(M: Any, D: Any, e: int, at: int, mean: bool) -> int:
 
 
 @inner
-def _with_integers(M: Any, e: int, at: int, r: int) -> int:
+def _with_integers(M: Ptr[g.GroupMemory], e: int, at: int, r: int) -> int:
     """The scratch accumulator with what another holds and the sum of the integers."""
     group, wides = g.cells(M), g.wides(M)
     for i in range(g.FIRST, g.END):
@@ -311,4 +313,4 @@ def _with_integers(M: Any, e: int, at: int, r: int) -> int:
     low, high = np.uint64(group[e, at + g.INT0]), np.uint64(group[e, at + g.INT1])
     low, high, _ = _negated(low, high, ZERO, negative)
     add_scaled(M, 0, high, low, -DOUBLE_LOWEST, negative)
-    return np.int64(0)
+    return i64(0)

@@ -2,20 +2,21 @@
 
 A group is a row of `cells`, i64 words:
 
-    weight | state | key ... | result told, by sum ... | what is known of its values, by column that sums are over ...
+    weight | state | key ... | result emitted, by sum ... | state of its values, by column that sums are over ...
 
 An accumulator for doubles and floats is a row of `wides`, made when a group sees its first.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.flow.slots import SLOT, drop_slot, find_number, put_slot
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.slots import SLOT, drop_slot, find_number, put_slot
 
 # --- scalars ----------------------------------------------------------------------------------------
 
@@ -29,10 +30,10 @@ from oxiseq.engine.kernels.memory.pointers import Array, view_of
     ROW,  # of the input, that is taken next
     TICK,  # of the groups that are touched
     TOUCHED,  # how many
-    TELLING,  # 0 while rows are taken, 1 while groups tell
-    GROUP,  # which of those touched tells
+    TELLING,  # 0 while rows are taken, 1 while groups are emitted
+    GROUP,  # which of those touched is emitted
     SUM,  # whose result is made next
-    ANSWER,  # of the sum that Python was asked for; -1: none yet
+    ANSWER,  # of the sum that Python computed; -1: none yet
     STRANGE_ROWS,  # of the batch: with numbers that Python adds up
     WANTED,  # what there is no room for
     SCALARS,
@@ -96,20 +97,20 @@ class GroupMemory(NamedTuple):
     values: Array
     sums: Array
     fresh: Array
-    """i64 by sum: results of the group that tells."""
+    """i64 by sum: results of the group that is emitted."""
     scratch: Array
     """u8: for texts."""
 
 
-scalars: Any = view_of(GroupMemory, "scalars", np.int64)
-cells: Any = view_of(GroupMemory, "cells", np.int64, 2)
-slots: Any = view_of(GroupMemory, "slots", SLOT)
-touched: Any = view_of(GroupMemory, "touched", np.int64)
-wides: Any = view_of(GroupMemory, "wides", np.int64, 2)
-key: Any = view_of(GroupMemory, "key", np.int64)
-values: Any = view_of(GroupMemory, "values", VALUE)
-sums: Any = view_of(GroupMemory, "sums", SUMMED)
-fresh: Any = view_of(GroupMemory, "fresh", np.int64)
+scalars = view_of(GroupMemory, "scalars", np.int64)
+cells = view_of(GroupMemory, "cells", np.int64, 2)
+slots = view_of(GroupMemory, "slots", SLOT)
+touched = view_of(GroupMemory, "touched", np.int64)
+wides = view_of(GroupMemory, "wides", np.int64, 2)
+key = view_of(GroupMemory, "key", np.int64)
+values = view_of(GroupMemory, "values", VALUE)
+sums = view_of(GroupMemory, "sums", SUMMED)
+fresh = view_of(GroupMemory, "fresh", np.int64)
 
 _A: Final = -7046029254386353131
 _B: Final = -4417276706812531889
@@ -123,27 +124,27 @@ def _mixed(h: int, term: int) -> int:
 
 
 @inner
-def _group_hash(M: Any, e: int) -> int:
-    h, group = np.int64(1), cells(M)
+def _group_hash(M: Ptr[GroupMemory], e: int) -> int:
+    h, group = i64(1), cells(M)
     for i in range(key(M).shape[0]):
         h = _mixed(h, group[e, KEY + i])
     return (h >> 32) & _LOW
 
 
 @inner
-def found_group(M: Any, rows: Any, row: int) -> int:
+def found_group(M: Ptr[GroupMemory], rows: Array, row: int) -> int:
     """The group of a row, which is made if there is none; there is room."""
     places, group, table = key(M), cells(M), slots(M)
     width = places.shape[0]
-    h = np.int64(1)
+    h = i64(1)
     for i in range(width):
-        h = _mixed(h, np.int64(rows[row, places[i]]))
+        h = _mixed(h, i64(rows[row, places[i]]))
     h = (h >> 32) & _LOW
     mask = table.shape[0] - 1
     at = h & mask
     while table[at].number != 0:
         if table[at].tag == h:
-            e, same = np.int64(table[at].number) - 1, True
+            e, same = i64(table[at].number) - 1, True
             for i in range(width):
                 if group[e, KEY + i] != rows[row, places[i]]:
                     same = False
@@ -153,14 +154,14 @@ def found_group(M: Any, rows: Any, row: int) -> int:
         at = (at + 1) & mask
     e = _fresh_group(M)
     for i in range(width):
-        group[e, KEY + i] = np.int64(rows[row, places[i]])
+        group[e, KEY + i] = i64(rows[row, places[i]])
     table[at].tag = h
     table[at].number = e + 1
     return e
 
 
 @inner
-def _fresh_group(M: Any) -> int:
+def _fresh_group(M: Ptr[GroupMemory]) -> int:
     known, group = scalars(M), cells(M)
     e = known[FREE]
     if e >= 0:
@@ -175,7 +176,7 @@ def _fresh_group(M: Any) -> int:
 
 
 @inner
-def drop_group(M: Any, e: int) -> None:
+def drop_group(M: Ptr[GroupMemory], e: int) -> None:
     """Forget a group."""
     known, group, table = scalars(M), cells(M), slots(M)
     drop_slot(table, find_number(table, _group_hash(M, e), e))
@@ -187,7 +188,7 @@ def drop_group(M: Any, e: int) -> None:
 
 
 @kernel
-def fill_slots(M: int) -> None:
+def fill_slots(M: Ptr[GroupMemory]) -> None:
     """Fill an empty table from the groups."""
     group, table = cells(M), slots(M)
     for e in range(scalars(M)[TOP]):

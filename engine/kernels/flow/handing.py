@@ -1,14 +1,14 @@
-"""Rows that windows tell become deltas of operators, query by query."""
+"""Rows that windows emit become deltas of operators, query by query."""
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 NONE_FULL: Final = -1
 
@@ -22,12 +22,12 @@ class Handing(NamedTuple):
     """i64[1]: the row that comes next; 0 between calls that are through."""
 
 
-_sinks: Any = view_of(Handing, "sinks", np.int64)
-_next: Any = view_of(Handing, "next", np.int64)
+_sinks = view_of(Handing, "sinks", np.int64)
+_next = view_of(Handing, "next", np.int64)
 
 
 @kernel
-def hand_on(H: int, out: Any, values: Any, new: int, tick: int) -> int:
+def hand_on(H: Ptr[Handing], out: Array, values: Array, new: int, tick: int) -> int:
     """Add rows to the deltas: those of the kind `new` come, the others go; those of instant 0 at `tick`. NONE_FULL, or
     the query whose delta wants room before this is called again.
 

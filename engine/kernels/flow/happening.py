@@ -6,18 +6,19 @@ The output holds what has been done so far; `place` says of which row that was t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.flow.clocks import SINCE
 from oxiseq.engine.kernels.flow.copying import copy_row
 from oxiseq.engine.kernels.flow.looking import END, START
 from oxiseq.engine.kernels.flow.moments import time_in
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.raw import get
 
 INTERVAL = 4
@@ -25,7 +26,7 @@ INTERVAL = 4
 PLACE, LONGEST, TIMED = range(3)
 """Scalars: the next row; the longest interval; 1: nothing without a time."""
 CLOCK, LEFT, RIGHT = range(2, 5)
-"""Address of the clock (clocks.py); where the intervals of both sides stand."""
+"""Address of the clock (clocks.py); the columns of the intervals of both sides."""
 
 _NO_END = -(1 << 62)
 
@@ -35,7 +36,7 @@ class Accepting(NamedTuple):
 
     scalars: Array
     equal: Array
-    """i64[n, 2]: columns and the terms that stand there."""
+    """i64[n, 2]: columns and the terms that they must hold."""
     same: Array
     """i64[n, 2]: columns of equal terms."""
     but: Array
@@ -44,15 +45,15 @@ class Accepting(NamedTuple):
     """i64: those that are handed on behind the interval."""
 
 
-_scalars: Any = view_of(Accepting, "scalars", np.int64)
-_equal: Any = view_of(Accepting, "equal", np.int64, 2)
-_same: Any = view_of(Accepting, "same", np.int64, 2)
-_but: Any = view_of(Accepting, "but", np.int64)
-_columns: Any = view_of(Accepting, "columns", np.int64)
+_scalars = view_of(Accepting, "scalars", np.int64)
+_equal = view_of(Accepting, "equal", np.int64, 2)
+_same = view_of(Accepting, "same", np.int64, 2)
+_but = view_of(Accepting, "but", np.int64)
+_columns = view_of(Accepting, "columns", np.int64)
 
 
 @kernel
-def accept(S: int, D: int, out: int) -> int:
+def accept(S: Ptr[Accepting], D: Delta, out: Delta) -> int:
     """Write the triples of a delta that a pattern accepts."""
     scalars, columns, rows, made, top = _scalars(S), _columns(S), buffers.rows(D), buffers.rows(out), buffers.count(out)
     room, count = buffers.at(out).shape[0], buffers.count(D)[0]
@@ -74,7 +75,7 @@ def accept(S: int, D: int, out: int) -> int:
 
 
 @inner
-def _accepted(S: Any, rows: Any, i: int) -> bool:
+def _accepted(S: Ptr[Accepting], rows: Array, i: int) -> bool:
     equal, same, but = _equal(S), _same(S), _but(S)
     for c in range(equal.shape[0]):
         if rows[i, equal[c, 0]] != equal[c, 1]:
@@ -99,13 +100,13 @@ class Covering(NamedTuple):
     """i64: columns of the pair, of which the first that is bound is taken."""
 
 
-_limits: Any = view_of(Covering, "scalars", np.int64)
-_first: Any = view_of(Covering, "first", np.int64)
-_places: Any = view_of(Covering, "places", np.int64)
+_limits = view_of(Covering, "scalars", np.int64)
+_first = view_of(Covering, "first", np.int64)
+_places = view_of(Covering, "places", np.int64)
 
 
 @kernel
-def cover(S: int, D: int, out: int) -> int:
+def cover(S: Ptr[Covering], D: Delta, out: Delta) -> int:
     """Write pairs with the least interval that holds those of both sides."""
     scalars, rows, top = _limits(S), buffers.rows(D), buffers.count(out)
     left, right, longest, since = scalars[LEFT], scalars[RIGHT], scalars[LONGEST], get(scalars[CLOCK], SINCE)
@@ -128,14 +129,14 @@ def cover(S: int, D: int, out: int) -> int:
 
 
 @inner
-def _write(S: Any, rows: Any, i: int, start: int, end: int, made: Any, n: int) -> None:
+def _write(S: Ptr[Covering], rows: Array, i: int, start: int, end: int, made: Array, n: int) -> None:
     first, places = _first(S), _places(S)
     for c in range(2):
         made[n, START + c], made[n, END + c] = rows[i, start + c], rows[i, end + c]
     for c in range(made.shape[1] - INTERVAL):
-        term = np.int64(0)
+        term = i64(0)
         for p in range(first[c], first[c + 1]):
-            term = np.int64(rows[i, places[p]])
+            term = i64(rows[i, places[p]])
             if term != 0:
                 break
         made[n, INTERVAL + c] = term
@@ -150,11 +151,11 @@ class Bounds(NamedTuple):
 
 BEGIN_AT, END_AT, LEAST, MOST, BOUNDS = range(1, 6)
 """Behind PLACE: where an interval begins and ends, the shortest and the longest that is wanted."""
-_bounds: Any = view_of(Bounds, "scalars", np.int64)
+_bounds = view_of(Bounds, "scalars", np.int64)
 
 
 @kernel
-def lasting(S: int, D: int, out: int) -> int:
+def lasting(S: Ptr[Bounds], D: Delta, out: Delta) -> int:
     """Write the rows that last so long."""
     scalars, rows, top, room = _bounds(S), buffers.rows(D), buffers.count(out), buffers.at(out).shape[0]
     least, most = max(scalars[LEAST], 0), scalars[MOST]
@@ -172,7 +173,7 @@ def lasting(S: int, D: int, out: int) -> int:
 
 
 @kernel
-def sometime(D: int, out: int, when: int) -> int:
+def sometime(D: Delta, out: Delta, when: int) -> int:
     """Write the rows with an interval from `when` to `when` if they have a time."""
     rows, made, top, room = buffers.rows(D), buffers.rows(out), buffers.count(out), buffers.at(out).shape[0]
     for i in range(top[0], buffers.count(D)[0]):

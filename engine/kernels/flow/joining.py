@@ -7,7 +7,7 @@ Both deltas are merged by tick, so that the output ascends. The join has no memo
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers, walking
 from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, ROW, WEIGHT, WIDTH
 from oxiseq.engine.kernels.flow.arranging import mask_of, sweep
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 (
     LEFT_AT,  # row of the left delta that comes next
@@ -37,11 +38,11 @@ class Joining(NamedTuple):
     """i64[PLACES]."""
 
 
-places: Any = view_of(Joining, "places", np.int64)
+places = view_of(Joining, "places", np.int64)
 
 
 @kernel
-def join(J: int, A: int, dA: int, B: int, dB: int, out: int) -> int:
+def join(J: Ptr[Joining], A: Ptr[v.Arrangement], dA: Delta, B: Ptr[v.Arrangement], dB: Delta, out: Delta) -> int:
     """The pairs of the arrangements A and B, which have taken in their deltas dA and dB."""
     at_, left_at, right_at = places(J), buffers.at(dA), buffers.at(dB)
     lefts, rights = buffers.count(dA)[0], buffers.count(dB)[0]
@@ -69,7 +70,9 @@ def join(J: int, A: int, dA: int, B: int, dB: int, out: int) -> int:
 
 
 @inner
-def _pairs(J: Any, mine: Any, D: Any, i: int, count: int, other: Any, out: Any) -> int:
+def _pairs(
+    J: Ptr[Joining], mine: Ptr[v.Arrangement], D: Delta, i: int, count: int, other: Ptr[v.Arrangement], out: Delta
+) -> int:
     """The pairs of row `i` of a side's delta with the other side's rows."""
     at_, rows, seen = places(J), buffers.rows(D), v.seen(other)
     key, loose = v.key(mine), v.loose(mine)
@@ -85,7 +88,7 @@ def _pairs(J: Any, mine: Any, D: Any, i: int, count: int, other: Any, out: Any) 
 
 
 @inner
-def _walk(J: Any, mine: Any, D: Any, i: int, other: Any, out: Any) -> bool:
+def _walk(J: Ptr[Joining], mine: Ptr[v.Arrangement], D: Delta, i: int, other: Ptr[v.Arrangement], out: Delta) -> bool:
     """Write the pairs of a row with the entries of a chain, from where the join is. Whether the end is reached."""
     at_, words, halves, links = places(J), v.words(other), v.halves(other), v.links(other)
     at, weight, top = buffers.at(out), buffers.weight(out), buffers.count(out)
@@ -93,7 +96,7 @@ def _walk(J: Any, mine: Any, D: Any, i: int, other: Any, out: Any) -> bool:
     t, my_weight = buffers.at(D)[i], buffers.weight(D)[i]
     as_of = t - 1 if is_left else t
     width, my_width = v.scalars(other)[WIDTH], v.scalars(mine)[WIDTH]
-    my_first, first = (np.int64(0), my_width) if is_left else (width, np.int64(0))
+    my_first, first = (i64(0), my_width) if is_left else (width, i64(0))
     following = v.scalars(other)[LINK0] + 2 * at_[LINK_AT]
     n, room, e = top[0], at.shape[0], at_[ENTRY_AT]
     while e >= 0:
@@ -108,7 +111,7 @@ def _walk(J: Any, mine: Any, D: Any, i: int, other: Any, out: Any) -> bool:
             for c in range(width):
                 rows[n, first + c] = halves[e, ROW + c]
             n += 1
-        e = np.int64(links[e, following])
+        e = i64(links[e, following])
     at_[ENTRY_AT] = e
     top[0] = n
     return e < 0

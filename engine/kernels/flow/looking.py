@@ -7,7 +7,7 @@ place: a row of the delta, the mask of the rows that it is compared with, an ent
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers, walking
 from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, ROW, WEIGHT, WIDTH
 from oxiseq.engine.kernels.flow.arranging import mask_of
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.flow.walking import ENTRY_AT, LINK_AT, MASK_AT, compatible, enter_chain, fetch_ahead
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 START, END = 0, 2
 """Columns of an interval."""
@@ -57,14 +58,14 @@ class Looking(NamedTuple):
     """i64: further ones."""
 
 
-_scalars: Any = view_of(Looking, "scalars", np.int64)
-_key: Any = view_of(Looking, "key", np.int64)
-_loose: Any = view_of(Looking, "loose", np.int64)
-_checked: Any = view_of(Looking, "checked", np.int64)
+_scalars = view_of(Looking, "scalars", np.int64)
+_key = view_of(Looking, "key", np.int64)
+_loose = view_of(Looking, "loose", np.int64)
+_checked = view_of(Looking, "checked", np.int64)
 
 
 @kernel
-def look(K: int, D: int, A: int, out: int) -> int:
+def look(K: Ptr[Looking], D: Delta, A: Ptr[v.Arrangement], out: Delta) -> int:
     """What the rows of the delta D find in the arrangement A, which has taken in its own."""
     scalars, at, count, rows = _scalars(K), buffers.at(D), buffers.count(D)[0], buffers.rows(D)
     while scalars[ROW_AT] < count:
@@ -83,7 +84,7 @@ def look(K: int, D: int, A: int, out: int) -> int:
 
 
 @inner
-def _find(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> int:
+def _find(K: Ptr[Looking], D: Delta, i: int, t: int, A: Ptr[v.Arrangement], out: Delta) -> int:
     """Walk all entries that may agree with row `i`, from where it was; without pairs, until one does."""
     scalars, rows, seen, key, loose = _scalars(K), buffers.rows(D), v.seen(A), _key(K), _loose(K)
     bound = mask_of(rows, i, 0, loose)
@@ -97,12 +98,12 @@ def _find(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> int:
 
 
 @inner
-def _walk(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> bool:
+def _walk(K: Ptr[Looking], D: Delta, i: int, t: int, A: Ptr[v.Arrangement], out: Delta) -> bool:
     """Go along a chain from where it is. Whether its end is reached, or one entry is enough and there is one."""
     scalars, words, halves, links = _scalars(K), v.words(A), v.halves(A), v.links(A)
     rows, checked, others, limit = buffers.rows(D), _checked(K), v.checked(A), scalars[LIMIT]
     start, end, order = time_in(rows, i, START), time_in(rows, i, END), scalars[ORDER]
-    # chains by loose columns are made late, in any order; rows without a time stand anywhere
+    # chains by loose columns are made late, in any order; rows without a time may be anywhere
     ordered = v.loose(A).shape[0] == 0 and scalars[TIMELESS] == 0
     following, e = v.scalars(A)[LINK0] + 2 * scalars[LINK_AT], scalars[ENTRY_AT]
     while e >= 0:
@@ -121,7 +122,7 @@ def _walk(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> bool:
             if not _write(D, i, A, e, out):
                 scalars[ENTRY_AT] = e
                 return False
-        e = np.int64(links[e, following])
+        e = i64(links[e, following])
     scalars[ENTRY_AT] = -1
     return True
 
@@ -135,7 +136,7 @@ def _in_order(order: int, start: int, end: int, to: int) -> bool:
 
 
 @inner
-def _write(D: Any, i: int, A: Any, e: int, out: Any) -> bool:
+def _write(D: Delta, i: int, A: Ptr[v.Arrangement], e: int, out: Delta) -> bool:
     """A pair. False: there is no room for it."""
     rows, made, top, halves = buffers.rows(D), buffers.rows(out), buffers.count(out), v.halves(A)
     n, own = top[0], rows.shape[1]
@@ -151,7 +152,7 @@ def _write(D: Any, i: int, A: Any, e: int, out: Any) -> bool:
 
 
 @inner
-def _hand_on(D: Any, i: int, out: Any) -> int:
+def _hand_on(D: Delta, i: int, out: Delta) -> int:
     """The row as it is."""
     rows, made, top = buffers.rows(D), buffers.rows(out), buffers.count(out)
     n = top[0]

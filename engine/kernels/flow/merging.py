@@ -3,17 +3,18 @@ operators.md, 3.4). Nothing is kept from tick to tick."""
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.flow.hashing import row_tag, same_rows
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM, Delta
 from oxiseq.engine.kernels.flow.moments import time_in
-from oxiseq.engine.kernels.flow.slots import SLOT, put_slot
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.hashing import row_tag, same_rows
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.slots import SLOT, put_slot
 
 (
     READ_AT,  # row of the delta that is taken in next
@@ -49,12 +50,12 @@ class Cancelling(NamedTuple):
     """SLOT → row of the output, counted from BASE for the tick's first."""
 
 
-_places: Any = view_of(Cancelling, "places", np.int64)
-_found: Any = view_of(Cancelling, "slots", SLOT)
+_places = view_of(Cancelling, "places", np.int64)
+_found = view_of(Cancelling, "slots", SLOT)
 
 
 @kernel
-def consolidate(S: int, D: int, out: int) -> int:
+def consolidate(S: Ptr[Cancelling], D: Delta, out: Delta) -> int:
     """Write the delta D with equal rows of a tick as one: with their weights added up, of what adds up to 0 nothing.
     Or, where rows only come, each once.
 
@@ -91,7 +92,7 @@ def consolidate(S: int, D: int, out: int) -> int:
 
 
 @inner
-def _add(S: Any, D: Any, i: int, out: Any) -> None:
+def _add(S: Ptr[Cancelling], D: Delta, i: int, out: Delta) -> None:
     """Add row `i` of a delta to what its tick has written; there is room."""
     places, rows, written, weight = _places(S), buffers.rows(D), buffers.rows(out), buffers.weight(out)
     width = rows.shape[1]
@@ -102,18 +103,18 @@ def _add(S: Any, D: Any, i: int, out: Any) -> None:
         return
     n, t = buffers.count(out)[0], buffers.at(D)[i]
     buffers.at(out)[n] = t
-    weight[n] = buffers.weight(D)[i] if places[ONCE] == 0 else np.int64(1)
+    weight[n] = buffers.weight(D)[i] if places[ONCE] == 0 else i64(1)
     for c in range(width):
         written[n, c] = rows[i, c]
     if places[NUMBERED]:
         wanted = places[NUMBERED] == EVERY or time_in(rows, i, _END) != _NO_END
-        number = t << NUMBER_BITS | (n - places[FIRST]) if wanted else np.int64(0)
+        number = t << NUMBER_BITS | (n - places[FIRST]) if wanted else i64(0)
         written[n, width], written[n, width + 1] = number >> 32, number
     buffers.count(out)[0] = n + 1
 
 
 @inner
-def _written(S: Any, rows: Any, i: int, out: Any) -> int:
+def _written(S: Ptr[Cancelling], rows: Array, i: int, out: Delta) -> int:
     """The row of the output, of this tick, that is equal to row `i` of a table; -1: there is none, and the next one is
     entered in its place."""
     places, made, n, width = _places(S), buffers.rows(out), buffers.count(out)[0], rows.shape[1]
@@ -127,7 +128,7 @@ def _written(S: Any, rows: Any, i: int, out: Any) -> int:
     tag, last = row_tag(rows, i, 0, width), slots.shape[0] - 1
     slot = tag & last
     while slots[slot].number > base:
-        e = first + np.int64(slots[slot].number) - 1 - base
+        e = first + i64(slots[slot].number) - 1 - base
         if slots[slot].tag == tag and same_rows(made, e, 0, rows, i, 0, width):
             return e
         slot = (slot + 1) & last
@@ -137,7 +138,7 @@ def _written(S: Any, rows: Any, i: int, out: Any) -> int:
 
 
 @inner
-def _drop_zeros(first: int, out: Any) -> None:
+def _drop_zeros(first: int, out: Delta) -> None:
     """The tick is over: close the gaps that rows of weight 0 leave."""
     at, weight, rows, top = buffers.at(out), buffers.weight(out), buffers.rows(out), buffers.count(out)
     kept = first
@@ -153,7 +154,7 @@ def _drop_zeros(first: int, out: Any) -> None:
 
 
 @kernel
-def fill_found(S: int, D: int, out: int) -> None:
+def fill_found(S: Ptr[Cancelling], D: Delta, out: Delta) -> None:
     """Fill an empty table from what the tick in work has written."""
     places, rows, width = _places(S), buffers.rows(out), buffers.rows(D).shape[1]
     if places[FIRST] < 0 or places[LARGE] == 0:

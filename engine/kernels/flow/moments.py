@@ -9,13 +9,14 @@ A time is two columns of its row: the halves of an i64, the sign turned, so that
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.flow.slots import SLOT
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.slots import SLOT
 
 ENTRY: Final = np.dtype(
     [("weight", "i8"), ("tag", "u4"), ("moment", "i4"), ("next", "i4"), ("previous", "i4")], align=True
@@ -80,18 +81,18 @@ class Timeline(NamedTuple):
     """SLOT → group."""
 
 
-scalars: Any = view_of(Timeline, "scalars", np.int64)
-key: Any = view_of(Timeline, "key", np.int64)
-entries: Any = view_of(Timeline, "entries", ENTRY)
-rows: Any = view_of(Timeline, "rows", np.uint32, 2)
-slots: Any = view_of(Timeline, "slots", SLOT)
-moments: Any = view_of(Timeline, "moments", MOMENT)
-groups: Any = view_of(Timeline, "groups", GROUP)
-keys: Any = view_of(Timeline, "keys", np.uint32, 2)
-group_slots: Any = view_of(Timeline, "group_slots", SLOT)
+scalars = view_of(Timeline, "scalars", np.int64)
+key = view_of(Timeline, "key", np.int64)
+entries = view_of(Timeline, "entries", ENTRY)
+rows = view_of(Timeline, "rows", np.uint32, 2)
+slots = view_of(Timeline, "slots", SLOT)
+moments = view_of(Timeline, "moments", MOMENT)
+groups = view_of(Timeline, "groups", GROUP)
+keys = view_of(Timeline, "keys", np.uint32, 2)
+group_slots = view_of(Timeline, "group_slots", SLOT)
 
 
 @inner
-def time_in(rows: Any, i: int, place: int) -> int:
+def time_in(rows: Array, i: int, place: int) -> int:
     """The time of which a row has the upper half at a place, the lower half behind it."""
-    return (np.int64(rows[i, place]) - 0x80000000) << 32 | np.int64(rows[i, place + 1])
+    return (i64(rows[i, place]) - 0x80000000) << 32 | i64(rows[i, place + 1])

@@ -7,12 +7,12 @@ which was there before; so proofs have no cycles.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from oxiseq.engine.kernels.flow.slots import SLOT
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.slots import SLOT
 
 VERTEX: Final = np.dtype(
     [
@@ -83,7 +83,7 @@ NONE, LAST, UNLISTED, START = -1, -1, -2, -2
     LAST_WORK,
     EDGE_AT,  # whose pairs are being made, or by which one is being extended
     PAIR_AT,
-    SILENT,  # whether it tells nothing
+    SILENT,  # whether it emits nothing
     SUSPECTS,  # ever
     BROKEN,  # suspects that were deleted, ever
     SCALARS,
@@ -107,11 +107,11 @@ class PathMemory(NamedTuple):
     pair_slots: Array
 
 
-scalars: Any = view_of(PathMemory, "scalars", np.int64)
-vertices: Any = view_of(PathMemory, "vertices", VERTEX)
-rows: Any = view_of(PathMemory, "rows", np.uint32, 2)
-vertex_slots: Any = view_of(PathMemory, "vertex_slots", SLOT)
-edges: Any = view_of(PathMemory, "edges", EDGE)
-edge_slots: Any = view_of(PathMemory, "edge_slots", SLOT)
-pairs: Any = view_of(PathMemory, "pairs", PAIR)
-pair_slots: Any = view_of(PathMemory, "pair_slots", SLOT)
+scalars = view_of(PathMemory, "scalars", np.int64)
+vertices = view_of(PathMemory, "vertices", VERTEX)
+rows = view_of(PathMemory, "rows", np.uint32, 2)
+vertex_slots = view_of(PathMemory, "vertex_slots", SLOT)
+edges = view_of(PathMemory, "edges", EDGE)
+edge_slots = view_of(PathMemory, "edge_slots", SLOT)
+pairs = view_of(PathMemory, "pairs", PAIR)
+pair_slots = view_of(PathMemory, "pair_slots", SLOT)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import path_records as v
-from oxiseq.engine.kernels.flow.hashing import SEED, mixed, tag_of
 from oxiseq.engine.kernels.flow.path_records import (
     CHANGED_PAIRS,
     EDGE_FREE,
@@ -26,14 +23,17 @@ from oxiseq.engine.kernels.flow.path_records import (
     VERTEX_TOP,
     VERTICES,
 )
-from oxiseq.engine.kernels.flow.slots import drop_slot, find_number, put_slot
+from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.slots import drop_slot, find_number, put_slot
 
 _LOOK_UPS: Final = 2
 """New vertices that one row may bring."""
 
 
 @inner
-def has_row_room(S: Any) -> bool:
+def has_row_room(S: Ptr[v.PathMemory]) -> bool:
     """For an edge and its two vertices."""
     scalars = v.scalars(S)
     return (
@@ -45,7 +45,7 @@ def has_row_room(S: Any) -> bool:
 
 
 @inner
-def has_pair_room(S: Any) -> bool:
+def has_pair_room(S: Ptr[v.PathMemory]) -> bool:
     """For one more pair."""
     scalars = v.scalars(S)
     return (scalars[PAIR_FREE] >= 0 or scalars[PAIR_TOP] < v.pairs(S).shape[0]) and 2 * (
@@ -57,7 +57,7 @@ def has_pair_room(S: Any) -> bool:
 
 
 @inner
-def vertex_of(S: Any, given: Any, i: int, column: int) -> int:
+def vertex_of(S: Ptr[v.PathMemory], given: Array, i: int, column: int) -> int:
     """The vertex of the node at a column of a row, in the context of the row; a new one if there is none."""
     rows, slots = v.rows(S), v.vertex_slots(S)
     context = rows.shape[1] - 1
@@ -69,8 +69,8 @@ def vertex_of(S: Any, given: Any, i: int, column: int) -> int:
     at = tag & mask
     while slots[at].number != 0:
         if slots[at].tag == tag:
-            x = np.int64(slots[at].number) - 1
-            c = np.int64(0)
+            x = i64(slots[at].number) - 1
+            c = i64(0)
             while c < context and rows[x, c] == given[i, c]:
                 c += 1
             if c == context and rows[x, context] == given[i, column]:
@@ -80,7 +80,7 @@ def vertex_of(S: Any, given: Any, i: int, column: int) -> int:
 
 
 @inner
-def _new_vertex(S: Any, given: Any, i: int, column: int, tag: int) -> int:
+def _new_vertex(S: Ptr[v.PathMemory], given: Array, i: int, column: int, tag: int) -> int:
     scalars, vertices, rows = v.scalars(S), v.vertices(S), v.rows(S)
     x = scalars[VERTEX_FREE]
     if x >= 0:
@@ -104,7 +104,7 @@ def _new_vertex(S: Any, given: Any, i: int, column: int, tag: int) -> int:
 
 
 @inner
-def release_vertex(S: Any, x: int) -> None:
+def release_vertex(S: Ptr[v.PathMemory], x: int) -> None:
     """An edge has gone that had it at an end; without any it goes, too."""
     scalars, vertex, rows = v.scalars(S), v.vertices(S)[x], v.rows(S)
     vertex.edges -= 1
@@ -128,7 +128,7 @@ def _pair_tag(a: int, b: int) -> int:
 
 
 @inner
-def edge_of(S: Any, source: int, target: int) -> int:
+def edge_of(S: Ptr[v.PathMemory], source: int, target: int) -> int:
     """The edge between two vertices; a new one of weight 0 if there is none."""
     scalars, edges, slots = v.scalars(S), v.edges(S), v.edge_slots(S)
     tag = _pair_tag(source, target)
@@ -136,7 +136,7 @@ def edge_of(S: Any, source: int, target: int) -> int:
     at = tag & mask
     while slots[at].number != 0:
         if slots[at].tag == tag:
-            e = np.int64(slots[at].number) - 1
+            e = i64(slots[at].number) - 1
             if edges[e].source == source and edges[e].target == target:
                 return e
         at = (at + 1) & mask
@@ -160,7 +160,7 @@ def edge_of(S: Any, source: int, target: int) -> int:
 
 
 @inner
-def link_edge(S: Any, e: int) -> None:
+def link_edge(S: Ptr[v.PathMemory], e: int) -> None:
     """It is there from now on."""
     edges, edge = v.edges(S), v.edges(S)[e]
     source, target = v.vertices(S)[edge.source], v.vertices(S)[edge.target]
@@ -177,7 +177,7 @@ def link_edge(S: Any, e: int) -> None:
 
 
 @inner
-def unlink_edge(S: Any, e: int) -> None:
+def unlink_edge(S: Ptr[v.PathMemory], e: int) -> None:
     """It is not there any more."""
     edges, edge = v.edges(S), v.edges(S)[e]
     if edge.leaving >= 0:
@@ -195,7 +195,7 @@ def unlink_edge(S: Any, e: int) -> None:
 
 
 @inner
-def free_edge(S: Any, e: int) -> None:
+def free_edge(S: Ptr[v.PathMemory], e: int) -> None:
     """Give back an edge that is not linked; its vertices go with the last of their edges."""
     scalars, edge = v.scalars(S), v.edges(S)[e]
     drop_slot(v.edge_slots(S), find_number(v.edge_slots(S), edge.tag, e))
@@ -211,7 +211,7 @@ def free_edge(S: Any, e: int) -> None:
 
 
 @inner
-def find_pair(S: Any, source: int, target: int) -> int:
+def find_pair(S: Ptr[v.PathMemory], source: int, target: int) -> int:
     """The record of a pair, which may be there or not; NONE if it has none."""
     pairs, slots = v.pairs(S), v.pair_slots(S)
     tag = _pair_tag(source, target)
@@ -219,15 +219,15 @@ def find_pair(S: Any, source: int, target: int) -> int:
     at = tag & mask
     while slots[at].number != 0:
         if slots[at].tag == tag:
-            k = np.int64(slots[at].number) - 1
+            k = i64(slots[at].number) - 1
             if pairs[k].source == source and pairs[k].target == target:
                 return k
         at = (at + 1) & mask
-    return np.int64(NONE)
+    return i64(NONE)
 
 
 @inner
-def new_pair(S: Any, source: int, target: int) -> int:
+def new_pair(S: Ptr[v.PathMemory], source: int, target: int) -> int:
     """A record for a pair that has none; there is room."""
     scalars, pairs, vertex = v.scalars(S), v.pairs(S), v.vertices(S)[target]
     k = scalars[PAIR_FREE]
@@ -252,7 +252,7 @@ def new_pair(S: Any, source: int, target: int) -> int:
 
 
 @inner
-def free_pair(S: Any, k: int) -> None:
+def free_pair(S: Ptr[v.PathMemory], k: int) -> None:
     """Give back the record of a pair."""
     scalars, pairs, pair = v.scalars(S), v.pairs(S), v.pairs(S)[k]
     drop_slot(v.pair_slots(S), find_number(v.pair_slots(S), _pair_tag(pair.source, pair.target), k))
@@ -270,14 +270,14 @@ def free_pair(S: Any, k: int) -> None:
 
 
 @inner
-def is_there(S: Any, k: int) -> bool:
+def is_there(S: Ptr[v.PathMemory], k: int) -> bool:
     """Whether a record is that of a pair that is there."""
     return k >= 0 and v.pairs(S)[k].state & THERE != 0
 
 
 @inner
-def list_pair(S: Any, k: int) -> None:
-    """A pair may be told at the end of the tick."""
+def list_pair(S: Ptr[v.PathMemory], k: int) -> None:
+    """A pair may be emitted at the end of the tick."""
     scalars, pairs = v.scalars(S), v.pairs(S)
     if pairs[k].chain != UNLISTED:
         return
@@ -293,7 +293,7 @@ def list_pair(S: Any, k: int) -> None:
 
 
 @kernel
-def fill_row_slots(S: int) -> None:
+def fill_row_slots(S: Ptr[v.PathMemory]) -> None:
     """Fill empty hash tables from the vertices and the edges."""
     scalars, vertices, edges = v.scalars(S), v.vertices(S), v.edges(S)
     for x in range(scalars[VERTEX_TOP]):
@@ -305,7 +305,7 @@ def fill_row_slots(S: int) -> None:
 
 
 @kernel
-def fill_pair_slots(S: int) -> None:
+def fill_pair_slots(S: Ptr[v.PathMemory]) -> None:
     """Fill an empty hash table from the pairs."""
     pairs = v.pairs(S)
     for k in range(v.scalars(S)[PAIR_TOP]):

@@ -5,16 +5,12 @@
             proves is none, and so may those be that follow from it. The suspects that are left are gone
     seed    pairs that a new edge makes: of whatever reaches its source
     spread  what follows from a new pair by one edge more, until nothing new follows
-    tell    pairs that are there and were not, or were and are not
+    emit    pairs that are there and were not, or were and are not
 
 Doubt costs the suspects, times the edges at their ends; seed and spread the new pairs, times the edges that leave them.
 """
 
 from __future__ import annotations
-
-from typing import Any
-
-import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers as f
@@ -60,10 +56,12 @@ from oxiseq.engine.kernels.flow.path_storing import (
     unlink_edge,
     vertex_of,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
 @kernel
-def reach(S: int, source: int, target: int) -> int:
+def reach(S: Ptr[v.PathMemory], source: f.Delta, target: f.Delta) -> int:
     """Take the delta `source` from where the scalars say, and put into `target` what comes of it."""
     scalars, at, n = v.scalars(S), f.at(source), f.count(source)[0]
     while True:
@@ -99,7 +97,7 @@ def reach(S: int, source: int, target: int) -> int:
 
 
 @inner
-def _take(S: Any, source: Any, i: int) -> None:
+def _take(S: Ptr[v.PathMemory], source: f.Delta, i: int) -> None:
     scalars, given = v.scalars(S), f.rows(source)
     context = v.rows(S).shape[1] - 1
     x = vertex_of(S, given, i, context)
@@ -114,7 +112,7 @@ def _take(S: Any, source: Any, i: int) -> None:
 
 
 @inner
-def _relink(S: Any) -> None:
+def _relink(S: Ptr[v.PathMemory]) -> None:
     """Edges that are gone leave their vertices, new ones join theirs: proofs may use these at once."""
     edges = v.edges(S)
     e = v.scalars(S)[CHANGED_EDGES]
@@ -124,38 +122,38 @@ def _relink(S: Any) -> None:
             unlink_edge(S, e)
         elif edge.was <= 0 and edge.weight > 0:
             link_edge(S, e)
-        e = np.int64(edge.chain)
+        e = i64(edge.chain)
 
 
 # --- doubt ------------------------------------------------------------------------------------------
 
 
 @inner
-def _doubt(S: Any) -> None:
+def _doubt(S: Ptr[v.PathMemory]) -> None:
     scalars, pairs = v.scalars(S), v.pairs(S)
     _first_suspects(S)
     k = scalars[CHANGED_PAIRS]
     while k != LAST:  # the list grows at its end meanwhile
         _suspect_children(S, k)
-        k = np.int64(pairs[k].chain)
+        k = i64(pairs[k].chain)
     k = scalars[CHANGED_PAIRS]
     while k != LAST:
         scalars[SUSPECTS] += 1
         if _has_proof(S, k):
             pairs[k].state &= ~SUSPECT
             _look_at(S, k)
-        k = np.int64(pairs[k].chain)
+        k = i64(pairs[k].chain)
     _clear(S)
     k = scalars[CHANGED_PAIRS]
     while k != LAST:
         if pairs[k].state & SUSPECT:
             pairs[k].state &= ~(SUSPECT | THERE)
             scalars[BROKEN] += 1
-        k = np.int64(pairs[k].chain)
+        k = i64(pairs[k].chain)
 
 
 @inner
-def _first_suspects(S: Any) -> None:
+def _first_suspects(S: Ptr[v.PathMemory]) -> None:
     """Pairs (x, target) whose proof is the source of an edge that is gone; x is the source or reaches it."""
     edges, pairs, vertices = v.edges(S), v.pairs(S), v.vertices(S)
     e = v.scalars(S)[CHANGED_EDGES]
@@ -163,16 +161,16 @@ def _first_suspects(S: Any) -> None:
         edge = edges[e]
         if edge.was > 0 and edge.weight <= 0:
             _suspect(S, edge.source, edge.target, edge.source)
-            k = np.int64(vertices[edge.source].ending)
+            k = i64(vertices[edge.source].ending)
             while k >= 0:
                 if pairs[k].source != edge.source:
                     _suspect(S, pairs[k].source, edge.target, edge.source)
-                k = np.int64(pairs[k].ending)
-        e = np.int64(edge.chain)
+                k = i64(pairs[k].ending)
+        e = i64(edge.chain)
 
 
 @inner
-def _suspect(S: Any, source: int, target: int, proof: int) -> None:
+def _suspect(S: Ptr[v.PathMemory], source: int, target: int, proof: int) -> None:
     """A pair is suspect if it has this proof."""
     pairs, k = v.pairs(S), find_pair(S, source, target)
     if is_there(S, k) and pairs[k].proof == proof and pairs[k].state & SUSPECT == 0:
@@ -181,28 +179,28 @@ def _suspect(S: Any, source: int, target: int, proof: int) -> None:
 
 
 @inner
-def _suspect_children(S: Any, k: int) -> None:
+def _suspect_children(S: Ptr[v.PathMemory], k: int) -> None:
     """Pairs with the same source whose proof rests on a suspect. What follows the source itself rests on an edge."""
     edges, pair = v.edges(S), v.pairs(S)[k]
     if pair.source == pair.target:
         return
-    e = np.int64(v.vertices(S)[pair.target].leaving)
+    e = i64(v.vertices(S)[pair.target].leaving)
     while e >= 0:
         _suspect(S, pair.source, edges[e].target, pair.target)
-        e = np.int64(edges[e].leaving)
+        e = i64(edges[e].leaving)
 
 
 @inner
-def _has_proof(S: Any, k: int) -> bool:
+def _has_proof(S: Ptr[v.PathMemory], k: int) -> bool:
     """Whether an edge from the source, or from where a pair that is no suspect ends, leads to its target: takes it."""
     edges, pairs, pair = v.edges(S), v.pairs(S), v.pairs(S)[k]
-    e = np.int64(v.vertices(S)[pair.target].arriving)
+    e = i64(v.vertices(S)[pair.target].arriving)
     while e >= 0:
-        before = np.int64(edges[e].source)
+        before = i64(edges[e].source)
         if before != pair.source:
             other = find_pair(S, pair.source, before)
             if not is_there(S, other) or pairs[other].state & SUSPECT:
-                e = np.int64(edges[e].arriving)
+                e = i64(edges[e].arriving)
                 continue
         pair.proof = before
         return True
@@ -210,26 +208,26 @@ def _has_proof(S: Any, k: int) -> bool:
 
 
 @inner
-def _clear(S: Any) -> None:
+def _clear(S: Ptr[v.PathMemory]) -> None:
     """Suspects with another proof give those one that follow from them by an edge. First come those that need no
     other suspect: a proof of few steps makes fewer suspects later."""
     scalars, edges, pairs, vertices = v.scalars(S), v.edges(S), v.pairs(S), v.vertices(S)
     while scalars[WORK] >= 0:
         pair = pairs[scalars[WORK]]
-        source, target = np.int64(pair.source), np.int64(pair.target)
-        e = np.int64(vertices[target].leaving)
+        source, target = i64(pair.source), i64(pair.target)
+        e = i64(vertices[target].leaving)
         while e >= 0:
             other = find_pair(S, source, edges[e].target)
             if other >= 0 and pairs[other].state & SUSPECT:
                 pairs[other].state &= ~SUSPECT
                 pairs[other].proof = target
                 _look_at(S, other)
-            e = np.int64(edges[e].leaving)
+            e = i64(edges[e].leaving)
         scalars[WORK] = pair.work
 
 
 @inner
-def _look_at(S: Any, k: int) -> None:
+def _look_at(S: Ptr[v.PathMemory], k: int) -> None:
     """Put a pair behind those that are to be looked at."""
     scalars, pairs = v.scalars(S), v.pairs(S)
     pairs[k].work = NONE
@@ -244,13 +242,13 @@ def _look_at(S: Any, k: int) -> None:
 
 
 @inner
-def _seed(S: Any) -> bool:
+def _seed(S: Ptr[v.PathMemory]) -> bool:
     """Make the pairs of new edges; False: there is no room."""
     scalars, edges, pairs = v.scalars(S), v.edges(S), v.pairs(S)
     while scalars[EDGE_AT] != LAST:
         edge = edges[scalars[EDGE_AT]]
         if edge.was <= 0 and edge.weight > 0:
-            source, target = np.int64(edge.source), np.int64(edge.target)
+            source, target = i64(edge.source), i64(edge.target)
             if scalars[PAIR_AT] == START:
                 if not _make(S, source, target, source):
                     return False
@@ -265,12 +263,12 @@ def _seed(S: Any) -> bool:
 
 
 @inner
-def _spread(S: Any) -> bool:
+def _spread(S: Ptr[v.PathMemory]) -> bool:
     """Extend new pairs by one edge, in the order in which they were made; False: there is no room."""
     scalars, edges, pairs, vertices = v.scalars(S), v.edges(S), v.pairs(S), v.vertices(S)
     while scalars[WORK] >= 0:
         pair = pairs[scalars[WORK]]
-        source, target = np.int64(pair.source), np.int64(pair.target)
+        source, target = i64(pair.source), i64(pair.target)
         if scalars[EDGE_AT] == START:
             scalars[EDGE_AT] = vertices[target].leaving
         while scalars[EDGE_AT] >= 0:
@@ -282,7 +280,7 @@ def _spread(S: Any) -> bool:
 
 
 @inner
-def _make(S: Any, source: int, target: int, proof: int) -> bool:
+def _make(S: Ptr[v.PathMemory], source: int, target: int, proof: int) -> bool:
     """Have a pair there, and look at it later if it was not; False: there is no room."""
     pairs, k = v.pairs(S), find_pair(S, source, target)
     if k < 0:
@@ -298,11 +296,11 @@ def _make(S: Any, source: int, target: int, proof: int) -> bool:
     return True
 
 
-# --- tell -------------------------------------------------------------------------------------------
+# --- emit -------------------------------------------------------------------------------------------
 
 
 @inner
-def _tell(S: Any, target: Any) -> bool:
+def _tell(S: Ptr[v.PathMemory], target: f.Delta) -> bool:
     """Tell what has changed, and free pairs that are gone; False: there is no room in `target`."""
     scalars, pairs = v.scalars(S), v.pairs(S)
     count, room = f.count(target), f.at(target).shape[0]
@@ -323,7 +321,7 @@ def _tell(S: Any, target: Any) -> bool:
 
 
 @inner
-def _write(S: Any, target: Any, k: int, weight: int) -> None:
+def _write(S: Ptr[v.PathMemory], target: f.Delta, k: int, weight: int) -> None:
     given, rows, pair = f.rows(target), v.rows(S), v.pairs(S)[k]
     context, n = rows.shape[1] - 1, f.count(target)[0]
     f.at(target)[n], f.weight(target)[n] = v.scalars(S)[TICK], weight
@@ -335,7 +333,7 @@ def _write(S: Any, target: Any, k: int, weight: int) -> None:
 
 
 @inner
-def _free_edges(S: Any) -> None:
+def _free_edges(S: Ptr[v.PathMemory]) -> None:
     """Those that have no weight any more."""
     scalars, edges = v.scalars(S), v.edges(S)
     while scalars[CHANGED_EDGES] != LAST:

@@ -1,25 +1,26 @@
 """Record layouts and numbered scalars of ranks (operators.md, 3.5).
 
-Rows of a group stand in *borders*: one for the ranks before `start`, one for those before `stop`, as far as they are
-asked for. A border at rank b parts a group's rows into *low*, the fewest rows of the first ranks that have b copies in
+Rows of a group are in *borders*: one for the ranks before `start`, one for those before `stop`, as far as they are
+wanted. A border at rank b parts a group's rows into *low*, the fewest rows of the first ranks that have b copies in
 all (or all rows), and *high*, the others. So the last of the low rows is the only one of which some copies may lie
-before the border and others behind it. A row is told as often as it lies before `stop`, less the copies before `start`.
+before the border and others behind it. A row is emitted as often as it lies before `stop`, less the copies before
+`start`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from oxiseq.engine.kernels.flow.slots import SLOT
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.slots import SLOT
 
 ENTRY: Final = np.dtype(
     [
         ("weight", "i8"),  # 0: free, or only until the end of the tick
         ("was", "i8"),  # its weight when the tick began; of one that is listed
-        ("told", "i8"),  # copies told
+        ("told", "i8"),  # copies emitted
         ("tag", "u4"),  # 32 bits of its row's hash
         ("group", "i4"),
         ("chain", "i4"),  # the next one that is listed, LAST; UNLISTED. Of a free one: the next free one
@@ -61,16 +62,16 @@ NONE, LAST, UNLISTED = -1, -1, -2
     GROUP_FREE,
     GROUPS,
     ROW,  # of the input, that comes next
-    TICK,  # that is being worked on
+    TICK,  # in work
     OPEN,  # whether a row of it has been taken
     TELLING,  # whether it has been settled
-    LISTED,  # the first entry that has changed, or may be told otherwise
+    LISTED,  # the first entry that has changed, or may be emitted or retracted
     CHANGED,  # the first group with changes
     ORDERED,  # columns that it orders by
     TIES,
     ENDLESS,  # whether there is no `stop`
     STARTS,  # whether `start` is above 0
-    SILENT,  # whether it counts as told what would be told
+    SILENT,  # whether changes count as emitted without being written
     STEPS,  # comparisons of rows, for tests of complexity
     SCALARS,
 ) = range(19)
@@ -101,15 +102,15 @@ class RankMemory(NamedTuple):
     """i64[borders]: ranks, ascending."""
 
 
-scalars: Any = view_of(RankMemory, "scalars", np.int64)
-entries: Any = view_of(RankMemory, "entries", ENTRY)
-links: Any = view_of(RankMemory, "links", LINK)
-rows: Any = view_of(RankMemory, "rows", np.uint32, 2)
-slots: Any = view_of(RankMemory, "slots", SLOT)
-groups: Any = view_of(RankMemory, "groups", GROUP)
-borders: Any = view_of(RankMemory, "borders", BORDER)
-keys: Any = view_of(RankMemory, "keys", np.uint32, 2)
-group_slots: Any = view_of(RankMemory, "group_slots", SLOT)
-place: Any = view_of(RankMemory, "place", np.int64)
-sequence: Any = view_of(RankMemory, "sequence", np.int64, 2)
-bounds: Any = view_of(RankMemory, "bounds", np.int64)
+scalars = view_of(RankMemory, "scalars", np.int64)
+entries = view_of(RankMemory, "entries", ENTRY)
+links = view_of(RankMemory, "links", LINK)
+rows = view_of(RankMemory, "rows", np.uint32, 2)
+slots = view_of(RankMemory, "slots", SLOT)
+groups = view_of(RankMemory, "groups", GROUP)
+borders = view_of(RankMemory, "borders", BORDER)
+keys = view_of(RankMemory, "keys", np.uint32, 2)
+group_slots = view_of(RankMemory, "group_slots", SLOT)
+place = view_of(RankMemory, "place", np.int64)
+sequence = view_of(RankMemory, "sequence", np.int64, 2)
+bounds = view_of(RankMemory, "bounds", np.int64)

@@ -1,23 +1,18 @@
-"""Ranks: rows come and go, and at the end of each tick what is told of each group is set right (operators.md, 3.5).
+"""Ranks: rows come and go; the end of each tick emits how each group's first rows have changed (operators.md, 3.5).
 
     take    the rows of a tick, one by one: weights change; their entries are listed, their groups noted
     settle  entries go into the heaps of their groups and out of them, and over borders (rank_records.py)
-    tell    of each listed entry − what was told, + what is to be told: the difference
+    emit    of each listed entry − what was emitted, + what is to be emitted: the difference
 
-O(log n) for each row, and for each row that is told; nothing depends on how many ranks are asked for.
+O(log n) for each row, and for each row that is emitted; nothing depends on how many ranks are wanted.
 """
 
 from __future__ import annotations
-
-from typing import Any
-
-import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers as f
 from oxiseq.engine.kernels.flow import rank_records as v
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.flow.hashing import SEED, find_key, mixed, tag_of
 from oxiseq.engine.kernels.flow.heaps import compare_ordered, put_in, ranks_before, take_out
 from oxiseq.engine.kernels.flow.rank_records import (
     BY_NUMBER,
@@ -46,12 +41,16 @@ from oxiseq.engine.kernels.flow.rank_records import (
     TOP,
     UNLISTED,
 )
-from oxiseq.engine.kernels.flow.slots import drop_slot, find_number, put_slot
-from oxiseq.engine.kernels.terms.order import is_unknown, prefix_of
+from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.slots import drop_slot, find_key, find_number, put_slot
+from oxiseq.engine.kernels.terms.order import Order, is_unknown, prefix_of
+from oxiseq.engine.kernels.terms.table import Terms
 
 
 @kernel
-def rank(S: int, D: int, L: int, source: int, target: int) -> int:
+def rank(S: Ptr[v.RankMemory], D: Terms, L: Order, source: f.Delta, target: f.Delta) -> int:
     """Take the delta `source` from where the scalars say, and put into `target` what comes of it. D: the dictionary,
     L: the order of its terms."""
     scalars, at, n = v.scalars(S), f.at(source), f.count(source)[0]
@@ -80,7 +79,7 @@ def rank(S: int, D: int, L: int, source: int, target: int) -> int:
 
 
 @inner
-def _take(S: Any, D: Any, L: Any, source: Any, i: int) -> int:
+def _take(S: Ptr[v.RankMemory], D: Terms, L: Order, source: f.Delta, i: int) -> int:
     """Add the weight of a row."""
     given, tag = f.rows(source), _row_tag(source, i)
     e = _find_row(S, given, i, tag)
@@ -99,34 +98,34 @@ def _take(S: Any, D: Any, L: Any, source: Any, i: int) -> int:
 
 
 @inner
-def _row_tag(source: Any, i: int) -> int:
+def _row_tag(source: f.Delta, i: int) -> int:
     rows = f.rows(source)
-    h = np.int64(SEED)
+    h = i64(SEED)
     for c in range(rows.shape[1]):
         h = mixed(h, rows[i, c])
     return tag_of(h)
 
 
 @inner
-def _find_row(S: Any, given: Any, i: int, tag: int) -> int:
+def _find_row(S: Ptr[v.RankMemory], given: Array, i: int, tag: int) -> int:
     """The entry of a row, or NONE."""
     slots, rows = v.slots(S), v.rows(S)
     mask = slots.shape[0] - 1
     at = tag & mask
     while slots[at].number != 0:
         if slots[at].tag == tag:
-            e = np.int64(slots[at].number) - 1
-            c = np.int64(0)
+            e = i64(slots[at].number) - 1
+            c = i64(0)
             while c < rows.shape[1] and rows[e, c] == given[i, c]:
                 c += 1
             if c == rows.shape[1]:
                 return e
         at = (at + 1) & mask
-    return np.int64(NONE)
+    return i64(NONE)
 
 
 @inner
-def _has_room(S: Any) -> bool:
+def _has_room(S: Ptr[v.RankMemory]) -> bool:
     """For one more entry and one more group."""
     scalars = v.scalars(S)
     return (
@@ -138,7 +137,7 @@ def _has_room(S: Any) -> bool:
 
 
 @inner
-def _new_entry(S: Any, D: Any, L: Any, given: Any, i: int, tag: int) -> int:
+def _new_entry(S: Ptr[v.RankMemory], D: Terms, L: Order, given: Array, i: int, tag: int) -> int:
     """An entry of weight 0 for a row that has none; there is room."""
     scalars, entries, rows, links = v.scalars(S), v.entries(S), v.rows(S), v.links(S)
     e = scalars[FREE]
@@ -167,20 +166,20 @@ def _new_entry(S: Any, D: Any, L: Any, given: Any, i: int, tag: int) -> int:
 
 
 @inner
-def _prefix(S: Any, D: Any, L: Any, e: int) -> int:
+def _prefix(S: Ptr[v.RankMemory], D: Terms, L: Order, e: int) -> int:
     sequence = v.sequence(S)
     if sequence.shape[0] == 0:
-        return np.int64(0)
-    first, how = np.int64(v.rows(S)[e, sequence[0, 0]]), sequence[0, 1]
+        return i64(0)
+    first, how = i64(v.rows(S)[e, sequence[0, 0]]), sequence[0, 1]
     prefix = first if how >= BY_NUMBER else prefix_of(D, L, first)
     return 0x7FFFFFFFFFFFFFFF - prefix if how in (DOWN, NUMBER_DOWN) else prefix
 
 
 @inner
-def _group_of(S: Any, e: int) -> int:
+def _group_of(S: Ptr[v.RankMemory], e: int) -> int:
     """The group of an entry's row, which may be new; there is room."""
     rows, place, keys, slots = v.rows(S), v.place(S), v.keys(S), v.group_slots(S)
-    h = np.int64(SEED)
+    h = i64(SEED)
     for c in range(place.shape[0]):
         h = mixed(h, rows[e, place[c]])
     tag = tag_of(h)
@@ -189,7 +188,7 @@ def _group_of(S: Any, e: int) -> int:
 
 
 @inner
-def _new_group(S: Any, e: int, tag: int) -> int:
+def _new_group(S: Ptr[v.RankMemory], e: int, tag: int) -> int:
     scalars, groups, keys, borders = v.scalars(S), v.groups(S), v.keys(S), v.borders(S)
     place, count = v.place(S), v.bounds(S).shape[0]
     g = scalars[GROUP_FREE]
@@ -215,22 +214,22 @@ def _new_group(S: Any, e: int, tag: int) -> int:
 
 
 @inner
-def _note_group(S: Any, g: int) -> None:
-    """Its heaps are to be set right; what is last before a border may be told otherwise."""
+def _note_group(S: Ptr[v.RankMemory], g: int) -> None:
+    """Its heaps are to be set right; the last one before a border may be emitted or retracted."""
     scalars, group, count = v.scalars(S), v.groups(S)[g], v.bounds(S).shape[0]
     if group.chain != UNLISTED:
         return
     group.chain = scalars[CHANGED]
     scalars[CHANGED] = g
     for border in range(count):
-        last = np.int64(v.borders(S)[g * count + border].low)
+        last = i64(v.borders(S)[g * count + border].low)
         if last >= 0:
             _list(S, last)
 
 
 @inner
-def _list(S: Any, e: int) -> None:
-    """An entry may be told otherwise at the end of the tick."""
+def _list(S: Ptr[v.RankMemory], e: int) -> None:
+    """An entry may be emitted or retracted at the end of the tick."""
     scalars, entry = v.scalars(S), v.entries(S)[e]
     if entry.chain == UNLISTED:
         entry.was = entry.weight
@@ -242,7 +241,7 @@ def _list(S: Any, e: int) -> None:
 
 
 @inner
-def _settle(S: Any, D: Any, L: Any) -> None:
+def _settle(S: Ptr[v.RankMemory], D: Terms, L: Order) -> None:
     """Bring all heaps to the weights that there are now. A row whose weight is not above 0 is in none."""
     scalars, entries, groups, count = v.scalars(S), v.entries(S), v.groups(S), v.bounds(S).shape[0]
     e = scalars[LISTED]
@@ -251,7 +250,7 @@ def _settle(S: Any, D: Any, L: Any) -> None:
         if entry.was != entry.weight:
             for border in range(count):
                 _move(S, D, L, e, border)
-        e = np.int64(entry.chain)
+        e = i64(entry.chain)
     g = scalars[CHANGED]
     while g != LAST:
         for border in range(count):
@@ -259,12 +258,12 @@ def _settle(S: Any, D: Any, L: Any) -> None:
                 _level(S, D, L, g, border)
             else:
                 _balance(S, D, L, g, border)
-        g = np.int64(groups[g].chain)
+        g = i64(groups[g].chain)
 
 
 @inner
-def _move(S: Any, D: Any, L: Any, e: int, border: int) -> None:
-    """Put an entry into a border, take it out, or count its copies anew."""
+def _move(S: Ptr[v.RankMemory], D: Terms, L: Order, e: int, border: int) -> None:
+    """Put an entry into a border, take it out, or count its copies again."""
     count, entry = v.bounds(S).shape[0], v.entries(S)[e]
     part, link = v.borders(S)[entry.group * count + border], v.links(S)[e * count + border]
     was, now = entry.was, entry.weight
@@ -286,18 +285,18 @@ def _move(S: Any, D: Any, L: Any, e: int, border: int) -> None:
 
 
 @inner
-def _belongs_low(S: Any, D: Any, L: Any, e: int, last: int, border: int) -> bool:
-    """Whether a new row stands before the last of the low rows; of ties: with them."""
+def _belongs_low(S: Ptr[v.RankMemory], D: Terms, L: Order, e: int, last: int, border: int) -> bool:
+    """Whether a new row comes before the last of the low rows; of ties: with them."""
     if v.scalars(S)[TIES]:
         return compare_ordered(S, D, L, e, last) == 0
     return ranks_before(S, D, L, border, e, last)
 
 
 @inner
-def _lower(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+def _lower(S: Ptr[v.RankMemory], D: Terms, L: Order, g: int, border: int) -> None:
     """The first of the high rows becomes a low one."""
     part = v.borders(S)[g * v.bounds(S).shape[0] + border]
-    e = np.int64(part.high)
+    e = i64(part.high)
     _list(S, e)
     part.high = take_out(S, D, L, border, e, e)
     part.low = put_in(S, D, L, border, part.low, e, LOW)
@@ -305,10 +304,10 @@ def _lower(S: Any, D: Any, L: Any, g: int, border: int) -> None:
 
 
 @inner
-def _raise(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+def _raise(S: Ptr[v.RankMemory], D: Terms, L: Order, g: int, border: int) -> None:
     """The last of the low rows becomes a high one."""
     part = v.borders(S)[g * v.bounds(S).shape[0] + border]
-    e = np.int64(part.low)
+    e = i64(part.low)
     _list(S, e)
     part.low = take_out(S, D, L, border, e, e)
     part.high = put_in(S, D, L, border, part.high, e, HIGH)
@@ -316,7 +315,7 @@ def _raise(S: Any, D: Any, L: Any, g: int, border: int) -> None:
 
 
 @inner
-def _balance(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+def _balance(S: Ptr[v.RankMemory], D: Terms, L: Order, g: int, border: int) -> None:
     """As few low rows as have the copies of the ranks before the border."""
     part, bound, entries = v.borders(S)[g * v.bounds(S).shape[0] + border], v.bounds(S)[border], v.entries(S)
     while part.copies < bound and part.high >= 0:
@@ -328,24 +327,24 @@ def _balance(S: Any, D: Any, L: Any, g: int, border: int) -> None:
 
 
 @inner
-def _level(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+def _level(S: Ptr[v.RankMemory], D: Terms, L: Order, g: int, border: int) -> None:
     """Low rows are those that are equal to the first."""
     part = v.borders(S)[g * v.bounds(S).shape[0] + border]
     if part.high < 0 or (part.low >= 0 and compare_ordered(S, D, L, part.low, part.high) < 0):
         return
     while part.low >= 0:
         _raise(S, D, L, g, border)
-    first = np.int64(part.high)
+    first = i64(part.high)
     while part.high >= 0 and compare_ordered(S, D, L, first, part.high) == 0:
         _lower(S, D, L, g, border)
 
 
-# --- tell -------------------------------------------------------------------------------------------
+# --- emit -------------------------------------------------------------------------------------------
 
 
 @inner
-def _tell(S: Any, target: Any) -> int:
-    """Tell of each listed entry what is new, and free those that are gone."""
+def _tell(S: Ptr[v.RankMemory], target: f.Delta) -> int:
+    """Emit the change of each listed entry, and free those that are gone."""
     scalars, entries = v.scalars(S), v.entries(S)
     count, room = f.count(target), f.at(target).shape[0]
     while scalars[LISTED] != LAST:
@@ -366,10 +365,10 @@ def _tell(S: Any, target: Any) -> int:
 
 
 @inner
-def _copies(S: Any, e: int) -> int:
-    """How many copies of a row are to be told."""
+def _copies(S: Ptr[v.RankMemory], e: int) -> int:
+    """How many copies of a row are to be emitted."""
     scalars = v.scalars(S)
-    told = max(v.entries(S)[e].weight, np.int64(0))
+    told = max(v.entries(S)[e].weight, i64(0))
     if scalars[ENDLESS] == 0:
         told = _copies_before(S, e, v.bounds(S).shape[0] - 1)
     if scalars[STARTS]:
@@ -378,19 +377,19 @@ def _copies(S: Any, e: int) -> int:
 
 
 @inner
-def _copies_before(S: Any, e: int, border: int) -> int:
+def _copies_before(S: Ptr[v.RankMemory], e: int, border: int) -> int:
     """How many copies of a row lie before a border."""
     count, entry = v.bounds(S).shape[0], v.entries(S)[e]
     if v.links(S)[e * count + border].side != LOW:
-        return np.int64(0)
+        return i64(0)
     part = v.borders(S)[entry.group * count + border]
     if v.scalars(S)[TIES] or part.low != e:
         return entry.weight
-    return entry.weight - max(part.copies - v.bounds(S)[border], np.int64(0))
+    return entry.weight - max(part.copies - v.bounds(S)[border], i64(0))
 
 
 @inner
-def _write(S: Any, target: Any, e: int, weight: int) -> None:
+def _write(S: Ptr[v.RankMemory], target: f.Delta, e: int, weight: int) -> None:
     given, rows = f.rows(target), v.rows(S)
     n = f.count(target)[0]
     f.at(target)[n], f.weight(target)[n] = v.scalars(S)[TICK], weight
@@ -400,7 +399,7 @@ def _write(S: Any, target: Any, e: int, weight: int) -> None:
 
 
 @inner
-def _free_entry(S: Any, e: int) -> None:
+def _free_entry(S: Ptr[v.RankMemory], e: int) -> None:
     scalars, entry, rows = v.scalars(S), v.entries(S)[e], v.rows(S)
     drop_slot(v.slots(S), find_number(v.slots(S), entry.tag, e))
     v.groups(S)[entry.group].count -= 1
@@ -412,7 +411,7 @@ def _free_entry(S: Any, e: int) -> None:
 
 
 @inner
-def _free_groups(S: Any) -> None:
+def _free_groups(S: Ptr[v.RankMemory]) -> None:
     """Those that have no rows any more."""
     scalars, groups = v.scalars(S), v.groups(S)
     while scalars[CHANGED] != LAST:
@@ -431,20 +430,20 @@ def _free_groups(S: Any) -> None:
 
 
 @kernel
-def fill_slots(S: int) -> None:
+def fill_slots(S: Ptr[v.RankMemory]) -> None:
     """Fill empty hash tables from the entries and the groups."""
     scalars, entries, groups = v.scalars(S), v.entries(S), v.groups(S)
     free = scalars[FREE]
     while free >= 0:  # marked for now
         entries[free].group = NONE
-        free = np.int64(entries[free].chain)
+        free = i64(entries[free].chain)
     for e in range(scalars[TOP]):
         if entries[e].group >= 0:
             put_slot(v.slots(S), entries[e].tag, e)
     free = scalars[GROUP_FREE]
     while free >= 0:
         groups[free].count = NONE
-        free = np.int64(groups[free].chain)
+        free = i64(groups[free].chain)
     for g in range(scalars[GROUP_TOP]):
         if groups[g].count >= 0:
             put_slot(v.group_slots(S), groups[g].tag, g)

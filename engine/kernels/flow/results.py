@@ -1,12 +1,12 @@
 """Results of aggregates → ids of terms in the store's normal form.
 
-Where it stands: exact sums → **terms** → rows. The text is written to scratch memory, and looked up or added in the
+In the flow: exact sums → **terms** → rows. The text is written to scratch memory, and looked up or added in the
 dictionary (`D`, kernels/terms/table.py). An id of -1: the dictionary has no room.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -30,8 +30,9 @@ from oxiseq.engine.kernels.flow.wide import (
     rounded,
     taken_apart,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.raw import byte, set_byte
-from oxiseq.engine.kernels.terms.table import add, find, hashed
+from oxiseq.engine.kernels.terms.table import Terms, add, find, hashed
 
 SCRATCH: Final = 640
 """Bytes of scratch memory: a double has up to 343 characters, its datatype 46; behind them digits are made."""
@@ -58,17 +59,17 @@ _CHUNKS: Final = 5
 
 
 @inner
-def _written(D: Any, scratch: int, at: int, kind: int, number: float, exact: int, quality: int) -> int:
-    """The id of the literal whose quote and digits stand from `scratch` to `at`."""
+def _written(D: Terms, scratch: int, at: int, kind: int, number: float, exact: int, quality: int) -> int:
+    """The id of the literal whose quote and digits are from `scratch` to `at`."""
     row = kind - kinds.INTEGER
     for i in range(_SIZES[row]):
-        set_byte(at + i, np.int64(_SUFFIXES[row, i]))
+        set_byte(at + i, i64(_SUFFIXES[row, i]))
     size = at + _SIZES[row] - scratch
     h = hashed(scratch, 0, size)
     known = find(D, scratch, 0, size, h)
     if known == 0:
         known = add(D, scratch, 0, size, h, kind, number, exact, quality)
-    return known if known != 0 else np.int64(FULL)
+    return known if known != 0 else i64(FULL)
 
 
 @inner
@@ -90,13 +91,13 @@ def _put_digits(at: int, word: np.uint64) -> int:
         size += 1
     for i in range(size - 1, -1, -1):
         following = word // _TEN
-        set_byte(at + i, _NOUGHT + np.int64(word - following * _TEN))
+        set_byte(at + i, _NOUGHT + i64(word - following * _TEN))
         word = following
     return at + size
 
 
 @inner
-def integer_term(D: Any, scratch: int, number: int) -> int:
+def integer_term(D: Terms, scratch: int, number: int) -> int:
     """xsd:integer."""
     nearest = np.float64(number)
     quality = kinds.ROUNDED | kinds.EXACT_INTEGER
@@ -111,7 +112,7 @@ def integer_term(D: Any, scratch: int, number: int) -> int:
 
 
 @inner
-def decimal_term(D: Any, scratch: int, negative: bool, high: np.uint64, low: np.uint64) -> int:
+def decimal_term(D: Terms, scratch: int, negative: bool, high: np.uint64, low: np.uint64) -> int:
     """xsd:decimal of a magnitude in units of 10^-18."""
     if high == ZERO and low == ZERO:
         set_byte(_begun(scratch, False), _NOUGHT)
@@ -151,7 +152,7 @@ def _make_digits(at: int, high: np.uint64, low: np.uint64) -> None:
         low, rest = divided(rest, low, BILLION)
         for i in range(8, -1, -1):
             following = rest // _TEN
-            set_byte(at + 9 * chunk + i, _NOUGHT + np.int64(rest - following * _TEN))
+            set_byte(at + 9 * chunk + i, _NOUGHT + i64(rest - following * _TEN))
             rest = following
 
 
@@ -161,22 +162,22 @@ def _mantissa(first: int, end: int, negative: bool) -> tuple[bool, int]:
     while first < end and byte(first) == _NOUGHT:
         first += 1
     if end - first > 19:
-        return False, np.int64(0)
+        return False, i64(0)
     value = ZERO
     for place in range(first, end):
         value = value * _TEN + np.uint64(byte(place) - _NOUGHT)
     if negative:
-        return value <= _MAX_INT + ONE, np.int64(ZERO - value)
-    return value <= _MAX_INT, np.int64(value)
+        return value <= _MAX_INT + ONE, i64(ZERO - value)
+    return value <= _MAX_INT, i64(value)
 
 
 @inner
 def _nearest(negative: bool, high: np.uint64, low: np.uint64) -> tuple[float, bool]:
     """The double nearest to a magnitude > 0 in units of 10^-18, and whether it is just that."""
-    shift = np.int64(0)
+    shift = i64(0)
     if high == ZERO:
         high, low = low, ZERO
-        shift = np.int64(64)
+        shift = i64(64)
     zeros = leading_zeros(high)
     shift += zeros
     if zeros > 0:
@@ -197,7 +198,7 @@ def _nearest(negative: bool, high: np.uint64, low: np.uint64) -> tuple[float, bo
 
 
 @inner
-def double_term(D: Any, scratch: int, number: float, kind: int) -> int:
+def double_term(D: Terms, scratch: int, number: float, kind: int) -> int:
     """xsd:double, or xsd:float of a double that is one."""
     quality = kinds.ROUNDED | kinds.EXACT_NUMBER
     if number != number:
@@ -245,6 +246,6 @@ def _put_decimal(at: int, d: np.uint64, k: int) -> int:
             set_byte(at + i, _DOT)
         else:
             following = d // _TEN
-            set_byte(at + i, _NOUGHT + np.int64(d - following * _TEN))
+            set_byte(at + i, _NOUGHT + i64(d - following * _TEN))
             d = following
     return at + size + 1

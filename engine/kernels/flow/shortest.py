@@ -9,6 +9,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.flow.wide import ONE, ZERO, high_product
+from oxiseq.engine.kernels.memory.numbers import i64
 
 _FIRST: Final = -292
 _LAST: Final = 324
@@ -35,7 +36,7 @@ def shortest(c: np.uint64, e: int, digits: int, lowest: int) -> tuple[np.uint64,
     """(d, k): d · 10^k is the shortest decimal for c · 2^e > 0, where c has `digits` binary digits, or fewer if e is
     `lowest`. d does not end in 0 if k < 0."""
     if 0 <= -e < digits and c & ((ONE << np.uint64(-e)) - ONE) == ZERO:
-        return c >> np.uint64(-e), np.int64(0)
+        return c >> np.uint64(-e), i64(0)
     close = c == ONE << np.uint64(digits - 1) and e > lowest  # the number below is half as far as the one above
     d, k = _searched(c, e, close)
     while k < 0 and d % _TEN == ZERO:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, entry_truth, run
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
-from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.terms.table import TermArrays, Terms
 
 NEED_DECISION = 4
 """More that the kernel answers: Python is to decide about the row `next`, and may go on from there."""
@@ -35,21 +35,21 @@ class Sifting(NamedTuple):
     """u8[1, 1]: no program looks into it."""
 
 
-next_row: Any = view_of(Sifting, "next", np.int64)
-_ends: Any = view_of(Sifting, "ends", np.int64)
-_code: Any = view_of(Sifting, "code", np.int32)
-_values: Any = view_of(Sifting, "values", np.int64)
-_numbers: Any = view_of(Sifting, "numbers", np.float64, 2)
-_machine: Any = view_of(Sifting, "machine", np.int64, 2)
-_memo: Any = view_of(Sifting, "memo", np.uint8, 2)
-_kind: Any = view_of(TermArrays, "kind", np.uint8)
-_number: Any = view_of(TermArrays, "number", np.float64)
-_exact: Any = view_of(TermArrays, "exact", np.int64)
-_quality: Any = view_of(TermArrays, "quality", np.uint8)
+next_row = view_of(Sifting, "next", np.int64)
+_ends = view_of(Sifting, "ends", np.int64)
+_code = view_of(Sifting, "code", np.int32)
+_values = view_of(Sifting, "values", np.int64)
+_numbers = view_of(Sifting, "numbers", np.float64, 2)
+_machine = view_of(Sifting, "machine", np.int64, 2)
+_memo = view_of(Sifting, "memo", np.uint8, 2)
+_kind = view_of(TermArrays, "kind", np.uint8)
+_number = view_of(TermArrays, "number", np.float64)
+_exact = view_of(TermArrays, "exact", np.int64)
+_quality = view_of(TermArrays, "quality", np.uint8)
 
 
 @kernel
-def sift(S: int, D: int, IN: int, OUT: int) -> int:
+def sift(S: Ptr[Sifting], D: Terms, IN: Delta, OUT: Delta) -> int:
     """Write the rows of a delta that pass. D: the dictionary (kernels/terms/table.py)."""
     following, rows, values = next_row(S), buffers.rows(IN), _values(S)
     top, room, passing = buffers.count(OUT), buffers.at(OUT).shape[0], buffers.rows(OUT)
@@ -71,7 +71,7 @@ def sift(S: int, D: int, IN: int, OUT: int) -> int:
 
 
 @inner
-def _outcome(S: Any, D: Any) -> int:
+def _outcome(S: Ptr[Sifting], D: Terms) -> int:
     """TRUE if all conditions hold; else the first other outcome."""
     ends, numbers, entries = _ends(S), _numbers(S), _machine(S)
     for number in range(ends.shape[0] - 1):

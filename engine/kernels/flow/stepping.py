@@ -3,20 +3,22 @@
 
 Each tick has four phases: events come and go, and those that were used up before go; each operator takes its input;
 what has been found is put aside; the items that justify it are used up. A kernel that lacks room is left to Python,
-which steps that operator and calls again: the place stands in the scalars.
+which steps that operator and calls again: the place is in the scalars.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
+from oxiseq.engine.kernels.flow.buffers import Delta
 from oxiseq.engine.kernels.flow.driving import ALL_DONE, drive
 from oxiseq.engine.kernels.flow.moments import time_in
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 FEED, WORK, KEEP, USE = range(4)
 """Phases of a tick."""
@@ -26,7 +28,7 @@ DONE, NEED_FED, NEED_STEP, NEED_KEPT, NEED_USED = range(5)
 of used rows lacks room. `WHICH` says which one."""
 
 (
-    STRETCH,  # whose tick is worked on
+    STRETCH,  # whose tick is in work
     EXTRA,  # ticks of this stretch that are done
     TICK,  # number of the tick
     PHASE,
@@ -50,7 +52,7 @@ class Stepped(NamedTuple):
     more: Array
     """i64[stretches]: further ticks at which windows hold the same."""
     counts: Array
-    """i64[stretches]: how many ticks have been worked on. Those at which nothing changes any more are not."""
+    """i64[stretches]: how many ticks are done. Those at which nothing changes any more are not."""
 
 
 class Source(NamedTuple):
@@ -80,27 +82,27 @@ class Source(NamedTuple):
     SOURCE_STATE,
 ) = range(4)
 
-_scalars: Any = view_of(Stepped, "scalars", np.int64)
-_sources: Any = view_of(Stepped, "sources", np.int64, 2)
-_kept: Any = view_of(Stepped, "kept", np.int64, 2)
-_used: Any = view_of(Stepped, "used", np.int64, 2)
-_more: Any = view_of(Stepped, "more", np.int64)
-_counts: Any = view_of(Stepped, "counts", np.int64)
+_scalars = view_of(Stepped, "scalars", np.int64)
+_sources = view_of(Stepped, "sources", np.int64, 2)
+_kept = view_of(Stepped, "kept", np.int64, 2)
+_used = view_of(Stepped, "used", np.int64, 2)
+_more = view_of(Stepped, "more", np.int64)
+_counts = view_of(Stepped, "counts", np.int64)
 
-_rows: Any = view_of(Source, "rows", np.uint32, 2)
-_place: Any = view_of(Source, "place", np.int64)
-_is_used: Any = view_of(Source, "used", np.bool_)
-_at: Any = view_of(Source, "at", np.int64)
-_row: Any = view_of(Source, "row", np.int64)
-_weight: Any = view_of(Source, "weight", np.int64)
-_starts: Any = view_of(Source, "starts", np.int64)
-_stops: Any = view_of(Source, "stops", np.int64)
-_going: Any = view_of(Source, "going", np.int64)
-_state: Any = view_of(Source, "state", np.int64)
+_rows = view_of(Source, "rows", np.uint32, 2)
+_place = view_of(Source, "place", np.int64)
+_is_used = view_of(Source, "used", np.bool_)
+_at = view_of(Source, "at", np.int64)
+_row = view_of(Source, "row", np.int64)
+_weight = view_of(Source, "weight", np.int64)
+_starts = view_of(Source, "starts", np.int64)
+_stops = view_of(Source, "stops", np.int64)
+_going = view_of(Source, "going", np.int64)
+_state = view_of(Source, "state", np.int64)
 
 
 @kernel
-def step_by_tick(M: int) -> int:
+def step_by_tick(M: Ptr[Stepped]) -> int:
     """Work through all stretches from where the scalars say."""
     scalars, more, counts = _scalars(M), _more(M), _counts(M)
     while scalars[STRETCH] < more.shape[0]:
@@ -133,20 +135,20 @@ def step_by_tick(M: int) -> int:
 
 
 @inner
-def _is_going(M: Any) -> bool:
+def _is_going(M: Ptr[Stepped]) -> bool:
     sources = _sources(M)
-    going = np.int64(0)
+    going = i64(0)
     for s in range(sources.shape[0]):
         going += _state(sources[s, 0])[GOING]
     return going > 0
 
 
 @inner
-def _feed(M: Any) -> bool:
+def _feed(M: Ptr[Stepped]) -> bool:
     """What comes and goes at the tick. False: there is no room for it; nothing has been changed then that is not
     changed again."""
     scalars, sources = _scalars(M), _sources(M)
-    stretch = scalars[STRETCH] if scalars[EXTRA] == 0 else np.int64(-1)
+    stretch = scalars[STRETCH] if scalars[EXTRA] == 0 else i64(-1)
     for s in range(sources.shape[0]):
         S, out = sources[s, 0], sources[s, 1]
         state, at, row, weight, used = _state(S), _at(S), _row(S), _weight(S), _is_used(S)
@@ -172,7 +174,7 @@ def _feed(M: Any) -> bool:
 
 
 @inner
-def _write(S: Any, out: Any, row: int, weight: int, tick: int) -> None:
+def _write(S: Ptr[Source], out: Delta, row: int, weight: int, tick: int) -> None:
     n, rows, made = buffers.count(out)[0], _rows(S), buffers.rows(out)
     buffers.at(out)[n], buffers.weight(out)[n] = tick, weight
     for c in range(made.shape[1]):
@@ -184,7 +186,7 @@ def _write(S: Any, out: Any, row: int, weight: int, tick: int) -> None:
 
 
 @inner
-def _keep(M: Any) -> bool:
+def _keep(M: Ptr[Stepped]) -> bool:
     """Put what has been found behind what was before. False: there is no room for it."""
     scalars, kept = _scalars(M), _kept(M)
     for k in range(scalars[NEXT_KEPT], kept.shape[0]):
@@ -206,7 +208,7 @@ def _keep(M: Any) -> bool:
 
 
 @inner
-def _use(M: Any) -> bool:
+def _use(M: Ptr[Stepped]) -> bool:
     """Use up the items of all that has been found at the tick. False: a list of rows lacks room; what has been used up
     is not used up again."""
     used = _used(M)
@@ -220,7 +222,7 @@ def _use(M: Any) -> bool:
 
 
 @inner
-def _use_item(M: Any, place: int, stream: int) -> bool:
+def _use_item(M: Ptr[Stepped], place: int, stream: int) -> bool:
     """The rows of an item in all sources of its stream."""
     scalars, sources = _scalars(M), _sources(M)
     for s in range(sources.shape[0]):
@@ -244,9 +246,9 @@ def _use_item(M: Any, place: int, stream: int) -> bool:
 
 
 @inner
-def _first_at(places: Any, count: int, place: int) -> int:
+def _first_at(places: Array, count: int, place: int) -> int:
     """The first of so many ascending places that is not below one."""
-    low, high = np.int64(0), count
+    low, high = i64(0), count
     while low < high:
         middle = (low + high) >> 1
         if places[middle] < place:

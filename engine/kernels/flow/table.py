@@ -1,5 +1,5 @@
 """Rows look for what a table has for them: an arrangement that does not change while rows come (plan.Lookup); by key,
-or by where a number stands among those of the table.
+or by how a number compares with those of the table.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.arrangement import DIED, LINK0, NEVER, ROW, WEIGHT, WIDTH
 from oxiseq.engine.kernels.flow.arranging import first_of_chain
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
-from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.terms.table import TermArrays, Terms
 from oxiseq.engine.kinds import DECIMAL, DOUBLE, INTEGER, ROUNDED
 
 NEXT, ENTRY, PLACES = range(3)
@@ -33,13 +34,13 @@ class Searching(NamedTuple):
     """i64[0]: such a table has no loose columns."""
 
 
-_places: Any = view_of(Searching, "places", np.int64)
-_key: Any = view_of(Searching, "key", np.int64)
-_loose: Any = view_of(Searching, "loose", np.int64)
+_places = view_of(Searching, "places", np.int64)
+_key = view_of(Searching, "key", np.int64)
+_loose = view_of(Searching, "loose", np.int64)
 
 
 @kernel
-def search(S: int, D: int, A: int, out: int) -> int:
+def search(S: Ptr[Searching], D: Delta, A: Ptr[v.Arrangement], out: Delta) -> int:
     """Write each row of the delta D with each row of the arrangement A that has its key."""
     places, key, loose = _places(S), _key(S), _loose(S)
     rows, count, words, halves, links = buffers.rows(D), buffers.count(D)[0], v.words(A), v.halves(A), v.links(A)
@@ -59,7 +60,7 @@ def search(S: int, D: int, A: int, out: int) -> int:
                 for c in range(width):
                     made[n, own + c] = halves[e, ROW + c]
                 n += 1
-            e = np.int64(links[e, link0])
+            e = i64(links[e, link0])
         places[ENTRY] = -1
     places[NEXT], top[0] = 0, n
     return DONE
@@ -68,7 +69,7 @@ def search(S: int, D: int, A: int, out: int) -> int:
 # --- by number --------------------------------------------------------------------------------------
 
 BELOW, EQUAL, ABOVE = range(3)
-"""Where a row's number is to stand: below that of the table's row, or equal to it; equal; above it, or equal."""
+"""How a row's number has to compare: below that of the table's row, or equal to it; equal; above it, or equal."""
 AT, MADE, PLACE, SIGN, ALL, BETWEEN_PLACES = range(6)
 """The row that looks next; the table's row that it has been paired with last, -1: none; the column of its number; where
 that is to stand; 1: some of the table's numbers are none, and all rows are looked at."""
@@ -85,24 +86,24 @@ class Between(NamedTuple):
     """u32[n, columns]."""
 
 
-_between: Any = view_of(Between, "places", np.int64)
-_ascending: Any = view_of(Between, "number", np.float64)
-_table: Any = view_of(Between, "rows", np.uint32, 2)
-_kind: Any = view_of(TermArrays, "kind", np.uint8)
-_number: Any = view_of(TermArrays, "number", np.float64)
-_quality: Any = view_of(TermArrays, "quality", np.uint8)
+_between = view_of(Between, "places", np.int64)
+_ascending = view_of(Between, "number", np.float64)
+_table = view_of(Between, "rows", np.uint32, 2)
+_kind = view_of(TermArrays, "kind", np.uint8)
+_number = view_of(TermArrays, "number", np.float64)
+_quality = view_of(TermArrays, "quality", np.uint8)
 
 
 @kernel
-def between(S: int, T: int, D: int, out: int) -> int:
-    """Write each row of the delta D with those of the table whose numbers stand as they should to its own. Rounding
-    keeps the order, but for numbers that become equal; so equal ones are written, too. T: the dictionary."""
+def between(S: Ptr[Between], T: Terms, D: Delta, out: Delta) -> int:
+    """Write each row of the delta D with those of the table whose numbers compare with its own as they have to.
+    Rounding keeps the order, but for numbers that become equal; so equal ones are written, too. T: the dictionary."""
     places, table, rows, count = _between(S), _table(S), buffers.rows(D), buffers.count(D)[0]
     at, weight, made, top = buffers.at(out), buffers.weight(out), buffers.rows(out), buffers.count(out)
     own, width, room = rows.shape[1], table.shape[1], at.shape[0]
     n = top[0]
     for i in range(places[AT], count):
-        low, high = _range(S, T, np.int64(rows[i, places[PLACE]]))
+        low, high = _range(S, T, i64(rows[i, places[PLACE]]))
         for j in range(max(low, places[MADE] + 1), high):
             if n == room:
                 places[AT], places[MADE], top[0] = i, j - 1, n
@@ -119,14 +120,14 @@ def between(S: int, T: int, D: int, out: int) -> int:
 
 
 @inner
-def _range(S: Any, T: Any, term: int) -> Any:
-    """Which rows of the table a term may stand as it should to. What is no such number is compared with all."""
+def _range(S: Ptr[Between], T: Terms, term: int) -> Any:
+    """Which rows of the table a term may compare with as it has to. What is no such number is compared with all."""
     places, ascending = _between(S), _ascending(S)
     n, kind, value = ascending.shape[0], _kind(T)[term], _number(T)[term]
     is_number = (kind == INTEGER or kind == DECIMAL or kind == DOUBLE) and _quality(T)[term] & ROUNDED != 0
     if places[ALL] != 0 or not is_number or np.isnan(value):
-        return np.int64(0), np.int64(n)
-    low, high = np.int64(0), np.int64(n)
+        return i64(0), i64(n)
+    low, high = i64(0), i64(n)
     if places[SIGN] != ABOVE:
         low = _first(ascending, value, False)
     if places[SIGN] != BELOW:
@@ -135,9 +136,9 @@ def _range(S: Any, T: Any, term: int) -> Any:
 
 
 @inner
-def _first(ascending: Any, value: float, behind: bool) -> int:
+def _first(ascending: Array, value: float, behind: bool) -> int:
     """The first number that is not below a value; `behind`: that is above it."""
-    low, high = np.int64(0), np.int64(ascending.shape[0])
+    low, high = i64(0), i64(ascending.shape[0])
     while low < high:
         middle = (low + high) // 2
         if ascending[middle] < value or (behind and ascending[middle] == value):

@@ -1,16 +1,15 @@
-"""Rows that are told of a delta, each as often as its weight says."""
+"""Rows that are emitted of a delta, each as often as its weight says."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.flow import buffers
+from oxiseq.engine.kernels.memory.pointers import Array
 
 
 @kernel
-def told_rows(weight: Any, sign: int) -> int:
-    """How many rows are told of a delta with these weights: of those that come (sign 1), or that go (-1)."""
+def told_rows(weight: Array, sign: int) -> int:
+    """How many rows are emitted of a delta with these weights: of those that come (sign 1), or that go (-1)."""
     total = 0
     for i in range(weight.shape[0]):
         total += max(sign * weight[i], 0)
@@ -18,7 +17,7 @@ def told_rows(weight: Any, sign: int) -> int:
 
 
 @kernel
-def tell(at: Any, weight: Any, rows: Any, sign: int, first: int, instants: Any, told: Any) -> None:
+def tell(at: Array, weight: Array, rows: Array, sign: int, first: int, instants: Array, told: Array) -> None:
     """Write them, in the delta's order: their ticks, less `first`, and their columns."""
     n = 0
     for i in range(at.shape[0]):
@@ -30,7 +29,7 @@ def tell(at: Any, weight: Any, rows: Any, sign: int, first: int, instants: Any, 
 
 
 @kernel
-def with_rows(deltas: Any, found: Any) -> int:
+def with_rows(deltas: Array, found: Array) -> int:
     """Which deltas have rows, of addresses: i64[n]. Their numbers go into `found`, i64[n]; how many they are."""
     count = 0
     for i in range(deltas.shape[0]):

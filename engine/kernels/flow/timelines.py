@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import moments as v
-from oxiseq.engine.kernels.flow.hashing import find_key, key_tag, row_tag, same_rows
+from oxiseq.engine.kernels.flow.buffers import Delta
 from oxiseq.engine.kernels.flow.moments import (
     COUNT,
     ENTRIES,
@@ -28,15 +26,18 @@ from oxiseq.engine.kernels.flow.moments import (
     TOP,
     time_in,
 )
-from oxiseq.engine.kernels.flow.slots import drop_slot, find_number, put_slot
 from oxiseq.engine.kernels.flow.treap import drop_moment, last_until, put_moment
+from oxiseq.engine.kernels.memory.hashing import key_tag, row_tag
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.memory.slots import drop_slot, find_key, find_number, put_slot, slot_of_row
 
 _SPARSE: Final = 16
 """Tables shrink when they have so many times the room that they need."""
 
 
 @inner
-def is_sparse(S: Any, more: int) -> bool:
+def is_sparse(S: Ptr[v.Timeline], more: int) -> bool:
     """Whether a timeline that will take in so many rows has far too much room; it says then that it wants less."""
     scalars, room = v.scalars(S), v.entries(S).shape[0]
     if room <= scalars[LEAST] or room <= _SPARSE * (scalars[COUNT] + more):
@@ -46,7 +47,7 @@ def is_sparse(S: Any, more: int) -> bool:
 
 
 @inner
-def lacks_room(S: Any) -> bool:
+def lacks_room(S: Ptr[v.Timeline]) -> bool:
     """Whether something is wanted before a row may come: an entry, a moment, a group."""
     scalars = v.scalars(S)
     if scalars[FREE] < 0 and scalars[TOP] == v.entries(S).shape[0]:
@@ -64,32 +65,26 @@ def lacks_room(S: Any) -> bool:
 
 
 @inner
-def tag_of_row(S: Any, given: Any, i: int) -> int:
+def tag_of_row(S: Ptr[v.Timeline], given: Array, i: int) -> int:
     """The hash of line `i` of a table of rows."""
     return row_tag(given, i, 0, v.rows(S).shape[1])
 
 
 @inner
-def tag_of_key(S: Any, given: Any, i: int) -> int:
+def tag_of_key(S: Ptr[v.Timeline], given: Array, i: int) -> int:
     """The hash of its key, the same on both sides of a join."""
     return key_tag(given, i, 0, v.key(S), v.key(S), 0, 0)
 
 
 @inner
-def entry_of(S: Any, given: Any, i: int, tag: int) -> int:
+def entry_of(S: Ptr[v.Timeline], given: Array, i: int, tag: int) -> int:
     """The entry of a row, or NONE."""
-    slots, rows = v.slots(S), v.rows(S)
-    last = slots.shape[0] - 1
-    slot = tag & last
-    while slots[slot].number != 0:
-        if slots[slot].tag == tag and same_rows(rows, np.int64(slots[slot].number) - 1, 0, given, i, 0, rows.shape[1]):
-            return np.int64(slots[slot].number) - 1
-        slot = (slot + 1) & last
-    return np.int64(NONE)
+    slot = slot_of_row(v.slots(S), tag, v.rows(S), 0, given, i, v.rows(S).shape[1])
+    return i64(v.slots(S)[slot].number) - 1 if slot >= 0 else i64(NONE)
 
 
 @inner
-def group_of(S: Any, given: Any, i: int, places: Any, tag: int) -> int:
+def group_of(S: Ptr[v.Timeline], given: Array, i: int, places: Array, tag: int) -> int:
     """The group whose key a row has at `places`, or NONE."""
     return find_key(v.group_slots(S), tag, v.keys(S), given, i, places)
 
@@ -98,7 +93,7 @@ def group_of(S: Any, given: Any, i: int, places: Any, tag: int) -> int:
 
 
 @inner
-def change_row(S: Any, given: Any, i: int, tag: int, key: int, weight: int) -> None:
+def change_row(S: Ptr[v.Timeline], given: Array, i: int, tag: int, key: int, weight: int) -> None:
     """Row `i` comes or goes so many times; there is room. tag, key: hashes of the row and of its key."""
     e = entry_of(S, given, i, tag)
     if e < 0:
@@ -111,7 +106,7 @@ def change_row(S: Any, given: Any, i: int, tag: int, key: int, weight: int) -> N
 
 
 @inner
-def _add(S: Any, given: Any, i: int, tag: int, key: int, weight: int) -> None:
+def _add(S: Ptr[v.Timeline], given: Array, i: int, tag: int, key: int, weight: int) -> None:
     scalars, rows = v.scalars(S), v.rows(S)
     e = scalars[FREE]
     if e >= 0:
@@ -127,7 +122,7 @@ def _add(S: Any, given: Any, i: int, tag: int, key: int, weight: int) -> None:
         g = _new_group(S, given, i, key)
     m = _moment_for(S, g, time_in(given, i, scalars[TIME]))
     entry, moment = v.entries(S)[e], v.moments(S)[m]
-    first = np.int64(moment.first)
+    first = i64(moment.first)
     entry.weight = weight
     entry.tag = tag
     entry.moment = m
@@ -140,7 +135,7 @@ def _add(S: Any, given: Any, i: int, tag: int, key: int, weight: int) -> None:
 
 
 @inner
-def _new_group(S: Any, given: Any, i: int, tag: int) -> int:
+def _new_group(S: Ptr[v.Timeline], given: Array, i: int, tag: int) -> int:
     """A group without moments; the one that it is made for comes at once."""
     scalars, key, keys = v.scalars(S), v.key(S), v.keys(S)
     g = scalars[GROUP_FREE]
@@ -161,10 +156,10 @@ def _new_group(S: Any, given: Any, i: int, tag: int) -> int:
 
 
 @inner
-def _moment_for(S: Any, g: int, time: int) -> int:
+def _moment_for(S: Ptr[v.Timeline], g: int, time: int) -> int:
     """The moment of a group at a time, which may be new."""
     scalars, moments = v.scalars(S), v.moments(S)
-    before = last_until(S, g, time, True) if v.groups(S)[g].root >= 0 else np.int64(NONE)
+    before = last_until(S, g, time, True) if v.groups(S)[g].root >= 0 else i64(NONE)
     if before >= 0 and moments[before].time == time:
         return before
     m = scalars[MOMENT_FREE]
@@ -180,12 +175,12 @@ def _moment_for(S: Any, g: int, time: int) -> int:
 
 
 @inner
-def _remove(S: Any, e: int) -> None:
+def _remove(S: Ptr[v.Timeline], e: int) -> None:
     """Free an entry, and its moment and its group if they are empty then."""
     scalars, entries = v.scalars(S), v.entries(S)
     entry = entries[e]
     drop_slot(v.slots(S), find_number(v.slots(S), entry.tag, e))
-    m, before, after = np.int64(entry.moment), np.int64(entry.previous), np.int64(entry.next)
+    m, before, after = i64(entry.moment), i64(entry.previous), i64(entry.next)
     if before >= 0:
         entries[before].next = after
     else:
@@ -201,9 +196,9 @@ def _remove(S: Any, e: int) -> None:
 
 
 @inner
-def _remove_moment(S: Any, m: int) -> None:
+def _remove_moment(S: Ptr[v.Timeline], m: int) -> None:
     scalars, moment = v.scalars(S), v.moments(S)[m]
-    g = np.int64(moment.group)
+    g = i64(moment.group)
     drop_moment(S, m)
     moment.group = NONE
     moment.parent = scalars[MOMENT_FREE]
@@ -215,11 +210,11 @@ def _remove_moment(S: Any, m: int) -> None:
         scalars[GROUP_FREE] = g
 
 
-# --- filled anew -------------------------------------------------------------------------------------
+# --- filled again ------------------------------------------------------------------------------------
 
 
 @kernel
-def fill_row_slots(S: int) -> None:
+def fill_row_slots(S: Ptr[v.Timeline]) -> None:
     """Fill an empty table of rows' hashes."""
     for e in range(v.scalars(S)[TOP]):
         if v.entries(S)[e].moment >= 0:
@@ -227,7 +222,7 @@ def fill_row_slots(S: int) -> None:
 
 
 @kernel
-def fill_group_slots(S: int) -> None:
+def fill_group_slots(S: Ptr[v.Timeline]) -> None:
     """Fill an empty table of keys' hashes."""
     for g in range(v.scalars(S)[GROUP_TOP]):
         if v.groups(S)[g].root >= 0:
@@ -235,12 +230,12 @@ def fill_group_slots(S: int) -> None:
 
 
 @kernel
-def keep_rows(S: int, D: int, first: int) -> int:
-    """Take in rows of a delta from one on, telling nobody. How many lack room, below 0 if there are none; with what is
-    wanted in `LACK`."""
+def keep_rows(S: Ptr[v.Timeline], D: Delta, first: int) -> int:
+    """Take in rows of a delta from one on, without emitting anything. How many lack room, below 0 if there are none;
+    with what is wanted in `LACK`."""
     given, count = buffers.rows(D), buffers.count(D)[0]
     for i in range(first, count):
         if lacks_room(S):
             return count - i
         change_row(S, given, i, tag_of_row(S, given, i), tag_of_key(S, given, i), buffers.weight(D)[i])
-    return np.int64(NONE)
+    return i64(NONE)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.flow import moments as v
 from oxiseq.engine.kernels.flow.moments import NONE
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 _A: Final = -7046029254386353131
 _B: Final = -4417276706812531889
@@ -16,20 +16,20 @@ _B: Final = -4417276706812531889
 
 
 @inner
-def last_until(S: Any, g: int, time: int, inclusive: bool) -> int:
+def last_until(S: Ptr[v.Timeline], g: int, time: int, inclusive: bool) -> int:
     """The last moment of a group before a time, or (`inclusive`) at it; NONE: there is none."""
     moments, group = v.moments(S), v.groups(S)[g]
-    m = np.int64(group.tail)
+    m = i64(group.tail)
     if _lies_before(moments[m].time, time, inclusive):
         return m
     if not _lies_before(moments[group.head].time, time, inclusive):
-        return np.int64(NONE)
-    m, found = np.int64(group.root), np.int64(NONE)
+        return i64(NONE)
+    m, found = i64(group.root), i64(NONE)
     while m >= 0:
         if _lies_before(moments[m].time, time, inclusive):
-            found, m = m, np.int64(moments[m].higher)
+            found, m = m, i64(moments[m].higher)
         else:
-            m = np.int64(moments[m].lower)
+            m = i64(moments[m].lower)
     return found
 
 
@@ -39,13 +39,13 @@ def _lies_before(time: int, other: int, inclusive: bool) -> bool:
 
 
 @inner
-def next_after(S: Any, g: int, m: int) -> int:
+def next_after(S: Ptr[v.Timeline], g: int, m: int) -> int:
     """The moment after one; after NONE the first."""
-    return np.int64(v.groups(S)[g].head) if m < 0 else np.int64(v.moments(S)[m].after)
+    return i64(v.groups(S)[g].head) if m < 0 else i64(v.moments(S)[m].after)
 
 
 @inner
-def put_moment(S: Any, g: int, before: int, m: int) -> None:
+def put_moment(S: Ptr[v.Timeline], g: int, before: int, m: int) -> None:
     """Put a moment, whose time is set, into a group. before: the one that it comes after; NONE: it is the first."""
     moments, group = v.moments(S), v.groups(S)[g]
     after = next_after(S, g, before)
@@ -78,19 +78,19 @@ def put_moment(S: Any, g: int, before: int, m: int) -> None:
 
 
 @inner
-def drop_moment(S: Any, m: int) -> None:
+def drop_moment(S: Ptr[v.Timeline], m: int) -> None:
     """Take a moment out of its group."""
     moments = v.moments(S)
     old = moments[m]
-    g = np.int64(old.group)
+    g = i64(old.group)
     while old.lower >= 0 and old.higher >= 0:
         lower = _priority(old.lower) > _priority(old.higher)
         _rotate_up(S, g, old.lower if lower else old.higher)
-    child = np.int64(old.lower if old.lower >= 0 else old.higher)
+    child = i64(old.lower if old.lower >= 0 else old.higher)
     if child >= 0:
         moments[child].parent = old.parent
     _set_child(S, g, old.parent, m, child)
-    group, before, after = v.groups(S)[g], np.int64(old.before), np.int64(old.after)
+    group, before, after = v.groups(S)[g], i64(old.before), i64(old.after)
     if before >= 0:
         moments[before].after = after
     else:
@@ -109,18 +109,18 @@ def _priority(m: int) -> int:
 
 
 @inner
-def _rotate_up(S: Any, g: int, m: int) -> None:
+def _rotate_up(S: Ptr[v.Timeline], g: int, m: int) -> None:
     """A moment takes the place of its parent, which becomes its child."""
     moments = v.moments(S)
-    child, p = moments[m], np.int64(moments[m].parent)
+    child, p = moments[m], i64(moments[m].parent)
     parent = moments[p]
-    above = np.int64(parent.parent)
+    above = i64(parent.parent)
     if parent.lower == m:
-        inner_child = np.int64(child.higher)
+        inner_child = i64(child.higher)
         parent.lower = inner_child
         child.higher = p
     else:
-        inner_child = np.int64(child.lower)
+        inner_child = i64(child.lower)
         parent.higher = inner_child
         child.lower = p
     if inner_child >= 0:
@@ -131,7 +131,7 @@ def _rotate_up(S: Any, g: int, m: int) -> None:
 
 
 @inner
-def _set_child(S: Any, g: int, parent: int, old: int, new: int) -> None:
+def _set_child(S: Ptr[v.Timeline], g: int, parent: int, old: int, new: int) -> None:
     """Put another child where one was; without a parent it was the root."""
     if parent < 0:
         v.groups(S)[g].root = new

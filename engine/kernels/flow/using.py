@@ -1,4 +1,4 @@
-"""Triples that are used up, and rows that stand for what is left then (semantics.md 5, CONSUME).
+"""Triples that have been consumed, and the rows of what is left then (semantics.md 5, CONSUME).
 
 A row says of which triples it is made: each in two columns, an unsigned number that grows with the triples' ends; 0:
 none, or one that is never used up. A row without its optional partner comes beside those with one, and has a *guard* in
@@ -8,15 +8,16 @@ used triple, or has a guard of its own and a partner that counts.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow.arranging import begin_again, drop, first_of_chain
-from oxiseq.engine.kernels.flow.hashing import SEED, mixed, tag_of
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 GUARD, ENTRY, NEXT, LEVEL = range(4)
 """A level of the walk: whose partners, the one in work, the next of that one's guards to be looked at."""
@@ -35,7 +36,7 @@ class Guard(NamedTuple):
     """A guard in rows of one form."""
 
     key: Array
-    """i64[2]: where its halves stand."""
+    """i64[2]: the columns of its halves."""
     number: Array
     """i64[1]: which one it is."""
 
@@ -51,23 +52,23 @@ class Kept(NamedTuple):
     """i64[guards + 1, LEVEL]."""
 
 
-_uses: Any = view_of(Rows, "uses", np.int64)
-_guards: Any = view_of(Rows, "guards", np.int64)
-_key: Any = view_of(Guard, "key", np.int64)
-_guard: Any = view_of(Guard, "number", np.int64)
-_arranged: Any = view_of(Kept, "arranged", np.int64)
-_forms: Any = view_of(Kept, "forms", np.int64)
-_stack: Any = view_of(Kept, "stack", np.int64, 2)
+_uses = view_of(Rows, "uses", np.int64)
+_guards = view_of(Rows, "guards", np.int64)
+_key = view_of(Guard, "key", np.int64)
+_guard = view_of(Guard, "number", np.int64)
+_arranged = view_of(Kept, "arranged", np.int64)
+_forms = view_of(Kept, "forms", np.int64)
+_stack = view_of(Kept, "stack", np.int64, 2)
 
 
 @inner
-def number_at(rows: Any, i: int, place: int) -> int:
+def number_at(rows: Array, i: int, place: int) -> int:
     """The number in two columns."""
-    return np.int64(rows[i, place]) << 32 | np.int64(rows[i, place + 1])
+    return i64(rows[i, place]) << 32 | i64(rows[i, place + 1])
 
 
 @inner
-def slot_of(used: Any, number: int) -> int:
+def slot_of(used: Array, number: int) -> int:
     """Where in the table of used triples a number is, or would be."""
     last = used.shape[0] - 1
     slot = tag_of(mixed(SEED, number)) & last
@@ -77,7 +78,7 @@ def slot_of(used: Any, number: int) -> int:
 
 
 @inner
-def is_free(F: Any, G: Any, used: Any, rows: Any, i: int) -> bool:
+def is_free(F: Ptr[Rows], G: Ptr[Kept], used: Array, rows: Array, i: int) -> bool:
     """Whether row `i`, of the form F, counts."""
     if not _is_unused(F, used, rows, i):
         return False
@@ -89,7 +90,7 @@ def is_free(F: Any, G: Any, used: Any, rows: Any, i: int) -> bool:
 
 
 @inner
-def _is_unused(F: Any, used: Any, rows: Any, i: int) -> bool:
+def _is_unused(F: Ptr[Rows], used: Array, rows: Array, i: int) -> bool:
     uses = _uses(F)
     for c in range(uses.shape[0]):
         number = number_at(rows, i, uses[c])
@@ -99,9 +100,9 @@ def _is_unused(F: Any, used: Any, rows: Any, i: int) -> bool:
 
 
 @inner
-def _is_held(G: Any, used: Any, rows: Any, i: int, guard: Any) -> bool:
+def _is_held(G: Ptr[Kept], used: Array, rows: Array, i: int, guard: Ptr[Guard]) -> bool:
     """Whether a partner behind a row's guard counts: guards of partners are followed level by level."""
-    stack, level = _stack(G), np.int64(0)
+    stack, level = _stack(G), i64(0)
     _enter(G, rows, i, guard, level)
     while True:
         g, e = stack[level, GUARD], stack[level, ENTRY]
@@ -120,13 +121,13 @@ def _is_held(G: Any, used: Any, rows: Any, i: int, guard: Any) -> bool:
             _enter(G, halves, e, guards[k], level)
         elif level == 0:
             return True
-        else:  # this partner counts, so the one above, which stands for its being missing, does not
+        else:  # this partner counts, so the row above, which says that there is none, does not
             level -= 1
             _go_on(G, level)
 
 
 @inner
-def _enter(G: Any, rows: Any, i: int, guard: Any, level: int) -> None:
+def _enter(G: Ptr[Kept], rows: Array, i: int, guard: Ptr[Guard], level: int) -> None:
     """Begin with the partners behind a guard of a row."""
     stack, key, number = _stack(G), _key(guard), _guard(guard)[0]
     A = _arranged(G)[number]
@@ -136,18 +137,18 @@ def _enter(G: Any, rows: Any, i: int, guard: Any, level: int) -> None:
 
 
 @inner
-def _go_on(G: Any, level: int) -> None:
+def _go_on(G: Ptr[Kept], level: int) -> None:
     """To the next partner."""
     stack = _stack(G)
     A = _arranged(G)[stack[level, GUARD]]
     following = v.scalars(A)[v.LINK0]
-    stack[level, ENTRY], stack[level, NEXT] = np.int64(v.links(A)[stack[level, ENTRY], following]), 0
+    stack[level, ENTRY], stack[level, NEXT] = i64(v.links(A)[stack[level, ENTRY], following]), 0
 
 
 @inner
-def use(F: Any, used: Any, rows: Any, i: int) -> int:
+def use(F: Ptr[Rows], used: Array, rows: Array, i: int) -> int:
     """Use up what a row is made of; there is room. How many triples were not used yet."""
-    uses, count = _uses(F), np.int64(0)
+    uses, count = _uses(F), i64(0)
     for c in range(uses.shape[0]):
         number = number_at(rows, i, uses[c])
         if number == 0:
@@ -160,14 +161,14 @@ def use(F: Any, used: Any, rows: Any, i: int) -> int:
 
 
 @inner
-def most_used(F: Any) -> int:
+def most_used(F: Ptr[Rows]) -> int:
     """How many triples a row is made of at the most."""
     return _uses(F).shape[0]
 
 
 @kernel
-def drop_used(G: int, used: Any) -> None:
-    """Between batches: what is made of used triples is no longer kept."""
+def drop_used(G: Ptr[Kept], used: Array) -> None:
+    """Between batches: rows made of consumed triples are dropped."""
     arranged, forms = _arranged(G), _forms(G)
     for k in range(arranged.shape[0]):
         A = arranged[k]
@@ -179,7 +180,7 @@ def drop_used(G: int, used: Any) -> None:
 
 
 @kernel
-def fill_used(used: Any, numbers: Any) -> None:
+def fill_used(used: Array, numbers: Array) -> None:
     """Fill an empty table of used triples from another."""
     for i in range(numbers.shape[0]):
         if numbers[i] != 0:

@@ -5,15 +5,15 @@ A walk can be gone on with where it was. Its place is the beginning of an i64 ar
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow.arrangement import LIVE, Arrangement
 from oxiseq.engine.kernels.flow.arranging import first_of_chain, link_number
-from oxiseq.engine.kernels.flow.hashing import key_tag
-from oxiseq.engine.kernels.flow.slots import fetch_slot
-from oxiseq.engine.kernels.memory.pointers import WORDS
+from oxiseq.engine.kernels.memory.hashing import key_tag
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
+from oxiseq.engine.kernels.memory.slots import fetch_slot
 
 (
     MASK_AT,  # of the entries that are walked
@@ -29,14 +29,14 @@ _AHEAD: Final = 8
 
 
 @inner
-def fetch_ahead(A: Any, rows: Any, i: int, count: int, key: Any, loose: Any) -> None:
+def fetch_ahead(A: Ptr[Arrangement], rows: Array, i: int, count: int, key: Array, loose: Array) -> None:
     """Have memory fetched where a row soon after row `i` of `count` will look."""
     if i + _AHEAD < count and v.seen(A).shape[0] == 1 and v.scalars(A)[LIVE] > _FAR:
         fetch_slot(A, _BY_KEY, key_tag(rows, i + _AHEAD, 0, key, loose, 0, 0))
 
 
 @inner
-def enter_chain(at: Any, A: Any, rows: Any, i: int, key: Any, loose: Any, bound: int) -> bool:
+def enter_chain(at: Array, A: Ptr[Arrangement], rows: Array, i: int, key: Array, loose: Array, bound: int) -> bool:
     """Begin the chain of the mask at which the walk is, for row `i`, which binds the loose columns `bound`; unless one
     is being walked, or is not needed. False: room is wanted for its links."""
     mask = at[MASK_AT]
@@ -50,7 +50,7 @@ def enter_chain(at: Any, A: Any, rows: Any, i: int, key: Any, loose: Any, bound:
 
 
 @inner
-def compatible(rows: Any, i: int, checked: Any, halves: Any, e: int, others: Any) -> bool:
+def compatible(rows: Array, i: int, checked: Array, halves: Array, e: int, others: Array) -> bool:
     """Whether a row and an entry agree in the columns at `checked` and `others` where both have a value."""
     for c in range(checked.shape[0]):
         one, other = rows[i, checked[c]], halves[e, v.ROW + others[c]]

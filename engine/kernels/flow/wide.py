@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
 
 
 @intrinsic
@@ -98,7 +99,7 @@ FLOAT_HIGHEST: Final = 104
 
 @inner
 def rounded(window: np.uint64, rest: bool, top: int, digits: int, lowest: int) -> tuple[np.uint64, int, bool]:
-    """(c, e, exact): c · 2^e is nearest to a number, of two the even one. The number's first digit stands at 2^top, its
+    """(c, e, exact): c · 2^e is nearest to a number, of two the even one. The number's first digit is at 2^top, its
     first 64 are `window`, and `rest` says whether others are not 0. c has at most so many digits, and e ≥ lowest."""
     e = max(top - digits + 1, lowest)
     kept = top - e + 1
@@ -118,7 +119,7 @@ def rounded(window: np.uint64, rest: bool, top: int, digits: int, lowest: int) -
 @inner
 def made_double(negative: bool, c: np.uint64, e: int, highest: int) -> float:
     """±c · 2^e, which is a double; infinite if e is above `highest`."""
-    sign = np.int64(-1) << 63 if negative else np.int64(0)
+    sign = i64(-1) << 63 if negative else i64(0)
     if c == ZERO:
         return from_bits(sign)
     if e > highest:
@@ -128,8 +129,8 @@ def made_double(negative: bool, c: np.uint64, e: int, highest: int) -> float:
         c <<= np.uint64(shift)
         e -= shift
     if leading_zeros(c) > 11:  # subnormal
-        return from_bits(sign | np.int64(c))
-    return from_bits(sign | ((e - DOUBLE_LOWEST + 1) << 52) | (np.int64(c) & _MANTISSA))
+        return from_bits(sign | i64(c))
+    return from_bits(sign | ((e - DOUBLE_LOWEST + 1) << 52) | (i64(c) & _MANTISSA))
 
 
 @inner
@@ -139,5 +140,5 @@ def taken_apart(number: float) -> tuple[np.uint64, int]:
     exponent = (word >> 52) & 0x7FF
     mantissa = word & _MANTISSA
     if exponent == 0:
-        return np.uint64(mantissa), np.int64(DOUBLE_LOWEST)
+        return np.uint64(mantissa), i64(DOUBLE_LOWEST)
     return np.uint64(mantissa | 1 << 52), exponent + DOUBLE_LOWEST - 1

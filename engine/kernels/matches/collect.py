@@ -8,17 +8,15 @@ by owner; of several owners the one with the least floor counts.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
-from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS
+from oxiseq.engine.kernels.matches.records import NODE_TOP, PLACE_BITS, HasMatches
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
 @inner
-def root(marks: Any, floors: Any, node: int, owner: int) -> None:
+def root(marks: Array, floors: Array, node: int, owner: int) -> None:
     """`owner` holds `node`."""
     mark = marks[node]
     if mark == 0 or floors[owner] < floors[mark - 1]:
@@ -26,15 +24,15 @@ def root(marks: Any, floors: Any, node: int, owner: int) -> None:
 
 
 @inner
-def reach(S: Any, marks: Any, floors: Any) -> None:
+def reach(S: Ptr[HasMatches], marks: Array, floors: Array) -> None:
     """What is alive below held nodes is held: children are older than their parents, so one pass back suffices."""
     nodes = v.nodes(S)
     for i in range(v.scalars(S)[NODE_TOP] - 1, -1, -1):
         mark = marks[i]
         if mark == 0:
             continue
-        owner, floor = np.int64(mark - 1), floors[mark - 1]
-        leaf, left, right = np.int64(nodes[i].leaf), np.int64(nodes[i].left), np.int64(nodes[i].right)
+        owner, floor = i64(mark - 1), floors[mark - 1]
+        leaf, left, right = i64(nodes[i].leaf), i64(nodes[i].left), i64(nodes[i].right)
         if leaf >= 0:
             root(marks, floors, leaf, owner)
         if left >= 0 and nodes[left].maxs >= floor:
@@ -44,11 +42,11 @@ def reach(S: Any, marks: Any, floors: Any) -> None:
 
 
 @inner
-def slide(S: Any, marks: Any) -> int:
+def slide(S: Ptr[HasMatches], marks: Array) -> int:
     """Move held nodes together; `marks` becomes the old → new index. The smallest row id still referred to."""
     scalars, nodes, weights, spans = v.scalars(S), v.nodes(S), v.weights(S), v.spans(S)
-    oldest = np.int64(1) << np.int64(62)
-    to = np.int64(0)
+    oldest = i64(1) << i64(62)
+    to = i64(0)
     for i in range(scalars[NODE_TOP]):
         if marks[i] == 0:
             marks[i] = -1

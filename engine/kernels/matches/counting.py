@@ -1,4 +1,4 @@
-"""Matches counted as they are found: a node carries how many prefixes stand below it, and nothing else of them.
+"""Matches counted as they are found: a node carries how many prefixes are below it, and nothing else of them.
 
 Where a run is counted, a prefix's rows are never read again, so a node has no children: a union is a sum, and what is
 united goes with the next collection. That is right as long as all below one node leave the window together: in
@@ -8,22 +8,21 @@ u64[nodes, L]: a number of L limbs, the least first; without columns nothing is 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
 from oxiseq.engine.kernels.matches.families import span_unions
 from oxiseq.engine.kernels.matches.nodes import meld, output
-from oxiseq.engine.kernels.matches.records import CARRIED, NODE_TOP, SATURATES
+from oxiseq.engine.kernels.matches.records import CARRIED, NODE_TOP, SATURATES, HasMatches
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 NO_ROW = 1 << 62
 """The position of a counted node: none that a row has."""
 
 
 @inner
-def extend(S: Any, left: int, pos: int, maxs: int) -> int:
+def extend(S: Ptr[HasMatches], left: int, pos: int, maxs: int) -> int:
     """A new output: row `pos` after the prefixes `left` (-1: it starts a match)."""
     if v.weights(S).shape[1] == 0:
         return output(v.nodes(S), v.scalars(S), left, pos, maxs)
@@ -37,7 +36,7 @@ def extend(S: Any, left: int, pos: int, maxs: int) -> int:
 
 
 @inner
-def unite(S: Any, a: int, b: int, tau: int) -> int:
+def unite(S: Ptr[HasMatches], a: int, b: int, tau: int) -> int:
     """The union of two sets of prefixes (-1: none) without what starts before `tau`."""
     nodes = v.nodes(S)
     if v.weights(S).shape[1] == 0:
@@ -62,7 +61,7 @@ def unite(S: Any, a: int, b: int, tau: int) -> int:
 
 
 @inner
-def _bare(S: Any, maxs: int) -> int:
+def _bare(S: Ptr[HasMatches], maxs: int) -> int:
     """A node without children."""
     scalars = v.scalars(S)
     top = scalars[NODE_TOP]
@@ -78,7 +77,7 @@ def _bare(S: Any, maxs: int) -> int:
 
 
 @inner
-def carries(S: Any, a: Any, i: int, b: Any, j: int) -> bool:
+def carries(S: Ptr[HasMatches], a: Array, i: int, b: Array, j: int) -> bool:
     """Whether the sum of row `i` of `a` and row `j` of `b` needs more limbs."""
     if v.scalars(S)[SATURATES] == 1:
         return False
@@ -93,7 +92,7 @@ def carries(S: Any, a: Any, i: int, b: Any, j: int) -> bool:
 
 
 @inner
-def add(a: Any, i: int, b: Any, j: int) -> None:
+def add(a: Array, i: int, b: Array, j: int) -> None:
     """Add row `j` of `b` to row `i` of `a`. Beyond what fits it is all ones, and stays so: too many."""
     most = ~np.uint64(0)
     carry, full_a, full_b = np.uint64(0), True, True

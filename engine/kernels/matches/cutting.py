@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oxiseq.engine.kernels.compiling.options import kernel
+from oxiseq.engine.kernels.memory.pointers import Array
 
 
 @kernel
-def cut(rows: Any, ends: Any, lengths: Any, size: int, spans: Any, member: int, out_rows: Any, out_ends: Any) -> int:
+def cut(
+    rows: Array, ends: Array, lengths: Array, size: int, spans: Array, member: int, out_rows: Array, out_ends: Array
+) -> int:
     """Copy the matches that last no longer than `size` and are the family's query `member`'s; how many these are.
 
     rows: i64, ends: i64[n + 1]; lengths: i64[n]; spans: i64[n, 2], without rows where there is no family. out_rows and

@@ -6,10 +6,6 @@ sub-heap. It follows from the history alone. The delay is linear in a match's le
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
 from oxiseq.engine.kernels.matches.records import (
@@ -22,11 +18,14 @@ from oxiseq.engine.kernels.matches.records import (
     OUT_ROWS,
     PROGRESS,
     STACK,
+    HasMatches,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
 @inner
-def emit(S: Any, limit: int, mark: int) -> int:
+def emit(S: Ptr[HasMatches], limit: int, mark: int) -> int:
     """Enumerate the final nodes into the output buffers; resumable when a buffer is full.
 
     The walk ends at the instant's `limit`th match: the rest is not looked at. Each match carries `mark`. A stack
@@ -52,7 +51,7 @@ def emit(S: Any, limit: int, mark: int) -> int:
             scalars[STACK] = top
             return NEED_STACK
         at = nodes[node]
-        leaf = node if at.leaf < 0 else np.int64(at.leaf)
+        leaf = node if at.leaf < 0 else i64(at.leaf)
         begins = nodes[leaf].left < 0
         if begins:
             rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]

@@ -3,14 +3,10 @@
 Query q takes a row if q is below the row's rank, so what it takes the ones before it take, too. A node has the *span*
 of the queries for which it holds: [low, high). `high` is the least rank on its path; `low` rises where a row has
 consumed the runs of the queries that took it, by `;` (sequence/writing.py). A union has the hull of what it unites, so
-a walk looks at the span of each output (answers.md 5.2). Memory whose `spans` has no rows is of no family.
+a walk reads the span of each output (answers.md 5.2). Memory whose `spans` has no rows is of no family.
 """
 
 from __future__ import annotations
-
-from typing import Any
-
-import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches import views as v
@@ -24,21 +20,24 @@ from oxiseq.engine.kernels.matches.records import (
     OUT_ROWS,
     PROGRESS,
     STACK,
+    HasMatches,
 )
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 EVERYBODY = 1 << 30
 """No query of a family has this number."""
 
 
 @inner
-def span(S: Any, node: int, low: int, high: int) -> None:
+def span(S: Ptr[HasMatches], node: int, low: int, high: int) -> None:
     """The output `node` holds for these queries."""
     if v.spans(S).shape[0]:
         v.spans(S)[node, 0], v.spans(S)[node, 1] = low, high
 
 
 @inner
-def span_unions(S: Any, first: int) -> None:
+def span_unions(S: Ptr[HasMatches], first: int) -> None:
     """The unions from node `first` on, just made, span what is below them, which is older."""
     nodes, spans = v.nodes(S), v.spans(S)
     if spans.shape[0] == 0:
@@ -53,9 +52,9 @@ def span_unions(S: Any, first: int) -> None:
 
 
 @inner
-def emit_spans(S: Any) -> int:
+def emit_spans(S: Ptr[HasMatches]) -> int:
     """Enumerate the final nodes into the output buffers, each match with its span for a mark, in the order of `emit`;
-    resumable when a buffer is full. A stack entry is (node, depth, low, high): the span of what stands above."""
+    resumable when a buffer is full. A stack entry is (node, depth, low, high): the span of what is above."""
     scalars, nodes, stack, path = v.scalars(S), v.nodes(S), v.stack(S), v.path(S)
     spans, out_rows, out_ends, out_marks = v.spans(S), v.out_rows(S), v.out_ends(S), v.out_marks(S)
     top = scalars[STACK]
@@ -76,8 +75,8 @@ def emit_spans(S: Any) -> int:
             scalars[STACK] = top
             return NEED_STACK
         at = nodes[node]
-        leaf = node if at.leaf < 0 else np.int64(at.leaf)
-        least, most = max(low, np.int64(spans[leaf, 0])), min(high, np.int64(spans[leaf, 1]))
+        leaf = node if at.leaf < 0 else i64(at.leaf)
+        least, most = max(low, i64(spans[leaf, 0])), min(high, i64(spans[leaf, 1]))
         begins = nodes[leaf].left < 0
         rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
         if begins and least < most and (rows + depth + 1 > out_rows.shape[0] or matches + 2 > out_ends.shape[0]):
@@ -85,13 +84,13 @@ def emit_spans(S: Any) -> int:
             return OUT_FULL
         top -= 1
         if at.leaf >= 0:
-            top = _push(S, top, np.int64(at.right), depth, low, high, cut)
-            top = _push(S, top, np.int64(at.left), depth, low, high, cut)
+            top = _push(S, top, i64(at.right), depth, low, high, cut)
+            top = _push(S, top, i64(at.left), depth, low, high, cut)
         if least >= most:
             continue
         path[depth] = nodes[leaf].pos
         if not begins:
-            top = _push(S, top, np.int64(nodes[leaf].left), depth + 1, least, most, cut)
+            top = _push(S, top, i64(nodes[leaf].left), depth + 1, least, most, cut)
             continue
         for i in range(depth + 1):
             out_rows[rows + i] = path[depth - i]
@@ -102,7 +101,7 @@ def emit_spans(S: Any) -> int:
 
 
 @inner
-def _push(S: Any, top: int, node: int, depth: int, low: int, high: int, cut: int) -> int:
+def _push(S: Ptr[HasMatches], top: int, node: int, depth: int, low: int, high: int, cut: int) -> int:
     """Look below `node` later, if it is alive and some query of the span may have something there."""
     if node < 0 or v.nodes(S)[node].maxs < cut:
         return top

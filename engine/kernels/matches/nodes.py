@@ -2,24 +2,22 @@
 
 A node is an output (a row, and the prefixes it extends) or a persistent leftist heap of outputs ordered by
 largest start clock. Prefixes leave a window in order of start, so a walk that stops at the first dead root
-visits nothing in vain: enumeration is output-linear (engine.md, section 5).
+visits no dead node: enumeration is output-linear (engine.md, section 5).
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.records import NODE_TOP
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array
 
 SPINE = 128
 """More than the right spine of any leftist heap that fits into memory; also the spare nodes of one meld."""
 
 
 @inner
-def output(nodes: Any, scalars: Any, left: int, pos: int, maxs: int) -> int:
+def output(nodes: Array, scalars: Array, left: int, pos: int, maxs: int) -> int:
     """A new output node: row `pos` after the prefixes `left` (-1: it starts a match)."""
     top = scalars[NODE_TOP]
     scalars[NODE_TOP] = top + 1
@@ -34,7 +32,7 @@ def output(nodes: Any, scalars: Any, left: int, pos: int, maxs: int) -> int:
 
 
 @inner
-def _heap(nodes: Any, scalars: Any, leaf: int, left: int, right: int) -> int:
+def _heap(nodes: Array, scalars: Array, leaf: int, left: int, right: int) -> int:
     """A new heap node; the sub-heap with the longer right spine goes left."""
     left_rank = nodes[left].rank if left >= 0 else 0
     right_rank = nodes[right].rank if right >= 0 else 0
@@ -54,7 +52,7 @@ def _heap(nodes: Any, scalars: Any, leaf: int, left: int, right: int) -> int:
 
 
 @inner
-def meld(nodes: Any, scalars: Any, spine: Any, a: int, b: int, tau: int) -> int:
+def meld(nodes: Array, scalars: Array, spine: Array, a: int, b: int, tau: int) -> int:
     """The union of two heaps (-1: empty) without what starts before `tau`; O(log) new nodes.
 
     The usual case, one newer output joining an old heap, makes one node.
@@ -79,8 +77,8 @@ def meld(nodes: Any, scalars: Any, spine: Any, a: int, b: int, tau: int) -> int:
         if nodes[root].leaf < 0:
             rest = _heap(nodes, scalars, root, rest, -1)
         else:
-            left = np.int64(nodes[root].left)
+            left = i64(nodes[root].left)
             if left >= 0 and nodes[left].maxs < tau:
-                left = np.int64(-1)
+                left = i64(-1)
             rest = _heap(nodes, scalars, nodes[root].leaf, left, rest)
     return rest

@@ -1,55 +1,30 @@
-"""Rows of term ids → their numbers, by a hash table: open addressing, linear probing, half full at the most.
+"""Rows of term ids → their numbers, by a hash table (kernels/memory/slots.py).
 
-`known`: u32[n, width], the row of each number. `slots`: i32, a power of two long: 0, or 1 + a number.
+`known`: u32[n, width], the row of each number; `slots` finds it.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.mixing import mix
-
-
-def slots_for(rows: int) -> NDArray[np.int32]:
-    """Slots for so many rows, all free."""
-    return np.zeros(1 << max(2 * rows - 1, 1).bit_length(), np.int32)
-
-
-@inner
-def _slot(rows: Any, i: int, slots: Any, known: Any) -> int:
-    """The slot of row `i`, or the free one that it would get."""
-    width = rows.shape[1]
-    h = np.uint64(0)
-    for c in range(width):
-        h = mix(h, rows[i, c])
-    mask = slots.shape[0] - 1
-    at = np.int64(h & np.uint64(mask))
-    while slots[at] != 0:
-        number = slots[at] - 1
-        c = 0
-        while c < width and known[number, c] == rows[i, c]:
-            c += 1
-        if c == width:
-            break
-        at = (at + 1) & mask
-    return at
+from oxiseq.engine.kernels.compiling.options import kernel
+from oxiseq.engine.kernels.memory.hashing import row_tag
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.kernels.memory.slots import slot_of_row
 
 
 @kernel
-def find_rows(rows: Any, slots: Any, known: Any, out: Any) -> None:
+def find_rows(rows: Array, slots: Array, known: Array, out: Array) -> None:
     """The number of each row, -1 where it has none. rows: u32[k, width]; out: i64[k]."""
     for i in range(rows.shape[0]):
-        out[i] = slots[_slot(rows, i, slots, known)] - 1
+        slot = slot_of_row(slots, row_tag(rows, i, 0, rows.shape[1]), known, 0, rows, i, rows.shape[1])
+        out[i] = i64(slots[slot].number) - 1 if slot >= 0 else i64(-1)
 
 
 @kernel
-def enter_rows(numbers: Any, slots: Any, known: Any) -> None:
+def enter_rows(numbers: Array, slots: Array, known: Array) -> None:
     """Let the rows of these numbers (i64[k]) be found, of equal ones the first; there is room."""
     for i in range(numbers.shape[0]):
-        at = _slot(known, numbers[i], slots, known)
-        if slots[at] == 0:
-            slots[at] = 1 + numbers[i]
+        tag = row_tag(known, numbers[i], 0, known.shape[1])
+        slot = slot_of_row(slots, tag, known, 0, known, numbers[i], known.shape[1])
+        if slot < 0:
+            slots[-1 - slot].tag, slots[-1 - slot].number = tag, numbers[i] + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,7 +22,7 @@ NODE = np.dtype(
 """The compact set: output nodes, and persistent leftist heaps of them by largest start."""
 
 PLACE_BITS = 13
-"""An output names its row and its *place*: the position that the row took and whether a repeat began anew there.
+"""An output names its row and its *place*: the position that the row took and whether a repeat began again there.
 Which variables a match shows is resolved from this path."""
 
 (
@@ -69,6 +69,13 @@ class MatchMemory(NamedTuple):
     out_ends: Array
     out_marks: Array  # i64[n, 2]: the runner's mark of the instant, and the cut-off of the match's final; or its span
     spine: Array  # i64: right spine of a meld
+
+
+class HasMatches(Protocol):
+    """The memory of any runner: it begins as `MatchMemory` does."""
+
+    @property
+    def out_marks(self) -> Array: ...
 
 
 def begins_with_matches(fields: tuple[str, ...]) -> bool:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 
 from oxiseq.engine.kernels.matches import records as k
-from oxiseq.engine.kernels.memory.pointers import view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
-scalars: Any = view_of(k.MatchMemory, "scalars", np.int64)
-nodes: Any = view_of(k.MatchMemory, "nodes", k.NODE)
-weights: Any = view_of(k.MatchMemory, "weights", np.uint64, 2)
-spans: Any = view_of(k.MatchMemory, "spans", np.int32, 2)
-finals: Any = view_of(k.MatchMemory, "finals", np.int64, 2)
-stack: Any = view_of(k.MatchMemory, "stack", np.int64, 2)
-path: Any = view_of(k.MatchMemory, "path", np.int64)
-out_rows: Any = view_of(k.MatchMemory, "out_rows", np.int64)
-out_ends: Any = view_of(k.MatchMemory, "out_ends", np.int64)
-out_marks: Any = view_of(k.MatchMemory, "out_marks", np.int64, 2)
-spine: Any = view_of(k.MatchMemory, "spine", np.int64)
+
+def _view(name: str, dtype: Any, ndim: int = 1) -> Callable[[Ptr[k.HasMatches]], Array]:
+    return view_of(cast(type[k.HasMatches], k.MatchMemory), name, dtype, ndim)
+
+
+scalars = _view("scalars", np.int64)
+nodes = _view("nodes", k.NODE)
+weights = _view("weights", np.uint64, 2)
+spans = _view("spans", np.int32, 2)
+finals = _view("finals", np.int64, 2)
+stack = _view("stack", np.int64, 2)
+path = _view("path", np.int64)
+out_rows = _view("out_rows", np.int64)
+out_ends = _view("out_ends", np.int64)
+out_marks = _view("out_marks", np.int64, 2)
+spine = _view("spine", np.int64)

@@ -1,9 +1,9 @@
 """The match kernel: one pass over a batch's events, from triples to rows (matching.md, section 4).
 
-Where it stands: event batch + tables → **rows** by GPM (event, undecided flag, term ids). Per event: put the
+In the flow: event batch + tables → **rows** by GPM (event, undecided flag, term ids). Per event: put the
 triples into slots; instances whose slots are all filled are joined depth first over the slots' hits, filters
 run as soon as their variables are bound. One function on purpose: arrays in local variables are what makes it
-fast (pitfall 1 there).
+fast (pitfall 1 there); in parts it took 2 to 17 % longer.
 
 Complexity: O(triples + hits) per event, and the visited hits of the joins; a bound subject or object in a slot of
 `hash_from` hits and more is looked up by a hash chain. Comparisons of one variable with many numbers are one search.
@@ -22,6 +22,8 @@ from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, entry_truth, run
 from oxiseq.engine.kernels.matching import records as r
+from oxiseq.engine.kernels.memory.hashing import SPREAD
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointed import (
     f64_table,
     f64s,
@@ -34,6 +36,8 @@ from oxiseq.engine.kernels.memory.pointed import (
     u8s,
     u32_table,
 )
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
+from oxiseq.engine.kernels.terms.columns import Columns
 
 FULL: Final = -1
 """No room for a row: the event is undone; enlarge the output and resume."""
@@ -60,17 +64,17 @@ def _u(i: int) -> int:
 @inner
 def _mix(a: int, b: int, c: int) -> int:
     """A hash of three ids, not negative."""
-    h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15)
+    h = np.uint64(a) * SPREAD
     h = (h ^ (h >> np.uint64(29)) ^ np.uint64(b)) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(32)) ^ np.uint64(c)) * np.uint64(0x94D049BB133111EB)
-    return np.int64((h ^ (h >> np.uint64(31))) & np.uint64(0x7FFFFFFFFFFFFFFF))
+    return i64((h ^ (h >> np.uint64(31))) & np.uint64(0x7FFFFFFFFFFFFFFF))
 
 
 @inner
 def object_place(key: int, size: int) -> int:
     """Where the search for a (predicate number << 32 | object id) begins; size: a power of two."""
-    h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((h ^ (h >> np.uint64(32))) & np.uint64(size - 1))
+    h = np.uint64(key) * SPREAD
+    return i64((h ^ (h >> np.uint64(32))) & np.uint64(size - 1))
 
 
 @intrinsic
@@ -86,7 +90,7 @@ lowest: Callable[[int], int] = _trailing_zeros
 
 
 @kernel
-def fill_objects(objects: Any, keys: Any) -> None:
+def fill_objects(objects: Array, keys: Array) -> None:
     """Put the keys (i64[k], distinct) into `MatchTables.objects`, with their numbers; it must be larger."""
     size = objects.shape[0]
     for n in range(keys.shape[0]):
@@ -98,8 +102,17 @@ def fill_objects(objects: Any, keys: Any) -> None:
 
 
 @kernel
-def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: Any, predicate: Any, object_: Any) -> int:
-    """The number of rows, or a status below 0; more stands in `MatchMemory.state`.
+def match_events(
+    T: Ptr[r.MatchTables],
+    C: Columns,
+    M: Ptr[r.MatchMemory],
+    resumed: bool,
+    offset: Array,
+    subject: Array,
+    predicate: Array,
+    object_: Array,
+) -> int:
+    """The number of rows, or a status below 0; more is in `MatchMemory.state`.
 
     T, C, M: addresses of MatchTables, TermColumns, MatchMemory. offset i64[n + 1]; subject, predicate, object_
     u32[m]. `resumed`: begin with the event state[FIRST] and append to the state[ROWS] rows already written. In the
@@ -124,12 +137,12 @@ def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: An
     out, out_values = i64_rows(M, r.M_OUT, 3), u32_table(M, r.M_OUT_VALUES if len(written) > 1 else r.M_ROW_VALUES)
 
     n_events, n_predicates, last_predicate = offset.shape[0] - 1, predicate_number.shape[0], slot0.shape[0] - 2
-    any0, any1 = np.int64(slot0[last_predicate]), np.int64(slot0[last_predicate + 1])
+    any0, any1 = i64(slot0[last_predicate]), i64(slot0[last_predicate + 1])
     hash_from, most_rows, most_visits = state[r.HASH_FROM], state[r.MOST_ROWS], state[r.MOST_VISITS]
     heads, room = head.shape[0], out.shape[0]
     if not resumed:
         state[r.FIRST] = state[r.ROWS] = state[r.DOUBTFUL] = 0
-    most = np.int64(0)
+    most = i64(0)
     for event in range(state[r.FIRST], n_events):
         most = max(most, offset[event + 1] - offset[event])
     if most * widths[3] >= hit.shape[0] or (state[r.GROW_HEADS] != 0 and heads < most):
@@ -142,13 +155,13 @@ def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: An
         stamp += 1
         n_touched, hits = 0, 0
         for t in range(offset[_u(event)], offset[event + 1]):
-            p = np.int64(predicate[_u(t)])
-            c = np.int64(predicate_number[_u(p)]) if p < n_predicates else np.int64(0)
+            p = i64(predicate[_u(t)])
+            c = i64(predicate_number[_u(p)]) if p < n_predicates else i64(0)
             if c == 0 and any0 == any1:
                 continue
-            s, o = np.int64(subject[_u(t)]), np.int64(object_[_u(t)])
+            s, o = i64(subject[_u(t)]), i64(object_[_u(t)])
             part = 0
-            k, k_end = np.int64(slot0[_u(c)]), np.int64(slot0[c + 1])
+            k, k_end = i64(slot0[_u(c)]), i64(slot0[c + 1])
             while True:
                 if k == k_end:
                     if part == 0:
@@ -158,7 +171,7 @@ def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: An
                             at = object_place(key, objects.shape[0])
                             while objects[at, 0] >= 0:
                                 if objects[at, 0] == key:
-                                    k, k_end = np.int64(object0[objects[at, 1]]), np.int64(object0[objects[at, 1] + 1])
+                                    k, k_end = i64(object0[objects[at, 1]]), i64(object0[objects[at, 1] + 1])
                                     break
                                 at = (at + 1) & (objects.shape[0] - 1)
                         continue
@@ -167,7 +180,7 @@ def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: An
                         k, k_end = any0, any1
                         continue
                     break
-                slot = np.int64(object_slot[k]) if part == 1 else np.int64(slot_list[_u(k)])
+                slot = i64(object_slot[k]) if part == 1 else i64(slot_list[_u(k)])
                 k += 1
                 flags = slots[_u(slot), 2]
                 if flags != 0 and (
@@ -228,7 +241,7 @@ def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: An
         for k in range(n_touched):
             slot = touched[_u(k)]
             for q in range(slots[_u(slot), 3], slots[_u(slot), 4]):
-                b = np.int64(trigger[q])
+                b = i64(trigger[q])
                 filled = True
                 for j in range(instance0[_u(b)], instance0[b + 1]):
                     if views[pattern_slot[_u(j)], 0] != stamp:
@@ -240,25 +253,25 @@ def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: An
 
         for k in range(n_candidates):
             b = candidates[_u(k)]
-            first_pattern, n_steps = np.int64(instance0[_u(b)]), np.int64(instance0[b + 1] - instance0[_u(b)])
+            first_pattern, n_steps = i64(instance0[_u(b)]), i64(instance0[b + 1] - instance0[_u(b)])
             smallest = first_pattern
             for j in range(first_pattern + 1, first_pattern + n_steps):
                 if views[pattern_slot[_u(j)], 3] < views[pattern_slot[_u(smallest)], 3]:
                     smallest = j
-            step0 = np.int64(order0[_u(smallest)])
-            first_gpm, n_gpms = np.int64(gpm0[_u(b)]), np.int64(gpm0[b + 1] - gpm0[_u(b)])
+            step0 = i64(order0[_u(smallest)])
+            first_gpm, n_gpms = i64(gpm0[_u(b)]), i64(gpm0[b + 1] - gpm0[_u(b)])
             for q in range(first_gpm, first_gpm + n_gpms):
                 written[gpm[_u(q)]] = 0
             visits = 0
             d = 0
             depths[0, 0] = views[steps[_u(step0), 0], 1]
             depths[0, 1] = -1
-            depths[0, 2] = (np.int64(1) << n_gpms) - 1
+            depths[0, 2] = (i64(1) << n_gpms) - 1
             depths[0, 3] = 0
             while d >= 0:
                 step = step0 + d
-                slot, bits = np.int64(steps[_u(step), 0]), steps[_u(step), 4]
-                v_s, v_p, v_o = np.int64(steps[_u(step), 1]), np.int64(steps[_u(step), 2]), np.int64(steps[_u(step), 3])
+                slot, bits = i64(steps[_u(step), 0]), steps[_u(step), 4]
+                v_s, v_p, v_o = i64(steps[_u(step), 1]), i64(steps[_u(step), 2]), i64(steps[_u(step), 3])
                 i, by = depths[_u(d), 0], depths[_u(d), 1]
                 while i >= 0:
                     if by >= 0 and hit[_u(i), 0] != slot:  # a hit of another slot
@@ -288,9 +301,9 @@ def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: An
                 if v_o >= 0:
                     vals[_u(v_o)] = hit[_u(i), 3]
                 mask, doubt = depths[_u(d), 2], depths[_u(d), 3]
-                f, f_end = np.int64(steps[_u(step), 5]), np.int64(steps[_u(step), 6])
+                f, f_end = i64(steps[_u(step), 5]), i64(steps[_u(step), 6])
                 while f < f_end:
-                    ladder = np.int64(filters[_u(f), 4])
+                    ladder = i64(filters[_u(f), 4])
                     if ladder >= 0:  # the filters up to the ladder's end compare one variable with numbers
                         if ladders[_u(ladder), 1] & mask == 0:
                             f = ladders[_u(ladder), 4]
@@ -320,9 +333,9 @@ def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: An
                             kx = kind[_u(x)]
                             if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[_u(x)] & _ROUNDED:
                                 if number[_u(x)] < filter_number[_u(f)]:
-                                    outcome = np.int64(filters[_u(f), 2])
+                                    outcome = i64(filters[_u(f), 2])
                                 elif number[_u(x)] > filter_number[_u(f)]:
-                                    outcome = np.int64(filters[_u(f), 3])
+                                    outcome = i64(filters[_u(f), 3])
                         if outcome == UNDECIDED:
                             program = filters[_u(f), 0]
                             run(
@@ -353,14 +366,14 @@ def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: An
                 if d + 1 < n_steps:
                     d += 1
                     step += 1
-                    slot, bits = np.int64(steps[_u(step), 0]), steps[_u(step), 4]
+                    slot, bits = i64(steps[_u(step), 0]), steps[_u(step), 4]
                     depths[_u(d), 0] = views[_u(slot), 1]
                     depths[_u(d), 1] = -1
                     depths[_u(d), 2] = mask
                     depths[_u(d), 3] = doubt
                     if bits & 5 and views[_u(slot), 3] >= hash_from:
-                        by = np.int64(0) if bits & 1 else np.int64(1)
-                        field = np.int64(1) if by == 0 else np.int64(3)
+                        by = i64(0) if bits & 1 else i64(1)
+                        field = i64(1) if by == 0 else i64(3)
                         if built[slot, by] != stamp:
                             built[slot, by] = stamp
                             j = views[_u(slot), 1]
@@ -381,7 +394,7 @@ def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: An
                     q = first_gpm + lowest(mask)
                     bit = mask & -mask
                     mask ^= bit
-                    g = np.int64(gpm[_u(q)])
+                    g = i64(gpm[_u(q)])
                     if rows == room:
                         state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL] = event, rows_before, doubtful_before
                         state[r.STAMP] = stamp
@@ -407,7 +420,7 @@ def match_events(T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: An
 
 
 @inner
-def _sort_rows(M: Any, T: Any, rows: int) -> None:
+def _sort_rows(M: Ptr[r.MatchMemory], T: Ptr[r.MatchTables], rows: int) -> None:
     """Put the rows of each GPM together."""
     out, out_values, row0 = i64_rows(M, r.M_OUT, 3), u32_table(M, r.M_OUT_VALUES), i64s(M, r.M_ROW0)
     event, flag, values = i64s(M, r.M_EVENT), u8s(M, r.M_FLAG), u32_table(M, r.M_ROW_VALUES)

@@ -20,7 +20,7 @@ class MatchTables(NamedTuple):
     """by term id: number of the predicate, 0 none; ids beyond its end are no predicate of a slot"""
     slot0: I32
     slot: I32
-    """predicate number → its slots without a constant object; number 0 stands for none, the last one for the slots
+    """predicate number → its slots without a constant object; number 0 means none, the last one the slots
     with a variable predicate, which every triple is checked against"""
     objects: I64
     """[2^h, 2]: (predicate number << 32 | object id, or −1; number of its list), linear probing"""

@@ -3,14 +3,14 @@
 A Numba call that takes fifty arrays costs microseconds, and minutes to compile, since each array is seven
 arguments all the way down, and each call counts references. So the kernels take the address of one table per
 group (tables `T`, memory `S`, rows `R`, term columns `C`) of (address, rows, columns) triples, and each function
-looks at the arrays that it needs (engine.md, section 9, rule 4). Whoever makes a `Pointers` keeps all alive.
+looks at the arrays that it needs (engine.md, section 9, rule 4). A `Pointers` keeps all alive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
 from llvmlite import ir
@@ -28,22 +28,31 @@ I64: TypeAlias = NDArray[np.int64]
 WORDS = 3
 """Of each array in the table: address, rows, columns."""
 
+G = TypeVar("G")
+G_co = TypeVar("G_co", covariant=True)
+"""A group of arrays, a named tuple of them; or what several of those have in common."""
+Group = TypeVar("Group", bound=Sequence[Array])
 
-class Pointers:
+
+class Ptr(int, Generic[G_co]):
+    """The address of a group's pointer table: an integer to Numba; mypy knows of which group it is."""
+
+
+class Pointers(Generic[Group]):
     """The pointer table of arrays of one or two dimensions, C-contiguous and writable; keeps them alive."""
 
-    def __init__(self, arrays: Sequence[Array]) -> None:
-        self._arrays = tuple(arrays)
+    def __init__(self, arrays: Group) -> None:
+        self._arrays: Sequence[Array] = tuple(arrays)
         words = [word for i, array in enumerate(arrays) for word in _words(i, array)]
         self._table = np.array(words, np.int64)
-        self.address = address_of(self._table)
+        self.address = _pointer(self._table, arrays)
         """What the kernels take."""
 
-    def of(self, arrays: Sequence[Array]) -> Pointers:
+    def of(self, arrays: Group) -> Pointers[Group]:
         """The table of these arrays. Those that this one has in the same places are not looked at again."""
         made = copy(self)
         made._arrays, made._table = tuple(arrays), self._table.copy()
-        made.address = address_of(made._table)
+        made.address = _pointer(made._table, arrays)
         for i, (array, known) in enumerate(zip(arrays, self._arrays, strict=True)):
             if array is not known:
                 made._table[WORDS * i : WORDS * (i + 1)] = _words(i, array)
@@ -60,40 +69,59 @@ def _words(i: int, array: Array) -> tuple[int, int, int]:
     return address_of(array), len(array), array.shape[1] if array.ndim == 2 else 1
 
 
-Memory = TypeVar("Memory", bound=NamedTuple)
+class PointerTables:
+    """The pointer tables of groups that others replace: one of each type, built when its group is another."""
+
+    def __init__(self) -> None:
+        self._known: dict[type, tuple[object, Pointers[Any]]] = {}
+
+    def of(self, arrays: Group) -> Pointers[Group]:
+        """The table of this group."""
+        known = self._known.get(type(arrays))
+        return known[1] if known is not None and known[0] is arrays else self.put(arrays, Pointers(arrays))
+
+    def put(self, arrays: Group, pointers: Pointers[Group]) -> Pointers[Group]:
+        """Have this one for the group."""
+        self._known[type(arrays)] = arrays, pointers
+        return pointers
 
 
-class Replaceable(Generic[Memory]):
+class Replaceable(Generic[Group]):
     """The pointer table of a named tuple of arrays, which stays where it is when others take their place."""
 
-    def __init__(self, arrays: Memory) -> None:
+    def __init__(self, arrays: Group) -> None:
         self._table = np.zeros(WORDS * len(arrays), np.int64)
-        self.address = address_of(self._table)
+        self.address = _pointer(self._table, arrays)
         """What the kernels take."""
         self.set(arrays)
 
-    def set(self, arrays: Memory) -> None:
+    def set(self, arrays: Group) -> None:
         """Have these instead. Raises ValueError for one that is not C-contiguous and writable."""
         self._table[:] = Pointers(arrays)._table
         self.arrays = arrays
 
 
 def address_of(array: Array) -> int:
-    """The address of an array's first element, for kernels; whoever asks keeps the array alive."""
+    """The address of an array's first element, for kernels; the caller keeps the array alive."""
     if array.dtype.names is not None:
         return array.ctypes.data  # the other way describes all fields
     return int(array.__array_interface__["data"][0])  # a third of what `ctypes.data` takes
 
 
-def call(function: Callable[..., Any], *args: Pointers | Array | int) -> Any:
+def _pointer(table: I64, arrays: Group) -> Ptr[Group]:
+    """Of the table of these arrays."""
+    return cast(Ptr[Group], address_of(table))
+
+
+def call(function: Callable[..., Any], *args: Pointers[Any] | Array | int) -> Any:
     """Call a kernel with the addresses of pointer tables, which stay alive meanwhile."""
     return function(*(arg.address if isinstance(arg, Pointers) else arg for arg in args))
 
 
-def view_of(group: Any, name: str, dtype: Any, ndim: int = 1) -> Any:
+def view_of(group: type[G], name: str, dtype: Any, ndim: int = 1) -> Callable[[Ptr[G]], Array]:
     """The function from a pointer table's address to the array `name` of the named tuple `group`."""
     view = View(from_dtype(np.dtype(dtype)), ndim)
-    first = WORDS * group._fields.index(name)
+    first = WORDS * cast(Any, group)._fields.index(name)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         table = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
@@ -107,4 +135,4 @@ def view_of(group: Any, name: str, dtype: Any, ndim: int = 1) -> Any:
         return view(types.int64), generate
 
     typed.__name__ = name
-    return intrinsic(typed)
+    return cast(Callable[[Ptr[G]], Array], intrinsic(typed))

@@ -1,6 +1,6 @@
 """Bytes and numbers at addresses: texts are read, compared and copied eight bytes at a time.
 
-Whoever calls a kernel with an address keeps the memory alive and says how long it is; nothing is checked here.
+The caller of a kernel keeps the memory at an address alive and says how long it is; nothing is checked here.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ put_number: Callable[[int, int, float], None] = _store_number
 """Write the f64 at `index` of the array at an address."""
 
 fetch: Callable[[int], None] = _fetch
-"""Have the processor bring the memory at an address nearer; it goes on meanwhile, and any address will do."""
+"""Have the processor load the memory at an address into its cache; it continues meanwhile, and any address will do."""
 
 
 @inner

@@ -1,6 +1,6 @@
 """Looking for bytes, eight at a time.
 
-Searches read up to seven bytes beyond their end: whoever makes a buffer leaves PADDING bytes behind its content.
+Searches read up to seven bytes beyond their end: a buffer needs PADDING bytes behind its content.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _zeros_below: Callable[[np.uint64], int] = _trailing_zeros
 
 @inner
 def find_byte(at: int, end: int, wanted: np.uint64) -> int:
-    """Where the byte of `every` first stands in at..end; `end` if nowhere."""
+    """Where the byte of `every` first occurs in at..end; `end` if nowhere."""
     while at < end:
         x = word(at) ^ wanted
         hit = (x - _ONES) & ~x & _HIGHS
@@ -54,7 +54,7 @@ def find_byte(at: int, end: int, wanted: np.uint64) -> int:
 
 @inner
 def find_either(at: int, end: int, one: np.uint64, other: np.uint64) -> int:
-    """Where one of two bytes first stands in at..end; `end` if nowhere."""
+    """Where one of two bytes first occurs in at..end; `end` if nowhere."""
     while at < end:
         x, y = word(at) ^ one, word(at) ^ other
         hit = (((x - _ONES) & ~x) | ((y - _ONES) & ~y)) & _HIGHS

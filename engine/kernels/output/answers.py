@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.memory.pointed import i32s, i64s, u8_table, u32_table
-from oxiseq.engine.kernels.memory.pointers import I32
+from oxiseq.engine.kernels.memory.pointers import I32, Array, Ptr
 
 _PLACE: Final = (1 << PLACE_BITS) - 1
 
@@ -19,7 +19,7 @@ class AnswerColumns(NamedTuple):
     """What `write_answers` knows of the query."""
 
     again: I32
-    """place → the repeat that begins anew there, −1 none"""
+    """place → the repeat that begins again there, −1 none"""
     inside: NDArray[np.uint8]
     """[place, repeat]: 1 if the place lies in the repeat"""
     column: I32
@@ -30,11 +30,19 @@ class AnswerColumns(NamedTuple):
 
 @kernel
 def write_answers(
-    A: Any, B: Any, offset: int, found: Any, ends: Any, time: Any, values: Any, event_letter: Any, event_time: Any
+    A: Ptr[AnswerColumns],
+    B: int,
+    offset: int,
+    found: Array,
+    ends: Array,
+    time: Array,
+    values: Array,
+    event_letter: Array,
+    event_time: Array,
 ) -> None:
     """MatchBatch's arrays for matches as row ids and places: found i64[f], ends i64[n + 1].
 
-    A: address of AnswerColumns, B: of the row store's RowBlock, in which a row stands at its id plus `offset`.
+    A: address of AnswerColumns, B: of the row store's RowBlock, in which a row is at its id plus `offset`.
     A variable has its last visible binding (see kernels.paths).
     """
     again, inside, column, hidden = i32s(A, 0), u8_table(A, 1), i32s(A, 2), u8_table(A, 3)

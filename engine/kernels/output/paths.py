@@ -6,19 +6,19 @@ with its place, which says the position that it took and whether a new iteration
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import kernel
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array
 
 
 @kernel
-def visible(places: Any, ends: Any, again: Any, inside: Any, out: Any) -> None:
+def visible(places: Array, ends: Array, again: Array, inside: Array, out: Array) -> None:
     """Which rows of each match are visible outside all repeats.
 
     places: i32[f], the matches' places one after the other; ends: i64[n + 1]; again: i32[p], the repeat that
-    begins anew at a place, or -1; inside: bool[p, repeats] whether a place lies in a repeat; out: bool[f].
+    begins again at a place, or -1; inside: bool[p, repeats] whether a place lies in a repeat; out: bool[f].
     """
     begun = np.zeros(inside.shape[1], np.bool_)
     for m in range(ends.shape[0] - 1):
@@ -34,7 +34,7 @@ def visible(places: Any, ends: Any, again: Any, inside: Any, out: Any) -> None:
 
 
 @kernel
-def resolve(values: Any, shown: Any, ends: Any, out: Any) -> None:
+def resolve(values: Array, shown: Array, ends: Array, out: Array) -> None:
     """The value of each variable in each match: its last visible binding. values: u32[f, v]; out: u32[n, v]."""
     for m in range(ends.shape[0] - 1):
         for i in range(ends[m], ends[m + 1]):
@@ -45,10 +45,10 @@ def resolve(values: Any, shown: Any, ends: Any, out: Any) -> None:
 
 
 @kernel
-def count_products(counts: Any, ends: Any, out: Any) -> None:
+def count_products(counts: Array, ends: Array, out: Array) -> None:
     """Per match the number of ways to choose one of `counts[i, g]` for each row i and late GPM g."""
     for m in range(ends.shape[0] - 1):
-        ways = np.int64(1)
+        ways = i64(1)
         for i in range(ends[m], ends[m + 1]):
             for g in range(counts.shape[1]):
                 ways *= counts[i, g]
@@ -56,7 +56,7 @@ def count_products(counts: Any, ends: Any, out: Any) -> None:
 
 
 @kernel
-def choose(counts: Any, ends: Any, ways: Any, source: Any, choice: Any, new_ends: Any) -> None:
+def choose(counts: Array, ends: Array, ways: Array, source: Array, choice: Array, new_ends: Array) -> None:
     """Repeat each match once per way. source: i64[f'] old row of each new one; choice: i64[f', g]."""
     at = 0
     n = 0

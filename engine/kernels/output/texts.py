@@ -1,20 +1,22 @@
 """Answers as text: columns of plain values, rows of SPARQL JSON, straight from the term table.
 
-Where it stands: ids of a match batch → **UTF-8** → Arrow, JSON. Each function either measures (`out` 0) or writes
+In the flow: ids of a match batch → **UTF-8** → Arrow, JSON. Each function either measures (`out` 0) or writes
 from the address `out` on, and returns the number of bytes. `D` is the pointer table of the term table. The escapes of
-N-Triples in the table's texts are escapes of JSON as well, so JSON takes them as they stand.
+N-Triples in the table's texts are escapes of JSON as well, so JSON takes them as they are.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import byte, move, set_byte
-from oxiseq.engine.kernels.terms.table import kind_of, serial_of, text_of
+from oxiseq.engine.kernels.terms.table import Terms, kind_of, serial_of, text_of
 from oxiseq.engine.kernels.terms.texts import digits, label_length, write_digits, write_label
 
 _ESCAPES: Final = np.zeros(256, np.uint8)
@@ -36,7 +38,7 @@ _PIECE_BYTES: Final = np.frombuffer(b"".join(_PIECES), np.uint8)
 
 
 @kernel
-def plain_texts(D: int, ids: Any, ends: Any, out: int) -> int:
+def plain_texts(D: Terms, ids: Array, ends: Array, out: int) -> int:
     """IRIs without brackets, literals' lexical forms, blank nodes with their labels, nothing for 0.
 
     ids: i64[n]; `ends` i64[n + 1] is filled when measuring and read when writing.
@@ -51,7 +53,7 @@ def plain_texts(D: int, ids: Any, ends: Any, out: int) -> int:
 
 
 @kernel
-def json_rows(D: int, values: Any, names: Any, name_ends: Any, out: int) -> int:
+def json_rows(D: Terms, values: Array, names: Array, name_ends: Array, out: int) -> int:
     """The rows of u32[n, c] term ids as JSON objects, each after a comma and a line break.
 
     names u8: the columns' names as `"name": `, up to `name_ends` i64[c + 1]. No triple terms.
@@ -70,7 +72,7 @@ def json_rows(D: int, values: Any, names: Any, name_ends: Any, out: int) -> int:
             first = False
             for i in range(name_ends[c], name_ends[c + 1]):
                 size += _put(names[i], out, size)
-            size += _json_term(D, np.int64(values[row, c]), out, size)
+            size += _json_term(D, i64(values[row, c]), out, size)
         size += _put(125, out, size)
     return size
 
@@ -78,7 +80,7 @@ def json_rows(D: int, values: Any, names: Any, name_ends: Any, out: int) -> int:
 @inner
 def _put(value: int, out: int, size: int) -> int:
     if out != 0:
-        set_byte(out + size, np.int64(value))
+        set_byte(out + size, i64(value))
     return 1
 
 
@@ -87,7 +89,7 @@ def _piece(number: int, out: int, size: int) -> int:
     low, high = _PIECE_ENDS[number], _PIECE_ENDS[number + 1]
     if out != 0:
         for i in range(low, high):
-            set_byte(out + size + i - low, np.int64(_PIECE_BYTES[i]))
+            set_byte(out + size + i - low, i64(_PIECE_BYTES[i]))
     return high - low
 
 
@@ -108,7 +110,7 @@ def _closing(text: int, length: int) -> int:
 
 
 @inner
-def _plain(D: int, term: int, out: int) -> int:
+def _plain(D: Terms, term: int, out: int) -> int:
     kind = kind_of(D, term)
     if kind == kinds.NONE:
         return 0
@@ -134,7 +136,7 @@ def _unescaped(at: int, end: int, out: int) -> int:
         if value == 92:
             value = byte(at)
             at += 1
-            if value == 117:  # \\uXXXX; never one of the pairs that stand for larger characters
+            if value == 117:  # \\uXXXX; never one of the surrogate pairs of larger characters
                 value = 0
                 for i in range(4):
                     value = 16 * value + _hexadecimal(byte(at + i))
@@ -144,7 +146,7 @@ def _unescaped(at: int, end: int, out: int) -> int:
                     size += _put(128 | (value >> 6 & 63), out, size)
                     value = 128 | (value & 63)
             elif _ESCAPES[value] != 0:
-                value = np.int64(_ESCAPES[value])
+                value = i64(_ESCAPES[value])
         size += _put(value, out, size)
     return size
 
@@ -155,7 +157,7 @@ def _hexadecimal(digit: int) -> int:
 
 
 @inner
-def _json_term(D: int, term: int, out: int, size: int) -> int:
+def _json_term(D: Terms, term: int, out: int, size: int) -> int:
     begin = size
     kind = kind_of(D, term)
     if kind == kinds.BLANK:

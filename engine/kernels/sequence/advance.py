@@ -12,8 +12,6 @@ go on where they stopped.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
@@ -32,6 +30,7 @@ from oxiseq.engine.kernels.matches.records import (
     NODE_TOP,
     PROGRESS,
 )
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.ages import pass_time
 from oxiseq.engine.kernels.sequence.closings import close_waits, drop_lapsed
@@ -66,12 +65,16 @@ from oxiseq.engine.kernels.sequence.records import (
     THE_PARTITION,
     WAVE,
     WRITE,
+    Memory,
+    Rows,
+    Tables,
 )
 from oxiseq.engine.kernels.sequence.writing import settle, write
+from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @kernel
-def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
+def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int, passed: int) -> int:
     """Work through the rows' instants; then let the clock reach `until`. DONE, or what is needed.
 
     `T` tables, `S` memory, `R` rows, `C` term columns. `until`: the smallest clock that may still come;
@@ -142,10 +145,10 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
 
 
 @inner
-def _pass(T: Any, S: Any, R: Any, C: Any, k: int, clock: int, passed: int) -> int:
+def _pass(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, clock: int, passed: int) -> int:
     """What waited for time becomes matches: those of one moment, or of windows that have closed, then the caller emits
     them and calls again. The order must not depend on how events are batched: a window that counts instants is full
-    when its last one has been worked on, one of a partition is known to be when the partition's next one comes.
+    when its last one is done, one of a partition is known to be when the partition's next one comes.
     """
     sizes, scalars, at = v.sizes(T), v.scalars(S), k < v.clock(R).shape[0]
     rows = at and _has_rows(R, k)
@@ -164,13 +167,13 @@ def _pass(T: Any, S: Any, R: Any, C: Any, k: int, clock: int, passed: int) -> in
 
 
 @inner
-def _has_rows(R: Any, k: int) -> bool:
+def _has_rows(R: Ptr[Rows], k: int) -> bool:
     """Whether instant `k` has rows: where windows count instants and bounds pass in between, all instants are here."""
     return v.first(R)[k] < v.first(R)[k + 1]
 
 
 @inner
-def _open(T: Any, S: Any, R: Any, k: int, clock: int) -> None:
+def _open(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, clock: int) -> None:
     """What is alive at instant `k`; dead groups go."""
     scalars = v.scalars(S)
     if v.sizes(T)[PARTITIONED]:
@@ -184,7 +187,7 @@ def _open(T: Any, S: Any, R: Any, k: int, clock: int) -> None:
 
 
 @inner
-def _consume(T: Any, S: Any, R: Any, k: int, clock: int) -> None:
+def _consume(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, clock: int) -> None:
     """Instant `k` has had matches: forget what CONSUME BY names."""
     scalars = v.scalars(S)
     if v.sizes(T)[CONSUMES] == THE_PARTITION:
@@ -197,7 +200,9 @@ def _consume(T: Any, S: Any, R: Any, k: int, clock: int) -> None:
 
 
 @kernel
-def measure(T: Any, S: Any, R: Any, C: Any, code0: int, code1: int, letter: int, column: int) -> None:
+def measure(
+    T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, code0: int, code1: int, letter: int, column: int
+) -> None:
     """The row side of an inequality for all rows of `letter`: `v.measures(R)[:, column]` and its heap order."""
     vector = v.vector(S)
     for r in range(v.letter(R).shape[0]):

@@ -6,12 +6,10 @@ that of time (answers.md 3.3).
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.records import DONE, FINALS
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.closings import add_final, close_first
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
@@ -29,22 +27,25 @@ from oxiseq.engine.kernels.sequence.records import (
     SLIDING,
     WINDOW,
     WINDOWED,
+    Memory,
+    Tables,
 )
 from oxiseq.engine.kernels.sequence.writing import insert_run
+from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @inner
-def pass_time(T: Any, S: Any, C: Any, now: int, clock: int, rows: bool) -> int:
+def pass_time(T: Ptr[Tables], S: Ptr[Memory], C: Columns, now: int, clock: int, rows: bool) -> int:
     """No event before `now` (µs; `clock` in the window's unit) will come: runs that are too old by then leave their
     segments. Where some become matches so, what else waits for its window to close before `now` does too; it returns
     with the finals of one moment, and is called again.
 
-    `rows`: rows come at `now`. Only then do those runs move that rows look at: how they are joined decides the order of
-    matches, which must not depend on how events are batched.
+    `rows`: rows come at `now`. Only then do those runs move that rows may join: how they are joined decides the order
+    of matches, which must not depend on how events are batched.
     """
     if rows and v.scalars(S)[DUE] < now:
         for i in range(v.sizes(T)[MOVING]):
-            edge = np.int64(v.aged_edges(T)[i])
+            edge = i64(v.aged_edges(T)[i])
             while _due(T, S, edge) < now:
                 need = _leave(T, S, C, edge, now, clock)
                 if need != DONE:
@@ -54,34 +55,34 @@ def pass_time(T: Any, S: Any, C: Any, now: int, clock: int, rows: bool) -> int:
         if need != DONE or v.scalars(S)[FINALS] > 0:
             return need
     if v.scalars(S)[DUE] < now:
-        due = np.int64(NEVER_CLOSES)
+        due = i64(NEVER_CLOSES)
         for i in range(v.sizes(T)[AGEING]):
-            due = min(due, _due(T, S, np.int64(v.aged_edges(T)[i])))
+            due = min(due, _due(T, S, i64(v.aged_edges(T)[i])))
         v.scalars(S)[DUE] = due
     return DONE
 
 
 @inner
-def _due(T: Any, S: Any, edge: int) -> int:
+def _due(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
     """How long the oldest run of an edge may stay; NEVER_CLOSES if there is none."""
-    x = np.int64(v.ages(S)[edge].oldest)
-    return v.aged(S)[x].time + v.edges(T)[edge].limit if x >= 0 else np.int64(NEVER_CLOSES)
+    x = i64(v.ages(S)[edge].oldest)
+    return v.aged(S)[x].time + v.edges(T)[edge].limit if x >= 0 else i64(NEVER_CLOSES)
 
 
 @inner
-def _decide(T: Any, S: Any, C: Any, now: int, clock: int) -> int:
+def _decide(T: Ptr[Tables], S: Ptr[Memory], C: Columns, now: int, clock: int) -> int:
     """Whatever becomes a match before `now`, as far as the first moment at which something does."""
     scalars = v.scalars(S)
     while True:
-        first, moment = np.int64(-1), np.int64(NEVER_CLOSES)
+        first, moment = i64(-1), i64(NEVER_CLOSES)
         for i in range(v.sizes(T)[MOVING], v.sizes(T)[AGEING]):
-            edge = np.int64(v.aged_edges(T)[i])
+            edge = i64(v.aged_edges(T)[i])
             due = _due(T, S, edge)
             if due < moment:
                 first, moment = edge, due
         timed = scalars[CLOSINGS] > 0 and v.sizes(T)[NUMBERED] == 0  # else `advance` closes windows
         if timed and v.closings(S)[0].close <= moment:
-            first, moment = np.int64(-1), v.closings(S)[0].close
+            first, moment = i64(-1), v.closings(S)[0].close
         if moment >= now or (scalars[FINALS] > 0 and moment != scalars[MOMENT]):
             return DONE
         scalars[MOMENT] = moment
@@ -94,23 +95,23 @@ def _decide(T: Any, S: Any, C: Any, now: int, clock: int) -> int:
 
 
 @inner
-def _leave(T: Any, S: Any, C: Any, edge: int, now: int, clock: int) -> int:
+def _leave(T: Ptr[Tables], S: Ptr[Memory], C: Columns, edge: int, now: int, clock: int) -> int:
     """The oldest run of `edge` leaves it. Nothing has changed for it where something is full."""
-    groups, x = v.groups(S), np.int64(v.ages(S)[edge].oldest)
-    g, then = np.int64(v.aged(S)[x].group), np.int64(v.edges(T)[edge].then)
+    groups, x = v.groups(S), i64(v.ages(S)[edge].oldest)
+    g, then = i64(v.aged(S)[x].group), i64(v.edges(T)[edge].then)
     if killed(T, S, g):
         remove_group(T, S, g)
         return DONE
     need = turn(T, S, g)
     if need != DONE:
         return need
-    node = np.int64(v.aged(S)[x].node)
+    node = i64(v.aged(S)[x].node)
     if then >= 0 and node >= 0:
         for c in range(v.edges(T)[edge].width):
             v.key(S)[c] = v.keys(S)[g, c]
         # a negation of the next segment is one of this segment too: the group is alive, so none came since its insert
         need = insert_run(
-            T, S, C, then, node, groups[g].inserted, clock, v.aged(S)[x].time, np.int64(BEFORE_ALL), groups[g].close
+            T, S, C, then, node, groups[g].inserted, clock, v.aged(S)[x].time, i64(BEFORE_ALL), groups[g].close
         )
         if need != DONE:
             return need
@@ -122,12 +123,12 @@ def _leave(T: Any, S: Any, C: Any, edge: int, now: int, clock: int) -> int:
 
 
 @inner
-def _cut(T: Any, S: Any, g: int) -> int:
+def _cut(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
     """What starts before does not belong to the window of group `g`, which becomes a match at MOMENT."""
     if v.sizes(T)[SLIDING] == 1 and v.sizes(T)[NUMBERED] == 1:
-        return np.int64(BEFORE_ALL)  # all its prefixes start together, in the window
+        return i64(BEFORE_ALL)  # all its prefixes start together, in the window
     if v.sizes(T)[SLIDING] == 1:  # all its prefixes start together, not before this: the same cut for all of a moment
         return v.scalars(S)[MOMENT] - v.sizes(T)[WINDOW]
     if v.sizes(T)[WINDOWED] == 1:
         return v.groups(S)[g].close - v.sizes(T)[WINDOW] + 1
-    return np.int64(BEFORE_ALL)
+    return i64(BEFORE_ALL)

@@ -1,4 +1,4 @@
-"""Buckets: the groups that one probe looks at for one set of equality values.
+"""Buckets: the groups of one probe with one set of equality values.
 
 A bucket holds skew heaps over the probe's inequality, one for numbers and one for times, and a plain list of those
 that have no order (engine.md, sections 3 and 7).
@@ -6,11 +6,11 @@ that have no order (engine.md, sections 3 and 7).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
 from oxiseq.engine.kernels.sequence.records import (
@@ -21,17 +21,18 @@ from oxiseq.engine.kernels.sequence.records import (
     HEAP_TIME,
     LISTED,
     NEVER,
+    Memory,
 )
 
 
 @inner
-def find_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
+def find_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int) -> int:
     """The bucket of `probe` with these equality values, or -1."""
     table, buckets, keys = v.bucket_table(S), v.buckets(S), v.bucket_keys(S)
     mask = np.uint64(table.shape[0] - 1)
     i = h & mask
     while True:
-        b = np.int64(table[i])
+        b = i64(table[i])
         if b < 0:
             return -1
         if buckets[b].hash == h and buckets[b].probe == probe and same_key(keys, b, 0, key, width):
@@ -40,7 +41,7 @@ def find_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
 
 
 @inner
-def new_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
+def new_bucket(S: Ptr[Memory], probe: int, h: np.uint64, key: Array, width: int) -> int:
     """Make a bucket; the caller has seen to it that there is room."""
     scalars, buckets = v.scalars(S), v.buckets(S)
     b = scalars[BUCKET_FREE]
@@ -65,7 +66,7 @@ def new_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
 
 
 @inner
-def _free_bucket(S: Any, b: int) -> None:
+def _free_bucket(S: Ptr[Memory], b: int) -> None:
     bucket = v.buckets(S)[b]
     drop(v.bucket_table(S), v.buckets(S), bucket.hash, b)
     bucket.probe = -1
@@ -78,7 +79,7 @@ def _free_bucket(S: Any, b: int) -> None:
 
 
 @inner
-def _merge(links: Any, probes: int, local: int, a: int, b: int) -> int:
+def _merge(links: Array, probes: int, local: int, a: int, b: int) -> int:
     """Merge two skew heaps of groups; the root (its parent is -1)."""
     if a < 0:
         if b >= 0:
@@ -93,7 +94,7 @@ def _merge(links: Any, probes: int, local: int, a: int, b: int) -> int:
     links[root * probes + local].parent = -1
     while True:
         here = links[a * probes + local]
-        right = np.int64(here.right)
+        right = i64(here.right)
         here.right = here.left
         if right < 0:
             here.left = b
@@ -107,7 +108,7 @@ def _merge(links: Any, probes: int, local: int, a: int, b: int) -> int:
 
 
 @inner
-def link(S: Any, probes: int, local: int, g: int, b: int, kind: int, value: float) -> None:
+def link(S: Ptr[Memory], probes: int, local: int, g: int, b: int, kind: int, value: float) -> None:
     """Put group `g` into bucket `b` in the order that `kind` names."""
     links = v.links(S)
     bucket = v.buckets(S)[b]
@@ -124,7 +125,7 @@ def link(S: Any, probes: int, local: int, g: int, b: int, kind: int, value: floa
     elif kind == HEAP_TIME:
         bucket.time = _merge(links, probes, local, bucket.time, g)
     elif kind == LISTED:
-        first = np.int64(bucket.list)
+        first = i64(bucket.list)
         own.left = first
         if first >= 0:
             links[first * probes + local].right = g
@@ -132,15 +133,15 @@ def link(S: Any, probes: int, local: int, g: int, b: int, kind: int, value: floa
 
 
 @inner
-def unlink(S: Any, probes: int, local: int, g: int) -> None:
+def unlink(S: Ptr[Memory], probes: int, local: int, g: int) -> None:
     """Take group `g` out of its bucket, which goes with its last group."""
     links = v.links(S)
     own = links[g * probes + local]
-    b = np.int64(own.bucket)
+    b = i64(own.bucket)
     bucket = v.buckets(S)[b]
     kind = own.kind
     if kind == LISTED:
-        following, before = np.int64(own.left), np.int64(own.right)
+        following, before = i64(own.left), i64(own.right)
         if following >= 0:
             links[following * probes + local].right = before
         if before >= 0:
@@ -148,8 +149,8 @@ def unlink(S: Any, probes: int, local: int, g: int) -> None:
         else:
             bucket.list = following
     elif kind != NEVER:
-        parent = np.int64(own.parent)
-        merged = _merge(links, probes, local, np.int64(own.left), np.int64(own.right))
+        parent = i64(own.parent)
+        merged = _merge(links, probes, local, i64(own.left), i64(own.right))
         if merged >= 0:
             links[merged * probes + local].parent = parent
         if parent < 0:

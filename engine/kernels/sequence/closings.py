@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches.records import DONE, FINALS
+from oxiseq.engine.kernels.matches.records import DONE, FINALS, HasMatches
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
 from oxiseq.engine.kernels.sequence.queues import is_queue, pop, turn
-from oxiseq.engine.kernels.sequence.records import CLOSINGS, LAPSES, NEED_FINALS, SLIDING, WINDOW
+from oxiseq.engine.kernels.sequence.records import CLOSINGS, LAPSES, NEED_FINALS, SLIDING, WINDOW, Memory, Tables
 
 
 @inner
@@ -20,7 +20,7 @@ def _closes_before(a: Any, b: Any) -> bool:
 
 
 @inner
-def _swap(closings: Any, i: int, j: int) -> None:
+def _swap(closings: Array, i: int, j: int) -> None:
     close, serial, group = closings[i].close, closings[i].serial, closings[i].group
     closings[i].close, closings[i].serial, closings[i].group = (
         closings[j].close,
@@ -31,31 +31,31 @@ def _swap(closings: Any, i: int, j: int) -> None:
 
 
 @inner
-def push_closing(S: Any, close: int, g: int) -> None:
+def push_closing(S: Ptr[Memory], close: int, g: int) -> None:
     """`g` becomes a match when the clock has passed `close`."""
     _push(v.closings(S), v.scalars(S), CLOSINGS, close, v.groups(S)[g].serial, g)
 
 
 @inner
-def push_lapse(S: Any, time: int, g: int) -> None:
+def push_lapse(S: Ptr[Memory], time: int, g: int) -> None:
     """`g` is dead when `time` (µs) has passed: what LASTING bounds has lasted too long."""
     _push(v.lapses(S), v.scalars(S), LAPSES, time, v.groups(S)[g].serial, g)
 
 
 @inner
-def drop_lapsed(T: Any, S: Any, now: int) -> None:
+def drop_lapsed(T: Ptr[Tables], S: Ptr[Memory], now: int) -> None:
     """Groups that are dead at `now` go. Only before rows are read: which groups there are then decides the order of
     matches, which must not depend on how events are batched."""
     scalars, lapses, groups = v.scalars(S), v.lapses(S), v.groups(S)
     while scalars[LAPSES] > 0 and lapses[0].close < now:
-        g = np.int64(lapses[0].group)
+        g = i64(lapses[0].group)
         if groups[g].edge >= 0 and groups[g].serial == lapses[0].serial:
             remove_group(T, S, g)
         _pop(lapses, scalars, LAPSES)
 
 
 @inner
-def _push(heap: Any, scalars: Any, count: int, close: int, serial: int, g: int) -> None:
+def _push(heap: Array, scalars: Array, count: int, close: int, serial: int, g: int) -> None:
     """One more in a heap, whose size is the scalar `count`."""
     i = scalars[count]
     scalars[count] = i + 1
@@ -68,7 +68,7 @@ def _push(heap: Any, scalars: Any, count: int, close: int, serial: int, g: int) 
 
 
 @inner
-def _pop(heap: Any, scalars: Any, count: int) -> None:
+def _pop(heap: Array, scalars: Array, count: int) -> None:
     """Remove the earliest."""
     last = scalars[count] - 1
     scalars[count] = last
@@ -87,9 +87,9 @@ def _pop(heap: Any, scalars: Any, count: int) -> None:
 
 
 @inner
-def end_wait(T: Any, S: Any, g: int, close: int) -> bool:
+def end_wait(T: Ptr[Tables], S: Ptr[Memory], g: int, close: int) -> bool:
     """Make group `g`, whose window ends at `close`, final unless something has killed it; False: there is no room."""
-    edge = np.int64(v.groups(S)[g].edge)
+    edge = i64(v.groups(S)[g].edge)
     if not killed(T, S, g):
         cut = close - v.sizes(T)[WINDOW]
         if v.sizes(T)[SLIDING] == 0:
@@ -97,17 +97,17 @@ def end_wait(T: Any, S: Any, g: int, close: int) -> bool:
         if is_queue(T, edge):
             while v.groups(S)[g].old >= 0 or v.groups(S)[g].new >= 0:
                 turn(T, S, g)  # it has no unions, so it needs no nodes
-                if not add_final(S, np.int64(v.aged(S)[v.groups(S)[g].old].node), cut):
+                if not add_final(S, i64(v.aged(S)[v.groups(S)[g].old].node), cut):
                     return False
                 pop(T, S, g)
-        elif not add_final(S, np.int64(v.groups(S)[g].node), cut):
+        elif not add_final(S, i64(v.groups(S)[g].node), cut):
             return False
     remove_group(T, S, g)
     return True
 
 
 @inner
-def add_final(S: Any, node: int, cut: int) -> bool:
+def add_final(S: Ptr[HasMatches], node: int, cut: int) -> bool:
     """The matches below `node` (-1: dead) that start at `cut` or later are complete; False: there is no room."""
     scalars = v.scalars(S)
     if scalars[FINALS] == v.finals(S).shape[0]:
@@ -120,7 +120,7 @@ def add_final(S: Any, node: int, cut: int) -> bool:
 
 
 @inner
-def close_waits(T: Any, S: Any, clock: int) -> int:
+def close_waits(T: Ptr[Tables], S: Ptr[Memory], clock: int) -> int:
     """Groups whose window has closed before `clock` become final."""
     while v.scalars(S)[CLOSINGS] > 0 and v.closings(S)[0].close < clock:
         if not close_first(T, S):
@@ -129,10 +129,10 @@ def close_waits(T: Any, S: Any, clock: int) -> int:
 
 
 @inner
-def close_first(T: Any, S: Any) -> bool:
+def close_first(T: Ptr[Tables], S: Ptr[Memory]) -> bool:
     """The earliest closing comes; False: there is no room."""
     first, groups = v.closings(S)[0], v.groups(S)
-    g = np.int64(first.group)
+    g = i64(first.group)
     alive = groups[g].edge >= 0 and groups[g].serial == first.serial
     if alive and not end_wait(T, S, g, first.close):
         return False

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.collect import reach, root, slide
 from oxiseq.engine.kernels.matches.records import FINALS
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.partitions import floor_of, partition_of
-from oxiseq.engine.kernels.sequence.records import AGED_TOP, ENTRY_TOP, GROUP_TOP, PENDING, TAU
+from oxiseq.engine.kernels.sequence.records import AGED_TOP, ENTRY_TOP, GROUP_TOP, PENDING, TAU, Memory, Tables
 
 
 @kernel
-def collect(T: Any, S: Any, marks: Any, floors: Any) -> int:
+def collect(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> int:
     """Drop what is dead and slide the nodes down; the smallest row id still referred to.
 
     `marks`: i32[nodes], zeros; `floors`: i64[partitions + 1], scratch. Must not run while matches are being enumerated.
@@ -55,9 +53,9 @@ def collect(T: Any, S: Any, marks: Any, floors: Any) -> int:
 
 
 @inner
-def _hold_what_the_instant_has(S: Any, marks: Any, floors: Any) -> None:
-    """Nodes of the instant that is being worked on, and `,` waits: of the last owner."""
-    scalars, owner = v.scalars(S), np.int64(floors.shape[0] - 1)
+def _hold_what_the_instant_has(S: Ptr[Memory], marks: Array, floors: Array) -> None:
+    """Nodes of the instant in work, and `,` waits: of the last owner."""
+    scalars, owner = v.scalars(S), i64(floors.shape[0] - 1)
     for i in range(scalars[PENDING]):
         root(marks, floors, v.pending(S)[i, 1], owner)
     for i in range(scalars[FINALS]):
@@ -67,14 +65,14 @@ def _hold_what_the_instant_has(S: Any, marks: Any, floors: Any) -> None:
 
 
 @inner
-def _hold_queues(T: Any, S: Any, marks: Any, floors: Any) -> None:
+def _hold_queues(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> None:
     """Nodes of runs in age segments; those that are dead have none from now on."""
     nodes = v.nodes(S)
     for x in range(v.scalars(S)[AGED_TOP]):
         entry = v.aged(S)[x]
         if entry.group < 0:
             continue
-        owner = partition_of(T, S, np.int64(entry.group))
+        owner = partition_of(T, S, i64(entry.group))
         if entry.node >= 0 and nodes[entry.node].maxs < floors[owner]:
             entry.node = -1
         if entry.union >= 0 and nodes[entry.union].maxs < floors[owner]:

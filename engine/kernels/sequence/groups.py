@@ -1,15 +1,15 @@
 """Groups: (edge, live key) and the prefixes that wait there. Made, found by the whole key, marked, expired, removed.
 
-A group also stands in the buckets of its probes, and in the expiry queue (engine.md, section 3).
+A group is also in the buckets of its probes, and in the expiry queue (engine.md, section 3).
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import unlink
 from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
@@ -27,17 +27,19 @@ from oxiseq.engine.kernels.sequence.records import (
     SERIAL,
     STAMP,
     WAITING,
+    Memory,
+    Tables,
 )
 
 
 @inner
-def find_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
+def find_group(S: Ptr[Memory], edge: int, h: np.uint64, key: Array, width: int) -> int:
     """The group of `edge` with this key, or -1."""
     table, groups, keys = v.table(S), v.groups(S), v.keys(S)
     mask = np.uint64(table.shape[0] - 1)
     i = h & mask
     while True:
-        g = np.int64(table[i])
+        g = i64(table[i])
         if g < 0:
             return -1
         if groups[g].hash == h and groups[g].edge == edge and same_key(keys, g, 0, key, width):
@@ -46,7 +48,7 @@ def find_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
 
 
 @inner
-def new_group(T: Any, S: Any, edge: int, h: Any, key: Any, width: int) -> int:
+def new_group(T: Ptr[Tables], S: Ptr[Memory], edge: int, h: np.uint64, key: Array, width: int) -> int:
     """Make a group without a node; the caller has seen to it that there is room."""
     scalars, groups = v.scalars(S), v.groups(S)
     g = scalars[GROUP_FREE]
@@ -74,7 +76,7 @@ def new_group(T: Any, S: Any, edge: int, h: Any, key: Any, width: int) -> int:
 
 
 @inner
-def enqueue(S: Any, g: int, clock: int) -> None:
+def enqueue(S: Ptr[Memory], g: int, clock: int) -> None:
     """Put `g` at the back of the expiry queue."""
     scalars, groups = v.scalars(S), v.groups(S)
     back = scalars[QUEUE_BACK]
@@ -89,9 +91,9 @@ def enqueue(S: Any, g: int, clock: int) -> None:
 
 
 @inner
-def _dequeue(S: Any, g: int) -> None:
+def _dequeue(S: Ptr[Memory], g: int) -> None:
     scalars, groups = v.scalars(S), v.groups(S)
-    before, after = np.int64(groups[g].prev), np.int64(groups[g].next)
+    before, after = i64(groups[g].prev), i64(groups[g].next)
     if before >= 0:
         groups[before].next = after
     else:
@@ -103,7 +105,7 @@ def _dequeue(S: Any, g: int) -> None:
 
 
 @inner
-def remove_group(T: Any, S: Any, g: int) -> None:
+def remove_group(T: Ptr[Tables], S: Ptr[Memory], g: int) -> None:
     """Take `g` out of every index and free it."""
     groups = v.groups(S)
     edge = v.edges(T)[groups[g].edge]
@@ -113,7 +115,7 @@ def remove_group(T: Any, S: Any, g: int) -> None:
         if index in (LIST, HEAP, STAMP):
             unlink(S, probes, v.probes(T)[p].local, g)
     drop(v.table(S), groups, groups[g].hash, g)
-    if is_queue(T, np.int64(groups[g].edge)):
+    if is_queue(T, i64(groups[g].edge)):
         clear(S, g)
     if edge.waits == 0:
         _dequeue(S, g)
@@ -125,7 +127,7 @@ def remove_group(T: Any, S: Any, g: int) -> None:
 
 
 @inner
-def expire(T: Any, S: Any, tau: int, clock: int) -> None:
+def expire(T: Ptr[Tables], S: Ptr[Memory], tau: int, clock: int) -> None:
     """Drop dead groups from the front of the queue; one that has been refreshed gets a second turn.
 
     Amortised constant: an insert since it was queued has paid for the second turn.
@@ -145,7 +147,7 @@ def expire(T: Any, S: Any, tau: int, clock: int) -> None:
 
 
 @inner
-def mark(S: Any, g: int, attempt: int, reach: int) -> None:
+def mark(S: Ptr[Memory], g: int, attempt: int, reach: int) -> None:
     """Note `g` for removal at the end of the instant's reading, once; of a family it is removed for the queries below
     the largest `reach`."""
     if v.groups(S)[g].fired != attempt:
@@ -157,7 +159,7 @@ def mark(S: Any, g: int, attempt: int, reach: int) -> None:
 
 
 @inner
-def killed(T: Any, S: Any, g: int) -> bool:
+def killed(T: Ptr[Tables], S: Ptr[Memory], g: int) -> bool:
     """Whether a negated row came after the group's last insert."""
     group = v.groups(S)[g]
     edge = v.edges(T)[group.edge]

@@ -5,34 +5,33 @@ A table is i32, a power of two long and half full at the most: numbers of record
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.mixing import mix
+from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
+from oxiseq.engine.kernels.memory.pointers import Array
 
 
 @inner
-def hash_key(number: int, key: Any, width: int) -> Any:
+def hash_key(number: int, key: Array, width: int) -> np.uint64:
     """Hash of the first `width` values of `key` for edge or probe `number`."""
-    h = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
+    h = np.uint64(number) * SPREAD + np.uint64(1)
     for i in range(width):
         h = mix(h, key[i])
     return h
 
 
 @inner
-def hash_row(number: int, keys: Any, at: int, width: int) -> Any:
+def hash_row(number: int, keys: Array, at: int, width: int) -> np.uint64:
     """`hash_key` of row `at` of a table of keys."""
-    h = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
+    h = np.uint64(number) * SPREAD + np.uint64(1)
     for i in range(width):
         h = mix(h, keys[at, i])
     return h
 
 
 @inner
-def same_key(keys: Any, at: int, first: int, key: Any, width: int) -> bool:
+def same_key(keys: Array, at: int, first: int, key: Array, width: int) -> bool:
     """Whether row `at` of a table of keys has, from column `first` on, the first `width` values of `key`."""
     i = 0
     while i < width and keys[at, first + i] == key[i]:
@@ -41,7 +40,7 @@ def same_key(keys: Any, at: int, first: int, key: Any, width: int) -> bool:
 
 
 @inner
-def put(table: Any, h: Any, value: int) -> None:
+def put(table: Array, h: np.uint64, value: int) -> None:
     """Enter record `value`, whose hash is `h`."""
     mask = np.uint64(table.shape[0] - 1)
     i = h & mask
@@ -51,7 +50,7 @@ def put(table: Any, h: Any, value: int) -> None:
 
 
 @inner
-def drop(table: Any, records: Any, h: Any, value: int) -> None:
+def drop(table: Array, records: Array, h: np.uint64, value: int) -> None:
     """Take `value` out. Backward-shift deletion: no tombstones, so that tables never fill up with them."""
     mask = np.uint64(table.shape[0] - 1)
     i = h & mask
@@ -72,7 +71,7 @@ def drop(table: Any, records: Any, h: Any, value: int) -> None:
 
 
 @kernel
-def rehash_groups(table: Any, records: Any, top: int) -> None:
+def rehash_groups(table: Array, records: Array, top: int) -> None:
     """Fill a table again after it has grown."""
     table[:] = -1
     for r in range(top):
@@ -81,7 +80,7 @@ def rehash_groups(table: Any, records: Any, top: int) -> None:
 
 
 @kernel
-def rehash_buckets(table: Any, records: Any, top: int) -> None:
+def rehash_buckets(table: Array, records: Array, top: int) -> None:
     """`rehash_groups` for buckets."""
     table[:] = -1
     for r in range(top):

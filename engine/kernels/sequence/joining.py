@@ -6,13 +6,13 @@ made, and asked if it is not there. The instant is then read again (engine.md, s
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import VARIABLE, truth, value
-from oxiseq.engine.kernels.matches.mixing import mix
+from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.records import (
     ASKED,
@@ -23,8 +23,11 @@ from oxiseq.engine.kernels.sequence.records import (
     MEMOS,
     NEVER,
     WIDTH,
+    Memory,
+    Tables,
 )
 from oxiseq.engine.kernels.terms import columns
+from oxiseq.engine.kernels.terms.columns import Columns
 
 NO, YES, ASK = 0, 1, 2
 UNKNOWN = -1
@@ -37,7 +40,7 @@ _ROUNDED, _EXACT, _ZONED = 1, 2, 4
 
 @inner
 def order_kind(kind: int, number: float, quality: int) -> int:
-    """In which heap a value stands: numbers and zoned times are ordered by a float64 that rounds them
+    """Which heap a value is in: numbers and zoned times are ordered by a float64 that rounds them
     correctly; errors and NaN never satisfy an inequality; anything else is compared one by one."""
     if kind == 0:
         return NEVER
@@ -51,7 +54,7 @@ def order_kind(kind: int, number: float, quality: int) -> int:
 
 
 @inner
-def read_key(T: Any, S: Any, keys: Any, at: int) -> None:
+def read_key(T: Ptr[Tables], S: Ptr[Memory], keys: Array, at: int) -> None:
     """Copy a key into the value vector."""
     first = 1 + v.sizes(T)[COLUMNS]
     for k in range(v.sizes(T)[WIDTH]):
@@ -59,14 +62,14 @@ def read_key(T: Any, S: Any, keys: Any, at: int) -> None:
 
 
 @inner
-def read_row(T: Any, S: Any, values: Any, r: int) -> None:
+def read_row(T: Ptr[Tables], S: Ptr[Memory], values: Array, r: int) -> None:
     """Copy a row into the value vector."""
     for c in range(v.sizes(T)[COLUMNS]):
         v.vector(S)[1 + c] = values[r, c]
 
 
 @inner
-def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: Any) -> int:
+def joins(T: Ptr[Tables], S: Ptr[Memory], p: int, values: Array, r: int, keys: Array, at: int, C: Columns) -> int:
     """Whether row `r` passes all checks of probe `p` with the key `keys[at]`, the bucket's equalities aside.
 
     YES, NO, or ASK when Python must decide first. `C` are the term columns.
@@ -99,7 +102,7 @@ def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: An
 
 
 @inner
-def folded(T: Any, S: Any, values: Any, r: int, keys: Any, at: int, f: int) -> int:
+def folded(T: Ptr[Tables], S: Ptr[Memory], values: Array, r: int, keys: Array, at: int, f: int) -> int:
     """The id that row `r` makes of the key `keys[at]` by fold `f`; at a start (`at` -1) and for a first iteration only
     the row counts. UNKNOWN when Python must make it first."""
     read_row(T, S, values, r)
@@ -109,8 +112,8 @@ def folded(T: Any, S: Any, values: Any, r: int, keys: Any, at: int, f: int) -> i
 
 
 @inner
-def _decided(T: Any, S: Any, f: int) -> int:
-    """Python's answer for filter `f` on the value vector, or UNKNOWN after having asked for it."""
+def _decided(T: Ptr[Tables], S: Ptr[Memory], f: int) -> int:
+    """Python's answer for filter `f` on the value vector, or UNKNOWN, and the question is listed."""
     i = _memo_place(T, S, f)
     if v.memo(S)[i, 0] != 0:
         return v.memo(S)[i, 1]
@@ -124,17 +127,17 @@ def _decided(T: Any, S: Any, f: int) -> int:
 
 
 @inner
-def _memo_place(T: Any, S: Any, f: int) -> int:
+def _memo_place(T: Ptr[Tables], S: Ptr[Memory], f: int) -> int:
     memo, vector = v.memo(S), v.vector(S)
     first, last = v.filters(T)[f].uses0, v.filters(T)[f].uses1
-    h = np.uint64(f + 1) * np.uint64(0x9E3779B97F4A7C15)
+    h = np.uint64(f + 1) * SPREAD
     for u in range(first, last):
         h = mix(h, vector[v.uses(T)[u]])
     mask = np.uint64(memo.shape[0] - 1)
     i = h & mask
     while True:
         if memo[i, 0] == 0:
-            return np.int64(i)
+            return i64(i)
         if memo[i, 0] == f + 1:
             same = True
             for u in range(first, last):
@@ -142,12 +145,12 @@ def _memo_place(T: Any, S: Any, f: int) -> int:
                     same = False
                     break
             if same:
-                return np.int64(i)
+                return i64(i)
         i = (i + np.uint64(1)) & mask
 
 
 @kernel
-def remember(T: Any, S: Any, asked: Any, n: int, answer: int) -> None:
+def remember(T: Ptr[Tables], S: Ptr[Memory], asked: Array, n: int, answer: int) -> None:
     """Keep Python's answer to question `n`; the memo has room."""
     for i in range(v.vector(S).shape[0]):
         v.vector(S)[i] = asked[n, 1 + i]
@@ -163,18 +166,18 @@ def remember(T: Any, S: Any, asked: Any, n: int, answer: int) -> None:
 
 
 @inner
-def measured(T: Any, C: Any, code0: int, code1: int, vector: Any) -> tuple[int, float, int, int]:
+def measured(T: Ptr[Tables], C: Columns, code0: int, code1: int, vector: Array) -> tuple[int, float, int, int]:
     """(kind, number, exact, quality) of one side of an inequality; a bare variable needs no machine."""
     code = v.code(T)
     if code1 - code0 == 2 and code[code0] == VARIABLE:
         t = vector[code[code0 + 1]]
-        return np.int64(columns.kind(C)[t]), columns.number(C)[t], columns.exact(C)[t], np.int64(columns.quality(C)[t])
+        return i64(columns.kind(C)[t]), columns.number(C)[t], columns.exact(C)[t], i64(columns.quality(C)[t])
     return value(code, code0, code1, vector, columns.kind(C), columns.number(C), columns.exact(C), columns.quality(C))
 
 
 @inner
-def key_order(T: Any, S: Any, p: int, keys: Any, at: int, C: Any) -> tuple[int, float]:
-    """(kind, value) by which the key stands in the buckets of probe `p`; smaller values fire first."""
+def key_order(T: Ptr[Tables], S: Ptr[Memory], p: int, keys: Array, at: int, C: Columns) -> tuple[int, float]:
+    """(kind, value) by which the key is ordered in the buckets of probe `p`; smaller values fire first."""
     probe = v.probes(T)[p]
     read_key(T, S, keys, at)
     kind, number, exact, quality = measured(T, C, probe.key0, probe.key1, v.vector(S))

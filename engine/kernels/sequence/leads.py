@@ -10,38 +10,40 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.hashing import hash_key, same_key
-from oxiseq.engine.kernels.sequence.records import LEADS
+from oxiseq.engine.kernels.sequence.records import LEADS, Memory, Rows, Tables
 
 NEVER_SEEN = -(1 << 62)
 
 
 @inner
-def _lead_place(S: Any, number: int, width: int, h: Any) -> int:
+def _lead_place(S: Ptr[Memory], number: int, width: int, h: np.uint64) -> int:
     """Where the lead's values (in `v.key(S)`) are or belong in the lead table."""
     mask = np.uint64(v.lead_table(S).shape[0] - 1)
     i = h & mask
     while True:
-        at = np.int64(v.lead_table(S)[i])
+        at = i64(v.lead_table(S)[i])
         if at < 0:
-            return np.int64(i)
+            return i64(i)
         if v.lead_keys(S)[at, 0] == number and same_key(v.lead_keys(S), at, 2, v.key(S), width):
-            return np.int64(i)
+            return i64(i)
         i = (i + np.uint64(1)) & mask
 
 
 @inner
-def last_lead(T: Any, S: Any, R: Any, r: int, probe: Any) -> int:
+def last_lead(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, probe: Any) -> int:
     """The last clock at which a negated row that joins row `r` was seen before this instant."""
-    latest = np.int64(NEVER_SEEN)
+    latest = i64(NEVER_SEEN)
     for l in range(probe.lead0, probe.lead1):
         lead = v.leads(T)[l]
         width = lead.equal1 - lead.equal0
         if lead.compatible == 0:
             for i in range(width):
                 v.key(S)[i] = v.values(R)[r, v.equal(T)[lead.equal0 + i, 1]]
-            at = np.int64(v.lead_table(S)[_lead_place(S, l, width, hash_key(l, v.key(S), width))])
+            at = i64(v.lead_table(S)[_lead_place(S, l, width, hash_key(l, v.key(S), width))])
             if at >= 0:
                 latest = max(latest, v.lead_keys(S)[at, 1])
             continue
@@ -60,13 +62,13 @@ def last_lead(T: Any, S: Any, R: Any, r: int, probe: Any) -> int:
 
 
 @inner
-def see_lead(T: Any, S: Any, R: Any, r: int, l: int, clock: int) -> None:
+def see_lead(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, l: int, clock: int) -> None:
     lead = v.leads(T)[l]
     width = lead.equal1 - lead.equal0
     for i in range(width):
         v.key(S)[i] = v.values(R)[r, v.equal(T)[lead.equal0 + i, 0]]
     place = _lead_place(S, l, width, hash_key(l, v.key(S), width))
-    at = np.int64(v.lead_table(S)[place])
+    at = i64(v.lead_table(S)[place])
     if at < 0:
         at = v.scalars(S)[LEADS]
         v.scalars(S)[LEADS] = at + 1
@@ -78,7 +80,7 @@ def see_lead(T: Any, S: Any, R: Any, r: int, l: int, clock: int) -> None:
 
 
 @kernel
-def rebuild_leads(T: Any, S: Any, keys: Any, count: int, tau: int) -> None:
+def rebuild_leads(T: Ptr[Tables], S: Ptr[Memory], keys: Array, count: int, tau: int) -> None:
     """Fill the (new, empty) lead arrays with what is not older than `tau`."""
     for place in range(v.lead_table(S).shape[0]):
         v.lead_table(S)[place] = -1

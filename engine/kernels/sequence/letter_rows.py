@@ -1,13 +1,13 @@
 """Mappings of letters → rows for the sequence kernel and for the row store, in one pass.
 
-Where it stands: GPM rows, letter by letter → **rows by instant, then letter** → sequence kernel. The mappings of a
+In the flow: GPM rows, letter by letter → **rows by instant, then letter** → sequence kernel. The mappings of a
 letter lie somewhere in memory in order of instants; they are merged, projected on what the sequence compares and
 on what matches need later, and written where both are read.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.pointed import (
@@ -21,7 +21,8 @@ from oxiseq.engine.kernels.memory.pointed import (
     u32_at,
     u32_table,
 )
-from oxiseq.engine.kernels.memory.pointers import I32, I64
+from oxiseq.engine.kernels.memory.pointers import I32, I64, Array, Ptr
+from oxiseq.engine.kernels.sequence.records import Rows
 
 _NEVER: Final = 1 << 62
 _BEFORE_ALL: Final = -(1 << 62)
@@ -50,7 +51,7 @@ class LetterColumns(NamedTuple):
 
 
 @inner
-def _place(sources: Any, i: int) -> int:
+def _place(sources: Array, i: int) -> int:
     """The instant of the source's next row; after the last one, one that never comes."""
     row = sources[i, LOW]
     if row == sources[i, HIGH]:
@@ -60,7 +61,7 @@ def _place(sources: Any, i: int) -> int:
 
 
 @inner
-def _window_start(settings: Any, now: int) -> int:
+def _window_start(settings: Array, now: int) -> int:
     """The smallest clock in the window that `now` is in."""
     size = settings[WINDOW_SIZE]
     if size == 0:
@@ -71,7 +72,7 @@ def _window_start(settings: Any, now: int) -> int:
 
 
 @inner
-def _set_lengths(R: Any, rows: int, instants: int) -> None:
+def _set_lengths(R: Ptr[Rows], rows: int, instants: int) -> None:
     """Of the arrays of sequence Rows: four by row, three by instant, `first`, which has one more, and the times."""
     lengths = i64_at(R, 36)
     for array in range(4):
@@ -83,7 +84,7 @@ def _set_lengths(R: Any, rows: int, instants: int) -> None:
 
 
 @kernel
-def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) -> int:
+def write_rows(L: Ptr[LetterColumns], R: Ptr[Rows], B: int, sources: Array, times_at: int, count: int) -> int:
     """Merge the sources; returns the number of instants written: those that have rows, or all.
 
     L: address of LetterColumns; R: of sequence Rows, with room for all rows and instants, whose lengths are set here;

@@ -6,50 +6,69 @@ family's, or -1; progress: where to go on when something was full. First nodes, 
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.counting import extend, unite
 from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PROGRESS
+from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PROGRESS, HasMatches
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.groups import killed
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, ENTRY_TIME, ENTRY_TOP, OPENED, PENDING
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, ENTRY_TIME, ENTRY_TOP, OPENED, PENDING, Memory, Tables
 from oxiseq.engine.kernels.sequence.writing import write
+from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @kernel
-def move_nodes(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: Any, member: int, instant: int) -> int:
+def move_nodes(
+    T: Ptr[Tables],
+    S: Ptr[HasMatches],
+    A: Ptr[Tables],
+    M: Ptr[HasMatches],
+    C: Columns,
+    made: Array,
+    progress: Array,
+    member: int,
+    instant: int,
+) -> int:
     """Outputs that hold for the query, and unions of them; children are older than their parents."""
     nodes, spans = v.nodes(S), v.spans(S)
     while progress[0] < v.scalars(S)[NODE_TOP]:
         i = progress[0]
         if v.scalars(M)[NODE_TOP] + 2 * SPINE > v.nodes(M).shape[0]:
             return NEED_NODES
-        left, right, leaf = np.int64(nodes[i].left), np.int64(nodes[i].right), np.int64(nodes[i].leaf)
+        left, right, leaf = i64(nodes[i].left), i64(nodes[i].right), i64(nodes[i].leaf)
         if leaf >= 0:
-            node = np.int64(made[leaf])
+            node = i64(made[leaf])
             if left >= 0:
-                node = unite(M, node, np.int64(made[left]), BEFORE_ALL)
+                node = unite(M, node, i64(made[left]), BEFORE_ALL)
             if right >= 0:
-                node = unite(M, node, np.int64(made[right]), BEFORE_ALL)
+                node = unite(M, node, i64(made[right]), BEFORE_ALL)
             made[i] = node
         elif spans[i, 0] <= member < spans[i, 1] and left < 0:
             made[i] = extend(M, -1, nodes[i].pos, nodes[i].maxs)
         elif spans[i, 0] <= member < spans[i, 1] and made[left] >= 0:
-            made[i] = extend(M, np.int64(made[left]), nodes[i].pos, v.nodes(M)[made[left]].maxs)
+            made[i] = extend(M, i64(made[left]), nodes[i].pos, v.nodes(M)[made[left]].maxs)
         progress[0] = i + 1
     return DONE
 
 
 @kernel
-def move_groups(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: Any, member: int, instant: int) -> int:
+def move_groups(
+    T: Ptr[Tables],
+    S: Ptr[Memory],
+    A: Ptr[Tables],
+    M: Ptr[Memory],
+    C: Columns,
+    made: Array,
+    progress: Array,
+    member: int,
+    instant: int,
+) -> int:
     """In the order in which they expire; those whose keys differ in the floor alone become one. progress: the next."""
     while progress[0] >= 0:
         group = v.groups(S)[progress[0]]
-        node = np.int64(-1) if group.node < 0 else np.int64(made[group.node])
+        node = i64(-1) if group.node < 0 else i64(made[group.node])
         floor = v.edges(T)[group.edge].floor
         holds = node >= 0 and v.nodes(M)[node].maxs >= v.scalars(S)[OPENED] and not killed(T, S, progress[0])
         if holds and (floor < 0 or v.keys(S)[progress[0], floor] <= member):
@@ -61,13 +80,23 @@ def move_groups(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: Any
 
 
 @kernel
-def move_entries(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: Any, member: int, instant: int) -> int:
+def move_entries(
+    T: Ptr[Tables],
+    S: Ptr[Memory],
+    A: Ptr[Tables],
+    M: Ptr[Memory],
+    C: Columns,
+    made: Array,
+    progress: Array,
+    member: int,
+    instant: int,
+) -> int:
     """Made at the last `instant`."""
     while progress[0] < v.scalars(S)[ENTRY_TOP]:
         entry = v.entries(S)[progress[0]]
         if made[entry.node] >= 0:
             time, keys = v.scalars(S)[ENTRY_TIME], v.entry_keys(S)
-            need = _put(A, M, C, entry.edge, np.int64(made[entry.node]), keys, progress[0], instant, instant, time)
+            need = _put(A, M, C, entry.edge, i64(made[entry.node]), keys, progress[0], instant, instant, time)
             if need != DONE:
                 return need
         progress[0] += 1
@@ -75,8 +104,19 @@ def move_entries(T: Any, S: Any, A: Any, M: Any, C: Any, made: Any, progress: An
 
 
 @inner
-def _put(A: Any, M: Any, C: Any, edge: int, node: int, keys: Any, at: int, instant: int, clock: int, time: int) -> int:
-    """A run with this key (without the floor, which stands last) waits at an edge."""
+def _put(
+    A: Ptr[Tables],
+    M: Ptr[Memory],
+    C: Columns,
+    edge: int,
+    node: int,
+    keys: Array,
+    at: int,
+    instant: int,
+    clock: int,
+    time: int,
+) -> int:
+    """A run with this key (without the floor, its last value) waits at an edge."""
     v.pending(M)[0, 0], v.pending(M)[0, 1], v.pending(M)[0, 2] = edge, node, -1
     for c in range(v.edges(A)[edge].width):
         v.pending_keys(M)[0, c] = keys[at, c]

@@ -7,12 +7,10 @@ not comparable with those of others, and CONSUME BY PARTITION raises one alone.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.records import DONE
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.closings import end_wait
 from oxiseq.engine.kernels.sequence.groups import remove_group
@@ -32,13 +30,16 @@ from oxiseq.engine.kernels.sequence.records import (
     STRICT,
     TAU,
     WINDOW_END,
+    Memory,
+    Rows,
+    Tables,
 )
 
 _NEVER = 1 << 62
 
 
 @inner
-def enter_partition(T: Any, S: Any, R: Any, k: int) -> None:
+def enter_partition(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> None:
     """Instant `k` begins in its partition: the floor may rise."""
     scalars, floors = v.scalars(S), v.floors(S)
     p = v.partition(R)[k]
@@ -51,19 +52,19 @@ def enter_partition(T: Any, S: Any, R: Any, k: int) -> None:
     v.moments(S)[p] = v.moment(R)[k]
     v.numbers(S)[p] = v.instant(R)[k]
     scalars[TAU] = floor
-    scalars[OPENED] = v.tau(R)[k] if v.sizes(T)[COUNTED] == 0 else np.int64(BEFORE_ALL)
+    scalars[OPENED] = v.tau(R)[k] if v.sizes(T)[COUNTED] == 0 else i64(BEFORE_ALL)
 
 
 @inner
-def partition_of(T: Any, S: Any, g: int) -> int:
+def partition_of(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
     """The partition of group `g`; 0 where there are none."""
     if v.sizes(T)[PARTITIONED] == 0:
-        return np.int64(0)
+        return i64(0)
     return v.keys(S)[g, v.edges(T)[v.groups(S)[g].edge].part] - 1
 
 
 @inner
-def floor_of(T: Any, S: Any, p: int) -> int:
+def floor_of(T: Ptr[Tables], S: Ptr[Memory], p: int) -> int:
     """What starts before is dead in partition `p`."""
     scalars = v.scalars(S)
     if v.sizes(T)[PARTITIONED] == 0:
@@ -74,13 +75,13 @@ def floor_of(T: Any, S: Any, p: int) -> int:
 
 
 @inner
-def close_waits_of(T: Any, S: Any, p: int, number: int) -> int:
+def close_waits_of(T: Ptr[Tables], S: Ptr[Memory], p: int, number: int) -> int:
     """Where windows count events: groups of partition `p` whose window has closed before its instant `number` become
     final. Looks at all groups that wait."""
     scalars, closings, groups = v.scalars(S), v.closings(S), v.groups(S)
-    i = np.int64(0)
+    i = i64(0)
     while i < scalars[CLOSINGS]:
-        g, close = np.int64(closings[i].group), closings[i].close
+        g, close = i64(closings[i].group), closings[i].close
         alive = groups[g].edge >= 0 and groups[g].serial == closings[i].serial
         if alive and (close >= number or partition_of(T, S, g) != p):
             i += 1
@@ -100,7 +101,7 @@ def close_waits_of(T: Any, S: Any, p: int, number: int) -> int:
 
 
 @kernel
-def sweep(T: Any, S: Any) -> None:
+def sweep(T: Ptr[Tables], S: Ptr[Memory]) -> None:
     """Remove groups that are dead in their partition, and `,` waits that it has passed."""
     groups = v.groups(S)
     for g in range(v.scalars(S)[GROUP_TOP]):
@@ -113,7 +114,7 @@ def sweep(T: Any, S: Any) -> None:
 
 
 @kernel
-def number_instants(partition: Any, count: Any, number: Any) -> None:
+def number_instants(partition: Array, count: Array, number: Array) -> None:
     """The number of each instant among those of its partition, and how many each has had then. partition, number: i64
     by instant, in order; count: i64 by partition."""
     for i in range(partition.shape[0]):
@@ -122,7 +123,7 @@ def number_instants(partition: Any, count: Any, number: Any) -> None:
 
 
 @kernel
-def used_partitions(T: Any, S: Any, used: Any) -> None:
+def used_partitions(T: Ptr[Tables], S: Ptr[Memory], used: Array) -> None:
     """Set `used` (u8 by partition) where a group or a leading negation is known."""
     groups = v.groups(S)
     for g in range(v.scalars(S)[GROUP_TOP]):

@@ -10,34 +10,41 @@ A group that waits to be a match is only listed, never joined by a row: it has n
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.nodes import SPINE, meld
 from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
-from oxiseq.engine.kernels.sequence.records import AGED_COUNT, AGED_FREE, AGED_TOP, BEFORE_ALL, DUE, NO_AGE
+from oxiseq.engine.kernels.sequence.records import (
+    AGED_COUNT,
+    AGED_FREE,
+    AGED_TOP,
+    BEFORE_ALL,
+    DUE,
+    NO_AGE,
+    Memory,
+    Tables,
+)
 
 
 @inner
-def is_queue(T: Any, edge: int) -> bool:
+def is_queue(T: Ptr[Tables], edge: int) -> bool:
     """Whether groups of this edge are queues."""
     return v.edges(T)[edge].limit != NO_AGE
 
 
 @inner
-def has_room(S: Any) -> bool:
+def has_room(S: Ptr[Memory]) -> bool:
     """Whether there is room for one more entry."""
     return v.scalars(S)[AGED_FREE] >= 0 or v.scalars(S)[AGED_TOP] < v.aged(S).shape[0]
 
 
 @inner
-def push(T: Any, S: Any, g: int, node: int, time: int, tau: int) -> None:
+def push(T: Ptr[Tables], S: Ptr[Memory], g: int, node: int, time: int, tau: int) -> None:
     """A run with the prefixes `node`, which came at `time`, joins group `g`. There is room for it and for a meld."""
     scalars, groups, ages = v.scalars(S), v.groups(S), v.ages(S)
-    edge = np.int64(groups[g].edge)
+    edge = i64(groups[g].edge)
     x = scalars[AGED_FREE]
     if x >= 0:
         scalars[AGED_FREE] = v.aged(S)[x].next
@@ -51,7 +58,7 @@ def push(T: Any, S: Any, g: int, node: int, time: int, tau: int) -> None:
     entry.node = node
     entry.union = -1
     entry.next = groups[g].new
-    newest = np.int64(ages[edge].newest)
+    newest = i64(ages[edge].newest)
     entry.before = newest
     entry.after = -1
     if newest >= 0:
@@ -62,11 +69,11 @@ def push(T: Any, S: Any, g: int, node: int, time: int, tau: int) -> None:
     groups[g].new = x
     scalars[DUE] = min(scalars[DUE], time + v.edges(T)[edge].limit)
     if v.edges(T)[edge].waits == 0:
-        groups[g].node = meld(v.nodes(S), scalars, v.spine(S), node, np.int64(groups[g].node), tau)
+        groups[g].node = meld(v.nodes(S), scalars, v.spine(S), node, i64(groups[g].node), tau)
 
 
 @inner
-def turn(T: Any, S: Any, g: int) -> int:
+def turn(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
     """See to it that the oldest entry of `g` is on top of the front. Goes on where it stopped for want of nodes."""
     scalars, groups = v.scalars(S), v.groups(S)
     if groups[g].old >= 0 and groups[g].turning == 0:
@@ -76,11 +83,11 @@ def turn(T: Any, S: Any, g: int) -> int:
     while groups[g].new >= 0:
         if joined and scalars[NODE_TOP] + SPINE > v.nodes(S).shape[0]:
             return NEED_NODES
-        x, front = np.int64(groups[g].new), np.int64(groups[g].old)
+        x, front = i64(groups[g].new), i64(groups[g].old)
         entry = v.aged(S)[x]
         if joined:
-            union = np.int64(v.aged(S)[front].union) if front >= 0 else np.int64(-1)
-            entry.union = meld(v.nodes(S), scalars, v.spine(S), np.int64(entry.node), union, BEFORE_ALL)
+            union = i64(v.aged(S)[front].union) if front >= 0 else i64(-1)
+            entry.union = meld(v.nodes(S), scalars, v.spine(S), i64(entry.node), union, BEFORE_ALL)
         groups[g].new = entry.next
         entry.next = front
         groups[g].old = x
@@ -90,32 +97,32 @@ def turn(T: Any, S: Any, g: int) -> int:
 
 
 @inner
-def content(S: Any, g: int, tau: int) -> int:
+def content(S: Ptr[Memory], g: int, tau: int) -> int:
     """All prefixes of queue `g` that are alive, -1 for none. There is room for a meld."""
     group = v.groups(S)[g]
-    union = np.int64(v.aged(S)[group.old].union) if group.old >= 0 else np.int64(-1)
-    return meld(v.nodes(S), v.scalars(S), v.spine(S), union, np.int64(group.node), tau)
+    union = i64(v.aged(S)[group.old].union) if group.old >= 0 else i64(-1)
+    return meld(v.nodes(S), v.scalars(S), v.spine(S), union, i64(group.node), tau)
 
 
 @inner
-def pop(T: Any, S: Any, g: int) -> bool:
+def pop(T: Ptr[Tables], S: Ptr[Memory], g: int) -> bool:
     """Drop the oldest entry of `g`, which is on top of the front; whether the group has no other."""
     groups = v.groups(S)
-    x = np.int64(groups[g].old)
+    x = i64(groups[g].old)
     groups[g].old = v.aged(S)[x].next
-    _free(S, np.int64(groups[g].edge), x)
+    _free(S, i64(groups[g].edge), x)
     return groups[g].old < 0 and groups[g].new < 0
 
 
 @inner
-def clear(S: Any, g: int) -> None:
+def clear(S: Ptr[Memory], g: int) -> None:
     """Drop all entries of `g`; their pushes have paid for it."""
     groups = v.groups(S)
-    edge = np.int64(groups[g].edge)
+    edge = i64(groups[g].edge)
     for _ in range(2):
-        x = np.int64(groups[g].old)
+        x = i64(groups[g].old)
         while x >= 0:
-            following = np.int64(v.aged(S)[x].next)
+            following = i64(v.aged(S)[x].next)
             _free(S, edge, x)
             x = following
         groups[g].old = groups[g].new
@@ -125,10 +132,10 @@ def clear(S: Any, g: int) -> None:
 
 
 @inner
-def _free(S: Any, edge: int, x: int) -> None:
+def _free(S: Ptr[Memory], edge: int, x: int) -> None:
     """Take an entry out of its edge's chain and free it."""
     scalars, aged, ages = v.scalars(S), v.aged(S), v.ages(S)
-    before, after = np.int64(aged[x].before), np.int64(aged[x].after)
+    before, after = i64(aged[x].before), i64(aged[x].after)
     if before >= 0:
         aged[before].after = after
     else:

@@ -14,7 +14,18 @@ from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import extend, unite
 from oxiseq.engine.kernels.matches.families import EVERYBODY, span
 from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NEED_STACK, NODE_BASE, NODE_TOP, PLACE_BITS
+from oxiseq.engine.kernels.matches.records import (
+    DONE,
+    FINALS,
+    NEED_NODES,
+    NEED_STACK,
+    NODE_BASE,
+    NODE_TOP,
+    PLACE_BITS,
+    HasMatches,
+)
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket
 from oxiseq.engine.kernels.sequence.groups import find_group, killed, mark
@@ -54,11 +65,15 @@ from oxiseq.engine.kernels.sequence.records import (
     TAU,
     TOUCHED,
     WINDOWED,
+    Memory,
+    Rows,
+    Tables,
 )
+from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @inner
-def read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
+def read(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int) -> int:
     scalars = v.scalars(S)
     scalars[NODE_BASE] = scalars[NODE_TOP]
     scalars[ATTEMPT] += 1
@@ -75,19 +90,19 @@ def read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
         letter = v.letter(R)[r]
         for i in range(v.starts_at(T)[letter], v.starts_at(T)[letter + 1]):
-            need = _start(T, S, R, C, k, r, np.int64(v.starts_of(T)[i]))
+            need = _start(T, S, R, C, k, r, i64(v.starts_of(T)[i]))
             if need == NEED_DECISIONS:
                 asking = True
             elif need != DONE:
                 return need
         for i in range(v.arms_at(T)[letter], v.arms_at(T)[letter + 1]):
-            need = _fire(T, S, R, C, k, r, np.int64(v.arms_of(T)[i]))
+            need = _fire(T, S, R, C, k, r, i64(v.arms_of(T)[i]))
             if need == NEED_DECISIONS:
                 asking = True
             elif need != DONE:
                 return need
         for i in range(v.guards_at(T)[letter], v.guards_at(T)[letter + 1]):
-            need = _kill(T, S, R, C, k, r, np.int64(v.guards_of(T)[i]))
+            need = _kill(T, S, R, C, k, r, i64(v.guards_of(T)[i]))
             if need == NEED_DECISIONS:
                 asking = True
             elif need != DONE:
@@ -98,13 +113,13 @@ def read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
 
 
 @inner
-def _rank(R: Any, r: int, probe: Any) -> int:
+def _rank(R: Ptr[Rows], r: int, probe: Any) -> int:
     """Queries of a family below this take the row."""
-    return np.int64(EVERYBODY) if probe.rank < 0 else v.values(R)[r, probe.rank]
+    return i64(EVERYBODY) if probe.rank < 0 else v.values(R)[r, probe.rank]
 
 
 @inner
-def _room(S: Any) -> int:
+def _room(S: Ptr[HasMatches]) -> int:
     """Room for one more output, its pending entries aside."""
     if v.scalars(S)[NODE_TOP] + SPINE > v.nodes(S).shape[0]:
         return NEED_NODES
@@ -114,18 +129,18 @@ def _room(S: Any) -> int:
 
 
 @inner
-def _pos(R: Any, r: int, probe: Any) -> int:
+def _pos(R: Ptr[Rows], r: int, probe: Any) -> int:
     return ((v.base(R)[0] + r) << PLACE_BITS) | probe.place
 
 
 @inner
-def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+def _start(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     probe = v.probes(T)[p]
-    if probe.filter0 < probe.filter1:  # all that stands left was skipped: its variables are unbound
+    if probe.filter0 < probe.filter1:  # all to the left was skipped: its variables are unbound
         outcome = joins(T, S, p, v.values(R), r, v.keys(S), 0, C)
         if outcome != YES:
             return NEED_DECISIONS if outcome == ASK else DONE
-    seen = np.int64(NEVER_SEEN)
+    seen = i64(NEVER_SEEN)
     tau = v.tau(R)[k]
     if probe.lead0 < probe.lead1:
         seen = last_lead(T, S, R, r, probe)
@@ -133,7 +148,7 @@ def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
             if seen != NEVER_SEEN and (v.sizes(T)[WINDOWED] == 0 or seen >= tau):
                 return DONE
         elif seen < tau:
-            seen = np.int64(NEVER_SEEN)
+            seen = i64(NEVER_SEEN)
     need = _room(S)
     if need != DONE:
         return need
@@ -143,7 +158,9 @@ def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 
 
 @inner
-def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int, keys: Any, seen: int) -> int:
+def _deliver(
+    T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, r: int, p: int, node: int, at: int, keys: Array, seen: int
+) -> int:
     """The output `node` has reached the probe's target: note its end and its next waits.
 
     `keys[at]` is the key of the group it came from; `seen` the clock of a leading negation at a start.
@@ -180,7 +197,7 @@ def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int,
             elif column == FROM_TIME:
                 held = v.time(R)[k]
             elif column == FOR_EVERYBODY:
-                held = np.int64(0)
+                held = i64(0)
             elif column == FROM_FOLD:
                 held = folded(T, S, v.values(R), r, keys, at, slot)
                 asking = asking or held == UNKNOWN
@@ -192,7 +209,7 @@ def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int,
 
 
 @inner
-def _fire(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+def _fire(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     """Row `r` extends every group that it joins on probe `p`."""
     probe = v.probes(T)[p]
     if probe.index == CHAINED:
@@ -210,7 +227,9 @@ def _fire(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 
 
 @inner
-def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc: int, sure: bool) -> tuple[int, int]:
+def _extend(
+    T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int, g: int, acc: int, sure: bool
+) -> tuple[int, int]:
     """Try group `g`: (union of row-only prefixes so far, need). `sure`: the filters are known to hold."""
     probe, groups, tau = v.probes(T)[p], v.groups(S), v.scalars(S)[TAU]
     v.scalars(S)[TOUCHED] += 1
@@ -226,7 +245,7 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
             return acc, NEED_FIRED
         mark(S, g, v.scalars(S)[ATTEMPT], EVERYBODY)
         return acc, DONE
-    low, high = np.int64(0), np.int64(EVERYBODY)
+    low, high = i64(0), i64(EVERYBODY)
     if v.spans(S).shape[0]:
         high = _rank(R, r, probe)
         if edge.floor >= 0:
@@ -239,7 +258,7 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
             return acc, NEED_DECISIONS
         if outcome == NO:
             return acc, DONE
-    prefixes = np.int64(groups[g].node)
+    prefixes = i64(groups[g].node)
     if edge.limit != NO_AGE:
         need = _room(S)
         if need != DONE:
@@ -250,11 +269,11 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
     if op != ANY or probe.moves == 1:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
-        mark(S, g, v.scalars(S)[ATTEMPT], np.int64(0) if probe.moves == 1 else high)
+        mark(S, g, v.scalars(S)[ATTEMPT], i64(0) if probe.moves == 1 else high)
     if probe.moves == 1:
         return acc, _deliver(T, S, R, k, r, p, prefixes, g, v.keys(S), NEVER_SEEN)
     if v.spans(S).shape[0]:
-        low, high = max(low, np.int64(v.spans(S)[prefixes, 0])), min(high, np.int64(v.spans(S)[prefixes, 1]))
+        low, high = max(low, i64(v.spans(S)[prefixes, 0])), min(high, i64(v.spans(S)[prefixes, 1]))
         if low >= high:
             return acc, DONE
     need = _room(S)
@@ -268,7 +287,7 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
 
 
 @inner
-def _overdue(T: Any, R: Any, k: int, edge: int, keys: Any, at: int) -> bool:
+def _overdue(T: Ptr[Tables], R: Ptr[Rows], k: int, edge: int, keys: Array, at: int) -> bool:
     """Whether something that LASTING bounds has lasted too long for `keys[at]`: then it is dead."""
     for i in range(v.edges(T)[edge].lasting0, v.edges(T)[edge].lasting1):
         if v.time(R)[k] - keys[at, v.lasting(T)[i, 0]] > v.lasting(T)[i, 1]:
@@ -277,13 +296,13 @@ def _overdue(T: Any, R: Any, k: int, edge: int, keys: Any, at: int) -> bool:
 
 
 @inner
-def _in_time(T: Any, edge: int, age: int) -> bool:
+def _in_time(T: Ptr[Tables], edge: int, age: int) -> bool:
     """Whether the gap of a `,` edge is as its bounds want it."""
     return v.edges(T)[edge].least <= age <= v.edges(T)[edge].most
 
 
 @inner
-def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> int:
+def _accumulated(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, r: int, p: int, acc: int) -> int:
     """One output for all groups whose future no longer depends on where they came from."""
     probe = v.probes(T)[p]
     need = _room(S)
@@ -291,12 +310,12 @@ def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> in
         return need
     node = extend(S, acc, _pos(R, r, probe), v.nodes(S)[acc].maxs)
     if v.spans(S).shape[0]:
-        span(S, node, v.spans(S)[acc, 0], min(_rank(R, r, probe), np.int64(v.spans(S)[acc, 1])))
+        span(S, node, v.spans(S)[acc, 0], min(_rank(R, r, probe), i64(v.spans(S)[acc, 1])))
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), NEVER_SEEN)
 
 
 @inner
-def bucket_of(T: Any, S: Any, R: Any, r: int, p: int) -> int:
+def bucket_of(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, p: int) -> int:
     probe = v.probes(T)[p]
     width = probe.equal1 - probe.equal0
     for i in range(width):
@@ -305,11 +324,11 @@ def bucket_of(T: Any, S: Any, R: Any, r: int, p: int) -> int:
 
 
 @inner
-def _fire_bucket(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+def _fire_bucket(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     b = bucket_of(T, S, R, r, p)
     if b < 0:
         return DONE
-    acc, asking = np.int64(-1), False
+    acc, asking = i64(-1), False
     stack, top = v.stack(S), _gather(T, S, R, r, p, b)
     if top < 0:
         return NEED_STACK
@@ -325,7 +344,7 @@ def _fire_bucket(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 
 
 @inner
-def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
+def _gather(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, p: int, b: int) -> int:
     """List the groups of bucket `b` that may join row `r`: (group, surely) in the stack, their number.
 
     A heap is walked from its top and no further than the inequality holds, so this is linear in what
@@ -336,13 +355,13 @@ def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
     kind, measure = NEVER, 0.0
     every = probe.index != HEAP
     if not every:
-        kind = np.int64(v.measure_kinds(R)[r, probe.measure])
+        kind = i64(v.measure_kinds(R)[r, probe.measure])
         measure = v.measures(R)[r, probe.measure] * probe.sign
         if kind == NEVER:
             return 0
     top = 0
     for which in range(2):
-        root = np.int64(bucket.number if which == 0 else bucket.time)
+        root = i64(bucket.number if which == 0 else bucket.time)
         if root < 0 or (not every and kind != LISTED and kind != which):
             continue
         bounded = not every and kind == which
@@ -366,18 +385,18 @@ def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
             if own.right >= 0 and (not bounded or v.links(S)[own.right * probes + local].value <= measure):
                 stack[top, 0] = own.right
                 top += 1
-    g = np.int64(bucket.list)
+    g = i64(bucket.list)
     while g >= 0:
         if top >= stack.shape[0]:
             return -1
         stack[top, 0], stack[top, 1] = g, 0
         top += 1
-        g = np.int64(v.links(S)[g * probes + local].left)
+        g = i64(v.links(S)[g * probes + local].left)
     return top
 
 
 @inner
-def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     """`,`: only what was put here at the instant just before. (Of partitions each has its own instants, so there `,`
     waits in groups, which are dead when the partition has gone on.)"""
     probe, edge = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge]
@@ -388,18 +407,18 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
         return DONE
     if not _in_time(T, probe.edge, v.time(R)[k] - v.scalars(S)[ENTRY_TIME]):
         return DONE
-    at = np.int64(v.chains(S)[h].head)
-    acc, asking = np.int64(-1), False
+    at = i64(v.chains(S)[h].head)
+    acc, asking = i64(-1), False
     while at >= 0:
         entry = v.entries(S)[at]
-        following = np.int64(entry.next)
+        following = i64(entry.next)
         v.scalars(S)[TOUCHED] += 1
         if entry.edge == probe.edge and entry.maxs >= v.scalars(S)[TAU]:
             outcome = NO if _overdue(T, R, k, probe.edge, v.entry_keys(S), at) else YES
-            low, high = np.int64(0), np.int64(EVERYBODY)
+            low, high = i64(0), i64(EVERYBODY)
             if v.spans(S).shape[0]:
-                low = np.int64(v.spans(S)[entry.node, 0])
-                high = min(_rank(R, r, probe), np.int64(v.spans(S)[entry.node, 1]))
+                low = i64(v.spans(S)[entry.node, 0])
+                high = min(_rank(R, r, probe), i64(v.spans(S)[entry.node, 1]))
                 if low >= high:
                     outcome = NO
             for i in range(probe.equal0, probe.equal1):
@@ -415,7 +434,7 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
                 if need != DONE:
                     return need
                 if probe.rowonly == 1:
-                    acc = unite(S, acc, np.int64(entry.node), v.scalars(S)[TAU])
+                    acc = unite(S, acc, i64(entry.node), v.scalars(S)[TAU])
                 else:
                     node = extend(S, entry.node, _pos(R, r, probe), entry.maxs)
                     span(S, node, low, high)
@@ -431,7 +450,7 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 
 
 @inner
-def _kill(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+def _kill(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
     """A negated row: note the bucket to be stamped, or mark the groups it joins."""
     b = bucket_of(T, S, R, r, p)
     if b < 0:

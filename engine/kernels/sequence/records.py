@@ -23,7 +23,7 @@ GROUP = np.dtype(
         ("node", "i4"),
         ("next", "i4"),  # expiry queue, or free list
         ("prev", "i4"),
-        ("serial", "i8"),  # tells a reused group from the one that waits for its window to close
+        ("serial", "i8"),  # differs in a reused group from the one that waits for its window to close
         ("time", "i8"),  # time (µs) of the last insert
         ("close", "i8"),  # of a wait: the clock at which its window ends
         ("old", "i4"),  # of an age segment: its oldest entry, in front of the queue; -1: none
@@ -154,7 +154,7 @@ LEAD = np.dtype([("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4"), ("par
 
 # how a probe finds its groups
 DIRECT, LIST, HEAP, STAMP, CHAINED, STARTS = range(6)
-# in which order a group stands in a bucket
+# the order of a group in a bucket
 HEAP_NUMBER, HEAP_TIME, LISTED, NEVER = range(4)
 # operators
 STRICT, NEXT, ANY = range(3)
@@ -182,9 +182,9 @@ WINDOW_END, COUNTED_END = 1, 2
     MEMOS,
     LEADS,
     PHASE,
-    INSTANT,  # index of the instant that is being worked on
+    INSTANT,  # index of the instant in work
     TOUCHED,  # groups and entries looked at, for tests of complexity
-    TAU,  # everything that starts before is dead in the instant that is being worked on
+    TAU,  # everything that starts before is dead in the instant in work
     OPENED,  # everything that starts before is out of the window, in every partition
     FORGOTTEN,  # CONSUME BY ANY: everything that starts before it is forgotten; with partitions: that started by then
     CONSUMED,  # with partitions: the last moment with matches, FORGOTTEN from the next one on

@@ -5,20 +5,20 @@ A tally is a record by (bucket, edge, key), found by hash. Python takes all of t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import add, carries
-from oxiseq.engine.kernels.matches.mixing import mix
 from oxiseq.engine.kernels.matches.records import DONE, NEED_LIMBS
+from oxiseq.engine.kernels.memory.hashing import SPREAD, mix
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
-from oxiseq.engine.kernels.sequence.records import BUCKET_ORIGIN, BUCKET_WIDTH, NEED_TALLIES, TALLIES
+from oxiseq.engine.kernels.sequence.records import BUCKET_ORIGIN, BUCKET_WIDTH, NEED_TALLIES, TALLIES, Memory, Tables
 
 
 @inner
-def tally(T: Any, S: Any, i: int, edge: int, clock: int) -> int:
+def tally(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, clock: int) -> int:
     """Count the matches of pending prefix `i`, which end at `clock`."""
     scalars, keys, table, counts = v.scalars(S), v.tally_keys(S), v.tally_table(S), v.tally(S)
     bucket = clock
@@ -26,19 +26,19 @@ def tally(T: Any, S: Any, i: int, edge: int, clock: int) -> int:
         bucket = (clock - scalars[BUCKET_ORIGIN]) // scalars[BUCKET_WIDTH]
     width = v.edges(T)[edge].width
     pending = v.pending_keys(S)
-    h = mix(np.uint64(bucket) * np.uint64(0x9E3779B97F4A7C15), edge)
+    h = mix(np.uint64(bucket) * SPREAD, edge)
     for c in range(width):
         h = mix(h, pending[i, c])
     mask = np.uint64(table.shape[0] - 1)
     slot = h & mask
     while table[slot] >= 0:
-        at = np.int64(table[slot])
+        at = i64(table[slot])
         if keys[at, 0] == bucket and keys[at, 1] == edge:
             c = 0
             while c < width and keys[at, 2 + c] == pending[i, c]:
                 c += 1
             if c == width:
-                return _add(S, at, np.int64(v.pending(S)[i, 1]))
+                return _add(S, at, i64(v.pending(S)[i, 1]))
         slot = (slot + np.uint64(1)) & mask
     at = scalars[TALLIES]
     if at == keys.shape[0]:
@@ -51,11 +51,11 @@ def tally(T: Any, S: Any, i: int, edge: int, clock: int) -> int:
         keys[at, 2 + c] = pending[i, c]
     for limb in range(counts.shape[1]):
         counts[at, limb] = 0
-    return _add(S, at, np.int64(v.pending(S)[i, 1]))
+    return _add(S, at, i64(v.pending(S)[i, 1]))
 
 
 @inner
-def _add(S: Any, at: int, node: int) -> int:
+def _add(S: Ptr[Memory], at: int, node: int) -> int:
     if carries(S, v.tally(S), at, v.weights(S), node):
         return NEED_LIMBS
     add(v.tally(S), at, v.weights(S), node)

@@ -5,8 +5,6 @@ Fired groups go, kills are stamped, pending prefixes join the group of their edg
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
@@ -14,6 +12,8 @@ from oxiseq.engine.kernels.matches.counting import unite
 from oxiseq.engine.kernels.matches.families import EVERYBODY
 from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import CARRIED, DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, PROGRESS
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket, link, new_bucket
 from oxiseq.engine.kernels.sequence.closings import push_closing, push_lapse
@@ -53,18 +53,22 @@ from oxiseq.engine.kernels.sequence.records import (
     STRICT,
     WINDOW,
     WINDOWED,
+    Memory,
+    Rows,
+    Tables,
 )
 from oxiseq.engine.kernels.sequence.tallies import tally
+from oxiseq.engine.kernels.terms.columns import Columns
 
 
 @inner
-def settle(T: Any, S: Any, R: Any, k: int) -> None:
+def settle(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> None:
     """Stamp kills, remove what was marked, clear the last `,` waits, note leading negations."""
     scalars = v.scalars(S)
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
         letter = v.letter(R)[r]
         for i in range(v.guards_at(T)[letter], v.guards_at(T)[letter + 1]):
-            p = np.int64(v.guards_of(T)[i])
+            p = i64(v.guards_of(T)[i])
             if v.probes(T)[p].index == STAMP:
                 b = bucket_of(T, S, R, r, p)
                 if b >= 0:
@@ -79,25 +83,25 @@ def settle(T: Any, S: Any, R: Any, k: int) -> None:
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
         letter = v.letter(R)[r]
         for i in range(v.leads_at(T)[letter], v.leads_at(T)[letter + 1]):
-            see_lead(T, S, R, r, np.int64(v.leads_of(T)[i]), v.clock(R)[k])
+            see_lead(T, S, R, r, i64(v.leads_of(T)[i]), v.clock(R)[k])
 
 
 @inner
-def _stay_gone(T: Any, S: Any) -> None:
+def _stay_gone(T: Ptr[Tables], S: Ptr[Memory]) -> None:
     """A run that has been fired or killed at an instant takes no step of a negated group there."""
     for i in range(v.scalars(S)[PENDING]):
-        g = np.int64(v.pending(S)[i, 2])
+        g = i64(v.pending(S)[i, 2])
         if g >= 0 and (v.groups(S)[g].reach > 0 or killed(T, S, g)):
             v.pending(S)[i, 0] = -1
 
 
 @inner
-def _keep_rests(T: Any, S: Any) -> None:
-    """Of a family: what `;` has fired goes on waiting for the queries that did not take the row (`read` has seen to it
+def _keep_rests(T: Ptr[Tables], S: Ptr[Memory]) -> None:
+    """Of a family: what `;` has fired still waits for the queries that did not take the row (`read` has seen to it
     that there is room)."""
     scalars, groups = v.scalars(S), v.groups(S)
     for i in range(scalars[FIRED]):
-        g = np.int64(v.fired(S)[i])
+        g = i64(v.fired(S)[i])
         edge = v.edges(T)[groups[g].edge]
         if edge.floor < 0 or groups[g].reach == EVERYBODY or killed(T, S, g):
             continue
@@ -112,14 +116,14 @@ def _keep_rests(T: Any, S: Any) -> None:
 
 
 @inner
-def write(T: Any, S: Any, C: Any, instant: int, clock: int, time: int, tau: int) -> int:
+def write(T: Ptr[Tables], S: Ptr[Memory], C: Columns, instant: int, clock: int, time: int, tau: int) -> int:
     """Pending prefixes become groups, or `,` entries; resumes at the item where something was full."""
     scalars = v.scalars(S)
     while scalars[PROGRESS] < scalars[PENDING]:
         i = scalars[PROGRESS]
-        edge = np.int64(v.pending(S)[i, 0])
+        edge = i64(v.pending(S)[i, 0])
         if edge < 0:
-            need = np.int64(DONE)
+            need = i64(DONE)
         elif v.edges(T)[edge].waits == COUNTED_END:
             need = tally(T, S, i, edge, clock)
         elif v.edges(T)[edge].op == STRICT and v.sizes(T)[PARTITIONED] == 0:
@@ -133,12 +137,12 @@ def write(T: Any, S: Any, C: Any, instant: int, clock: int, time: int, tau: int)
 
 
 @inner
-def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int, time: int) -> int:
+def _put_entry(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, instant: int, time: int) -> int:
     scalars = v.scalars(S)
     at = scalars[ENTRY_TOP]
     if at == v.entries(S).shape[0]:
         return NEED_ENTRIES
-    node = np.int64(v.pending(S)[i, 1])
+    node = i64(v.pending(S)[i, 1])
     width = v.edges(T)[edge].width
     chained, first = v.edges(T)[edge].chained, v.edges(T)[edge].chain0
     for c in range(chained):
@@ -160,11 +164,13 @@ def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int, time: int) -> in
 
 
 @inner
-def _put_group(T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: int, time: int, tau: int) -> int:
-    node = np.int64(v.pending(S)[i, 1])
+def _put_group(
+    T: Ptr[Tables], S: Ptr[Memory], C: Columns, i: int, edge: int, instant: int, clock: int, time: int, tau: int
+) -> int:
+    node = i64(v.pending(S)[i, 1])
     for c in range(v.edges(T)[edge].width):
         v.key(S)[c] = v.pending_keys(S)[i, c]
-    close = np.int64(NEVER_CLOSES)
+    close = i64(NEVER_CLOSES)
     if v.edges(T)[edge].waits == 1 and v.sizes(T)[SLIDING] == 1:
         close = v.nodes(S)[node].maxs + v.sizes(T)[WINDOW]
     elif v.edges(T)[edge].waits == 1 and v.sizes(T)[WINDOWED] == 1:
@@ -174,9 +180,18 @@ def _put_group(T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: i
 
 @inner
 def insert_run(
-    T: Any, S: Any, C: Any, edge: int, node: int, instant: int, clock: int, time: int, tau: int, close: int
+    T: Ptr[Tables],
+    S: Ptr[Memory],
+    C: Columns,
+    edge: int,
+    node: int,
+    instant: int,
+    clock: int,
+    time: int,
+    tau: int,
+    close: int,
 ) -> int:
-    """A run with the prefixes `node` joins the group of `edge` whose key stands in `v.key(S)`, or makes one.
+    """A run with the prefixes `node` joins the group of `edge` with the key in `v.key(S)`, or makes one.
 
     It came to its gap at `time`, at an instant of this number; `close`: the clock at which the window ends for which it
     waits, if it waits. Nothing has changed where something is full.
@@ -226,7 +241,7 @@ def insert_run(
 
 
 @inner
-def _join(T: Any, S: Any, g: int, node: int, time: int, tau: int, queue: bool) -> bool:
+def _join(T: Ptr[Tables], S: Ptr[Memory], g: int, node: int, time: int, tau: int, queue: bool) -> bool:
     """The prefixes `node` join those of group `g`. False: their number needs more limbs, and they have not."""
     groups = v.groups(S)
     groups[g].time = time
@@ -235,7 +250,7 @@ def _join(T: Any, S: Any, g: int, node: int, time: int, tau: int, queue: bool) -
         groups[g].maxs = max(groups[g].maxs, v.nodes(S)[node].maxs)
         return True
     if groups[g].node >= 0:
-        node = unite(S, node, np.int64(groups[g].node), tau)
+        node = unite(S, node, i64(groups[g].node), tau)
         if v.scalars(S)[CARRIED]:
             return False
     groups[g].node = node
@@ -244,16 +259,16 @@ def _join(T: Any, S: Any, g: int, node: int, time: int, tau: int, queue: bool) -
 
 
 @inner
-def _lapses_at(T: Any, S: Any, edge: int) -> int:
-    """When (µs) what LASTING bounds has lasted too long in a group of `edge`; its key stands in `v.key(S)`."""
-    lapse = np.int64(NEVER_CLOSES)
+def _lapses_at(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
+    """When (µs) what LASTING bounds has lasted too long in a group of `edge`; its key is in `v.key(S)`."""
+    lapse = i64(NEVER_CLOSES)
     for i in range(v.edges(T)[edge].lasting0, v.edges(T)[edge].lasting1):
         lapse = min(lapse, v.key(S)[v.lasting(T)[i, 0]] + v.lasting(T)[i, 1])
     return lapse
 
 
 @inner
-def _index(T: Any, S: Any, C: Any, g: int, edge: int) -> None:
+def _index(T: Ptr[Tables], S: Ptr[Memory], C: Columns, g: int, edge: int) -> None:
     """Put a new group into the bucket of each probe that has an index."""
     probes = v.sizes(T)[PROBES]
     for p in range(v.edges(T)[edge].probe0, v.edges(T)[edge].probe1):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.memory.pointers import view_of
+from oxiseq.engine.kernels.memory.pointers import Ptr, view_of
 
 
 class TermColumns(NamedTuple):
@@ -22,7 +22,10 @@ class TermColumns(NamedTuple):
     quality: NDArray[np.uint8]
 
 
-kind: Any = view_of(TermColumns, "kind", np.uint8)
-number: Any = view_of(TermColumns, "number", np.float64)
-exact: Any = view_of(TermColumns, "exact", np.int64)
-quality: Any = view_of(TermColumns, "quality", np.uint8)
+Columns: TypeAlias = Ptr[TermColumns]
+"""`C` of kernels."""
+
+kind = view_of(TermColumns, "kind", np.uint8)
+number = view_of(TermColumns, "number", np.float64)
+exact = view_of(TermColumns, "exact", np.int64)
+quality = view_of(TermColumns, "quality", np.uint8)

@@ -1,6 +1,6 @@
 """Numbers and dates as literals write them: text → value, and the store's way to write it.
 
-Where it stands: plain.py's literals. Only shapes are read whose value and normal form are certain: few enough digits
+In the flow: plain.py's literals. Only shapes are read whose value and normal form are certain: few enough digits
 that a mantissa is exact and one division rounds it, the years 1 to 9999. Places are addresses.
 """
 
@@ -12,12 +12,13 @@ import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.raw import byte, set_byte
 
 UNUSUAL: Final = 0
 """Nothing is known."""
 PLAIN: Final = 1
-"""The store writes it as it stands."""
+"""The store writes it unchanged."""
 NORMALISED: Final = 2
 """The store writes it in another way, which is known."""
 
@@ -45,7 +46,7 @@ _FIVES = np.array([5**k for k in range(19)], np.int64)
 ALL_EXACT: Final = kinds.ROUNDED | kinds.EXACT_INTEGER | kinds.EXACT_NUMBER
 _MAX_INTEGER_DIGITS: Final = 18
 _MAX_DIGITS: Final = 15
-"""Decimals of so many digits are written back by doubles as they stand, and are exact as a mantissa."""
+"""Decimals of so many digits are written back by doubles unchanged, and are exact as a mantissa."""
 _FLOAT_DIGITS: Final = 6
 _FLOAT_SCALE: Final = 3
 
@@ -53,7 +54,7 @@ _FLOAT_SCALE: Final = 3
 @inner
 def _digits(at: int, end: int, limit: int) -> tuple[int, int]:
     """(value, place behind) of at most `limit` digits."""
-    value = np.int64(0)
+    value = i64(0)
     end = min(end, at + limit)
     while at < end and is_digit(byte(at)):
         value = value * 10 + (byte(at) - _ZERO)
@@ -84,7 +85,7 @@ def read_number(at: int, end: int, kind: int) -> tuple[int, bool, int, int]:
     mantissa, stop = _digits(at, end, limit)
     if stop == at or (byte(at) == _ZERO and stop > at + 1):
         return UNUSUAL, False, 0, 0
-    scale, form = np.int64(0), PLAIN
+    scale, form = i64(0), PLAIN
     at = stop
     if at < end and byte(at) == _DOT and kind != kinds.INTEGER:
         fraction, stop = _digits(at + 1, end, limit)
@@ -137,11 +138,11 @@ def number_value(kind: int, negative: bool, mantissa: int, scale: int) -> tuple[
     if kind == kinds.FLOAT:
         number = np.float64(np.float32(number))
     if kind >= kinds.FLOAT:
-        return number, np.int64(0), kinds.ROUNDED | kinds.EXACT_NUMBER
+        return number, i64(0), kinds.ROUNDED | kinds.EXACT_NUMBER
     if scale > 0:
         whole = kinds.EXACT_NUMBER if mantissa % _FIVES[scale] == 0 else 0
         return number, signed, kinds.ROUNDED | kinds.EXACT_INTEGER | whole | scale << kinds.SCALE_SHIFT
-    if np.int64(number) == signed:
+    if i64(number) == signed:
         return number, signed, ALL_EXACT
     return number, signed, kinds.ROUNDED | kinds.EXACT_INTEGER
 
@@ -207,7 +208,7 @@ def read_date(at: int, end: int) -> tuple[int, int, bool, int, int]:
 
     Form UNUSUAL for what is no dateTime of the years 1 to 9999 in whole microseconds.
     """
-    bad = UNUSUAL, np.int64(0), False, np.int64(0), np.int64(0)
+    bad = UNUSUAL, i64(0), False, i64(0), i64(0)
     if end - at < _SHAPE or byte(at + 4) != _DASH or byte(at + 7) != _DASH or byte(at + 10) != _LETTER_T:
         return bad
     high, low, hour, minute, second = _two(at), _two(at + 2), _two(at + 11), _two(at + 14), _two(at + 17)
@@ -221,7 +222,7 @@ def read_date(at: int, end: int) -> tuple[int, int, bool, int, int]:
     micros = ((days * 24 + hour) * 60 + minute) * 60 + second
     at += _SHAPE
     kept, form = at, PLAIN
-    fraction = np.int64(0)
+    fraction = i64(0)
     if at < end and byte(at) == _DOT:
         value, stop = _digits(at + 1, end, 9)
         size = stop - (at + 1)

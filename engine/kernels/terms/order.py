@@ -9,7 +9,7 @@ durations, triple terms) Python finds class, coarse and fine once: `L` is the po
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -18,9 +18,10 @@ from numba.extending import intrinsic
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.pointers import WORDS, Array, view_of
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr, view_of
 from oxiseq.engine.kernels.memory.raw import byte, get, word
-from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays
+from oxiseq.engine.kernels.terms.table import ENTRY, TermArrays, Terms
 
 (
     UNBOUND,
@@ -57,17 +58,20 @@ class OrderArrays(NamedTuple):
     """i64[3, 2]: address and length of the datatypes xsd:string, rdf:langString, rdf:dirLangString."""
 
 
-known: Any = view_of(OrderArrays, "known", np.uint8)
-coarse: Any = view_of(OrderArrays, "coarse", np.int64)
-fine: Any = view_of(OrderArrays, "fine", np.int64)
-names: Any = view_of(OrderArrays, "names", np.int64, 2)
+Order: TypeAlias = Ptr[OrderArrays]
+"""`L` of kernels."""
 
-_own: Any = view_of(TermArrays, "own", np.int32)
-_entries: Any = view_of(TermArrays, "entries", ENTRY)
-_kind: Any = view_of(TermArrays, "kind", np.uint8)
-_number: Any = view_of(TermArrays, "number", np.float64)
-_exact: Any = view_of(TermArrays, "exact", np.int64)
-_quality: Any = view_of(TermArrays, "quality", np.uint8)
+known = view_of(OrderArrays, "known", np.uint8)
+coarse = view_of(OrderArrays, "coarse", np.int64)
+fine = view_of(OrderArrays, "fine", np.int64)
+names = view_of(OrderArrays, "names", np.int64, 2)
+
+_own = view_of(TermArrays, "own", np.int32)
+_entries = view_of(TermArrays, "entries", ENTRY)
+_kind = view_of(TermArrays, "kind", np.uint8)
+_number = view_of(TermArrays, "number", np.float64)
+_exact = view_of(TermArrays, "exact", np.int64)
+_quality = view_of(TermArrays, "quality", np.uint8)
 _TEXT: Final = WORDS * TermArrays._fields.index("text")
 _QUOTE, _BACKSLASH, _AT = 0x22, 0x5C, 0x40
 _PREFIX_BYTES: Final = 7
@@ -86,8 +90,8 @@ _bits: Callable[[float], int] = _bits_of
 
 
 @inner
-def is_hard(D: Any, t: int) -> bool:
-    """Whether its columns do not say where a term stands."""
+def is_hard(D: Terms, t: int) -> bool:
+    """Whether its columns do not say how a term is ordered."""
     kind, quality = _kind(D)[t], _quality(D)[t]
     if kind in (kinds.INTEGER, kinds.DECIMAL):
         return quality & kinds.EXACT_NUMBER == 0
@@ -97,13 +101,13 @@ def is_hard(D: Any, t: int) -> bool:
 
 
 @inner
-def is_unknown(D: Any, L: Any, t: int) -> bool:
-    """Whether Python has to say where a term stands before it can be compared."""
+def is_unknown(D: Terms, L: Order, t: int) -> bool:
+    """Whether Python has to say how a term is ordered before it can be compared."""
     return is_hard(D, t) and (t >= known(L).shape[0] or known(L)[t] == 0)
 
 
 @inner
-def class_of(D: Any, L: Any, t: int) -> int:
+def class_of(D: Terms, L: Order, t: int) -> int:
     """The class of a term."""
     kind = _kind(D)[t]
     if t == 0:
@@ -116,11 +120,11 @@ def class_of(D: Any, L: Any, t: int) -> int:
         return BLANK
     if kind == kinds.DATETIME:
         return DATETIME
-    return np.int64(known(L)[t]) if kind == kinds.OTHER else TEXT
+    return i64(known(L)[t]) if kind == kinds.OTHER else TEXT
 
 
 @inner
-def _coarse_of(D: Any, L: Any, t: int, class_: int) -> int:
+def _coarse_of(D: Terms, L: Order, t: int, class_: int) -> int:
     """What orders the terms of a class, as far as it goes."""
     if class_ == NUMBER:
         number = _number(D)[t]
@@ -133,23 +137,23 @@ def _coarse_of(D: Any, L: Any, t: int, class_: int) -> int:
     if class_ == BLANK:
         return _exact(D)[t]
     if class_ in (UNBOUND, IRI, TEXT):
-        return np.int64(0)
+        return i64(0)
     return coarse(L)[t]
 
 
 @inner
-def _fine_of(D: Any, L: Any, t: int, class_: int) -> int:
+def _fine_of(D: Terms, L: Order, t: int, class_: int) -> int:
     """What orders those whose coarse parts agree."""
     if is_hard(D, t):
         return fine(L)[t]
-    return np.int64(_quality(D)[t] & kinds.ZONED) if class_ == DATETIME else np.int64(0)
+    return i64(_quality(D)[t] & kinds.ZONED) if class_ == DATETIME else i64(0)
 
 
 @inner
-def compare_values(D: Any, L: Any, a: int, b: int) -> int:
-    """Below 0, 0, or above 0: how two terms stand, equal values (1, 1.0) being equal."""
+def compare_values(D: Terms, L: Order, a: int, b: int) -> int:
+    """Below 0, 0, or above 0: how two terms compare, equal values (1, 1.0) being equal."""
     if a == b:
-        return np.int64(0)
+        return i64(0)
     class_, other = class_of(D, L, a), class_of(D, L, b)
     if class_ != other:
         return class_ - other
@@ -160,18 +164,18 @@ def compare_values(D: Any, L: Any, a: int, b: int) -> int:
     x, y = _coarse_of(D, L, a, class_), _coarse_of(D, L, b, class_)
     if x == y:
         x, y = _fine_of(D, L, a, class_), _fine_of(D, L, b, class_)
-    return np.int64(x > y) - np.int64(x < y)
+    return i64(x > y) - i64(x < y)
 
 
 @inner
-def compare_terms(D: Any, L: Any, a: int, b: int) -> int:
-    """Below 0, 0, or above 0: how two terms stand; 0 only for the same one. Equal values go by their texts."""
+def compare_terms(D: Terms, L: Order, a: int, b: int) -> int:
+    """Below 0, 0, or above 0: how two terms compare; 0 only for the same one. Equal values go by their texts."""
     order = compare_values(D, L, a, b)
     return _compare_texts(D, a, b) if order == 0 and a != b else order
 
 
 @inner
-def prefix_of(D: Any, L: Any, t: int) -> int:
+def prefix_of(D: Terms, L: Order, t: int) -> int:
     """i64 ≥ 0 that is never greater for a term than for one behind it: most comparisons need no more."""
     class_ = class_of(D, L, t)
     if class_ == TEXT:
@@ -183,31 +187,31 @@ def prefix_of(D: Any, L: Any, t: int) -> int:
 
 
 @inner
-def _start(D: Any, t: int) -> int:
+def _start(D: Terms, t: int) -> int:
     return get(D, _TEXT) + _entries(D)[_own(D)[t]].start
 
 
 @inner
-def _length(D: Any, t: int) -> int:
-    return np.int64(_entries(D)[_own(D)[t]].length)
+def _length(D: Terms, t: int) -> int:
+    return i64(_entries(D)[_own(D)[t]].length)
 
 
 @inner
-def _compare_texts(D: Any, a: int, b: int) -> int:
+def _compare_texts(D: Terms, a: int, b: int) -> int:
     return _compare_bytes(_start(D, a), _length(D, a), _start(D, b), _length(D, b))
 
 
 @inner
 def _compare_bytes(a: int, size_a: int, b: int, size_b: int) -> int:
     size = min(size_a, size_b)
-    i = np.int64(0)
+    i = i64(0)
     while i + 8 <= size and word(a + i) == word(b + i):
         i += 8
     while i < size:
         x, y = byte(a + i), byte(b + i)
         if x != y:
-            if x == 0x3E or y == 0x3E:  # one IRI goes on where the other has its `>`
-                return np.int64(-1) if x == 0x3E else np.int64(1)
+            if x == 0x3E or y == 0x3E:  # one IRI continues where the other has its `>`
+                return i64(-1) if x == 0x3E else i64(1)
             return x - y
         i += 1
     return size_a - size_b
@@ -215,24 +219,24 @@ def _compare_bytes(a: int, size_a: int, b: int, size_b: int) -> int:
 
 @inner
 def _character(at: int) -> int:
-    """Four times the byte that a literal's text has at an address, an escape being what it stands for; -1: its closing
-    quote. U+FFFE and U+FFFF, which are escapes too, stand between the bytes 0xEF, with which they begin, and 0xF0."""
+    """Four times the byte that a literal's text has at an address, of an escape the byte that it means; -1: its closing
+    quote. U+FFFE and U+FFFF, which are escapes too, come between the bytes 0xEF, with which they begin, and 0xF0."""
     x = byte(at)
     if x == _QUOTE:
-        return np.int64(-1)
+        return i64(-1)
     if x != _BACKSLASH:
         return 4 * x
     x = byte(at + 1)
     if x == 0x6E:
-        return np.int64(4 * 0x0A)
+        return i64(4 * 0x0A)
     if x == 0x74:
-        return np.int64(4 * 0x09)
+        return i64(4 * 0x09)
     if x == 0x72:
-        return np.int64(4 * 0x0D)
+        return i64(4 * 0x0D)
     if x == 0x62:
-        return np.int64(4 * 0x08)
+        return i64(4 * 0x08)
     if x == 0x66:
-        return np.int64(4 * 0x0C)
+        return i64(4 * 0x0C)
     if x == 0x75:  # four digits; otherwise only control characters are written so
         low = _digit(byte(at + 4)) << 4 | _digit(byte(at + 5))
         return 4 * low if byte(at + 2) == 0x30 else 4 * 0xEF + low - 0xFD
@@ -246,16 +250,16 @@ def _digit(x: int) -> int:
 
 @inner
 def _past(at: int) -> int:
-    """Where the next character stands."""
+    """The address of the next character."""
     if byte(at) != _BACKSLASH:
         return at + 1
     return at + 6 if byte(at + 1) == 0x75 else at + 2
 
 
 @inner
-def _first_bytes(D: Any, t: int) -> int:
+def _first_bytes(D: Terms, t: int) -> int:
     at = _start(D, t) + 1
-    found = np.int64(0)
+    found = i64(0)
     for i in range(_PREFIX_BYTES):
         x = _character(at)
         if x >= 0:
@@ -267,7 +271,7 @@ def _first_bytes(D: Any, t: int) -> int:
 
 
 @inner
-def _compare_literals(D: Any, L: Any, a: int, b: int) -> int:
+def _compare_literals(D: Terms, L: Order, a: int, b: int) -> int:
     """By lexical form, datatype, language."""
     i, j = _start(D, a), _start(D, b)
     end_i, end_j = i + _length(D, a), j + _length(D, b)
@@ -289,7 +293,7 @@ def _compare_literals(D: Any, L: Any, a: int, b: int) -> int:
 
 
 @inner
-def _datatype(L: Any, at: int, end: int) -> tuple[int, int]:
+def _datatype(L: Order, at: int, end: int) -> tuple[int, int]:
     """Address and length of the IRI of a literal's datatype; `at`: behind its closing quote."""
     if at == end:
         return names(L)[0, 0], names(L)[0, 1]
@@ -305,9 +309,9 @@ def _datatype(L: Any, at: int, end: int) -> tuple[int, int]:
 
 
 @kernel
-def hard_terms(D: int, L: int, ids: Any, found: Any) -> int:
+def hard_terms(D: Terms, L: Order, ids: Array, found: Array) -> int:
     """Note which of the ids are those of hard terms that are not known: found u32[as many as ids]; how many."""
-    count = np.int64(0)
+    count = i64(0)
     for i in range(ids.shape[0]):
         if is_unknown(D, L, ids[i]):
             found[count] = ids[i]
@@ -316,9 +320,9 @@ def hard_terms(D: int, L: int, ids: Any, found: Any) -> int:
 
 
 @kernel
-def sort_terms(D: int, L: int, ids: Any, spare: Any, total: bool) -> None:
+def sort_terms(D: Terms, L: Order, ids: Array, spare: Array, total: bool) -> None:
     """Sort ids (u32[n]; spare: as many) stably, by `compare_terms` if total, else by `compare_values`."""
-    n, run = ids.shape[0], np.int64(1)
+    n, run = ids.shape[0], i64(1)
     while run < n:
         for low in range(0, n, 2 * run):
             _merge(D, L, ids, spare, low, min(low + run, n), min(low + 2 * run, n), total)
@@ -328,7 +332,7 @@ def sort_terms(D: int, L: int, ids: Any, spare: Any, total: bool) -> None:
 
 
 @inner
-def _merge(D: Any, L: Any, ids: Any, spare: Any, low: int, middle: int, high: int, total: bool) -> None:
+def _merge(D: Terms, L: Order, ids: Array, spare: Array, low: int, middle: int, high: int, total: bool) -> None:
     i, j = low, middle
     for k in range(low, high):
         if i < middle and (j >= high or _order(D, L, ids[i], ids[j], total) <= 0):
@@ -340,12 +344,12 @@ def _merge(D: Any, L: Any, ids: Any, spare: Any, low: int, middle: int, high: in
 
 
 @kernel
-def rank_sorted(D: int, L: int, ids: Any, ranks: Any, total: bool) -> None:
+def rank_sorted(D: Terms, L: Order, ids: Array, ranks: Array, total: bool) -> None:
     """The ranks (i64[n]) of sorted ids: from 0 on, one more wherever the order says that they differ."""
     for i in range(1, ids.shape[0]):
         ranks[i] = ranks[i - 1] + (_order(D, L, ids[i - 1], ids[i], total) != 0)
 
 
 @inner
-def _order(D: Any, L: Any, a: int, b: int, total: bool) -> int:
+def _order(D: Terms, L: Order, a: int, b: int, total: bool) -> int:
     return compare_terms(D, L, a, b) if total else compare_values(D, L, a, b)

@@ -1,12 +1,12 @@
-"""Terms whose text alone, byte by byte, tells that they are valid and what they are worth.
+"""Terms whose text alone, byte by byte, shows that they are valid and what their values are.
 
-Where it stands: token of N-Quads → **plain or not** → term table. A token is *plain* when pyoxigraph's strict
-parser certainly takes it and the store certainly writes it as it stands; *normalised* when the store writes it
+In the flow: token of N-Quads → **plain or not** → term table. A token is *plain* when pyoxigraph's strict
+parser certainly takes it and the store certainly writes it unchanged; *normalised* when the store writes it
 in another way that is known here (prices with trailing zeros, doubles with an exponent). Everything else is
 *unusual*, which says nothing about it: Python asks pyoxigraph. The twin of `plain_literal` is term_value of
 normalise, in engine/terms; tests compare them.
 
-A normal form is written to scratch memory, and its length told. All places are addresses; tokens end before `end`,
+A normal form is written to scratch memory, and its length returned. All places are addresses; tokens end before `end`,
 and PADDING bytes are readable behind it.
 """
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.raw import byte, move, set_byte, set_word, word
 from oxiseq.engine.kernels.memory.scan import every, find_byte, find_special
 from oxiseq.engine.kernels.terms.numerals import (
@@ -143,7 +144,7 @@ def plain_name(at: int, end: int) -> bool:
 
 @inner
 def plain_text(at: int, end: int) -> bool:
-    """Whether it is UTF-8 that is written in quotes as it stands."""
+    """Whether it is UTF-8 that is written in quotes unchanged."""
     while True:
         at = find_special(at, end)
         if at >= end:
@@ -219,7 +220,7 @@ _N_STAMP, _N_STAMP_END = _name("dateTime"), _name("Stamp")
 _INTEGER_END: Final = _name("integer>")
 
 _FOREIGN: Final = np.uint64(0)
-"""A datatype of nobody in particular."""
+"""A datatype without a special meaning."""
 _RESERVED: Final = np.uint64(1)
 """A datatype that is not looked at here."""
 _STAMP: Final = np.uint64(2)
@@ -332,7 +333,7 @@ def _date_literal(at: int, quote: int, end: int, scratch: int) -> tuple[int, int
 def _other_literal(
     at: int, quote: int, end: int, name: np.uint64, scratch: int
 ) -> tuple[int, int, float, int, int, int]:
-    """Booleans, strings that say so, and literals of datatypes of nobody in particular."""
+    """Booleans, strings that say so, and literals of datatypes without a special meaning."""
     if name == _N_BOOLEAN:
         size = quote - (at + 1)
         text = word(at + 1)
@@ -355,10 +356,10 @@ def plain_time(at: int, end: int) -> tuple[bool, int]:
     """(known, microseconds since 1970) of a literal that says when: a plain dateTime (no zone: UTC) or integer, of the
     years 1 to 9999."""
     if byte(at) != _QUOTE:
-        return False, np.int64(0)
+        return False, i64(0)
     quote = find_byte(at + 1, end, _QUOTES)
     if end - quote < 4 or byte(quote + 1) != _CARET or byte(quote + 3) != _LESS:
-        return False, np.int64(0)
+        return False, i64(0)
     name = _datatype(quote + 3, end)
     if name == _N_DATETIME or name == _STAMP:
         form, micros, _, _, _ = read_date(at + 1, quote)
@@ -367,4 +368,4 @@ def plain_time(at: int, end: int) -> tuple[bool, int]:
         form, negative, mantissa, _ = read_number(at + 1, quote, kinds.INTEGER)
         micros = -mantissa if negative else mantissa
         return form != UNUSUAL and kinds.FIRST_TIME <= micros <= kinds.LAST_TIME, micros
-    return False, np.int64(0)
+    return False, i64(0)

@@ -1,20 +1,22 @@
 """The table of terms: texts ↔ ids, with the values of terms beside them.
 
-Where it stands: bytes of a term in N-Triples form → **id** → columns. `D` is the pointer table of a `TermArrays`.
+In the flow: bytes of a term in N-Triples form → **id** → columns. `D` is the pointer table of a `TermArrays`.
 A term has one id; its *own* entry holds the text in the store's normal form, and other entries (aliases) may hold
 other ways to write it. Texts are compared byte by byte, the hash only finds the candidates. Ids are freed by
-`sweep` alone, which keeps the ids it is told to keep and whose numbers are then given again.
+`sweep` alone, which keeps the marked ids and gives the numbers of the others again.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.kernels.memory.hashing import SPREAD
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.memory.raw import byte, get, half, move, put, put_half, put_number, same, set_byte, word
 
 ENTRY: Final = np.dtype([("hash", "u8"), ("start", "i8"), ("length", "i4"), ("term", "u4")], align=True)
@@ -51,6 +53,9 @@ class TermArrays(NamedTuple):
     """i64[COUNTS]."""
 
 
+Terms: TypeAlias = Ptr[TermArrays]
+"""`D` of kernels: the dictionary."""
+
 # places in the pointer table: (address, rows, columns) of each array
 _SLOTS, _ENTRIES, _TEXT, _OWN, _KIND, _NUMBER, _EXACT, _QUALITY, _FREE, _COUNTS = range(0, 30, 3)
 _ENTRY_BYTES: Final = ENTRY.itemsize
@@ -59,15 +64,15 @@ _LENGTH, _TERM = 4, 5  # halves of it
 
 
 @inner
-def _entry(D: int, e: int) -> int:
+def _entry(D: Terms, e: int) -> int:
     """The address of an entry."""
     return get(D, _ENTRIES) + e * _ENTRY_BYTES
 
 
 @inner
-def hashed(data: int, start: int, stop: int) -> int:
+def hashed(data: int, start: int, stop: int) -> np.uint64:
     """A hash of data[start:stop], u64; `data` is an address."""
-    h = np.uint64(stop - start) * np.uint64(0x9E3779B97F4A7C15)
+    h = np.uint64(stop - start) * SPREAD
     at = data + start
     last = data + stop - 8
     while at < last:
@@ -86,10 +91,10 @@ def hashed(data: int, start: int, stop: int) -> int:
 
 
 @inner
-def find(D: int, data: int, start: int, stop: int, h: int) -> int:
+def find(D: Terms, data: int, start: int, stop: int, h: np.uint64) -> int:
     """The id (i64) of the term that is written data[start:stop], 0 if that text is not known."""
     slots, mask, text = get(D, _SLOTS), get(D, _SLOTS + 1) - 1, get(D, _TEXT)
-    wanted = np.int64(h)
+    wanted = i64(h)
     at = wanted & mask
     e = half(slots, at)
     while e != 0:
@@ -99,11 +104,11 @@ def find(D: int, data: int, start: int, stop: int, h: int) -> int:
                 return half(entry, _TERM)
         at = (at + 1) & mask
         e = half(slots, at)
-    return np.int64(0)
+    return i64(0)
 
 
 @inner
-def alias(D: int, data: int, start: int, stop: int, h: int, term: int) -> bool:
+def alias(D: Terms, data: int, start: int, stop: int, h: np.uint64, term: int) -> bool:
     """Note that data[start:stop], which is not known, is a way to write `term`; False: there is no room."""
     counts = get(D, _COUNTS)
     e, at = get(counts, ENTRIES), get(counts, TEXT)
@@ -111,18 +116,18 @@ def alias(D: int, data: int, start: int, stop: int, h: int, term: int) -> bool:
         return False
     move(get(D, _TEXT) + at, data + start, stop - start)
     entry = _entry(D, e)
-    put(entry, _HASH, np.int64(h))
+    put(entry, _HASH, i64(h))
     put(entry, _START, at)
     put_half(entry, _LENGTH, stop - start)
     put_half(entry, _TERM, term)
     put(counts, ENTRIES, e + 1)
     put(counts, TEXT, at + (stop - start))
-    _place(D, np.int64(h), e)
+    _place(D, i64(h), e)
     return True
 
 
 @inner
-def _place(D: int, h: int, e: int) -> None:
+def _place(D: Terms, h: int, e: int) -> None:
     slots, mask = get(D, _SLOTS), get(D, _SLOTS + 1) - 1
     at = h & mask
     while half(slots, at) != 0:
@@ -131,7 +136,7 @@ def _place(D: int, h: int, e: int) -> None:
 
 
 @inner
-def _give(D: int, kind: int, number: float, exact: int, quality: int) -> int:
+def _give(D: Terms, kind: int, number: float, exact: int, quality: int) -> int:
     """A fresh id (i64) with these columns; there is room."""
     counts = get(D, _COUNTS)
     height = get(counts, FREE) - 1
@@ -150,17 +155,19 @@ def _give(D: int, kind: int, number: float, exact: int, quality: int) -> int:
 
 
 @inner
-def _has_id(D: int) -> bool:
+def _has_id(D: Terms) -> bool:
     counts = get(D, _COUNTS)
     return get(counts, FREE) > 0 or get(counts, IDS) < get(D, _OWN + 1)
 
 
 @inner
-def add(D: int, data: int, start: int, stop: int, h: int, kind: int, number: float, exact: int, quality: int) -> int:
+def add(
+    D: Terms, data: int, start: int, stop: int, h: np.uint64, kind: int, number: float, exact: int, quality: int
+) -> int:
     """The id (i64) of a new term whose text in normal form is data[start:stop]; 0: there is no room."""
     entry = get(get(D, _COUNTS), ENTRIES)
     if not (_has_id(D) and alias(D, data, start, stop, h, 0)):
-        return np.int64(0)
+        return i64(0)
     term = _give(D, kind, number, exact, quality)
     put_half(_entry(D, entry), _TERM, term)
     put_half(get(D, _OWN), term, entry)
@@ -168,10 +175,10 @@ def add(D: int, data: int, start: int, stop: int, h: int, kind: int, number: flo
 
 
 @inner
-def fresh_blank(D: int) -> int:
+def fresh_blank(D: Terms) -> int:
     """The id (i64) of a new blank node; 0: there is no room."""
     if not _has_id(D):
-        return np.int64(0)
+        return i64(0)
     counts = get(D, _COUNTS)
     serial = get(counts, BLANKS) + 1
     put(counts, BLANKS, serial)
@@ -179,20 +186,20 @@ def fresh_blank(D: int) -> int:
 
 
 @inner
-def text_of(D: int, term: int) -> tuple[int, int]:
+def text_of(D: Terms, term: int) -> tuple[int, int]:
     """The address of a term's own text, and its length; for a term that has one."""
     entry = _entry(D, half(get(D, _OWN), term))
     return get(D, _TEXT) + get(entry, _START), half(entry, _LENGTH)
 
 
 @inner
-def kind_of(D: int, term: int) -> int:
+def kind_of(D: Terms, term: int) -> int:
     """The kind of a term, which is NONE for 0 and for a free id."""
     return byte(get(D, _KIND) + term)
 
 
 @inner
-def serial_of(D: int, term: int) -> int:
+def serial_of(D: Terms, term: int) -> int:
     """The serial number of a blank node."""
     return get(get(D, _EXACT), term)
 
@@ -201,38 +208,38 @@ def serial_of(D: int, term: int) -> int:
 
 
 @kernel
-def find_text(D: int, data: int, length: int) -> int:
+def find_text(D: Terms, data: int, length: int) -> int:
     """`find` for one text."""
     return find(D, data, 0, length, hashed(data, 0, length))
 
 
 @kernel
-def add_text(D: int, data: int, length: int, kind: int, number: float, exact: int, quality: int) -> int:
+def add_text(D: Terms, data: int, length: int, kind: int, number: float, exact: int, quality: int) -> int:
     """`add` for one text that is not known."""
     return add(D, data, 0, length, hashed(data, 0, length), kind, number, exact, quality)
 
 
 @kernel
-def alias_text(D: int, data: int, length: int, term: int) -> bool:
+def alias_text(D: Terms, data: int, length: int, term: int) -> bool:
     """`alias` for one text that is not known."""
     return alias(D, data, 0, length, hashed(data, 0, length), term)
 
 
 @kernel
-def make_blank(D: int) -> int:
+def make_blank(D: Terms) -> int:
     """`fresh_blank` for one."""
     return fresh_blank(D)
 
 
 @kernel
-def make_blanks(D: int, ids: Any) -> None:
+def make_blanks(D: Terms, ids: Array) -> None:
     """Fill u32[n] with new blank nodes, for which there is room."""
     for i in range(ids.shape[0]):
         ids[i] = fresh_blank(D)
 
 
 @kernel
-def mark(marks: Any, ids: Any) -> None:
+def mark(marks: Array, ids: Array) -> None:
     """Set `marks` u8[n] at those of `ids` (i64[k]) that lie within."""
     for i in range(ids.shape[0]):
         if 0 <= ids[i] < marks.shape[0]:
@@ -240,14 +247,14 @@ def mark(marks: Any, ids: Any) -> None:
 
 
 @kernel
-def rebuild(D: int) -> None:
+def rebuild(D: Terms) -> None:
     """Fill empty slots from the entries."""
     for e in range(1, get(get(D, _COUNTS), ENTRIES)):
         _place(D, get(_entry(D, e), _HASH), e)
 
 
 @kernel
-def sweep(D: int, marks: Any) -> int:
+def sweep(D: Terms, marks: Array) -> int:
     """Free every id that is not marked (`marks` u8[ids]), and all aliases; how many ids that freed.
 
     Entries and texts slide together in the order in which they came. Linear in ids, entries and slots.
@@ -269,8 +276,8 @@ def sweep(D: int, marks: Any) -> int:
 
 
 @inner
-def _slide(D: int, marks: Any) -> None:
-    """Keep the entries with the normal forms of marked terms, and place them anew."""
+def _slide(D: Terms, marks: Array) -> None:
+    """Keep the entries with the normal forms of marked terms, and place them again."""
     counts, own, text, slots = get(D, _COUNTS), get(D, _OWN), get(D, _TEXT), get(D, _SLOTS)
     top, at = 1, 0
     for slot in range(get(D, _SLOTS + 1)):

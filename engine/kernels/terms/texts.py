@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import byte, move, set_byte
 from oxiseq.engine.kernels.terms.numerals import NORMALISED, UNUSUAL
 from oxiseq.engine.kernels.terms.plain import plain_iri, plain_literal
-from oxiseq.engine.kernels.terms.table import add, find, hashed, kind_of, serial_of, text_of
+from oxiseq.engine.kernels.terms.table import Terms, add, find, hashed, kind_of, serial_of, text_of
 
 _LABEL: Final = 3
-"""Bytes of `_:b`, which stands before the serial number of a blank node."""
+"""Bytes of `_:b`, which comes before the serial number of a blank node."""
 
 
 NO_ROOM: Final = -1
 
 
 @kernel
-def intern_text(D: int, data: int, length: int, scratch: int) -> int:
+def intern_text(D: Terms, data: int, length: int, scratch: int) -> int:
     """The id of a text, which is added if it is new and plain; 0 if it is new and unusual, or NO_ROOM.
 
     `scratch`: the address of SCRATCH_SPARE bytes more than the text has.
@@ -30,7 +30,7 @@ def intern_text(D: int, data: int, length: int, scratch: int) -> int:
 
 
 @kernel
-def intern_texts(D: int, data: int, ends: Any, first: int, ids: Any, scratch: int) -> int:
+def intern_texts(D: Terms, data: int, ends: Array, first: int, ids: Array, scratch: int) -> int:
     """Find or add the ids (u32[n]) of texts `first`, first + 1...; the number of the first that is left, or n.
 
     Text i is data[ends[i]:ends[i + 1]]; ends i64[n + 1]. That it is left may be for want of room.
@@ -44,18 +44,18 @@ def intern_texts(D: int, data: int, ends: Any, first: int, ids: Any, scratch: in
 
 
 @inner
-def intern_plain(D: int, text: int, size: int, scratch: int) -> int:
+def intern_plain(D: Terms, text: int, size: int, scratch: int) -> int:
     """The id of the text at an address, as `intern_text` gives it."""
     h = hashed(text, 0, size)
     known = find(D, text, 0, size, h)
     if known != 0:
         return known
-    kind, number, exact, quality = np.int64(kinds.IRI), 0.0, np.int64(0), np.int64(0)
+    kind, number, exact, quality = i64(kinds.IRI), 0.0, i64(0), i64(0)
     first = byte(text)
     if first == ord('"'):
         form, kind, number, exact, quality, length = plain_literal(text, text + size, scratch)
         if form == UNUSUAL:
-            return np.int64(0)
+            return i64(0)
         if form == NORMALISED:
             text, size = scratch, length
             h = hashed(text, 0, size)
@@ -63,13 +63,13 @@ def intern_plain(D: int, text: int, size: int, scratch: int) -> int:
             if known != 0:
                 return known
     elif first != ord("<") or not plain_iri(text, text + size):
-        return np.int64(0)
+        return i64(0)
     known = add(D, text, 0, size, h, kind, number, exact, quality)
-    return known if known != 0 else np.int64(NO_ROOM)
+    return known if known != 0 else i64(NO_ROOM)
 
 
 @kernel
-def measure_texts(D: int, ids: Any, ends: Any) -> None:
+def measure_texts(D: Terms, ids: Array, ends: Array) -> None:
     """Fill `ends` i64[n + 1] with where the text of each id ends; 0, unbound, has an empty text."""
     ends[0] = 0
     for i in range(ids.shape[0]):
@@ -77,7 +77,7 @@ def measure_texts(D: int, ids: Any, ends: Any) -> None:
 
 
 @kernel
-def write_texts(D: int, ids: Any, ends: Any, out: int) -> None:
+def write_texts(D: Terms, ids: Array, ends: Array, out: int) -> None:
     """Write the texts of the ids one after the other, each up to its end, from the address `out` on."""
     for i in range(ids.shape[0]):
         term, at = ids[i], out + ends[i]
@@ -90,7 +90,7 @@ def write_texts(D: int, ids: Any, ends: Any, out: int) -> None:
 
 
 @inner
-def _length(D: int, term: int) -> int:
+def _length(D: Terms, term: int) -> int:
     kind = kind_of(D, term)
     if kind == kinds.NONE:
         return 0

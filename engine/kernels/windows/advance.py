@@ -3,7 +3,7 @@
     refresh  triples that are stored already are alive longer; the others are noted
     evict    what has left the window, each entry after its last join: ENDED rows
     insert   what was noted, entry by entry, each followed by its join: NEW rows
-    list     all rows, if they are asked for
+    list     all rows, if they are wanted
 
 Entries come in one after the other, so a match is found once, when its last triple comes: if that fills several
 positions of the query, from the last of them (joining.py's skip rule). Going, it is the same backwards.
@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, entry_truth, fused, run
 from oxiseq.engine.kernels.matching.match import object_place
-from oxiseq.engine.kernels.memory.pointers import WORDS
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.raw import get
 from oxiseq.engine.kernels.terms import columns
+from oxiseq.engine.kernels.terms.columns import Columns
 from oxiseq.engine.kernels.windows import views as v
 from oxiseq.engine.kernels.windows.hashing import find_pair, pair_hash
 from oxiseq.engine.kernels.windows.joining import begin_join, join
@@ -59,7 +59,9 @@ from oxiseq.engine.kernels.windows.records import (
     TOP,
     TRIPLE,
     WHOLE,
+    Batch,
     Memory,
+    Tables,
 )
 from oxiseq.engine.kernels.windows.storing import fetch_stored, refresh_entry, remove_entry, store_entry
 
@@ -73,9 +75,9 @@ _BATCH: Final = WORDS * Memory._fields.index("batch")
 
 @kernel
 def advance(
-    T: int,
-    S: int,
-    C: int,
+    T: Ptr[Tables],
+    S: Ptr[Memory],
+    C: Columns,
     offset: Any,
     subject: Any,
     predicate: Any,
@@ -96,7 +98,8 @@ def advance(
     _point(batch, 5, source.ctypes.data, source.shape[0], 1)
     _point(batch, 6, until.ctypes.data, until.shape[0], 1)
     _point(batch, 7, low.ctypes.data, low.shape[0], low.shape[1])
-    B, instants = get(S, _BATCH), low.shape[0]
+    B: Ptr[Batch] = get(S, _BATCH)
+    instants = low.shape[0]
     while scalars[INSTANT] < instants:
         if scalars[PHASE] == REFRESH:
             need = _refresh(T, S, C, B)
@@ -123,7 +126,7 @@ def advance(
 
 
 @inner
-def _point(table: Any, number: int, address: int, rows: int, columns: int) -> None:
+def _point(table: Array, number: int, address: int, rows: int, columns: int) -> None:
     """Array `number` of a pointer table, made here since that takes less time than in Python."""
     table[WORDS * number], table[WORDS * number + 1], table[WORDS * number + 2] = address, rows, columns
 
@@ -132,7 +135,7 @@ def _point(table: Any, number: int, address: int, rows: int, columns: int) -> No
 
 
 @inner
-def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
+def _refresh(T: Ptr[Tables], S: Ptr[Memory], C: Columns, B: Ptr[Batch]) -> int:
     """Take the triples of the instant's events one by one."""
     scalars, offset, clock, sources = v.scalars(S), v.offset(B), v.clock(B), v.source(B)
     instant, low = scalars[INSTANT], v.low(B)
@@ -140,9 +143,9 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
     event, t = scalars[EVENT], scalars[TRIPLE]
     first = v.until(B)[instant]
     triples, far = v.subject(B).shape[0], scalars[COUNT] > _FAR
-    several, of = False, np.int64(-1)
+    several, of = False, i64(-1)
     while event < until:
-        end, source = offset[event + 1], np.int64(sources[event])
+        end, source = offset[event + 1], i64(sources[event])
         if source != of:
             several, of = _several(B, first, event, until), source
         if clock[event] <= low[instant, source]:
@@ -161,7 +164,7 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
 
 
 @inner
-def _several(B: Any, first: int, event: int, until: int) -> bool:
+def _several(B: Ptr[Batch], first: int, event: int, until: int) -> bool:
     """Whether the events of one instant that are of an event's source have several clocks."""
     sources, clock = v.source(B), v.clock(B)
     low, high = event, event
@@ -173,14 +176,14 @@ def _several(B: Any, first: int, event: int, until: int) -> bool:
 
 
 @inner
-def _look_out(T: Any, S: Any, B: Any, t: int, source: int) -> None:
+def _look_out(T: Ptr[Tables], S: Ptr[Memory], B: Ptr[Batch], t: int, source: int) -> None:
     """Have the processor bring what a later triple, of the same source as likely as not, will need: in large windows it
     waits for memory half of the time."""
-    p, predicate_number, view0 = np.int64(v.predicate(B)[t]), v.predicate_number(T), v.view0(T)
+    p, predicate_number, view0 = i64(v.predicate(B)[t]), v.predicate_number(T), v.view0(T)
     if p >= predicate_number.shape[1] or predicate_number[source, p] == 0:
         return
-    number = np.int64(predicate_number[source, p])
-    s, o = np.int64(v.subject(B)[t]), np.int64(v.object_(B)[t])
+    number = i64(predicate_number[source, p])
+    s, o = i64(v.subject(B)[t]), i64(v.object_(B)[t])
     if view0[number] < view0[number + 1]:
         fetch_stored(T, S, v.view_at(T)[view0[number]], s, p, o)
     elif v.with_object(T)[number]:
@@ -190,15 +193,17 @@ def _look_out(T: Any, S: Any, B: Any, t: int, source: int) -> None:
 
 
 @inner
-def _take(T: Any, S: Any, C: Any, B: Any, t: int, source: int, clock: int, again: int) -> int:
+def _take(
+    T: Ptr[Tables], S: Ptr[Memory], C: Columns, B: Ptr[Batch], t: int, source: int, clock: int, again: int
+) -> int:
     """One triple for all views of its source. Taking it twice does no harm, so a question may interrupt."""
     scalars, predicate_number, view0, view_at = v.scalars(S), v.predicate_number(T), v.view0(T), v.view_at(T)
     if scalars[NOTES] + v.views(T).shape[0] > v.notes(S).shape[0]:
         return NEED_NOTES
-    s, p, o = np.int64(v.subject(B)[t]), np.int64(v.predicate(B)[t]), np.int64(v.object_(B)[t])
-    number = np.int64(0)
+    s, p, o = i64(v.subject(B)[t]), i64(v.predicate(B)[t]), i64(v.object_(B)[t])
+    number = i64(0)
     if p < predicate_number.shape[1]:
-        number = np.int64(predicate_number[source, p])
+        number = i64(predicate_number[source, p])
     if number > 0:
         for k in range(view0[number], view0[number + 1]):
             if _note(T, S, C, view_at[k], s, p, o, clock, again) == _ASKED:
@@ -216,7 +221,7 @@ def _take(T: Any, S: Any, C: Any, B: Any, t: int, source: int, clock: int, again
 
 
 @inner
-def _object_list(T: Any, key: int) -> int:
+def _object_list(T: Ptr[Tables], key: int) -> int:
     """The list of views with this predicate's number and object, or -1."""
     objects = v.objects(T)
     mask = objects.shape[0] - 1
@@ -229,7 +234,7 @@ def _object_list(T: Any, key: int) -> int:
 
 
 @inner
-def _note(T: Any, S: Any, C: Any, view: int, s: int, p: int, o: int, clock: int, again: int) -> int:
+def _note(T: Ptr[Tables], S: Ptr[Memory], C: Columns, view: int, s: int, p: int, o: int, clock: int, again: int) -> int:
     """Refresh a triple in a view that accepts it, or note that it is missing; `again`: note it in any case, since
     events of a later clock in the same instant may have come before it into the list."""
     scalars, entries, shape = v.scalars(S), v.entries(S), v.views(T)[view]
@@ -258,13 +263,13 @@ def _note(T: Any, S: Any, C: Any, view: int, s: int, p: int, o: int, clock: int,
 
 
 @inner
-def _accepts(T: Any, S: Any, C: Any, filter0: int, filter1: int, s: int, p: int, o: int) -> int:
+def _accepts(T: Ptr[Tables], S: Ptr[Memory], C: Columns, filter0: int, filter1: int, s: int, p: int, o: int) -> int:
     """Whether all filters of a view hold; _ASKED: one outcome is wanted in the memo."""
     filters, code, one = v.filters(T), v.code(T), v.one(S)
     for f in range(filter0, filter1):
         each = filters[f]
         term = s if each.position == 0 else p if each.position == 1 else o
-        at = np.int64(each.code0)
+        at = i64(each.code0)
         if code[at + 2] == FUSED and each.code1 == at + 6:
             outcome = fused(
                 code[at + 3],
@@ -277,7 +282,7 @@ def _accepts(T: Any, S: Any, C: Any, filter0: int, filter1: int, s: int, p: int,
             )
         else:
             one[0] = term
-            known = np.int64(v.memo(S)[each.condition, term])
+            known = i64(v.memo(S)[each.condition, term])
             if known != 0:
                 outcome = known - 1
             else:
@@ -296,7 +301,7 @@ def _accepts(T: Any, S: Any, C: Any, filter0: int, filter1: int, s: int, p: int,
                 )
                 outcome = entry_truth(0, v.numbers(S), v.machine(S))
         if outcome == UNDECIDED:
-            known = np.int64(v.memo(S)[each.condition, term])
+            known = i64(v.memo(S)[each.condition, term])
             if known == 0:
                 v.scalars(S)[ASKED_CONDITION], v.scalars(S)[ASKED_TERM] = each.condition, term
                 return _ASKED
@@ -310,7 +315,7 @@ def _accepts(T: Any, S: Any, C: Any, filter0: int, filter1: int, s: int, p: int,
 
 
 @inner
-def _evict(T: Any, S: Any, C: Any, B: Any) -> int:
+def _evict(T: Ptr[Tables], S: Ptr[Memory], C: Columns, B: Ptr[Batch]) -> int:
     """Each source's entries; one that is being joined is still its source's first when this is called again."""
     scalars, entries, listed = v.scalars(S), v.entries(S), v.listed(S)
     for source in range(listed.shape[0]):
@@ -319,7 +324,7 @@ def _evict(T: Any, S: Any, C: Any, B: Any) -> int:
             e = listed[source].first
             if e < 0 or entries[e].last > low:
                 break
-            following = np.int64(entries[e].ln)
+            following = i64(entries[e].ln)
             if following >= 0 and scalars[COUNT] > _FAR:
                 entry = entries[following]
                 fetch_stored(T, S, entry.of, entry.s, entry.p, entry.o)
@@ -330,7 +335,7 @@ def _evict(T: Any, S: Any, C: Any, B: Any) -> int:
 
 
 @inner
-def _insert(T: Any, S: Any, C: Any) -> int:
+def _insert(T: Ptr[Tables], S: Ptr[Memory], C: Columns) -> int:
     scalars, notes = v.scalars(S), v.notes(S)
     while scalars[NOTE] < scalars[NOTES]:
         if scalars[ENTRY_AT] < 0:
@@ -355,7 +360,7 @@ def _insert(T: Any, S: Any, C: Any) -> int:
 
 
 @inner
-def _room(S: Any) -> int:
+def _room(S: Ptr[Memory]) -> int:
     """What is wanted before one more entry may be stored; its three buckets may be new."""
     scalars = v.scalars(S)
     if scalars[FREE] < 0 and scalars[TOP] == v.entries(S).shape[0]:
@@ -368,16 +373,16 @@ def _room(S: Any) -> int:
 
 
 @inner
-def _joins(T: Any, S: Any, C: Any, e: int, kind: int) -> int:
-    """Join an entry wherever it may stand in a query that reports `kind`; goes on with a join in work."""
+def _joins(T: Ptr[Tables], S: Ptr[Memory], C: Columns, e: int, kind: int) -> int:
+    """Join an entry as every pattern of a query that reports `kind`; continues a join in work."""
     scalars, starts, reports = v.scalars(S), v.starts(T), v.reports(S)
     shape = v.views(T)[v.entries(S)[e].of]
     at = scalars[START_AT]
     if scalars[ENTRY_AT] < 0:
-        at = np.int64(shape.start0)
+        at = i64(shape.start0)
         scalars[ENTRY_AT] = e
     while at < shape.start1:
-        query = np.int64(starts[at].query)
+        query = i64(starts[at].query)
         if reports[query] & kind:
             if scalars[DEPTH] < 0:
                 begin_join(T, S, query, starts[at].pattern, e, SINGLE, e, kind)
@@ -393,7 +398,7 @@ def _joins(T: Any, S: Any, C: Any, e: int, kind: int) -> int:
 
 
 @inner
-def _list(T: Any, S: Any, C: Any) -> int:
+def _list(T: Ptr[Tables], S: Ptr[Memory], C: Columns) -> int:
     """All rows of the queries that report ALL: a join that begins with each entry of the smallest view."""
     scalars, queries, reports = v.scalars(S), v.queries(T), v.reports(S)
     while scalars[QUERY_AT] < queries.shape[0]:
@@ -411,14 +416,14 @@ def _list(T: Any, S: Any, C: Any) -> int:
 
 
 @inner
-def _smallest(T: Any, S: Any, query: int) -> int:
+def _smallest(T: Ptr[Tables], S: Ptr[Memory], query: int) -> int:
     """The pattern of a query with the fewest entries; -1: one has none, or the query has no rows ever."""
     q, patterns, stored = v.queries(T)[query], v.patterns(T), v.stored(S)
-    chosen, fewest = np.int64(-1), np.int64(0)
+    chosen, fewest = i64(-1), i64(0)
     for j in range(q.pattern1 - q.pattern0):
-        count = np.int64(stored[patterns[q.pattern0 + j].of].count)
+        count = i64(stored[patterns[q.pattern0 + j].of].count)
         if count == 0:
             return -1
         if chosen < 0 or count < fewest:
-            chosen, fewest = np.int64(j), count
+            chosen, fewest = i64(j), count
     return chosen

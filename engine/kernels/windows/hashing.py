@@ -5,13 +5,13 @@ Deletion shifts back what follows, so that nothing is left behind. Entries do no
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.pointers import WORDS
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import WORDS, Ptr
 from oxiseq.engine.kernels.memory.raw import fetch, get
+from oxiseq.engine.kernels.memory.slots import fetch_slot, put_slot
 from oxiseq.engine.kernels.windows import views as v
 from oxiseq.engine.kernels.windows.records import (
     BUCKET,
@@ -19,9 +19,9 @@ from oxiseq.engine.kernels.windows.records import (
     INDEX_OBJECT,
     INDEX_PREDICATE,
     INDEX_SUBJECT,
-    PAIR,
     TOP,
     Memory,
+    Tables,
 )
 
 _A: Final = -7046029254386353131
@@ -31,7 +31,6 @@ _C: Final = 1609587929392839161
 _LOW: Final = 0xFFFFFFFF
 _PAIRS: Final = WORDS * Memory._fields.index("pairs")
 _BUCKETS: Final = WORDS * Memory._fields.index("buckets")
-_PAIR_SIZE: Final = PAIR.itemsize
 _BUCKET_SIZE: Final = BUCKET.itemsize
 
 
@@ -56,13 +55,13 @@ def _bucket_home(key: int) -> int:
 
 
 @inner
-def find_pair(S: Any, h: int, view: int, s: int, p: int, o: int) -> int:
+def find_pair(S: Ptr[Memory], h: int, view: int, s: int, p: int, o: int) -> int:
     """The entry of a triple in a view, or -1."""
     pairs, entries = v.pairs(S), v.entries(S)
     mask = pairs.shape[0] - 1
     i = h & mask
     while True:
-        e = np.int64(pairs[i].entry) - 1
+        e = i64(pairs[i].number) - 1
         if e < 0:
             return -1
         if pairs[i].tag == h:
@@ -73,54 +72,20 @@ def find_pair(S: Any, h: int, view: int, s: int, p: int, o: int) -> int:
 
 
 @inner
-def fetch_pair(S: Any, view: int, s: int, p: int, o: int) -> None:
+def fetch_pair(S: Ptr[Memory], view: int, s: int, p: int, o: int) -> None:
     """`find_pair` will be called soon."""
-    mask = get(S, _PAIRS + 1) - 1
-    fetch(get(S, _PAIRS) + (pair_hash(view, s, p, o) & mask) * _PAIR_SIZE)
+    fetch_slot(S, _PAIRS, pair_hash(view, s, p, o))
 
 
 @inner
-def fetch_bucket(S: Any, key: int) -> None:
+def fetch_bucket(S: Ptr[Memory], key: int) -> None:
     """A bucket will be looked for soon."""
     mask = get(S, _BUCKETS + 1) - 1
     fetch(get(S, _BUCKETS) + (_bucket_home(key) & mask) * _BUCKET_SIZE)
 
 
 @inner
-def put_pair(S: Any, h: int, e: int) -> None:
-    """Enter a triple that is not there; there is room."""
-    pairs = v.pairs(S)
-    mask = pairs.shape[0] - 1
-    i = h & mask
-    while pairs[i].entry != 0:
-        i = (i + 1) & mask
-    pairs[i].tag = h
-    pairs[i].entry = e + 1
-
-
-@inner
-def drop_pair(S: Any, h: int, e: int) -> None:
-    """Take entry `e` out."""
-    pairs = v.pairs(S)
-    mask = pairs.shape[0] - 1
-    i = h & mask
-    while pairs[i].entry != e + 1:
-        i = (i + 1) & mask
-    j = i
-    while True:
-        j = (j + 1) & mask
-        if pairs[j].entry == 0:
-            break
-        home = np.int64(pairs[j].tag) & mask
-        if ((j - home) & mask) >= ((j - i) & mask):  # its home does not lie cyclically in (i, j]
-            pairs[i].tag = pairs[j].tag
-            pairs[i].entry = pairs[j].entry
-            i = j
-    pairs[i].entry = 0
-
-
-@inner
-def find_bucket(S: Any, key: int) -> int:
+def find_bucket(S: Ptr[Memory], key: int) -> int:
     """The place of a bucket, or -1."""
     buckets = v.buckets(S)
     mask = buckets.shape[0] - 1
@@ -133,7 +98,7 @@ def find_bucket(S: Any, key: int) -> int:
 
 
 @inner
-def enter_bucket(S: Any, key: int, e: int) -> int:
+def enter_bucket(S: Ptr[Memory], key: int, e: int) -> int:
     """Make `e` the first of a bucket, which may be new; there is room. The entry that was the first, or -1."""
     buckets = v.buckets(S)
     mask = buckets.shape[0] - 1
@@ -141,19 +106,19 @@ def enter_bucket(S: Any, key: int, e: int) -> int:
     while buckets[i].count != 0 and buckets[i].key != key:
         i = (i + 1) & mask
     bucket = buckets[i]
-    head = np.int64(-1)
+    head = i64(-1)
     if bucket.count == 0:
         bucket.key = key
         v.scalars(S)[BUCKETS] += 1
     else:
-        head = np.int64(bucket.head)
+        head = i64(bucket.head)
     bucket.head = e
     bucket.count += 1
     return head
 
 
 @inner
-def leave_bucket(S: Any, key: int, previous: int, following: int) -> None:
+def leave_bucket(S: Ptr[Memory], key: int, previous: int, following: int) -> None:
     """An entry with these neighbours leaves a bucket, which goes when it is empty."""
     buckets = v.buckets(S)
     i = find_bucket(S, key)
@@ -166,7 +131,7 @@ def leave_bucket(S: Any, key: int, previous: int, following: int) -> None:
 
 
 @inner
-def _close_gap(S: Any, i: int) -> None:
+def _close_gap(S: Ptr[Memory], i: int) -> None:
     """Shift back what a bucket that has become empty would hide."""
     buckets = v.buckets(S)
     mask = buckets.shape[0] - 1
@@ -185,17 +150,17 @@ def _close_gap(S: Any, i: int) -> None:
 
 
 @kernel
-def fill_pairs(S: int) -> None:
+def fill_pairs(S: Ptr[Memory]) -> None:
     """Fill an empty table from the entries."""
     entries = v.entries(S)
     for e in range(v.scalars(S)[TOP]):
         entry = entries[e]
         if entry.of >= 0:
-            put_pair(S, pair_hash(entry.of, entry.s, entry.p, entry.o), e)
+            put_slot(v.pairs(S), pair_hash(entry.of, entry.s, entry.p, entry.o), e)
 
 
 @kernel
-def fill_buckets(T: int, S: int) -> None:
+def fill_buckets(T: Ptr[Tables], S: Ptr[Memory]) -> None:
     """Fill an empty table from the chains of the entries."""
     entries, views, scalars = v.entries(S), v.views(T), v.scalars(S)
     scalars[BUCKETS] = 0
@@ -213,18 +178,18 @@ def fill_buckets(T: int, S: int) -> None:
 
 
 @inner
-def _refill(S: Any, key: int, head: int, position: int) -> None:
+def _refill(S: Ptr[Memory], key: int, head: int, position: int) -> None:
     """The bucket of a chain that begins with `head`."""
     buckets, entries = v.buckets(S), v.entries(S)
-    count = np.int64(0)
-    e = np.int64(head)
+    count = i64(0)
+    e = i64(head)
     while e >= 0:
         count += 1
         if position == 0:
-            e = np.int64(entries[e].sn)
+            e = i64(entries[e].sn)
         elif position == 1:
-            e = np.int64(entries[e].pn)
+            e = i64(entries[e].pn)
         else:
-            e = np.int64(entries[e].on)
+            e = i64(entries[e].on)
     enter_bucket(S, key, head)
     buckets[find_bucket(S, key)].count = count

@@ -1,23 +1,24 @@
 """One entry joined with all that is stored: depth first, always along the shortest chain at hand.
 
 Each level binds one pattern to an entry. For every open pattern that has a newly bound variable the bucket of that
-value, or the one entry if all is known, is looked up at once: nothing there, and the level goes on with its next
+value, or the one entry if all is known, is looked up at once: nothing there, and the level continues with its next
 entry; else the shortest of a pattern's chains is kept. The next level takes the pattern with the shortest. No order
 is planned and no statistics are kept (windows.md, section 5).
 
-A join stops when the output is full and goes on where it stood: levels and values are memory, not locals.
+A join stops when the output is full and continues where it stopped: levels and values are memory, not locals.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, entry_truth, run
 from oxiseq.engine.kernels.matching.match import lowest
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.terms import columns
+from oxiseq.engine.kernels.terms.columns import Columns
 from oxiseq.engine.kernels.windows import views as v
 from oxiseq.engine.kernels.windows.hashing import bucket_key, find_bucket, find_pair, pair_hash
 from oxiseq.engine.kernels.windows.records import (
@@ -37,19 +38,23 @@ from oxiseq.engine.kernels.windows.records import (
     START_PATTERN,
     STEPS,
     WHOLE,
+    Memory,
+    Tables,
 )
 
 _FAILED = -1
 
 
 @inner
-def begin_join(T: Any, S: Any, query: int, pattern: int, e: int, side: int, skip: int, kind: int) -> None:
+def begin_join(
+    T: Ptr[Tables], S: Ptr[Memory], query: int, pattern: int, e: int, side: int, skip: int, kind: int
+) -> None:
     """Set out to join entry `e`, or the chain that begins with it, as `pattern` of `query` (numbered within it)."""
     scalars, q, level = v.scalars(S), v.queries(T)[query], v.levels(S)[0]
     scalars[OF_QUERY], scalars[START_PATTERN], scalars[SKIP], scalars[KIND] = query, pattern, skip, kind
     scalars[DEPTH] = 0
     level.bound = 0
-    level.open = ((1 << np.int64(q.pattern1 - q.pattern0)) - 1) & ~(1 << pattern)
+    level.open = ((1 << i64(q.pattern1 - q.pattern0)) - 1) & ~(1 << pattern)
     level.pattern = pattern
     level.next = e
     level.side = side
@@ -57,17 +62,17 @@ def begin_join(T: Any, S: Any, query: int, pattern: int, e: int, side: int, skip
 
 
 @inner
-def join(T: Any, S: Any, C: Any) -> int:
-    """Go on with the join in work: DONE, or OUT_FULL."""
+def join(T: Ptr[Tables], S: Ptr[Memory], C: Columns) -> int:
+    """Continue the join in work: DONE, or OUT_FULL."""
     scalars, entries, levels, patterns = v.scalars(S), v.entries(S), v.levels(S), v.patterns(T)
     values, best = v.values(S), v.best(S)
     query, skip, start = scalars[OF_QUERY], scalars[SKIP], scalars[START_PATTERN]
-    pattern0 = np.int64(v.queries(T)[query].pattern0)
-    steps = np.int64(0)
+    pattern0 = i64(v.queries(T)[query].pattern0)
+    steps = i64(0)
     d = scalars[DEPTH]
     while d >= 0:
         level = levels[d]
-        e = np.int64(level.next)
+        e = i64(level.next)
         if e < 0:
             d -= 1
             continue
@@ -85,21 +90,21 @@ def join(T: Any, S: Any, C: Any) -> int:
                     continue
             else:
                 values[pattern.s] = entry.s
-                bound |= 1 << np.int64(pattern.s)
+                bound |= 1 << i64(pattern.s)
         if pattern.o >= 0:
             if bound >> pattern.o & 1:
                 if values[pattern.o] != entry.o:
                     continue
             else:
                 values[pattern.o] = entry.o
-                bound |= 1 << np.int64(pattern.o)
+                bound |= 1 << i64(pattern.o)
         if pattern.p >= 0:
             if bound >> pattern.p & 1:
                 if values[pattern.p] != entry.p:
                     continue
             else:
                 values[pattern.p] = entry.p
-                bound |= 1 << np.int64(pattern.p)
+                bound |= 1 << i64(pattern.p)
         doubt = _passes(T, S, C, query, before, bound, d) | level.doubt
         if doubt == _FAILED:
             continue
@@ -127,36 +132,36 @@ def join(T: Any, S: Any, C: Any) -> int:
 
 
 @inner
-def _following(S: Any, e: int, side: int) -> int:
+def _following(S: Ptr[Memory], e: int, side: int) -> int:
     """The entry after `e` in a chain."""
     entry = v.entries(S)[e]
     if side == SINGLE:
         return -1
     if side == BY_SUBJECT:
-        return np.int64(entry.sn)
+        return i64(entry.sn)
     if side == BY_OBJECT:
-        return np.int64(entry.on)
+        return i64(entry.on)
     if side == BY_PREDICATE:
-        return np.int64(entry.pn)
-    return np.int64(entry.vn)
+        return i64(entry.pn)
+    return i64(entry.vn)
 
 
 @inner
-def _look_ahead(T: Any, S: Any, query: int, d: int, fresh: int, bound: int, left: int) -> int:
+def _look_ahead(T: Ptr[Tables], S: Ptr[Memory], query: int, d: int, fresh: int, bound: int, left: int) -> int:
     """The best chains of the open patterns `left` on level d + 1: which of them is shortest, or _FAILED.
 
     `fresh`: the variables that level d has bound; `bound`: all.
     """
     best, contains, stored = v.best(S), v.contains(T), v.stored(S)
     patterns, q = v.patterns(T), v.queries(T)[query]
-    here, below, with0, pattern0 = (d + 1) * 64, d * 64, np.int64(q.with0), np.int64(q.pattern0)
-    touched = np.int64(0)
+    here, below, with0, pattern0 = (d + 1) * 64, d * 64, i64(q.with0), i64(q.pattern0)
+    touched = i64(0)
     rest = fresh
     while rest != 0:
         touched |= contains[with0 + lowest(rest)]
         rest &= rest - 1
     touched &= left
-    chosen, fewest = np.int64(_FAILED), np.int64(0)
+    chosen, fewest = i64(_FAILED), i64(0)
     rest = touched
     while rest != 0:
         j = lowest(rest)
@@ -170,7 +175,7 @@ def _look_ahead(T: Any, S: Any, query: int, d: int, fresh: int, bound: int, left
         if not _narrow(T, S, pattern0 + j, here + j, fresh, bound):
             return _FAILED
         if chosen < 0 or best[here + j].count < fewest:
-            chosen, fewest = j, np.int64(best[here + j].count)
+            chosen, fewest = j, i64(best[here + j].count)
     rest = left & ~touched
     while rest != 0:
         j = lowest(rest)
@@ -180,22 +185,22 @@ def _look_ahead(T: Any, S: Any, query: int, d: int, fresh: int, bound: int, left
             best[here + j].count = best[below + j].count
             best[here + j].side = best[below + j].side
         else:
-            view = np.int64(patterns[pattern0 + j].of)
+            view = i64(patterns[pattern0 + j].of)
             best[here + j].head = stored[view].head
             best[here + j].count = stored[view].count
             best[here + j].side = WHOLE
             if stored[view].count == 0:
                 return _FAILED
         if chosen < 0 or best[here + j].count < fewest:
-            chosen, fewest = j, np.int64(best[here + j].count)
+            chosen, fewest = j, i64(best[here + j].count)
     return chosen
 
 
 @inner
-def _narrow(T: Any, S: Any, number: int, at: int, fresh: int, bound: int) -> bool:
+def _narrow(T: Ptr[Tables], S: Ptr[Memory], number: int, at: int, fresh: int, bound: int) -> bool:
     """Shorten the chain best[at] of a pattern by the variables `fresh`; False: nothing agrees with them."""
     pattern, best, values = v.patterns(T)[number], v.best(S)[at], v.values(S)
-    view = np.int64(pattern.of)
+    view = i64(pattern.of)
     known = (
         (pattern.s < 0 or bound >> pattern.s & 1)
         and (pattern.o < 0 or bound >> pattern.o & 1)
@@ -203,9 +208,9 @@ def _narrow(T: Any, S: Any, number: int, at: int, fresh: int, bound: int) -> boo
     )
     if known:
         shape = v.views(T)[view]
-        s = values[pattern.s] if pattern.s >= 0 else np.int64(shape.s)
-        p = values[pattern.p] if pattern.p >= 0 else np.int64(shape.p)
-        o = values[pattern.o] if pattern.o >= 0 else np.int64(shape.o)
+        s = values[pattern.s] if pattern.s >= 0 else i64(shape.s)
+        p = values[pattern.p] if pattern.p >= 0 else i64(shape.p)
+        o = values[pattern.o] if pattern.o >= 0 else i64(shape.o)
         e = find_pair(S, pair_hash(view, s, p, o), view, s, p, o)
         if e < 0:
             return False
@@ -223,7 +228,7 @@ def _narrow(T: Any, S: Any, number: int, at: int, fresh: int, bound: int) -> boo
 
 
 @inner
-def _shorten(S: Any, view: int, position: int, term: int, at: int, side: int) -> bool:
+def _shorten(S: Ptr[Memory], view: int, position: int, term: int, at: int, side: int) -> bool:
     """Take the bucket of a term if it is shorter; False: there is none."""
     buckets, best = v.buckets(S), v.best(S)[at]
     i = find_bucket(S, bucket_key(view, position, term))
@@ -237,10 +242,10 @@ def _shorten(S: Any, view: int, position: int, term: int, at: int, side: int) ->
 
 
 @inner
-def _passes(T: Any, S: Any, C: Any, query: int, before: int, bound: int, d: int) -> int:
+def _passes(T: Ptr[Tables], S: Ptr[Memory], C: Columns, query: int, before: int, bound: int, d: int) -> int:
     """The query's filters whose last variable has just been bound: 0 pass, 1 one is undecided, _FAILED."""
     q, joint = v.queries(T)[query], v.joint(T)
-    doubt = np.int64(0)
+    doubt = i64(0)
     for f in range(q.joint0, q.joint1):
         mask = joint[f].mask
         if mask & ~bound or (d > 0 and mask & ~before == 0):
@@ -260,14 +265,14 @@ def _passes(T: Any, S: Any, C: Any, query: int, before: int, bound: int, d: int)
         )
         outcome = entry_truth(0, v.numbers(S), v.machine(S))
         if outcome == UNDECIDED:
-            doubt = np.int64(1)
+            doubt = i64(1)
         elif outcome != TRUE:
             return _FAILED
     return doubt
 
 
 @inner
-def _emit(T: Any, S: Any, query: int, doubt: int) -> bool:
+def _emit(T: Ptr[Tables], S: Ptr[Memory], query: int, doubt: int) -> bool:
     """Write the row; False: there is no room."""
     scalars, out, cells, values = v.scalars(S), v.out(S), v.out_values(S), v.values(S)
     row = scalars[ROWS]

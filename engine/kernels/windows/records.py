@@ -34,9 +34,6 @@ assert ENTRY.itemsize == 64
 BUCKET = np.dtype([("key", "i8"), ("head", "i4"), ("count", "i4")], align=True)
 """The entries of a view that agree in one position: key = (3 * view + position) << 32 | term; count 0: no bucket."""
 
-PAIR = np.dtype([("tag", "u4"), ("entry", "i4")], align=True)
-"""Finds an entry by its whole triple: hash, and the entry's number + 1; 0: none."""
-
 STORED = np.dtype([("head", "i4"), ("count", "i4")], align=True)
 """The entries of a view, newest first."""
 
@@ -100,7 +97,7 @@ PATTERN = np.dtype([("of", "i4"), ("s", "i4"), ("p", "i4"), ("o", "i4")], align=
 """Its view and its variables; -1: a constant."""
 
 START = np.dtype([("query", "i4"), ("pattern", "i4")], align=True)
-"""Where a view's new entry stands in a query."""
+"""The pattern of a query that a view's new entry matches."""
 
 JOINT = np.dtype([("mask", "i8"), ("code0", "i4"), ("code1", "i4")], align=True)
 """A filter of several variables (a mask of them), and its program."""
@@ -117,7 +114,7 @@ NEW, ENDED, ALL = 1, 2, 4
     FREE,  # first free one below, -1: none
     COUNT,  # entries
     BUCKETS,  # in use
-    INSTANT,  # of the batch, that is being worked on
+    INSTANT,  # of the batch, in work
     PHASE,
     EVENT,
     TRIPLE,

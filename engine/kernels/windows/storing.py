@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Ptr
+from oxiseq.engine.kernels.memory.slots import drop_slot, find_number, put_slot
 from oxiseq.engine.kernels.windows import views as v
 from oxiseq.engine.kernels.windows.hashing import (
     bucket_key,
-    drop_pair,
     enter_bucket,
     fetch_bucket,
     fetch_pair,
     leave_bucket,
     pair_hash,
-    put_pair,
 )
 from oxiseq.engine.kernels.windows.records import (
     COUNT,
@@ -25,15 +22,17 @@ from oxiseq.engine.kernels.windows.records import (
     INDEX_PREDICATE,
     INDEX_SUBJECT,
     TOP,
+    Memory,
+    Tables,
 )
 
 
 @inner
-def refresh_entry(T: Any, S: Any, e: int, clock: int) -> None:
+def refresh_entry(T: Ptr[Tables], S: Ptr[Memory], e: int, clock: int) -> None:
     """An event of this clock, its source's largest so far, holds the triple again: the entry goes to the end of the
     list."""
     entry = v.entries(S)[e]
-    source = np.int64(v.views(T)[entry.of].source)
+    source = i64(v.views(T)[entry.of].source)
     entry.last = clock
     if v.listed(S)[source].last == e:
         return
@@ -42,7 +41,7 @@ def refresh_entry(T: Any, S: Any, e: int, clock: int) -> None:
 
 
 @inner
-def _append(S: Any, e: int, source: int) -> None:
+def _append(S: Ptr[Memory], e: int, source: int) -> None:
     ends, entries = v.listed(S)[source], v.entries(S)
     last = ends.last
     entries[e].lp = last
@@ -55,9 +54,9 @@ def _append(S: Any, e: int, source: int) -> None:
 
 
 @inner
-def _unlist(S: Any, e: int, source: int) -> None:
+def _unlist(S: Ptr[Memory], e: int, source: int) -> None:
     ends, entries = v.listed(S)[source], v.entries(S)
-    following, previous = np.int64(entries[e].ln), np.int64(entries[e].lp)
+    following, previous = i64(entries[e].ln), i64(entries[e].lp)
     if previous >= 0:
         entries[previous].ln = following
     else:
@@ -69,12 +68,12 @@ def _unlist(S: Any, e: int, source: int) -> None:
 
 
 @inner
-def store_entry(T: Any, S: Any, h: int, view: int, s: int, p: int, o: int, clock: int) -> int:
+def store_entry(T: Ptr[Tables], S: Ptr[Memory], h: int, view: int, s: int, p: int, o: int, clock: int) -> int:
     """A new entry, whose pair hash is `h`; there is room in all tables."""
     scalars, entries, index = v.scalars(S), v.entries(S), v.views(T)[view].index
     e = scalars[FREE]
     if e >= 0:
-        scalars[FREE] = np.int64(entries[e].ln)
+        scalars[FREE] = i64(entries[e].ln)
     else:
         e = scalars[TOP]
         scalars[TOP] = e + 1
@@ -98,19 +97,19 @@ def store_entry(T: Any, S: Any, h: int, view: int, s: int, p: int, o: int, clock
         if head >= 0:
             entries[head].op = e
     stored = v.stored(S)[view]
-    head = np.int64(stored.head)
+    head = i64(stored.head)
     entry.vn = head
     if head >= 0:
         entries[head].vp = e
     stored.head = e
     stored.count += 1
     _append(S, e, v.views(T)[view].source)
-    put_pair(S, h, e)
+    put_slot(v.pairs(S), h, e)
     return e
 
 
 @inner
-def fetch_stored(T: Any, S: Any, view: int, s: int, p: int, o: int) -> None:
+def fetch_stored(T: Ptr[Tables], S: Ptr[Memory], view: int, s: int, p: int, o: int) -> None:
     """A triple of this view will be sought, stored or removed soon."""
     index = v.views(T)[view].index
     fetch_pair(S, view, s, p, o)
@@ -121,13 +120,14 @@ def fetch_stored(T: Any, S: Any, view: int, s: int, p: int, o: int) -> None:
 
 
 @inner
-def remove_entry(T: Any, S: Any, e: int) -> None:
+def remove_entry(T: Ptr[Tables], S: Ptr[Memory], e: int) -> None:
     """An entry leaves; its record will be used again."""
     scalars, entries = v.scalars(S), v.entries(S)
     entry = entries[e]
-    view = np.int64(entry.of)
+    view = i64(entry.of)
     index = v.views(T)[view].index
-    drop_pair(S, pair_hash(view, entry.s, entry.p, entry.o), e)
+    tag = pair_hash(view, entry.s, entry.p, entry.o)
+    drop_slot(v.pairs(S), find_number(v.pairs(S), tag, e))
     if index & INDEX_SUBJECT:
         leave_bucket(S, bucket_key(view, 0, entry.s), entry.sp, entry.sn)
         if entry.sp >= 0:

@@ -1,6 +1,6 @@
 """Selection strategies: which of the complex events that end at one instant are kept (semantics.md 3).
 
-Where it stands: finals of an instant → **the finals that a strategy keeps** → enumeration. It knows compact sets and
+In the flow: finals of an instant → **the finals that a strategy keeps** → enumeration. It knows compact sets and
 nothing of the language that they come from: any engine may call it with
 
     nodes      the compact set (records.NODE, nodes.py); new nodes are put behind NODE_TOP, the caller takes

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.matches.choice import memory as m
 from oxiseq.engine.kernels.matches.choice.best import choose_best
 from oxiseq.engine.kernels.matches.choice.maximal import choose_maximal
 from oxiseq.engine.kernels.matches.records import NODE_TOP
+from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
 @kernel
-def choose(M: Any) -> int:
+def choose(M: Ptr[m.ChoiceMemory]) -> int:
     """Pick what the strategy keeps of the finals; `M` is the address of a ChoiceMemory. Returns an outcome."""
     state, classes = m.state(M), m.classes(M)
     state[m.CLASSES] = 1

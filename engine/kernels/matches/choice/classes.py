@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.choice import memory as m
-from oxiseq.engine.kernels.matches.mixing import mix
+from oxiseq.engine.kernels.memory.hashing import mix
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
 @inner
-def with_row(M: Any, parent: int, node: int) -> int:
+def with_row(M: Ptr[m.ChoiceMemory], parent: int, node: int) -> int:
     """The class of `parent`'s positions and that of the node's row; -1: there is no room for it."""
     if m.nodes(M)[node].pos & m.PLACE == m.state(M)[m.SILENT]:
         return parent
@@ -20,13 +20,13 @@ def with_row(M: Any, parent: int, node: int) -> int:
 
 
 @inner
-def _class_of(M: Any, parent: int, position: int) -> int:
+def _class_of(M: Ptr[m.ChoiceMemory], parent: int, position: int) -> int:
     """The class of `parent`'s positions and a larger one; -1: there is no room for it."""
     state, classes, table = m.state(M), m.classes(M), m.table(M)
     mask = np.uint64(table.shape[0] - 1)
     i = mix(mix(np.uint64(1), parent), position) & mask
     while True:
-        c = np.int64(table[i])
+        c = i64(table[i])
         if c < 0:
             break
         if classes[c].parent == parent and classes[c].position == position:
@@ -41,59 +41,59 @@ def _class_of(M: Any, parent: int, position: int) -> int:
     made.position = position
     made.parent = parent
     made.depth = classes[parent].depth + 1
-    made.slot = np.int64(i)
+    made.slot = i64(i)
     made.stamp = 0
-    jump = np.int64(classes[parent].jump)
-    far = np.int64(classes[jump].jump)
+    jump = i64(classes[parent].jump)
+    far = i64(classes[jump].jump)
     even = classes[parent].depth - classes[jump].depth == classes[jump].depth - classes[far].depth
     made.jump = far if even else parent
     return c
 
 
 @inner
-def wins(M: Any, a: int, b: int) -> bool:
+def wins(M: Ptr[m.ChoiceMemory], a: int, b: int) -> bool:
     """Whether class `a` wins against another class `b`, as prefixes with the same continuation."""
     return _first_wins(m.classes(M), a, b) if m.state(M)[m.STRATEGY] == m.FIRST_WINS else _last_wins(m.classes(M), a, b)
 
 
 @inner
-def _first_wins(classes: Any, a: int, b: int) -> bool:
+def _first_wins(classes: Array, a: int, b: int) -> bool:
     """The smallest position in which they differ is `a`'s. Logarithmic, by jumps to where they are still one."""
     x, y = a, b
     while classes[x].depth > classes[y].depth:
-        jump = np.int64(classes[x].jump)
-        x = jump if classes[jump].depth >= classes[y].depth else np.int64(classes[x].parent)
+        jump = i64(classes[x].jump)
+        x = jump if classes[jump].depth >= classes[y].depth else i64(classes[x].parent)
     while classes[y].depth > classes[x].depth:
-        jump = np.int64(classes[y].jump)
-        y = jump if classes[jump].depth >= classes[x].depth else np.int64(classes[y].parent)
+        jump = i64(classes[y].jump)
+        y = jump if classes[jump].depth >= classes[x].depth else i64(classes[y].parent)
     if x == y:
         return classes[a].depth > classes[b].depth
     while classes[x].parent != classes[y].parent:
         if classes[x].jump != classes[y].jump:
-            x, y = np.int64(classes[x].jump), np.int64(classes[y].jump)
+            x, y = i64(classes[x].jump), i64(classes[y].jump)
         else:
-            x, y = np.int64(classes[x].parent), np.int64(classes[y].parent)
+            x, y = i64(classes[x].parent), i64(classes[y].parent)
     return classes[x].position < classes[y].position
 
 
 @inner
-def _last_wins(classes: Any, a: int, b: int) -> bool:
+def _last_wins(classes: Array, a: int, b: int) -> bool:
     """The largest position in which they differ is `a`'s."""
     while a != 0 and b != 0 and classes[a].position == classes[b].position:
-        a, b = np.int64(classes[a].parent), np.int64(classes[b].parent)
+        a, b = i64(classes[a].parent), i64(classes[b].parent)
     return a != 0 and (b == 0 or classes[a].position > classes[b].position)
 
 
 @inner
-def contains(M: Any, a: int, b: int) -> bool:
+def contains(M: Ptr[m.ChoiceMemory], a: int, b: int) -> bool:
     """Whether every position of class `b` is one of class `a`."""
     classes, state = m.classes(M), m.state(M)
     while b != 0 and a != b:
         state[m.STEPS] += 1
         while a != 0 and classes[a].position > classes[b].position:
             state[m.STEPS] += 1
-            a = np.int64(classes[a].parent)
+            a = i64(classes[a].parent)
         if a == 0 or classes[a].position != classes[b].position:
             return False
-        a, b = np.int64(classes[a].parent), np.int64(classes[b].parent)
+        a, b = i64(classes[a].parent), i64(classes[b].parent)
     return True

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.choice import memory as m
 from oxiseq.engine.kernels.matches.choice.classes import contains, with_row
 from oxiseq.engine.kernels.matches.nodes import meld, output
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
 @inner
-def choose_maximal(M: Any) -> int:
+def choose_maximal(M: Ptr[m.ChoiceMemory]) -> int:
     """A node's sets are `sets[best : best + kept]`, none of which contains another."""
     state, finals = m.state(M), m.finals(M)
     for f in range(state[m.FINAL_COUNT]):
@@ -37,7 +35,7 @@ def choose_maximal(M: Any) -> int:
 
 
 @inner
-def _list_below(M: Any, final: int) -> int:
+def _list_below(M: Ptr[m.ChoiceMemory], final: int) -> int:
     """The maximal prefixes of `final`; below it, of outputs and of the heaps that an output extends."""
     stack, nodes, best = m.stack(M), m.nodes(M), m.best(M)
     stack[0] = final
@@ -49,7 +47,7 @@ def _list_below(M: Any, final: int) -> int:
             continue
         before = top
         if nodes[n].leaf < 0:
-            left = np.int64(nodes[n].left)
+            left = i64(nodes[n].left)
             if left >= 0 and best[left] < 0:
                 if top == stack.shape[0]:
                     return m.MORE_STACK
@@ -73,7 +71,7 @@ def _list_below(M: Any, final: int) -> int:
 
 
 @inner
-def _walk(M: Any, heap: int) -> int:
+def _walk(M: Ptr[m.ChoiceMemory], heap: int) -> int:
     """The live outputs of a heap, in `leaves`; their number."""
     nodes, leaves, cut = m.nodes(M), m.leaves(M), m.state(M)[m.CUT]
     at = leaves.shape[0]  # sub-heaps still to be walked lie at the end: they are fewer than the outputs not yet found
@@ -81,9 +79,9 @@ def _walk(M: Any, heap: int) -> int:
     at -= 1
     leaves[at] = heap
     while at < leaves.shape[0]:
-        n = leaves[at]
+        n = i64(leaves[at])
         at += 1
-        leaf, left, right = np.int64(nodes[n].leaf), np.int64(nodes[n].left), np.int64(nodes[n].right)
+        leaf, left, right = i64(nodes[n].leaf), i64(nodes[n].left), i64(nodes[n].right)
         leaves[count] = n if leaf < 0 else leaf
         count += 1
         if leaf >= 0:
@@ -97,16 +95,16 @@ def _walk(M: Any, heap: int) -> int:
 
 
 @inner
-def _list_output(M: Any, n: int) -> int:
+def _list_output(M: Ptr[m.ChoiceMemory], n: int) -> int:
     nodes, state, sets = m.nodes(M), m.state(M), m.sets(M)
-    left, first = np.int64(nodes[n].left), state[m.SETS]
-    count = np.int64(m.kept(M)[left]) if left >= 0 else np.int64(1)
+    left, first = i64(nodes[n].left), state[m.SETS]
+    count = i64(m.kept(M)[left]) if left >= 0 else i64(1)
     if first + count > sets.shape[0]:
         return m.MORE_SETS
     for i in range(count):
         if not m.has_room(M):
             return m.MORE_NODES
-        parent, kept = np.int64(0), n
+        parent, kept = i64(0), n
         if left >= 0:
             parent, below = sets[m.best(M)[left] + i, 0], sets[m.best(M)[left] + i, 1]
             kept = output(nodes, m.scalars(M), below, nodes[n].pos, nodes[below].maxs)
@@ -121,7 +119,7 @@ def _list_output(M: Any, n: int) -> int:
 
 
 @inner
-def _list_heap(M: Any, n: int) -> int:
+def _list_heap(M: Ptr[m.ChoiceMemory], n: int) -> int:
     state = m.state(M)
     first = state[m.SETS]
     state[m.STAMP] += 1
@@ -136,7 +134,7 @@ def _list_heap(M: Any, n: int) -> int:
 
 
 @inner
-def _merge(M: Any, n: int, first: int) -> int:
+def _merge(M: Ptr[m.ChoiceMemory], n: int, first: int) -> int:
     """Put a node's sets to the list that begins at `first`, equal ones together."""
     state, sets, classes = m.state(M), m.sets(M), m.classes(M)
     for i in range(m.best(M)[n], m.best(M)[n] + m.kept(M)[n]):
@@ -144,7 +142,7 @@ def _merge(M: Any, n: int, first: int) -> int:
         if classes[c].stamp == state[m.STAMP]:
             if not m.has_room(M):
                 return m.MORE_NODES
-            at = np.int64(classes[c].listed)
+            at = i64(classes[c].listed)
             sets[at, 1] = meld(m.nodes(M), m.scalars(M), m.spine(M), sets[at, 1], node, state[m.CUT])
             continue
         at = state[m.SETS]
@@ -159,7 +157,7 @@ def _merge(M: Any, n: int, first: int) -> int:
 
 
 @inner
-def _leave_contained(M: Any, first: int) -> int:
+def _leave_contained(M: Ptr[m.ChoiceMemory], first: int) -> int:
     """Take what another one contains out of the list that begins at `first`. Largest sets first."""
     state, sets, classes = m.state(M), m.sets(M), m.classes(M)
     last = state[m.SETS]
@@ -185,7 +183,7 @@ def _leave_contained(M: Any, first: int) -> int:
 
 
 @inner
-def _sort(sets: Any, classes: Any, first: int, last: int) -> None:
+def _sort(sets: Array, classes: Array, first: int, last: int) -> None:
     """By number of positions, falling (Shell's sort: the lists are short or nearly sorted)."""
     gap = 1
     while gap < (last - first) // 3:

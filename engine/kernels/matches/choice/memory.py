@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import NODE, NODE_TOP, PLACE_BITS
-from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
 
 CLASS: Final = np.dtype(
     [
@@ -18,7 +18,7 @@ CLASS: Final = np.dtype(
         ("depth", "i4"),  # how many positions it holds
         ("jump", "i4"),  # an ancestor far away, for NEXT
         ("slot", "i4"),  # where the hash table has it
-        ("listed", "i4"),  # where it stands in the list that is being merged, if its stamp is that list's
+        ("listed", "i4"),  # its place in the list that is being merged, if its stamp is that list's
         ("stamp", "i4"),
     ],
     align=True,
@@ -68,32 +68,32 @@ class ChoiceMemory(NamedTuple):
     spine: Array  # i64[SPINE]
 
 
-nodes: Any = view_of(ChoiceMemory, "nodes", NODE)
-scalars: Any = view_of(ChoiceMemory, "scalars", np.int64)
-finals: Any = view_of(ChoiceMemory, "finals", np.int64, 2)
-positions: Any = view_of(ChoiceMemory, "positions", np.int64)
-state: Any = view_of(ChoiceMemory, "state", np.int64)
-best: Any = view_of(ChoiceMemory, "best", np.int32)
-kept: Any = view_of(ChoiceMemory, "kept", np.int32)
-done: Any = view_of(ChoiceMemory, "done", np.int32)
-stack: Any = view_of(ChoiceMemory, "stack", np.int64)
-leaves: Any = view_of(ChoiceMemory, "leaves", np.int64)
-classes: Any = view_of(ChoiceMemory, "classes", CLASS)
-table: Any = view_of(ChoiceMemory, "table", np.int32)
-sets: Any = view_of(ChoiceMemory, "sets", np.int64, 2)
-picked: Any = view_of(ChoiceMemory, "picked", np.int64)
-spine: Any = view_of(ChoiceMemory, "spine", np.int64)
+nodes = view_of(ChoiceMemory, "nodes", NODE)
+scalars = view_of(ChoiceMemory, "scalars", np.int64)
+finals = view_of(ChoiceMemory, "finals", np.int64, 2)
+positions = view_of(ChoiceMemory, "positions", np.int64)
+state = view_of(ChoiceMemory, "state", np.int64)
+best = view_of(ChoiceMemory, "best", np.int32)
+kept = view_of(ChoiceMemory, "kept", np.int32)
+done = view_of(ChoiceMemory, "done", np.int32)
+stack = view_of(ChoiceMemory, "stack", np.int64)
+leaves = view_of(ChoiceMemory, "leaves", np.int64)
+classes = view_of(ChoiceMemory, "classes", CLASS)
+table = view_of(ChoiceMemory, "table", np.int32)
+sets = view_of(ChoiceMemory, "sets", np.int64, 2)
+picked = view_of(ChoiceMemory, "picked", np.int64)
+spine = view_of(ChoiceMemory, "spine", np.int64)
 
 
 @inner
-def position_of(M: Any, node: int) -> int:
+def position_of(M: Ptr[ChoiceMemory], node: int) -> int:
     """The position of an output's row."""
     row = nodes(M)[node].pos >> PLACE_BITS
     return row if positions(M).shape[0] == 0 else positions(M)[row + state(M)[OFFSET]]
 
 
 @inner
-def finish(M: Any, node: int, found: int, held: int) -> None:
+def finish(M: Ptr[ChoiceMemory], node: int, found: int, held: int) -> None:
     """Note `best` and `kept` of a node that has been looked at."""
     at = state(M)[DONE_NODES]
     best(M)[node] = found
@@ -103,6 +103,6 @@ def finish(M: Any, node: int, found: int, held: int) -> None:
 
 
 @inner
-def has_room(M: Any) -> bool:
+def has_room(M: Ptr[ChoiceMemory]) -> bool:
     """Whether an output and a meld will find room."""
     return scalars(M)[NODE_TOP] + 2 * SPINE < nodes(M).shape[0]

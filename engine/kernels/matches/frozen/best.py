@@ -1,6 +1,6 @@
 """The k best matches of a frozen set, one after the other (recursive enumeration, Jiménez and Marzal, WAE 1999).
 
-Of each node a list of its best prefixes grows as it is asked for: an output's i-th best is the i-th best of what it
+Of each node a list of its best prefixes grows on demand: an output's i-th best is the i-th best of what it
 extends, with its row; a union merges the lists of its parts. What matches are ordered by is a sum over their rows, so a
 prefix that is better stays better whatever follows. Ties go to the match that has the first of the rows in which
 two differ, as SELECT NEXT decides (semantics.md 2.6b).
@@ -8,19 +8,17 @@ two differ, as SELECT NEXT decides (semantics.md 2.6b).
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.frozen import memory as f
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 _UNKNOWN, _NONE = -1, -2
 
 
 @kernel
-def find_best(M: Any) -> int:
+def find_best(M: Ptr[f.FrozenMemory]) -> int:
     """Put the records of the WANTED best, or of all if there are not so many, into `picked`."""
     state = f.state(M)
     while state[f.PICKED] < state[f.WANTED]:
@@ -41,19 +39,19 @@ def find_best(M: Any) -> int:
 
 
 @inner
-def _following(M: Any, n: int, entry: int) -> int:
+def _following(M: Ptr[f.FrozenMemory], n: int, entry: int) -> int:
     """The entry of node `n` behind `entry` (-1: the first one); _UNKNOWN before it has been looked for."""
     lists = f.lists(M)
-    following = np.int64(lists[n, 0]) if entry < 0 else np.int64(f.entries(M)[entry, 1])
+    following = i64(lists[n, 0]) if entry < 0 else i64(f.entries(M)[entry, 1])
     if following >= 0:
         return following
     return _NONE if lists[n, 2] == 1 else _UNKNOWN
 
 
 @inner
-def _look(M: Any) -> int:
+def _look(M: Ptr[f.FrozenMemory]) -> int:
     """The root's next entry. The stack holds nodes of which the one above waits for the next entry of the one below;
-    no node stands on it twice, since nodes are older than what they are below."""
+    no node is on it twice, since nodes are older than what they are below."""
     state, stack = f.state(M), f.stack(M)
     if state[f.STACK_TOP] == 0:
         stack[0] = state[f.ROOT]
@@ -74,56 +72,56 @@ def _look(M: Any) -> int:
 
 
 @inner
-def _extend(M: Any, n: int) -> int:
+def _extend(M: Ptr[f.FrozenMemory], n: int) -> int:
     """An output's next entry; the node whose next entry it needs, -1 if it is done."""
-    before, lists = np.int64(f.kids(M)[n, 0]), f.lists(M)
+    before, lists = i64(f.kids(M)[n, 0]), f.lists(M)
     if before < 0:
         if lists[n, 0] < 0:
             _list(M, n, _record(M, -1, n))
         else:
             lists[n, 2] = 1
         return -1
-    entry = _following(M, before, np.int64(f.cursors(M)[n, 0]))
+    entry = _following(M, before, i64(f.cursors(M)[n, 0]))
     if entry == _UNKNOWN:
         return before
     if entry == _NONE:
         lists[n, 2] = 1
     else:
         f.cursors(M)[n, 0] = entry
-        _list(M, n, _record(M, np.int64(f.entries(M)[entry, 0]), n))
+        _list(M, n, _record(M, i64(f.entries(M)[entry, 0]), n))
     return -1
 
 
 @inner
-def _merge(M: Any, n: int) -> int:
+def _merge(M: Ptr[f.FrozenMemory], n: int) -> int:
     """A union's next entry, the best of its parts' next ones; the part whose next entry it needs, -1 if it is done."""
     kids, turns, cursors, entries = f.kids(M), f.turns(M), f.cursors(M), f.entries(M)
-    best = np.int64(-1)
+    best = i64(-1)
     for j in range(3):
-        kid = np.int64(kids[n, j])
+        kid = i64(kids[n, j])
         if kid < 0:
             continue
         if turns[n, j] == f.ASK:
-            entry = _following(M, kid, np.int64(cursors[n, j]))
+            entry = _following(M, kid, i64(cursors[n, j]))
             if entry == _UNKNOWN:
                 return kid
             turns[n, j] = f.OVER if entry == _NONE else f.READY
             if entry >= 0:
                 cursors[n, j] = entry
         if turns[n, j] == f.READY and (
-            best < 0 or _wins(M, np.int64(entries[cursors[n, j], 0]), np.int64(entries[cursors[n, best], 0]))
+            best < 0 or _wins(M, i64(entries[cursors[n, j], 0]), i64(entries[cursors[n, best], 0]))
         ):
-            best = np.int64(j)
+            best = i64(j)
     if best < 0:
         f.lists(M)[n, 2] = 1
     else:
         turns[n, best] = f.ASK
-        _list(M, n, np.int64(entries[cursors[n, best], 0]))
+        _list(M, n, i64(entries[cursors[n, best], 0]))
     return -1
 
 
 @inner
-def _list(M: Any, n: int, record: int) -> None:
+def _list(M: Ptr[f.FrozenMemory], n: int, record: int) -> None:
     """A new last entry of node `n`."""
     state, lists, entries = f.state(M), f.lists(M), f.entries(M)
     entry = state[f.ENTRIES]
@@ -137,7 +135,7 @@ def _list(M: Any, n: int, record: int) -> None:
 
 
 @inner
-def _record(M: Any, parent: int, n: int) -> int:
+def _record(M: Ptr[f.FrozenMemory], parent: int, n: int) -> int:
     """The prefix `parent` (-1: none) and output `n`'s row."""
     state, records, sums, values = f.state(M), f.records(M), f.sums(M), f.values(M)
     made = state[f.RECORDS]
@@ -152,20 +150,20 @@ def _record(M: Any, parent: int, n: int) -> int:
         record.jump = -1
         return made
     record.depth = records[parent].depth + 1
-    jump = np.int64(records[parent].jump)
-    far = np.int64(records[jump].jump) if jump >= 0 else np.int64(-1)
-    here, there = np.int64(records[parent].depth), _depth(records, jump)
+    jump = i64(records[parent].jump)
+    far = i64(records[jump].jump) if jump >= 0 else i64(-1)
+    here, there = i64(records[parent].depth), _depth(records, jump)
     record.jump = far if here - there == there - _depth(records, far) else parent
     return made
 
 
 @inner
-def _depth(records: Any, r: int) -> int:
-    return np.int64(records[r].depth) if r >= 0 else np.int64(0)
+def _depth(records: Array, r: int) -> int:
+    return i64(records[r].depth) if r >= 0 else i64(0)
 
 
 @inner
-def _wins(M: Any, a: int, b: int) -> bool:
+def _wins(M: Ptr[f.FrozenMemory], a: int, b: int) -> bool:
     """Whether prefix `a` comes before prefix `b`: by what they add up to, then by the first row in which they
     differ. That cannot be undecided: two matches, or prefixes with one continuation, differ in a row."""
     sums = f.sums(M)
@@ -176,24 +174,24 @@ def _wins(M: Any, a: int, b: int) -> bool:
 
 
 @inner
-def _comes_first(records: Any, a: int, b: int) -> bool:
+def _comes_first(records: Array, a: int, b: int) -> bool:
     """Whether the first row in which they differ is `a`'s. Logarithmic, by jumps to where they are still one."""
-    x, y = np.int64(a), np.int64(b)
+    x, y = i64(a), i64(b)
     while _depth(records, x) > _depth(records, y):
-        jump = np.int64(records[x].jump)
-        x = jump if _depth(records, jump) >= _depth(records, y) else np.int64(records[x].parent)
+        jump = i64(records[x].jump)
+        x = jump if _depth(records, jump) >= _depth(records, y) else i64(records[x].parent)
     while _depth(records, y) > _depth(records, x):
-        jump = np.int64(records[y].jump)
-        y = jump if _depth(records, jump) >= _depth(records, x) else np.int64(records[y].parent)
+        jump = i64(records[y].jump)
+        y = jump if _depth(records, jump) >= _depth(records, x) else i64(records[y].parent)
     longer = _depth(records, a) > _depth(records, b)
     if x == y:
         return longer
     late_x, late_y = x, y
     while records[x].parent != records[y].parent:
         if records[x].jump != records[y].jump:
-            x, y = np.int64(records[x].jump), np.int64(records[y].jump)
+            x, y = i64(records[x].jump), i64(records[y].jump)
         else:
-            x, y = np.int64(records[x].parent), np.int64(records[y].parent)
+            x, y = i64(records[x].parent), i64(records[y].parent)
     if records[x].pos >> PLACE_BITS != records[y].pos >> PLACE_BITS:
         return records[x].pos < records[y].pos
     # the same row in two records: what they differ in comes later
@@ -202,5 +200,5 @@ def _comes_first(records: Any, a: int, b: int) -> bool:
     while x != y:
         if records[x].pos >> PLACE_BITS != records[y].pos >> PLACE_BITS:
             first = records[x].pos < records[y].pos
-        x, y = np.int64(records[x].parent), np.int64(records[y].parent)
+        x, y = i64(records[x].parent), i64(records[y].parent)
     return first

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.frozen import memory as f
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 
 
 @kernel
-def freeze(M: Any) -> int:
-    """Fill `pos`, `kids` and ROOT from `nodes` and `finals`; all finals stand below one root, in their order."""
+def freeze(M: Ptr[f.FrozenMemory]) -> int:
+    """Fill `pos`, `kids` and ROOT from `nodes` and `finals`; all finals are below one root, in their order."""
     state, number, pos = f.state(M), f.number(M), f.pos(M)
     state[f.FROZEN] = 0
     for i in range(number.shape[0]):
@@ -23,7 +23,7 @@ def freeze(M: Any) -> int:
     roots = state[f.PICKED]
     state[f.PICKED] = 0
     while roots > 1:  # a balanced tree of unions keeps their order
-        made = np.int64(0)
+        made = i64(0)
         for i in range(0, roots, 2):
             if i + 1 == roots:
                 f.stack(M)[made] = f.stack(M)[i]
@@ -40,10 +40,10 @@ def freeze(M: Any) -> int:
 
 
 @inner
-def _copy(M: Any) -> int:
-    """The live finals' numbers come to stand at the beginning of the stack, PICKED of them."""
+def _copy(M: Ptr[f.FrozenMemory]) -> int:
+    """The live finals' numbers are put at the beginning of the stack, PICKED of them."""
     state, nodes, number, stack = f.state(M), f.nodes(M), f.number(M), f.stack(M)
-    roots = np.int64(0)
+    roots = i64(0)
     for final in range(state[f.FINAL_COUNT]):
         cut = f.finals(M)[final, 1]
         if nodes[f.finals(M)[final, 0]].maxs < cut:
@@ -60,11 +60,11 @@ def _copy(M: Any) -> int:
                 continue
             if top + 4 > stack.shape[0]:
                 return f.MORE_STACK
-            left, right, leaf = np.int64(nodes[n].left), np.int64(nodes[n].right), np.int64(nodes[n].leaf)
+            left, right, leaf = i64(nodes[n].left), i64(nodes[n].right), i64(nodes[n].leaf)
             if left >= 0 and nodes[left].maxs < cut:
-                left = np.int64(-1)
+                left = i64(-1)
             if right >= 0 and nodes[right].maxs < cut:
-                right = np.int64(-1)
+                right = i64(-1)
             before = top
             if left >= 0 and number[left] < 0:
                 stack[top] = left
@@ -80,11 +80,11 @@ def _copy(M: Any) -> int:
             if state[f.FROZEN] == f.pos(M).shape[0]:
                 return f.MORE_FROZEN
             number[n] = state[f.FROZEN]
-            left = np.int64(number[left]) if left >= 0 else left
+            left = i64(number[left]) if left >= 0 else left
             if leaf < 0:
                 _put(M, nodes[n].pos, left, -1, -1)
             else:
-                _put(M, -1, number[leaf], left, np.int64(number[right]) if right >= 0 else right)
+                _put(M, -1, number[leaf], left, i64(number[right]) if right >= 0 else right)
             top -= 1
         stack[roots] = number[f.finals(M)[final, 0]]
         roots += 1
@@ -93,7 +93,7 @@ def _copy(M: Any) -> int:
 
 
 @inner
-def _put(M: Any, pos: int, first: int, second: int, third: int) -> None:
+def _put(M: Ptr[f.FrozenMemory], pos: int, first: int, second: int, third: int) -> None:
     state, kids = f.state(M), f.kids(M)
     n = state[f.FROZEN]
     f.pos(M)[n] = pos
@@ -102,7 +102,7 @@ def _put(M: Any, pos: int, first: int, second: int, third: int) -> None:
 
 
 @kernel
-def count_ways(M: Any) -> int:
+def count_ways(M: Ptr[f.FrozenMemory]) -> int:
     """Fill `ways`: numbers of limbs, the least first."""
     kids, ways, blocked = f.kids(M), f.ways(M), f.blocked(M)
     limbs = ways.shape[1]
@@ -115,14 +115,14 @@ def count_ways(M: Any) -> int:
             ways[n, 0] = np.uint64(1)
             continue
         for j in range(3):
-            if kids[n, j] >= 0 and _adds_too_much(ways, n, np.int64(kids[n, j])):
+            if kids[n, j] >= 0 and _adds_too_much(ways, n, i64(kids[n, j])):
                 return f.MORE_LIMBS
     return f.FOUND
 
 
 @kernel
-def count_above(M: Any) -> None:
-    """Fill `above`, whose limbs are those that were enough for `ways`: parents stand behind their children."""
+def count_above(M: Ptr[f.FrozenMemory]) -> None:
+    """Fill `above`, whose limbs are those that were enough for `ways`: parents come after their children."""
     kids, above, root = f.kids(M), f.above(M), f.state(M)[f.ROOT]
     for n in range(f.state(M)[f.FROZEN]):
         for limb in range(above.shape[1]):
@@ -133,11 +133,11 @@ def count_above(M: Any) -> None:
     for n in range(root, -1, -1):
         for j in range(3):
             if f.blocked(M)[n] == 0 and kids[n, j] >= 0:
-                _adds_too_much(above, np.int64(kids[n, j]), n)
+                _adds_too_much(above, i64(kids[n, j]), n)
 
 
 @inner
-def _adds_too_much(sums: Any, n: int, other: int) -> bool:
+def _adds_too_much(sums: Array, n: int, other: int) -> bool:
     """Add row `other` to row `n`; whether the sum needs more limbs."""
     carry = np.uint64(0)
     for limb in range(sums.shape[1]):

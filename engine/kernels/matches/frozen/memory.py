@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,10 @@ prefix far before, to compare two in logarithmic time."""
 (-1: no match); PICKED how many of the best have been found, LAST the last of them among the entries."""
 
 FOUND, MORE_FROZEN, MORE_STACK, MORE_LIMBS, MORE_RECORDS, MORE_ENTRIES, MORE_PICKED = range(7)
-"""Outcomes: done, or too little room for something, to be called again. Only `find_best` goes on where it was."""
+"""Outcomes: done, or too little room for something, to be called again. Only `find_best` continues where it was."""
 
 ASK, READY, OVER = range(3)
-"""Of a child: its next best is to be asked for, is known and not used yet, or there is none."""
+"""Of a child: its next best is to be computed, is known and not used yet, or there is none."""
 
 
 class FrozenMemory(NamedTuple):
@@ -47,21 +47,21 @@ class FrozenMemory(NamedTuple):
     picked: Array  # i32: records
 
 
-nodes: Any = view_of(FrozenMemory, "nodes", NODE)
-finals: Any = view_of(FrozenMemory, "finals", np.int64, 2)
-number: Any = view_of(FrozenMemory, "number", np.int32)
-stack: Any = view_of(FrozenMemory, "stack", np.int64)
-state: Any = view_of(FrozenMemory, "state", np.int64)
-pos: Any = view_of(FrozenMemory, "pos", np.int64)
-kids: Any = view_of(FrozenMemory, "kids", np.int32, 2)
-ways: Any = view_of(FrozenMemory, "ways", np.uint64, 2)
-above: Any = view_of(FrozenMemory, "above", np.uint64, 2)
-blocked: Any = view_of(FrozenMemory, "blocked", np.uint8)
-values: Any = view_of(FrozenMemory, "values", np.float64, 2)
-cursors: Any = view_of(FrozenMemory, "cursors", np.int32, 2)
-turns: Any = view_of(FrozenMemory, "turns", np.int32, 2)
-lists: Any = view_of(FrozenMemory, "lists", np.int32, 2)
-records: Any = view_of(FrozenMemory, "records", RECORD)
-sums: Any = view_of(FrozenMemory, "sums", np.float64, 2)
-entries: Any = view_of(FrozenMemory, "entries", np.int32, 2)
-picked: Any = view_of(FrozenMemory, "picked", np.int32)
+nodes = view_of(FrozenMemory, "nodes", NODE)
+finals = view_of(FrozenMemory, "finals", np.int64, 2)
+number = view_of(FrozenMemory, "number", np.int32)
+stack = view_of(FrozenMemory, "stack", np.int64)
+state = view_of(FrozenMemory, "state", np.int64)
+pos = view_of(FrozenMemory, "pos", np.int64)
+kids = view_of(FrozenMemory, "kids", np.int32, 2)
+ways = view_of(FrozenMemory, "ways", np.uint64, 2)
+above = view_of(FrozenMemory, "above", np.uint64, 2)
+blocked = view_of(FrozenMemory, "blocked", np.uint8)
+values = view_of(FrozenMemory, "values", np.float64, 2)
+cursors = view_of(FrozenMemory, "cursors", np.int32, 2)
+turns = view_of(FrozenMemory, "turns", np.int32, 2)
+lists = view_of(FrozenMemory, "lists", np.int32, 2)
+records = view_of(FrozenMemory, "records", RECORD)
+sums = view_of(FrozenMemory, "sums", np.float64, 2)
+entries = view_of(FrozenMemory, "entries", np.int32, 2)
+picked = view_of(FrozenMemory, "picked", np.int32)

@@ -1,6 +1,7 @@
-"""Hashes of rows, of which 32 bits are their tags in a table (slots.py).
+"""Hashes of rows and keys, the same for every table: fixed, without a random seed, so that runs repeat.
 
-Rows stand in tables of u32, here or there: `rows` is such a table, `i` a line of it, `first` its first column.
+Rows are in tables of u32: `rows` is such a table, `i` a line of it, `first` its first column. 32 bits of a row's hash
+are its tag (slots.py).
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array
 
+SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio: multiples of it are far apart."""
 _SEED: Final = 1609587929392839161
 _A: Final = -7046029254386353131
 _B: Final = -4417276706812531889
@@ -21,33 +26,33 @@ SEED: Final = 0x51ED270B
 
 
 @inner
-def row_tag(rows: Any, i: int, first: int, width: int) -> int:
+def row_tag(rows: Array, i: int, first: int, width: int) -> int:
     """32 bits of hash of a row."""
-    h = np.int64(_SEED)
+    h = i64(_SEED)
     for c in range(width):
-        h = (h ^ np.int64(rows[i, first + c])) * _A
+        h = (h ^ i64(rows[i, first + c])) * _A
         h ^= h >> 29
     return (h >> 32) & _LOW
 
 
 @inner
-def key_tag(rows: Any, i: int, first: int, key: Any, loose: Any, mask: int, subset: int) -> int:
+def key_tag(rows: Array, i: int, first: int, key: Array, loose: Array, mask: int, subset: int) -> int:
     """32 bits of hash of a row's columns at `key`, of those of `loose` that are in `subset`, and of which loose ones it
     binds."""
-    h = np.int64(_SEED) ^ (mask << 8 | subset) * _B
+    h = i64(_SEED) ^ (mask << 8 | subset) * _B
     for c in range(key.shape[0]):
-        h = (h ^ np.int64(rows[i, first + key[c]])) * _A
+        h = (h ^ i64(rows[i, first + key[c]])) * _A
         h ^= h >> 29
     if subset != 0:
         for c in range(loose.shape[0]):
             if subset >> c & 1:
-                h = (h ^ np.int64(rows[i, first + loose[c]])) * _A
+                h = (h ^ i64(rows[i, first + loose[c]])) * _A
                 h ^= h >> 29
     return (h >> 32) & _LOW
 
 
 @inner
-def same_rows(a: Any, i: int, a0: int, b: Any, j: int, b0: int, width: int) -> bool:
+def same_rows(a: Array, i: int, a0: int, b: Array, j: int, b0: int, width: int) -> bool:
     """Whether two rows are equal."""
     for c in range(width):  # noqa: SIM110  kernels have no generators
         if a[i, a0 + c] != b[j, b0 + c]:
@@ -70,17 +75,8 @@ def tag_of(h: int) -> int:
 
 
 @inner
-def find_key(slots: Any, tag: int, keys: Any, rows: Any, i: int, places: Any) -> int:
-    """The number of the key that a row has at `places`, -1 if there is none. keys: u32[numbers, places]."""
-    mask = slots.shape[0] - 1
-    at = tag & mask
-    while slots[at].number != 0:
-        if slots[at].tag == tag:
-            g = np.int64(slots[at].number) - 1
-            c = np.int64(0)
-            while c < places.shape[0] and keys[g, c] == rows[i, places[c]]:
-                c += 1
-            if c == places.shape[0]:
-                return g
-        at = (at + 1) & mask
-    return np.int64(-1)
+def mix(h: np.uint64, value: Any) -> np.uint64:
+    """The hash of some values of 64 bits and one more."""
+    x = h ^ np.uint64(value)
+    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    return x ^ (x >> np.uint64(29))

@@ -1,0 +1,57 @@
+"""Matches as a runner's kernel writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Match i is `rows[ends[i]:ends[i + 1]]`, ascending: row ids << PLACE_BITS | place. `marks`: i64[n, 2], `out_marks`
+    of the memory; of a family these are the queries whose match it is, from the first to before the last."""
+
+    rows: I64
+    ends: I64
+    marks: I64
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def take(self, order: I64) -> Found:
+        """Those matches, in that order."""
+        low, count = self.ends[order], self.ends[order + 1] - self.ends[order]
+        ends = np.concatenate([[0], np.cumsum(count)])
+        places = np.arange(ends[-1]) + np.repeat(low - ends[:-1], count)
+        return Found(self.rows[places], ends, self.marks[order])
+
+    def only(self, shown: NDArray[np.bool_]) -> Found:
+        """The same matches without some rows."""
+        hidden = np.concatenate([[0], np.cumsum(~shown)])
+        return Found(self.rows[shown], self.ends - hidden[self.ends], self.marks)
+
+    @classmethod
+    def of(cls, matches: Sequence[I64]) -> Found:
+        """These, without marks."""
+        ends = np.cumsum([0, *map(len, matches)])
+        return cls(np.concatenate([np.zeros(0, np.int64), *matches]), ends, np.zeros((len(matches), 2), np.int64))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Found]) -> Found:
+        """One after the other."""
+        if not parts:
+            return _NOTHING
+        if len(parts) == 1:
+            return parts[0]
+        before = np.cumsum([0, *(len(part.rows) for part in parts)])
+        ends = [np.zeros(1, np.int64), *(part.ends[1:] + low for part, low in zip(parts, before, strict=False))]
+        rows, marks = [part.rows for part in parts], [part.marks for part in parts]
+        return cls(np.concatenate(rows), np.concatenate(ends), np.concatenate(marks))
+
+
+_NOTHING = Found.of(())

@@ -1,0 +1,30 @@
+"""Rows and their numbers: a hash table against a dictionary."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
+from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
+
+# few values, so that rows are equal; the largest id, since ids are unsigned
+IDS = st.sampled_from([0, 1, 2, (1 << 32) - 1])
+TABLES = st.integers(0, 3).flatmap(lambda width: st.lists(st.lists(IDS, min_size=width, max_size=width), max_size=40))
+
+
+@given(TABLES, st.integers(0, 40))
+def test_of_equal_rows_the_first_is_found(rows: list[list[int]], entered: int) -> None:
+    width = len(rows[0]) if rows else 0
+    known = np.array(rows, np.uint32).reshape(len(rows), width)
+    entered = min(entered, len(rows))
+    slots = np.zeros(slots_for(entered), SLOT)
+    enter_rows(np.arange(entered), slots, known)
+    found = np.zeros(len(rows), np.int64)
+    find_rows(known, slots, known, found)
+    first: dict[tuple[int, ...], int] = {}
+    for number, row in enumerate(rows[:entered]):
+        first.setdefault(tuple(row), number)
+    assert found.tolist() == [first.get(tuple(row), -1) for row in rows]
+    assert len(slots) >= 2 * entered
