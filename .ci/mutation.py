@@ -45,7 +45,13 @@ FLOW = ("group", "best", "happening", "pairs", "reach", "driver", "follow", "eve
 AREAS = {
     "operators": Area(("engine/flow/nodes",), tuple(f"tests/flow/test_{name}.py" for name in FLOW)),
     "expressions": Area(
-        ("engine/expressions",), ("tests/expressions/test_facts.py", "tests/expressions/test_machine.py")
+        ("engine/expressions",),
+        (
+            "tests/expressions",
+            "tests/engine/test_ranked_matches.py",
+            "tests/engine/test_stateful_exists.py",
+            "tests/test_summaries_differential.py",
+        ),
     ),
     "sequence": Area(
         ("engine/sequence", "engine/plan"),
@@ -53,6 +59,9 @@ AREAS = {
             "tests/test_corpus.py",
             "tests/engine/test_asked_filters.py",
             "tests/engine/test_families.py",
+            "tests/engine/test_counted_matches.py",
+            "tests/engine/test_held_matches.py",
+            "tests/engine/test_capacities.py",
             "tests/ceql/test_ceql_graphs.py",
             "tests/snapshot/test_moved_runs.py",
         ),

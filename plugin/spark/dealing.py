@@ -8,7 +8,7 @@ there it is reported if it is late. What no pattern of the query matches goes no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 from zlib import crc32
 
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch, offsets
+from oxiseq.engine.matching.bgp import basic_patterns, canonical
 from oxiseq.engine.patterns.matcher import StreamMatcher
-from oxiseq.engine.patterns.plan import compile_stream
+from oxiseq.engine.patterns.plan import GpmRequest, compile_stream
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.spark.work import Work
 
@@ -40,7 +41,7 @@ class Dealer:
         self._buckets = work.order.buckets
         self._terms = work.terms
         self._instants = work.correlation.instants
-        requests = [route.request for route in work.correlation.routes if route.stream == stream]
+        requests = _once((r.request for r in work.correlation.routes if r.stream == stream), work.terms)
         self._keyed = [bool(request.keep) for request in requests]
         self._matcher = StreamMatcher(compile_stream(requests, work.terms), work.terms, work.kb) if requests else None
 
@@ -72,6 +73,20 @@ class Dealer:
             found.append(rows.event[whole] * n + owners(rows.values[whole], n, self._terms))
         pairs = np.unique(np.concatenate(found))
         return pairs // n, pairs % n
+
+
+def _once(requests: Iterable[GpmRequest], terms: TermDictionary) -> list[GpmRequest]:
+    """Those that differ by more than the names of variables that are not the key's."""
+    found: dict[Hashable, GpmRequest] = {}
+    for request in requests:
+        parts = request.parts
+        patterns = None if parts.in_place or parts.filters else basic_patterns(parts.pattern)
+        if not patterns:
+            found[request.name] = request
+            continue
+        instance, numbers = canonical(patterns, terms)
+        found.setdefault((instance, *(numbers[v] for v in request.keep)), request)
+    return [*found.values()]
 
 
 def _among_all(

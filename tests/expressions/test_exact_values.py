@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from pyoxigraph import Literal, NamedNode
 
+from oxiseq.engine.expressions.amounts import Added, added_up
 from oxiseq.engine.expressions.exact import equal
 from oxiseq.engine.expressions.values import ExpressionError, read, to_float
+from oxiseq.engine.terms.dictionary import TermDictionary
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 DATETIME = NamedNode(f"{XSD}dateTime")
@@ -55,3 +58,21 @@ def test_a_datetime_and_what_is_none_have_no_answer() -> None:
 )
 def test_a_float_is_rounded_once(number: Fraction, nearest: float) -> None:
     assert to_float(number) == nearest
+
+
+def added(*numbers: str) -> list[float] | None:
+    """What each of some events adds, one number each."""
+    terms = TermDictionary()
+    ids = np.array([terms.constant(Literal(n, datatype=NamedNode(f"{XSD}decimal"))) for n in numbers])
+    found = added_up([Added(np.arange(len(numbers)), ids, Fraction(1))], len(numbers), terms)
+    return None if found is None else found.tolist()
+
+
+def test_decimals_are_added_in_one_unit() -> None:
+    assert added("1.5", "20.25", "3") == [150, 2025, 300]
+
+
+def test_sums_that_doubles_cannot_hold_are_not_added() -> None:
+    assert added(str(2**52 - 1)) == [2**52 - 1]
+    assert added(str(2**52)) is None
+    assert added(*[str(2**51)] * 2) is None
