@@ -46,6 +46,8 @@ _OF_CONNECTION: Final = frozenset(
     ("connection", "content-encoding", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade")
 )
 """Headers that ask for more than a push."""
+_UNENDED: Final = re.compile(rb"[\t -~\x80-\xff]*\r?")
+"""A line whose end has not come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,16 @@ def read_head(head: bytes) -> Head | None:
     return Head(path, unquote(path), (asked[2] or b"").decode(), headers, named, int(length))
 
 
+def may_begin(data: bytes) -> bool:
+    """Whether a plain head may begin so: the client of any other may wait for its answer already."""
+    *lines, last = data.split(b"\r\n")
+    if not _UNENDED.fullmatch(last):
+        return False
+    if not lines:
+        return data.startswith(_BEGIN) or _BEGIN.startswith(data)
+    return _ASKED.fullmatch(lines[0]) is not None and all(_FIELD.fullmatch(each) for each in lines[1:])
+
+
 class SmallPushes:
     """Takes them from connections; for the loop's thread."""
 
@@ -93,8 +105,7 @@ class SmallPushes:
         that is not known; LEAVE: it is something else."""
         end = data.find(_END, 0, _LONGEST)
         if end < 0:
-            begun = data.startswith(_BEGIN) or _BEGIN.startswith(data)
-            return 0 if begun and len(data) < _LONGEST else LEAVE
+            return 0 if len(data) < _LONGEST and may_begin(data) else LEAVE
         head = read_head(data[:end])
         if head is None or head.length > self._settings.body:
             return LEAVE

@@ -16,7 +16,7 @@ from oxiseq.live.small import LARGEST
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.server.connections import LEAVE, Connection, Connections
 from oxiseq.server.readers import FromThreads
-from oxiseq.server.small_pushes import read_head
+from oxiseq.server.small_pushes import may_begin, read_head
 
 HEAD = b"POST /streams/http%3A%2F%2Fe.org%2Fs?time=arrival HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5"
 PARTS = (
@@ -82,6 +82,19 @@ def test_what_asks_for_more_is_left_to_the_http_server(more: bytes) -> None:
     assert read_head(HEAD) is not None and read_head(HEAD + b"\r\n" + more) is None
     for wrong in (b"-1", b"+5", b"5_0", b"\xb2", str(LARGEST + 1).encode(), b"9" * 99, b""):
         assert read_head(HEAD[:-1] + wrong) is None
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        *(HEAD.replace(b"\r\n", b"\n"), HEAD + b"\n\n", HEAD + b"\r\n\n", HEAD.replace(b"\r\n", b"\r"), b"POST /x"),
+        *(b"POST /streams/a b HTTP/1.1\r\n", HEAD.replace(b"1.1", b"9.9"), HEAD + b"\r\nno field\r\n", HEAD + b"\0"),
+    ],
+)
+def test_a_malformed_head_is_left_to_the_http_server_before_its_end(begun: bytes) -> None:
+    assert all(may_begin(HEAD[:length]) for length in range(1, len(HEAD)))
+    assert may_begin(HEAD + b"\r") and may_begin(HEAD + b"\r\n") and may_begin(HEAD + b"\r\n\r")
+    assert not may_begin(begun)
 
 
 class Wire:
