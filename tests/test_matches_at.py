@@ -92,6 +92,18 @@ def test_pages_of_complex_events_with_joins() -> None:
         assert (page.total, [shown(match) for match in page]) == (len(matches), matches[1:4])
 
 
+def test_pages_are_in_the_order_of_a_run_where_windows_of_events_and_bounds_decide() -> None:
+    """Both matches end at 2 and are decided by what comes behind their bound, which is not their window's end."""
+    text = f"""PREFIX : <{E}> SELECT ?a WITHIN 5 EVENTS SLIDING FROM STREAM S <{S}> WHERE {{
+    SEQ(A; B; C! WITHIN PT0.000002S)
+    DEFINE GPM A ON S {{ ?x :a ?a }} DEFINE GPM B ON S {{ ?x :b ?b }} DEFINE GPM C ON S {{ ?x :c ?c }} }}"""
+    events = [(at, f"<{E}x> <{E}{kind}> {at} .") for at, kind in ((0, "a"), (1, "a"), (2, "b"), (4, "d"), (5, "d"))]
+    matches = by_end(oxiseq.run(text, {S: events}))[2]
+    page = oxiseq.Query(text).matches_at({S: events}, 2)
+    assert len(matches) == 2
+    assert [shown(match) for match in page] == matches
+
+
 # --- very many --------------------------------------------------------------------------------------
 
 

@@ -37,10 +37,13 @@ def reach_of(query: Query, at: int, start: int | None) -> Span:
 
 
 def _waits(plan: QueryPlan) -> int | None:
-    """For how long (µs) after its end a match may be undecided; None: until the streams end."""
+    """For how long (µs) after its end a match may be undecided; None: until the streams end, also where windows of
+    events close between bounds that pass: the order of matches follows from the instants that come then."""
     if not any(edge.waits for edge in plan.sequence.graph.edges):
         return 0
-    timed = [] if plan.window is None or plan.window.events else [plan.window.size]
+    if plan.window is not None and plan.window.events:
+        return None
+    timed = [] if plan.window is None else [plan.window.size]
     bound = plan.sequence.graph.longest_wait
     return min([*timed, *([] if bound is None else [bound])], default=None)
 
