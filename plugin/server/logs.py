@@ -24,3 +24,4 @@ def log_to_stderr(format: LogFormat) -> None:
     else:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs each request's address, with users and tokens

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from oxiseq.bridges.ldes.state import Open
 from oxiseq.live import ldes
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.bridges import Door, Inside
+from oxiseq.server.logs import log_to_stderr
 from oxiseq.sparql.evaluation import Evaluations
 from oxiseq.sparql.messages import Request
 from oxiseq.sparql.settings import Limits
@@ -347,6 +349,20 @@ def test_what_an_address_has_in_its_query_is_hidden_in_errors(caplog: pytest.Log
     site.status = {"p2": 404}
     read(source(site, url=url, options={"missing": "skip"}))
     assert "s3cret" not in caplog.text and "token=***" in caplog.text
+
+
+def test_the_servers_log_has_no_addresses_of_pages(caplog: pytest.LogCaptureFixture) -> None:
+    client = logging.getLogger("httpx")
+    level = client.level
+    try:
+        client.setLevel(logging.NOTSET)
+        log_to_stderr("text")
+        with caplog.at_level(logging.INFO):
+            site = Site(root=ROOT.replace("<>", "<?token=s3cret>") + member(1))
+            assert read(source(site, url=f"{SITE}?token=s3cret")) == ["m1"]
+    finally:
+        client.setLevel(level)
+    assert "s3cret" not in caplog.text
 
 
 def test_the_password_of_an_address_comes_into_no_event_and_no_state() -> None:
