@@ -17,7 +17,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -429,7 +429,8 @@ class Worker:
             self._save_at(query, decision.position, decision.offsets)
             self._decisions.pop(0)
             if decision.error:
-                self._engine.remove(query)
+                with self._store_lock:
+                    self._engine.remove(query)
                 self._metrics.failures.labels(query.name).inc()
             else:
                 self._metrics.resets.labels(query.name).inc()
@@ -447,7 +448,9 @@ class Worker:
         if query.position < until:
             self.flush()
             try:
-                with self._engine.alone(query):
+                with ExitStack() as alone:
+                    with self._store_lock:  # who asks for a query's status has this lock alone
+                        alone.enter_context(self._engine.alone(query))
                     at_work = self._catch_up(query, until)
             except Exception:
                 self.remove(query)
@@ -456,7 +459,8 @@ class Worker:
                 return
             query.position = until
         if self._thread.is_alive() and until <= self.position and query.position <= self.position:
-            self._engine.add(query)
+            with self._store_lock:
+                self._engine.add(query)
         else:
             self._joining.append(query)  # a turn takes it up
 
@@ -464,7 +468,8 @@ class Worker:
         """It sees nothing any more."""
         self._joining = [each for each in self._joining if each is not query]
         self._decisions = [each for each in self._decisions if each.query is not query]
-        self._engine.remove(query)
+        with self._store_lock:
+            self._engine.remove(query)
 
     def lose(self, name: str) -> None:
         """A query is to be restored as soon as that is possible."""
@@ -508,7 +513,8 @@ class Worker:
         """Queries that are at or before `position` see what comes next."""
         for query in [query for query in self._joining if query.position <= position]:
             self._joining.remove(query)
-            self._engine.add(query)
+            with self._store_lock:
+                self._engine.add(query)
 
     def _catch_up(self, query: LiveQuery, until: int) -> bool:
         """Let a query that is alone see the log up to an entry; whether it is at work then. Raises UnworkableError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -30,14 +31,17 @@ from live_events import (
 from live_services import Rows, eventually, finish, live, push, rest, rows
 
 import oxiseq
+from oxiseq.api.store import Store
 from oxiseq.engine.errors import OxiseqError, QueryError
 from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.engine.run import dozing
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.journal import ConflictError, FullError, Retention, UnknownError
 from oxiseq.live import LiveService, LiveSettings
+from oxiseq.live.engine import Engine
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError, read_batch
+from oxiseq.live.live_query import LiveQuery
 
 QUERIES = {
     "rises": RISES,
@@ -482,3 +486,33 @@ def test_epsparql_queries_have_rules_and_tell_their_intervals(tmp_path: Path) ->
         (_, start), (_, end) = (part.events(0)[name][0] for name in ("start", "end"))
         assert start < end == int(part.time[0])
         assert service.queries.get("highs").reads == (POWER,)
+
+
+def test_queries_come_and_go_with_the_stores_lock_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A status is asked for with that lock alone: it met a query that a turn had added by half."""
+    store = Store()
+    held: list[tuple[str, bool]] = []
+
+    def watched(name: str, change: Callable[[Engine, LiveQuery], None]) -> None:
+        def with_lock(engine: Engine, query: LiveQuery) -> None:
+            held.append((name, store.lock._is_owned()))  # type: ignore[attr-defined]
+            change(engine, query)
+
+        monkeypatch.setattr(Engine, name, with_lock)
+
+    watched("add", Engine.add)
+    watched("remove", Engine.remove)
+    with live(tmp_path, store=store) as service:
+        service.queries.register("early", RISES)
+        for batch in batches(9, seed=1):
+            if batch.stream == POWER:
+                push(service, batch)
+        rest(service)
+        service.queries.register("late", RISES)
+        service.queries.pause("late")
+        service.queries.resume("late")
+    with live(tmp_path, store=store) as service:
+        rest(service)
+        service.queries.delete("early")
+    assert {what for what, _ in held} == {"add", "remove"}
+    assert all(owned for _, owned in held), held
