@@ -27,7 +27,7 @@ from oxiseq.engine.matches.memory import put_matches
 from oxiseq.engine.matches.paging import Page, Pager
 from oxiseq.engine.matches.sampling import sample
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.order import order_key
+from oxiseq.engine.terms.order import order_key, sort_by
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.ceql_algebra import START
 from oxiseq.grammar.render_ceql import render_ceql
@@ -118,8 +118,7 @@ class EventPicker:
         keys = [self._keys(i, int(places[0]) >> PLACE_BITS, listed, ids, ranking) for i, places in enumerate(each)]
         beyond = int(each[0][-1]) + (1 << PLACE_BITS)
         ordered = sorted(range(len(each)), key=lambda i: [*(each[i] >> PLACE_BITS).tolist(), beyond])
-        for place in range(len(ranking.order.keys) - 1, -1, -1):
-            ordered.sort(key=lambda i: keys[i][place], reverse=ranking.order.keys[place][1])
+        sort_by(ordered, keys.__getitem__, [descending for _, descending in ranking.order.keys])
         return [each[i] for i in ordered]
 
     def _keys(self, i: int, start: int, listed: Listed, ids: list[I64 | None], ranking: EndRanking) -> list[Any]:

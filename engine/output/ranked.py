@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.matches.sampling import sample
 from oxiseq.engine.plan.ranking import LISTED, MOST_LISTED, Ranking
+from oxiseq.engine.terms.order import sort_by
 
 Keys = Callable[[int], Sequence[Any]]
 """Of a match what ORDER BY's expressions compare."""
@@ -67,7 +68,6 @@ def _of_one_end(
         return list(matches)
     compared = {m: keys(m) for m in matches}
     ordered = sorted(matches, key=lambda m: rows[m].tolist())
-    for place in range(len(ranking.order_by) - 1, -1, -1):
-        ordered.sort(key=lambda m: compared[m][place], reverse=ranking.order_by[place][1])
+    sort_by(ordered, compared.__getitem__, [descending for _, descending in ranking.order_by])
     last = None if ranking.limit is None else ranking.offset + ranking.limit
     return ordered[0 if ranking.window is not None else ranking.offset : last]

@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,7 @@ from oxiseq.engine.output.entries import Bundle, Entry, Instant, Key
 from oxiseq.engine.output.group_rows import GroupRows, Ranked, Row
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.order import sort_by
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.algebra import Every, OnChange, OnClose
 
@@ -231,8 +233,7 @@ class Summaries:
 
     def _report(self, time: int, rows: list[Ranked]) -> None:
         """The rows of one report: in order, each once with DISTINCT, those that LIMIT and OFFSET leave."""
-        for place in range(len(self._plan.order_by) - 1, -1, -1):
-            rows.sort(key=lambda row: row[1][place], reverse=self._plan.order_by[place][1])
+        sort_by(rows, itemgetter(1), [descending for _, descending in self._plan.order_by])
         shown: Sequence[Row] = [row for row, _ in rows]
         if self._plan.distinct:
             shown = list(dict.fromkeys(shown))

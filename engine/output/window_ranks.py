@@ -8,6 +8,7 @@ other match is kept.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from oxiseq.engine.matches.sampling import sample, share_of
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
-from oxiseq.engine.terms.order import Key, order_key
+from oxiseq.engine.terms.order import Key, order_key, sort_by
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.algebra import Expression, Window
 
@@ -145,8 +146,7 @@ class WindowRanks:
         if not self._ranking.order_by:
             return matches
         ordered = sorted(matches, key=lambda match: match.rows)
-        for place in range(len(self._ranking.order_by) - 1, -1, -1):
-            ordered.sort(key=lambda match: match.keys[place], reverse=self._ranking.order_by[place][1])
+        sort_by(ordered, attrgetter("keys"), [descending for _, descending in self._ranking.order_by])
         return ordered
 
     def take(self, until: int, start: int, lasts: Mapping[int, int] | None) -> list[MatchBatch]:

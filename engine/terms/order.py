@@ -22,9 +22,10 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ from oxiseq.engine.terms.normal import RDF_LANG_STRING, XSD
 from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import INT64_MAX, INT64_MIN, days_from_civil, term_value, zone_minutes
 
+T = TypeVar("T")
 Key: TypeAlias = tuple[Any, ...]
 """Of a term; keys are compared, and equal for equal values."""
 
@@ -91,6 +93,13 @@ _DURATION: Final = re.compile(
 )
 _FROM: Final = ((1969, 9), (1697, 2), (1903, 3), (1903, 7))
 """Months to which durations are added (XML Schema 1.1, part 2, 3.3.6.1; it has 1696, Oxigraph 1969)."""
+
+
+def sort_by(items: list[T], keys: Callable[[T], Sequence[Any]], descending: Sequence[bool]) -> None:
+    """Sort in place by several keys of each item, the first one first, each of them ascending or descending. Ties keep
+    their order."""
+    for place in range(len(descending) - 1, -1, -1):
+        items.sort(key=lambda item: keys(item)[place], reverse=descending[place])
 
 
 def _temporal_key(literal: Literal) -> Key:
