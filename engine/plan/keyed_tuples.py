@@ -1,6 +1,6 @@
 """What complex events are correlated by (correlation.py): PARTITION BY.
 
-Where it stands: plan → **correlation** → (a cluster's router). A tuple event has one value of each attribute, so it
+In the flow: plan → **correlation** → (a cluster's router). A tuple event has one value of each attribute, so it
 belongs to one partition, or to none; a complex event lies within one, and strategies, LIMIT, ORDER BY, SAMPLE and
 aggregates are about those that end at one event.
 """

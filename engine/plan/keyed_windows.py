@@ -1,6 +1,6 @@
 """What the rows of a query over windows are correlated by (correlation.py).
 
-Where it stands: plan → **correlation** → (a cluster's router). Windows move with the times of all events, so each run
+In the flow: plan → **correlation** → (a cluster's router). Windows move with the times of all events, so each run
 reads those; of the graphs it gets those that show a value which it owns. The key is a variable ?k for which this holds:
 
 1. It stands in each triple pattern on a window, and each event that MATCH names binds it for sure. So all triples of a

@@ -1,6 +1,6 @@
 """A bucket between micro-batches: its run stays in the worker, and Spark stores a snapshot and the steps since.
 
-Where it stands: Spark's state → **kept run, or one restored** → step → what of the state changes. A snapshot costs what
+In the flow: Spark's state → **kept run, or one restored** → step → what of the state changes. A snapshot costs what
 the run holds, however few rows have come. So a step is stored as what it was given, until the steps since the snapshot
 are as large as that; then a snapshot takes their place. A step is a function of state, rows and watermark, so a worker
 that does not have the run restores the snapshot and does the steps again.
