@@ -36,7 +36,6 @@ from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.terms.saved import State
-from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 _COLLECT_EVERY = 1 << 14
@@ -55,7 +54,7 @@ class MarkedEvents:
     """n events in merged order, each at a position of its own (consecutive, continuing from the batch before)."""
 
     symbol: NDArray[np.uint64]
-    """u64[n, words]: which atoms each satisfies; words = ceil(len(plan.atoms) / 64), at least 1."""
+    """u64[n, words]: which atoms each satisfies; words = ceil(len(plan.letters) / 64), at least 1."""
     time: NDArray[np.int64]
     """i64[n]: µs, not falling."""
     partition: NDArray[np.int64]
@@ -118,16 +117,14 @@ class CeaRun(MatchRunner[k.Memory]):
         """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `picker`: for a
         query that has ORDER BY or SAMPLE, or of which a page is wanted."""
         self._capacities = capacities = capacities or Capacities()
-        selection = plan.query.selection
-        strategy = selection.strategy if selection is not None and not plan.strict else None
-        super().__init__(strategy, capacities.nodes // 4, -1 if all(plan.masks) else SILENT)
+        super().__init__(plan.clauses.strategy, capacities.nodes // 4, -1 if all(plan.runner.masks) else SILENT)
         self.plan = plan
         self.oldest = 0
-        subsets = Subsets(plan)
-        self._sizes = _sizes(plan, capacities, picker is not None)
+        subsets = Subsets(plan.runner)
+        self._sizes, words = _sizes(plan, capacities, picker is not None), plan.runner.words
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
-        self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
+        self._events = k.Events(np.zeros((0, words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
         none = np.zeros(0, np.int64)
         self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none])
         self._picker = picker
@@ -137,7 +134,7 @@ class CeaRun(MatchRunner[k.Memory]):
             self._sizes[k.COUNTS] = self._counted
             self._sizes[k.LEAST], self._sizes[k.TELLS_COUNTS] = ends.least, ends.counts and self._counted
         self._memory = allocate(capacities, self._counted)
-        self._few = k.Events(np.zeros((_FEW, plan.words), np.uint64), *(np.zeros(_FEW, np.int64) for _ in range(3)))
+        self._few = k.Events(np.zeros((_FEW, words), np.uint64), *(np.zeros(_FEW, np.int64) for _ in range(3)))
         self._few_pointers = Pointers(self._few)
         self._collected = 0
         self._rebuilt = -1
@@ -364,7 +361,7 @@ class CeaRun(MatchRunner[k.Memory]):
         if not len(found):
             return self._nothing
         start, end = (found.rows >> matches.PLACE_BITS)[found.ends[:-1]], found.marks[:, 0] + self.position
-        if not all(self.plan.masks):
+        if not all(self.plan.runner.masks):
             found = found.only(found.rows & _PLACE != SILENT)
         positions = found.rows >> matches.PLACE_BITS
         held = self._holders.held(found.rows & _PLACE, positions, found.ends, start, end)
@@ -373,18 +370,12 @@ class CeaRun(MatchRunner[k.Memory]):
 
 def _sizes(plan: CeaPlan, capacities: Capacities, picks: bool) -> NDArray[np.int64]:
     """The kernel's numbers of a plan."""
-    query = plan.query
-    sizes = np.zeros(k.SIZES, np.int64)
+    clauses, sizes = plan.clauses, np.zeros(k.SIZES, np.int64)
     sizes[k.DISORDER] = capacities.disorder
-    sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
-    sizes[k.LIMIT] = query.limit.count if query.limit is not None else matches.NO_LIMIT
-    sizes[k.CHOOSES] = (query.selection is not None and not plan.strict) or picks
-    match query.consumption:
-        case None:
-            sizes[k.CONSUME] = k.KEEP_ALL
-        case Consumption(whole_query):
-            sizes[k.CONSUME] = k.FORGET_ALL if whole_query else k.FORGET_PARTITION
-    sizes[k.WORDS] = plan.words
+    sizes[k.KIND], sizes[k.SIZE] = kind_of(plan.query)
+    sizes[k.LIMIT], sizes[k.CONSUME] = clauses.limit, clauses.consumes
+    sizes[k.CHOOSES] = clauses.chooses or picks
+    sizes[k.WORDS] = plan.runner.words
     return sizes
 
 

@@ -155,7 +155,7 @@ class Partitions:
         """The stream and the partition of the only event of one instant, if it is in one partition and that is known:
         what single pushes nearly always are."""
         stream, values = -1, None
-        for member in self._plan.members:
+        for member in self._plan.runner.members:
             rows = found[member.stream][member.request]
             if rows.low == rows.high:
                 continue
@@ -185,7 +185,7 @@ class Partitions:
         """Of each mapping that puts an event into a partition: a number for the event, its instant, the values. In an
         order that each instant's events alone decide."""
         events, places, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [_no_values(self._by)]
-        for member in self._plan.members:
+        for member in self._plan.runner.members:
             rows = found[member.stream][member.request]
             if rows.low == rows.high:
                 continue
@@ -218,10 +218,10 @@ class Partitions:
     def _forgettable(self, count: int) -> Bools:
         """A partition's next tumbling window of n EVENTS depends on how many it has had."""
         window = self._plan.window
-        if not self._plan.deferred and window is not None and window.events and not window.sliding:
+        if not self._plan.runner.deferred and window is not None and window.events and not window.sliding:
             whole: Bools = self.table.count[:count] % window.size == 0
             return whole
-        return np.full(count, not self._plan.deferred, np.bool_)
+        return np.full(count, not self._plan.runner.deferred, np.bool_)
 
 
 def _ascend(keys: I64) -> bool:

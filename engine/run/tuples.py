@@ -69,7 +69,7 @@ class TupleRun(AloneRun):
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
         window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
-        facts, vocab, self._by = compile_facts(plan.atoms), query.vocab or "", len(by)
+        facts, vocab, self._by = compile_facts(plan.letters), query.vocab or "", len(by)
         self._dictionary = terms
         summed = summed_attributes(query)
         self._terms = TermMarker(facts, vocab, terms, by, window, summed)
@@ -111,7 +111,7 @@ class TupleRun(AloneRun):
     def concern(self) -> Concern:
         """Complex events end at an event of a type that the formula names last. Earlier ones, and those with a
         position only, is seen whole when one of those comes."""
-        types = (NamedNode(atom.type) for atom in self._plan.last)
+        types = (NamedNode(self._plan.letters[n].type) for n in self._plan.runner.last)
         keys = keys_of([(RDF_TYPE, each) for each in types], self._dictionary)
         assert keys is not None, "a formula names types"
         return Concern(dict.fromkeys(self._plan.streams, keys))

@@ -13,8 +13,8 @@ from typing import Any
 from oxiseq.engine.cea.listed import MOST_LISTED
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
-from oxiseq.engine.cea.ranking import ranking_of
-from oxiseq.grammar.ceql_algebra import CeqlQuery, EndOrder, Totals, aggregates
+from oxiseq.engine.cea.ranking import EndRanking
+from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, aggregates
 from oxiseq.grammar.render_ceql import (
     render_formula,
     render_groups,
@@ -105,7 +105,7 @@ def explain_ceql(plan: CeaPlan) -> CeqlExplanation:
     return CeqlExplanation(
         render_formula(query.formula),
         "determinised sets, since no condition compares events of two variables",
-        plan.variables,
+        plan.runner.variables,
         dict(zip((s.name for s in query.streams), plan.streams, strict=True)),
         "none" if query.window is None else render_window(query.window).removeprefix("WITHIN "),
         "ALL" if query.selection is None else query.selection.strategy.value,
@@ -115,23 +115,22 @@ def explain_ceql(plan: CeaPlan) -> CeqlExplanation:
         0 if query.limit is None else query.limit.offset,
         None if query.order is None else render_order(query.order).removeprefix("ORDER BY "),
         None if query.sample is None else render_sample(query.sample).removeprefix("SAMPLE "),
-        None if query.order is None else _found(plan, query.order),
+        None if plan.ranking is None else _found(plan, plan.ranking),
         None if query.totals is None else ", ".join(map(render_told, query.totals.columns)),
         None if query.totals is None else _counted(plan, query.totals),
         tuple(
             AtomFacts(i, _short(atom.type, query), tuple(render_predicate(p) for p in atom.predicates))
-            for i, atom in enumerate(plan.atoms)
+            for i, atom in enumerate(plan.letters)
         ),
-        tuple(_position(plan, n) for n in range(len(plan.positions.letters))),
+        tuple(_position(plan, n) for n in range(len(plan.runner.positions.letters))),
     )
 
 
-def _found(plan: CeaPlan, order: EndOrder) -> str:
-    listed = ranking_of(plan, order).listed
+def _found(plan: CeaPlan, ranking: EndRanking) -> str:
     if plan.query.sample is not None:
         return "of those that are drawn"
-    if listed is not None:
-        return f"{MOST_LISTED:,} at most are examined one by one, because {listed}"
+    if ranking.listed is not None:
+        return f"{MOST_LISTED:,} at most are examined one by one, because {ranking.listed}"
     return "they are found on the compact set, the others are not listed"
 
 
@@ -141,18 +140,18 @@ def _counted(plan: CeaPlan, totals: Totals) -> str:
 
 
 def _way(plan: CeaPlan, totals: Totals) -> str:
-    if plan.ambiguous and any(aggregate.arg is not None for aggregate in aggregates(totals)):
+    if plan.runner.ambiguous and any(aggregate.arg is not None for aggregate in aggregates(totals)):
         listed = f"{MOST_LISTED:,} at most are examined one by one"
         return f"they are counted by visiting live nodes; where several variables may hold an event {listed}"
     return "they are counted by visiting live nodes, none is listed"
 
 
 def _position(plan: CeaPlan, n: int) -> PositionFacts:
-    positions = plan.positions
-    held = tuple(v for i, v in enumerate(plan.variables) if plan.masks[n] >> i & 1)
+    positions = plan.runner.positions
+    held = tuple(v for i, v in enumerate(plan.runner.variables) if plan.runner.masks[n] >> i & 1)
     return PositionFacts(
         n,
-        plan.atom_of[n],
+        plan.runner.atom_of[n],
         held,
         bool(positions.first >> n & 1),
         bool(positions.last >> n & 1),

@@ -55,14 +55,14 @@ def explain_joined(plan: JoinedPlan) -> JoinedExplanation:
     assert found is not None, "else determinised sets run it"
     test, does = found[0], "compares events of two variables" if join else "asks the knowledge base"
     because = f"{test.name}[{render_predicate(test.predicate)}] {does}"
-    sequence = replace(explain(compile_query(plan.translated, TermDictionary())), sharing=WITH_EQUALS)
+    sequence = replace(explain(compile_query(plan.runner.translated, TermDictionary())), sharing=WITH_EQUALS)
     return JoinedExplanation(render_formula(plan.query.formula), f"live keys, since {because}", sequence)
 
 
 def why_joined(plan: JoinedPlan, history: History, kb: Kb, provenance: int, bounds: Bounds) -> Why:
     """Reasons for the sequence that the query is compiled to. Raises OxiseqError where two events have one time: those
     are one instant of a sequence, and two positions of CEQL."""
-    history, faults = without_faults(plan.query.vocab or "", plan.attributes, history)
+    history, faults = without_faults(plan.query.vocab or "", plan.runner.attributes, history)
     times: set[int] = set()
     for batch in history.batches.values():
         for time in batch.time.tolist():
@@ -70,5 +70,5 @@ def why_joined(plan: JoinedPlan, history: History, kb: Kb, provenance: int, boun
                 needs = "why of a query with joins or GRAPH needs events at different times"
                 raise OxiseqError(f"{needs}; two are at {to_text(time)}")
             times.add(time)
-    found = why_of(plan.translated, history, knowledge_of(kb), provenance, bounds)
+    found = why_of(plan.runner.translated, history, knowledge_of(kb), provenance, bounds)
     return replace(found, language=plan.query.language, notes=(*faults.lines, *found.notes))

@@ -115,20 +115,20 @@ class _Explainer:
         self.plan = plan
         self.kb = kb
         self.write = SparqlWriter(dict(plan.query.prefixes))
-        self.parts = {name: gpm.parts for name, gpm in plan.gpms.items()}
+        self.parts = {name: gpm.parts for name, gpm in plan.runner.gpms.items()}
 
     def explain(self) -> SpaseqExplanation:
         plan, query = self.plan, self.plan.query
         return SpaseqExplanation(
             form=type(query.form).__name__.upper(),
-            columns=tuple(f"?{c.variable.value}" for c in plan.answer.columns),
+            columns=tuple(f"?{c.variable.value}" for c in plan.runner.answer.columns),
             sequence=_line_of(render(query), "SEQ("),
             window=window_text(query.window),
             clauses=tuple(self.clauses()),
             correlation=correlation(plan).text(),
             sharing=_sharing(plan),
             streams=tuple(self.stream(s.name, s.iri.value) for s in query.streams),
-            gpms=tuple(self.gpm(g.name) for g in query.gpms if g.name in plan.gpms),
+            gpms=tuple(self.gpm(g.name) for g in query.gpms if g.name in plan.runner.gpms),
             states=tuple(self.states()),
             edges=tuple(self.edges()),
         )
@@ -139,18 +139,18 @@ class _Explainer:
         if query.partition is not None:
             names = " ".join(_names(query.partition.by))
             yield f"PARTITION BY {names}: an event is split by its values, all partitions share one run"
-            for member in plan.members:
-                request = plan.requests[member.stream]
+            for member in plan.runner.members:
+                request = plan.runner.requests[member.stream]
                 assert request is not None, "a membership is a request"
                 name = request.requests[member.request].name
-                if name not in plan.gpms or plan.gpms[name].order != member.request:
+                if name not in plan.runner.gpms or plan.runner.gpms[name].order != member.request:
                     yield f"events are put into partitions by the pattern of {name} without its filters"
         if query.filters:
             conditions = ", ".join(self.write.one_line(each.condition) for each in query.filters)
-            when = ", before the clauses below choose or forget" if plan.sieved else ""
+            when = ", before the clauses below choose or forget" if plan.runner.sieved else ""
             yield f"FILTER {conditions}: evaluated on each match that is found{when}"
         if query.selection is not None:
-            how = "when all of one end are known" if plan.deferred else "before matches are enumerated"
+            how = "when all of one end are known" if plan.runner.deferred else "before matches are enumerated"
             yield f"SELECT {query.selection.strategy.value}: chosen {how}"
         if query.consumption is not None:
             everything = query.consumption.whole_query or query.partition is None
@@ -161,7 +161,7 @@ class _Explainer:
         elif plan.ranking is not None:
             yield self.ranking(plan.ranking)
         elif query.limit is not None:
-            how = "ends the enumeration" if plan.limit is None else "cuts what was enumerated"
+            how = "ends the enumeration" if plan.runner.limit is None else "cuts what was enumerated"
             yield f"LIMIT {query.limit.count}: {how}"
 
     def ranking(self, ranking: Ranking) -> str:
@@ -188,10 +188,11 @@ class _Explainer:
         """What is done for groups of matches, and when they are reported."""
         keys = ", ".join(self.write.expression(e) for e in summary.written[: len(summary.keys)])
         yield f"GROUP BY {keys}" if keys else "one group of all matches"
-        if self.plan.folding is not None:
-            yield f"matches are counted by visiting the live nodes of an instant, none is listed: {self.plan.listed}"
-        elif self.plan.listed is not None:
-            yield f"lists every match: {self.plan.listed}"
+        listed = self.plan.runner.listed
+        if self.plan.runner.folding is not None:
+            yield f"matches are counted by visiting the live nodes of an instant, none is listed: {listed}"
+        elif listed is not None:
+            yield f"lists every match: {listed}"
         else:
             yield self.counting(summary)
         if summary.instantly:
@@ -210,12 +211,12 @@ class _Explainer:
     # --- graph patterns ---------------------------------------------------------------------------
 
     def stream(self, name: str, iri: str) -> StreamFacts:
-        request = self.plan.requests[self.plan.streams.index(iri)]
+        request = self.plan.runner.requests[self.plan.streams.index(iri)]
         return StreamFacts(name, iri, 0 if request is None else request.slots)
 
     def gpm(self, name: str) -> GpmFacts:
-        gpm = self.plan.gpms[name]
-        stream = self.plan.requests[gpm.stream]
+        gpm = self.plan.runner.gpms[name]
+        stream = self.plan.runner.requests[gpm.stream]
         assert stream is not None, "a GPM's stream has requests"
         answered, conditions, patterns = _way(stream, gpm.order)
         return GpmFacts(
@@ -241,16 +242,16 @@ class _Explainer:
     # --- automaton --------------------------------------------------------------------------------
 
     def states(self) -> Iterator[StateFacts]:
-        automaton = self.plan.automaton
-        counted = {edge.source for edge in self.plan.sequence.graph.edges if edge.counts is not None}
-        for number, state in enumerate(self.plan.sequence.graph.states):
+        automaton = self.plan.runner.automaton
+        counted = {edge.source for edge in self.plan.runner.sequence.graph.edges if edge.counts is not None}
+        for number, state in enumerate(self.plan.runner.sequence.graph.states):
             letters = automaton.positions[state.position].letters
             bound = sorted({value_text(v) for v in state.values})
             final = state.final or number in counted
             yield StateFacts(number, " | ".join(letter_text(x) for x in letters), final, tuple(bound))
 
     def edges(self) -> Iterator[EdgeFacts]:
-        tables = self.plan.sequence
+        tables = self.plan.runner.sequence
         low, after = 0, tuple[str, ...]()
         for edge, key, words in zip(tables.graph.edges, tables.keys, tables.indexes, strict=True):
             if edge.counts is not None:

@@ -45,11 +45,11 @@ def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: B
     plan = plan if told is None else recompiled(replace(plan.query, totals=None), plan)
     events = Events.of(plan, history, bounds)
     completed = reached(plan, events)
-    whole = any(len(completed.get(n, ())) for n in bits(plan.positions.last))
+    whole = any(len(completed.get(n, ())) for n in bits(plan.runner.positions.last))
     known = places(plan)
     at = [
         known[n]
-        for n in (bits(plan.positions.last) if whole else sorted(completed))
+        for n in (bits(plan.runner.positions.last) if whole else sorted(completed))
         if n in completed and (whole or not len(completed[n]))
     ]
     query = plan.query
@@ -187,7 +187,7 @@ def _clauses(plan: CeaPlan, found: Ran, events: Events) -> Iterator[Reason]:
     query = plan.query
     most = query if query.limit is not None else replace(query, limit=Limit(MOST))
     variants: list[tuple[str, str, CeqlQuery]] = []
-    if query.selection is not None and not plan.strict:
+    if query.selection is not None and not plan.runner.strict:
         text = f"SELECT {query.selection.strategy.value}"
         variants.append(("strategy", text, replace(most, selection=None)))
     if query.consumption is not None:
