@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ class DeterminisedSets:
     others are silent). `masks[n]`: the kept variables that hold letter n. `strict`: whether D has to be contiguous.
     """
 
+    name: ClassVar[str] = "determinised sets"
     variables: tuple[str, ...]
     positions: Positions
     atom_of: tuple[int, ...]
@@ -96,6 +97,7 @@ def compile_ceql(query: CeqlQuery, stream_names: Mapping[str, str] = {}) -> CeaP
         ranking=None if query.order is None else ranking_of(query, query.order, kept, sets.ambiguous),
         summary=query.totals,
         runner=sets,
+        because="no condition compares events of two variables or asks the knowledge base",
     )
 
 

@@ -76,6 +76,8 @@ class SequencePlan(Generic[Q, L, K, S, R]):
     summary: S | None
     """How matches become rows of groups; None: each match is a row."""
     runner: R
+    because: str
+    """Why it has this runner: `live keys, since ...`."""
 
     @property
     def window(self) -> Any:

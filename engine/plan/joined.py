@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from oxiseq.grammar.algebra import Filter, Query, Select, TriplePattern
 from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, first_join, variables
 from oxiseq.grammar.ceql_graphs import first_graph
 from oxiseq.grammar.parts import parts
+from oxiseq.grammar.render_ceql import render_predicate
 from oxiseq.grammar.translating.ceql_spaseq import as_sequence
 
 
@@ -36,6 +37,7 @@ class Lowered:
     `translated`: the query in SPAseq's algebra; `sequence`: that, compiled, without columns; `held`: u64[letters of
     `sequence`, words], the variables that hold a letter's events, as bits."""
 
+    name: ClassVar[str] = "live keys"
     variables: tuple[str, ...]
     attributes: tuple[Variable, ...]
     translated: Query
@@ -85,7 +87,19 @@ def compile_joined(
         plan,
         np.array([as_words(mask, words) for mask in masks], np.uint64).reshape(len(masks), words),
     )
-    return SequencePlan(query, streams, plan.letters, plan.clauses, plan.ranking, query.totals, lowered)
+    return SequencePlan(
+        query, streams, plan.letters, plan.clauses, plan.ranking, query.totals, lowered, _because(query)
+    )
+
+
+def _because(query: CeqlQuery) -> str:
+    """The condition that determinised sets cannot evaluate."""
+    join, asked = first_join(query.formula), first_graph(query.formula)
+    found = join or asked
+    if found is None:
+        return "the caller asks for them"
+    test, does = found[0], "compares events of two variables" if join else "asks the knowledge base"
+    return f"{test.name}[{render_predicate(test.predicate)}] {does}"
 
 
 def _attributes(translated: Query, vocab: str) -> tuple[Variable, ...]:

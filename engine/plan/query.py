@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from pyoxigraph import Variable
 
@@ -26,7 +26,7 @@ from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking, ranking_of, variabl
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
 from oxiseq.engine.sequence.asked import Asked, asked_by
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
-from oxiseq.engine.sequence.states import PARTITION, StateBuilder, own_filters
+from oxiseq.engine.sequence.states import PARTITION, RANK, StateBuilder, ValueKind, own_filters
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Query
@@ -96,6 +96,7 @@ class Membership:
 class LiveKeys:
     """What live keys need of a plan: graph patterns, the automaton and its tables, and what is made of matches."""
 
+    name: ClassVar[str] = "live keys"
     gpms: dict[str, GpmPlan]
     requests: tuple[StreamPlan | None, ...]
     """Per stream the graph patterns to match."""
@@ -280,7 +281,16 @@ def _compile(
         None if told_apart is not None or summary is None else "the caller asks for a list",
         family=family,
     )
-    return SequencePlan(query, streams, letters, clauses, ranking, summary, runner)
+    return SequencePlan(query, streams, letters, clauses, ranking, summary, runner, _because(sequence))
+
+
+def _because(sequence: SequenceTables) -> str:
+    """Why live keys run it."""
+    carried = (value.variable for key in sequence.keys for value in key if value.kind is ValueKind.BOUND)
+    variable = next((each for each in carried if each is not None and each not in (PARTITION, RANK)), None)
+    if variable is not None:
+        return f"?{variable.value} is needed when later events come"
+    return "a graph pattern may match one event in several ways"
 
 
 def _members(

@@ -22,7 +22,7 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.shared import SharedRuns
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.languages.spaseq.explain import explain
+from oxiseq.languages.sequences.explain import explain
 
 KEYED = "KEYED"
 SLIDING = "WITHIN PT0.00003S SLIDING"

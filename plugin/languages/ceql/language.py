@@ -17,8 +17,7 @@ from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import Syntax, syntax_named
-from oxiseq.languages.ceql.explain import explain_ceql
-from oxiseq.languages.ceql.joined import explain_joined, why_joined
+from oxiseq.languages.ceql.joined import why_joined
 from oxiseq.languages.ceql.reasons.why import why_ceql
 from oxiseq.languages.ceql.shape import ceql_shape
 from oxiseq.languages.driving import Opener
@@ -27,6 +26,7 @@ from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.paging import paged
 from oxiseq.languages.reasons.read import Span, read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.sequences.explain import explain
 from oxiseq.languages.tables import rows_opener
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
@@ -59,8 +59,7 @@ class Ceql(Language[CeqlQuery]):
         return tuple_correlation(plan)
 
     def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
-        plan = choose_runner(query, TermDictionary())
-        return explain_joined(plan) if isinstance(plan.runner, Lowered) else explain_ceql(plan)
+        return explain(choose_runner(query, TermDictionary()), None if kb is None else knowledge_of(kb))
 
     def reach(self, query: CeqlQuery, at: int, options: Options) -> Span:
         return Span(None, at + 1)  # a position tells how many events have come
