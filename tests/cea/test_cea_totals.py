@@ -130,7 +130,7 @@ def test_values_of_one_stream_do_not_stay_in_memory() -> None:
     [
         ("A+ AS x; B", "SUM(x[v]) AS s", "none is listed"),
         ("A+ AS x; A+ AS y", "COUNT(*) AS n", "none is listed"),
-        ("A+ AS x; A+ AS y", "COUNT(x) AS n", "they are listed, 100000 at most, where several variables may hold an"),
+        ("A+ AS x; A+ AS y", "COUNT(x) AS n", "listed, 100000 at most, where several variables may hold an"),
     ],
 )
 def test_explain_says_how_they_are_counted(where: str, columns: str, way: str) -> None:
