@@ -24,7 +24,7 @@ from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.folding import Folding, folding_of
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking, ranking_of, variables_of
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
-from oxiseq.engine.sequence.asked import Asked, asked_by
+from oxiseq.engine.sequence.asked import Asked, asked_by, gpm_of_time
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
 from oxiseq.engine.sequence.states import PARTITION, RANK, StateBuilder, ValueKind, own_filters
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
@@ -289,7 +289,9 @@ def _because(sequence: SequenceTables) -> str:
     carried = (value.variable for key in sequence.keys for value in key if value.kind is ValueKind.BOUND)
     variable = next((each for each in carried if each is not None and each not in (PARTITION, RANK)), None)
     if variable is not None:
-        return f"?{variable.value} is needed when later events come"
+        timed = gpm_of_time(variable)
+        name = f"?{variable.value}" if timed is None else f"TIMEOF({timed})"
+        return f"{name} is needed when later events come"
     return "a graph pattern may match one event in several ways"
 
 
