@@ -294,7 +294,7 @@ WHERE {{
 }} {tail}"""
 
 
-@drawn(20)
+@drawn(12)
 @given(EVENTS, st.sampled_from(CLAUSES))
 def test_what_a_clause_leaves_out(drawn: list[tuple[int, str, int, int]], clause: str) -> None:
     """As many as the query finds more without it; nothing else is left out where the query has matches."""
