@@ -31,7 +31,9 @@ from oxiseq.engine.cea.windows import attribute_clocks, kind_of
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
+from oxiseq.engine.kernels.compiling.options import plain
 from oxiseq.engine.kernels.matches import records as matches
+from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
@@ -45,6 +47,7 @@ _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _PLACE = (1 << matches.PLACE_BITS) - 1
+_WINDOW_START = plain(window_start)
 _POSITIONS = np.zeros(0, np.int64)
 """Rows of nodes are positions, without a table."""
 
@@ -274,7 +277,7 @@ class CeaRun(MatchRunner[k.Memory]):
         partition, time = _plain(events.partition, _I64), _plain(events.time, _I64)
         kind = int(self._sizes[k.KIND])
         if kind == k.BY_TIME:
-            cut = time - self._sizes[k.SIZE]
+            cut = _WINDOW_START(time, self._sizes[k.SIZE], True, 0)
             if len(cut):
                 self._tau = int(cut[-1])
             return k.Events(symbol, partition, time, cut)

@@ -11,8 +11,7 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from pyoxigraph import Variable
 
-from oxiseq.engine.kernels.matches.records import NO_LIMIT
-from oxiseq.engine.kernels.sequence.records import EVERYTHING, NOTHING, THE_PARTITION
+from oxiseq.engine.kernels.matches.records import EVERYTHING, NO_LIMIT, NOTHING, THE_PARTITION
 from oxiseq.grammar.algebra import Consumption, Partition, Strategy
 
 

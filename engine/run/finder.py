@@ -365,7 +365,7 @@ class Finder:
         rows, k = self._letters.buffer.arrays, self._letters.buffer.instants
         rows.clock[:k] = clock[rows.instant[:k] - number]
         if self.plan.window is not None:
-            rows.tau[:k] = rows.clock[:k] - self.plan.window.size
+            rows.tau[:k] = cut_of(self.plan.window, rows.clock[:k], 0)
         self._store_clocks()
 
     def _store_clocks(self) -> None:

@@ -13,8 +13,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.matches.cutting import cut
-from oxiseq.engine.kernels.matches.records import NO_LIMIT, PLACE_BITS
-from oxiseq.engine.kernels.sequence.records import NOTHING
+from oxiseq.engine.kernels.matches.records import NO_LIMIT, NOTHING, PLACE_BITS
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.plan.query import QueryPlan

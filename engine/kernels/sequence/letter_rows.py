@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.memory.pointed import (
     f64_table,
     i32_table,
@@ -22,10 +23,7 @@ from oxiseq.engine.kernels.memory.pointed import (
     u32_table,
 )
 from oxiseq.engine.kernels.memory.pointers import I32, I64, Array, Ptr
-from oxiseq.engine.kernels.sequence.records import Rows
-
-_NEVER: Final = 1 << 62
-_BEFORE_ALL: Final = -(1 << 62)
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES, Rows
 
 # columns of a source
 LETTER, EVENT, VALUES, WIDTH, WHERE, LOW, HIGH, NEXT = range(8)
@@ -55,7 +53,7 @@ def _place(sources: Array, i: int) -> int:
     """The instant of the source's next row; after the last one, one that never comes."""
     row = sources[i, LOW]
     if row == sources[i, HIGH]:
-        return _NEVER
+        return NEVER_CLOSES
     event = i64_at(sources[i, EVENT], sources[i, HIGH])[row]
     return event if sources[i, WHERE] == 0 else i64_at(sources[i, WHERE], event + 1)[event]
 
@@ -63,12 +61,9 @@ def _place(sources: Array, i: int) -> int:
 @inner
 def _window_start(settings: Array, now: int) -> int:
     """The smallest clock in the window that `now` is in."""
-    size = settings[WINDOW_SIZE]
-    if size == 0:
-        return _BEFORE_ALL
-    if settings[SLIDING]:
-        return now - size
-    return settings[WINDOW_START] + (now - settings[WINDOW_START]) // size * size
+    if settings[WINDOW_SIZE] == 0:
+        return BEFORE_ALL
+    return window_start(now, settings[WINDOW_SIZE], settings[SLIDING], settings[WINDOW_START])
 
 
 @inner
@@ -109,7 +104,7 @@ def write_rows(L: Ptr[LetterColumns], R: Ptr[Rows], B: int, sources: Array, time
         sources[i, NEXT] = _place(sources, i)
     n, k = 0, 0
     while k < count if every else n < total:
-        here = k if every else _NEVER
+        here = k if every else NEVER_CLOSES
         for i in range(sources.shape[0]):
             here = min(here, sources[i, NEXT])
         now = settings[FIRST_NUMBER] + here if settings[BY_NUMBER] else times[here]

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
-from oxiseq.engine.kernels.sequence.records import EVERYTHING
+from oxiseq.engine.kernels.matches.records import EVERYTHING
 from oxiseq.engine.matches.plan import AnySequencePlan, forgotten_by
 from oxiseq.grammar.render_clauses import render_limit
 from oxiseq.languages.sequences.explanation import SequenceExplanation
