@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _PLACE = (1 << matches.PLACE_BITS) - 1
-_WINDOW_START = plain(window_start)
+_WINDOW_START: Final[Any] = plain(window_start)
 _POSITIONS = np.zeros(0, np.int64)
 """Rows of nodes are positions, without a table."""
 

@@ -23,7 +23,8 @@ _window_start: Final[Any] = plain(window_start)
 def cut_of(window: algebra.Window, clock: C, start: int) -> C:
     """WITHIN of a sequence: the clock at which a match that ends at `clock` may start at the earliest. start: the first
     clock of the first tumbling window."""
-    return _window_start(clock, window.size, window.sliding, start)
+    begins: C = _window_start(clock, window.size, window.sliding, start)
+    return begins
 
 
 @dataclass(frozen=True, slots=True)
