@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.compiling.options import plain
+from oxiseq.engine.kernels.compiling.options import in_python
 from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.grammar import algebra
 
@@ -17,7 +17,7 @@ BEFORE_ALL: Final = np.iinfo(np.int64).min
 """A clock before all others: nothing is out."""
 
 C = TypeVar("C", int, NDArray[np.int64])
-_window_start: Final[Any] = plain(window_start)
+_window_start: Final[Any] = in_python(window_start)
 
 
 def cut_of(window: algebra.Window, clock: C, start: int) -> C:

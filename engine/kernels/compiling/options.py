@@ -70,7 +70,7 @@ def allocating(function: F) -> F:
     return cast(F, _compiled(function, no_cpython_wrapper=True, _nrt=True, **_PART))
 
 
-def plain(function: F) -> F:
+def in_python(function: F) -> F:
     """A function of a kernel as Python runs it: on numbers, or on arrays of them."""
     return cast(F, cast(Any, function).py_func)
 

@@ -1,6 +1,6 @@
 """WITHIN of a sequence as one clock: what begins before it is out of the window (semantics.md, section 2.6).
 
-For kernels; and as Python runs it (`compiling.options.plain`) for arrays of clocks, so that there is one formula.
+For kernels; and as Python runs it (`compiling.options.in_python`) for arrays of clocks, so that there is one formula.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def _lines(explanation: SequenceFacts) -> Iterator[str]:
     for gpm in explanation.gpms:
         yield from _gpm(gpm)
     if explanation.atoms:
-        yield "typed predicates"
+        yield "atoms, typed predicates on one event"
     for atom in explanation.atoms:
         yield f"  {atom.number}: {atom.text}"
     yield ""
