@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.cache import StepCache
+from oxiseq.engine.cea.events import EventArrays, MarkedEvents, sizes_of
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.memory import (
     Capacities,
@@ -27,44 +28,21 @@ from oxiseq.engine.cea.picking import EventPager, EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
-from oxiseq.engine.cea.windows import attribute_clocks, kind_of
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.matches import records as matches
-from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
+from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
-from oxiseq.engine.terms.saved import State
-from oxiseq.grammar.algebra import Consumption
-from oxiseq.grammar.ceql_algebra import AttributeWindow
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _COLLECT_EVERY = 1 << 14
-_FEW = 128
-"""Batches of at most so many events are copied into the kernel's own buffer: cheaper than passing their address."""
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
-_U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _PLACE = (1 << matches.PLACE_BITS) - 1
 _POSITIONS = np.zeros(0, np.int64)
 """Rows of nodes are positions, without a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedEvents:
-    """n events in merged order, each at a position of its own (consecutive, continuing from the batch before)."""
-
-    symbol: NDArray[np.uint64]
-    """u64[n, words]: which atoms each satisfies; words = ceil(len(plan.atoms) / 64), at least 1."""
-    time: NDArray[np.int64]
-    """i64[n]: µs, not falling."""
-    partition: NDArray[np.int64]
-    """i64[n]: number of its partition (`begin_partitions`; 0 without PARTITION BY); -1: in none."""
-    attribute: NDArray[np.float64] | None = None
-    """f64[n]: value of the window's attribute (NaN: none), for `WITHIN n [attr]` only; None otherwise."""
-
-    def __len__(self) -> int:
-        return len(self.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +102,8 @@ class CeaRun(MatchRunner[k.Memory]):
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan)
-        self._sizes = _sizes(plan, capacities, picker is not None)
+        self._sizes = sizes_of(plan, capacities, picker is not None)
+        self._arrays = EventArrays(plan, self._sizes)
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
         self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
@@ -137,16 +116,13 @@ class CeaRun(MatchRunner[k.Memory]):
             self._sizes[k.COUNTS] = self._counted
             self._sizes[k.LEAST], self._sizes[k.TELLS_COUNTS] = ends.least, ends.counts and self._counted
         self._memory = allocate(capacities, self._counted)
-        self._few = k.Events(np.zeros((_FEW, plan.words), np.uint64), *(np.zeros(_FEW, np.int64) for _ in range(3)))
-        self._few_pointers = Pointers(self._few)
         self._collected = 0
         self._rebuilt = -1
-        self._tau = k.BEFORE_ALL
 
     def feed(self, events: MarkedEvents) -> FoundEvents:
         """Take in a batch; the complex events that end in it. Those that end at an event where they are past a limit
         are as if they were none: see `take_error`."""
-        self._events = self._placed(self._arrays(events))
+        self._events = self._arrays.of(events, self._tables)
         scalars = self._memory.scalars
         self._holders.append(self._events.symbol, self._events.partition)
         scalars[k.AT] = 0
@@ -253,7 +229,7 @@ class CeaRun(MatchRunner[k.Memory]):
         self._holders.forget(position)
         self._collected, self._rebuilt = 0, -1
 
-    def save(self) -> State:
+    def save(self, _terms: SavedTerms) -> State:
         """Its state between batches, without dead records."""
         self.collect()
         self._holders.forget(self.oldest)
@@ -262,43 +238,14 @@ class CeaRun(MatchRunner[k.Memory]):
             "holders": self._holders.save(),
             "oldest": self.oldest,
             "collected": self._collected,
-            "tau": self._tau,
+            "tau": self._arrays.tau,
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: State, _terms: KnownTerms) -> None:
         """Continue from a saved state; for a run that has not seen any event."""
         self._memory = restore_memory(state["memory"], self._cache, self._capacities, self._counted)
         self._holders.restore(state["holders"])
-        self.oldest, self._collected, self._tau = int(state["oldest"]), int(state["collected"]), int(state["tau"])
-
-    def _arrays(self, events: MarkedEvents) -> k.Events:
-        """What the kernel reads; each array contiguous, writable and of its type."""
-        symbol = _plain(events.symbol, _U64)
-        partition, time = _plain(events.partition, _I64), _plain(events.time, _I64)
-        kind = int(self._sizes[k.KIND])
-        if kind == k.BY_TIME:
-            cut = time - self._sizes[k.SIZE]
-            if len(cut):
-                self._tau = int(cut[-1])
-            return k.Events(symbol, partition, time, cut)
-        if kind == k.BY_ATTRIBUTE:
-            window = self.plan.query.window
-            assert isinstance(window, AttributeWindow) and events.attribute is not None
-            clocks, cuts = attribute_clocks(events.attribute.astype(np.float64), float(window.size.value))
-            return k.Events(symbol, partition, clocks, cuts)
-        return k.Events(symbol, partition, time, time)
-
-    def _placed(self, events: k.Events) -> k.Events:
-        """The same where the kernel will look."""
-        count = len(events.partition)
-        if count > _FEW:
-            return events
-        few = k.Events(*[array[:count] for array in self._few])
-        for there, array in zip(few, events, strict=True):
-            there[:] = array
-        self._few_pointers.shorten(count)
-        self._tables.put(few, self._few_pointers)
-        return few
+        self.oldest, self._collected, self._arrays.tau = int(state["oldest"]), int(state["collected"]), int(state["tau"])
 
     def _chosen(self, time: int) -> k.Memory:
         """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,
@@ -317,7 +264,7 @@ class CeaRun(MatchRunner[k.Memory]):
     def _free(self, again: bool) -> None:
         """Free dead nodes in the midst of a batch or at its end."""
         scalars = self._memory.scalars
-        at, tau = int(scalars[k.AT]), self._tau
+        at, tau = int(scalars[k.AT]), self._arrays.tau
         if self._sizes[k.KIND] == k.BY_TIME and at < len(self._events.partition):
             tau = int(self._events.cut[at])
         self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, tau, again)
@@ -369,26 +316,3 @@ class CeaRun(MatchRunner[k.Memory]):
         positions = found.rows >> matches.PLACE_BITS
         held = self._holders.held(found.rows & _PLACE, positions, found.ends, start, end)
         return FoundEvents(start, end, positions, found.ends, held)
-
-
-def _sizes(plan: CeaPlan, capacities: Capacities, picks: bool) -> NDArray[np.int64]:
-    """The kernel's numbers of a plan."""
-    query = plan.query
-    sizes = np.zeros(k.SIZES, np.int64)
-    sizes[k.DISORDER] = capacities.disorder
-    sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
-    sizes[k.LIMIT] = query.limit.count if query.limit is not None else matches.NO_LIMIT
-    sizes[k.CHOOSES] = (query.selection is not None and not plan.strict) or picks
-    match query.consumption:
-        case None:
-            sizes[k.CONSUME] = k.KEEP_ALL
-        case Consumption(whole_query):
-            sizes[k.CONSUME] = k.FORGET_ALL if whole_query else k.FORGET_PARTITION
-    sizes[k.WORDS] = plan.words
-    return sizes
-
-
-def _plain(array: Array, dtype: np.dtype[Any]) -> Array:
-    if array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable:
-        return array
-    return np.require(array, dtype, ["C_CONTIGUOUS", "WRITEABLE"])
