@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.cache import StepCache
+from oxiseq.engine.cea.events import EventArrays, MarkedEvents, sizes_of
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
-from oxiseq.engine.cea.events import EventArrays, MarkedEvents, sizes_of
 from oxiseq.engine.cea.subsets import FIRST_MASK, Subsets
 from oxiseq.engine.cea.subsets import State as Letters
 from oxiseq.engine.errors import LimitError
@@ -26,9 +26,9 @@ from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.matches import weights as w
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import PointerTables, Pointers, call
+from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, call
 from oxiseq.engine.matches.measures import MOST_MEASURES, Measures, words_of
-from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.dictionary import AnyIds
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.ceql_algebra import AttributeWindow, aggregates
 from oxiseq.grammar.render_ceql import render_predicate
@@ -251,7 +251,9 @@ class ComposedRun:
             lines = [getattr(memory, name).view(np.int64).reshape(-1, words) for name in ("maps", "vectors")]
             measures.forget(
                 [
-                    np.concatenate([memory.values[:, measures.sums + i], *(a[:, words - measures.leasts + i] for a in lines)])
+                    np.concatenate(
+                        [memory.values[:, measures.sums + i], *(a[:, words - measures.leasts + i] for a in lines)]
+                    )
                     for i in range(measures.leasts)
                 ]
             )
@@ -335,7 +337,9 @@ class ComposedRun:
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state; for a run that has not seen any event."""
         self._measures.restore(state["measures"], terms)
-        self._cache.begin([Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]])
+        self._cache.begin(
+            [Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]]
+        )
         self._cache.put_symbols(state["symbols"])
         self._memory = self._memory._replace(**{name: state[name].copy() for name in _SAVED})
         form = self._memory.form
@@ -357,7 +361,11 @@ _SAVED: Final = ("scalars", "form", "parts", "maps", "entries", "vectors", "valu
 
 def _reformed(array: U64, before: I64, form: I64) -> U64:
     """Lines of weights of another form: numbers may have more limbs, and there may be more of them."""
-    old = array.reshape(len(array), -1, words_of(before)) if array.size else np.zeros((len(array), array.shape[1] // words_of(before), words_of(before)), np.uint64)
+    old = (
+        array.reshape(len(array), -1, words_of(before))
+        if array.size
+        else np.zeros((len(array), array.shape[1] // words_of(before), words_of(before)), np.uint64)
+    )
     limbs, leasts = int(before[w.LIMBS]), int(before[w.LEASTS])
     made = np.zeros((*old.shape[:2], words_of(form)), np.uint64)
     made[..., 0] = old[..., 0]

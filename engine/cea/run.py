@@ -245,7 +245,11 @@ class CeaRun(MatchRunner[k.Memory]):
         """Continue from a saved state; for a run that has not seen any event."""
         self._memory = restore_memory(state["memory"], self._cache, self._capacities, self._counted)
         self._holders.restore(state["holders"])
-        self.oldest, self._collected, self._arrays.tau = int(state["oldest"]), int(state["collected"]), int(state["tau"])
+        self.oldest, self._collected, self._arrays.tau = (
+            int(state["oldest"]),
+            int(state["collected"]),
+            int(state["tau"]),
+        )
 
     def _chosen(self, time: int) -> k.Memory:
         """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,

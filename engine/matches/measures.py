@@ -42,7 +42,7 @@ _FLAGS: Final = len(KINDS) + 5
 _THERE: Final = -1
 _FIRST_FLAG: Final = 1
 assert w.PRESENT == 1 << _FIRST_FLAG - 1
-assert _FIRST_FLAG + _FLAGS * MOST_MEASURES < w.HUGE.bit_length()
+assert w.HUGE.bit_length() > _FIRST_FLAG + _FLAGS * MOST_MEASURES
 Column: TypeAlias = tuple[int, int, int]
 """Of a measure's values the digits at some (k, j); with k = -1 1 for each that is there."""
 
@@ -62,7 +62,9 @@ class Measure:
     def of(cls, attribute: int | None, aggregates: Iterable[str]) -> Measure:
         """For aggregates of these names over it."""
         names = set(aggregates)
-        return cls(attribute, bool(names & {"COUNT", "AVG"}), bool(names & {"SUM", "AVG"}), "MIN" in names, "MAX" in names)
+        return cls(
+            attribute, bool(names & {"COUNT", "AVG"}), bool(names & {"SUM", "AVG"}), "MIN" in names, "MAX" in names
+        )
 
 
 class Columns(NamedTuple):
@@ -238,9 +240,9 @@ class Measures:
     def total(self, aggregate: Aggregate, m: int | None, weight: Weight) -> Total:
         """An aggregate over the events of a measure, or with None over matches."""
         if aggregate.name == "COUNT":
-            count = CountTotal(True)
-            count.add(1, weight.count if m is None else weight.sums[self._sums[m, _THERE, 0]])
-            return count
+            counted = CountTotal(True)
+            counted.add(1, weight.count if m is None else weight.sums[self._sums[m, _THERE, 0]])
+            return counted
         assert m is not None
         flags = weight.flags >> (_FIRST_FLAG + _FLAGS * m)
         if aggregate.name in ("MIN", "MAX"):
@@ -446,7 +448,8 @@ def _flag(kind: int) -> int:
 
 def _unit(column: Column) -> Fraction:
     _, k, j = column
-    return Fraction(2) ** (_BITS * j) / 10**k
+    power = Fraction(1 << _BITS * j) if j >= 0 else Fraction(1, 1 << -_BITS * j)
+    return Fraction(power, 10**k)
 
 
 def _digits_behind_the_point(number: Fraction) -> int:

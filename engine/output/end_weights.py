@@ -126,9 +126,9 @@ class EndWeights:
             if not fits.all():
                 rows = np.flatnonzero(known & ~fits)
                 numbers = large_numbers(number, weights[rows], form)
-                told = [abs(n) < TOO_MANY for n in numbers]
+                told = np.array([abs(n) < TOO_MANY for n in numbers], np.bool_)
                 columns[rows[told], c] = self._large([n for n, tells in zip(numbers, told, strict=True) if tells])
-                known[rows[~np.array(told)]] = False
+                known[rows[~told]] = False
         return columns, known
 
     def _integers(self, numbers: I64) -> Ids:

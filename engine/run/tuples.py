@@ -97,9 +97,7 @@ class TupleRun(AloneRun):
         self._cea: CeaRun | ComposedRun = (
             CeaRun(plan, capacities, self._totals, picker)
             if self._weights is None
-            else ComposedRun(
-                plan, capacities, self._weights.measures, self._weights.variables, self._weights.least
-            )
+            else ComposedRun(plan, capacities, self._weights.measures, self._weights.variables, self._weights.least)
         )
         self._begin_partitions()
 
@@ -199,7 +197,9 @@ class TupleRun(AloneRun):
     def _work(self, marks: Marks, streams: I64) -> ComplexEvents | MatchBatch | None:
         self._log.add(marks.time, streams, marks.values[:, self._by :])
         partition = self._partitions_of(marks.values[:, : self._by])
-        made = self._made(MarkedEvents(marks.symbol, marks.time, partition, marks.attribute), marks.values[:, self._by :])
+        made = self._made(
+            MarkedEvents(marks.symbol, marks.time, partition, marks.attribute), marks.values[:, self._by :]
+        )
         self._log.forget(self._cea.oldest)
         return made
 

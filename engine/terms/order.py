@@ -25,7 +25,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,15 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import INT64_MAX, INT64_MIN, days_from_civil, term_value, zone_minutes
 
 T = TypeVar("T")
-K = TypeVar("K")
-"""Keys: hashable, with `==` and `<`."""
+
+
+class Ordered(Protocol):
+    """What can be sorted."""
+
+    def __lt__(self, other: Any, /) -> bool: ...
+
+
+K = TypeVar("K", bound=Ordered)
 Key: TypeAlias = tuple[Any, ...]
 """Of a term; keys are compared, and equal for equal values."""
 

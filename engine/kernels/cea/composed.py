@@ -222,9 +222,7 @@ def _end(A: Ptr[Cache], S: Ptr[Composed], V: Ptr[Values], at: int, p: int, symbo
             mask = batch_flags(V)[at] & masks(S)[move.place]
             place = i64(move.place)
             fits = (
-                add_held(
-                    form(S), room, total, 0, room, total, second, mask, batch_values(V), at, held(S), place
-                )
+                add_held(form(S), room, total, 0, room, total, second, mask, batch_values(V), at, held(S), place)
                 and fits
             )
         if move.flags & OTHER_ENDS:
@@ -248,9 +246,7 @@ def _reached(A: Ptr[Cache], S: Ptr[Composed], p: int, s: int, to: int, second: i
 
 
 @inner
-def _move(
-    A: Ptr[Cache], S: Ptr[Composed], V: Ptr[Values], at: int, p: int, symbol: int, clock: int, kind: int
-) -> int:
+def _move(A: Ptr[Cache], S: Ptr[Composed], V: Ptr[Values], at: int, p: int, symbol: int, clock: int, kind: int) -> int:
     """The event's map comes behind those of the partition, the event onto `back`."""
     state, changed = scalars(S), dirty(S)
     if not _mark(A, S, symbol):
@@ -272,9 +268,7 @@ def _move(
             mask, place, to = batch_flags(V)[at] & masks(S)[move.place], i64(move.place), states + i64(move.marked)
             for x in range(0, columns * words, words):
                 fits = (
-                    add_held(
-                        form(S), room, to, x, maps(S), here + s, x, mask, batch_values(V), at, held(S), place
-                    )
+                    add_held(form(S), room, to, x, maps(S), here + s, x, mask, batch_values(V), at, held(S), place)
                     and fits
                 )
         if other != NONE:
@@ -433,9 +427,7 @@ def _before(A: Ptr[Cache], S: Ptr[Composed], e: int) -> bool:
         for x in range(0, columns, words):
             if move.place and move.marked != NONE:
                 mask, place, to = flags(S)[e] & masks(S)[move.place], i64(move.place), i64(move.marked)
-                fits = (
-                    add_held(form(S), room, states + s, x, room, to, x, mask, values(S), e, held(S), place) and fits
-                )
+                fits = add_held(form(S), room, states + s, x, room, to, x, mask, values(S), e, held(S), place) and fits
             if other != NONE:
                 fits = add(form(S), room, states + s, x, room, other, x) and fits
     for s in range(scalars(S)[STATES]):

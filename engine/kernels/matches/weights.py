@@ -211,9 +211,7 @@ def _add_multiple(a: Array, i: int, x: int, b: Array, j: int, y: int, limbs: int
 
 
 @inner
-def _add_product(
-    a: Array, i: int, x: int, b: Array, j: int, y: int, c: Array, k: int, z: int, limbs: int
-) -> bool:
+def _add_product(a: Array, i: int, x: int, b: Array, j: int, y: int, c: Array, k: int, z: int, limbs: int) -> bool:
     """Add the product of two numbers, modulo 2^(64 · limbs); False if something does not fit."""
     top_b, top_c = _top(b, j, y, limbs), _top(c, k, z, limbs)
     if top_b < 0 or top_c < 0:
