@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.cache import StepCache
-from oxiseq.engine.cea.events import EventArrays, MarkedEvents, sizes_of
+from oxiseq.engine.cea.events import MarkedEvents, sizes_of
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import FIRST_MASK, Subsets
 from oxiseq.engine.cea.subsets import State as Letters
+from oxiseq.engine.cea.windows import Placed, plain
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import composed as c
 from oxiseq.engine.kernels.cea import records as k
@@ -41,6 +42,7 @@ _MOST_ATOMS: Final = 14
 _MOST_LIMBS: Final = 72
 """64 hold what is below 2^4096, the others values and sums of it."""
 _NAMES: Final = frozenset(["COUNT", "SUM", "AVG", "MIN", "MAX"])
+_U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _COLLECT_EVERY: Final = 1 << 16
 _MOST_OUT: Final = 1 << 16
 I64 = NDArray[np.int64]
@@ -140,7 +142,8 @@ class ComposedRun:
         self._held = np.array([[mask >> v & 1 for v in variables] for mask in masks], np.bool_)
         self._held = self._held.reshape(len(masks), len(variables))
         self._tables = PointerTables()
-        self._arrays = EventArrays(plan, self._sizes)
+        self._placed = Placed(plan.query, plan.words)
+        self._tau = k.BEFORE_ALL
         self._begin(0)
 
     def _begin(self, position: int) -> None:
@@ -179,13 +182,16 @@ class ComposedRun:
         """Take in a batch of events whose attributes have these ids, i64[n, attributes]; what ends in it."""
         columns = self._measures.of(ids)
         self._reform(int(self._memory.form[w.LIMBS]))
-        batch = self._arrays.of(events, self._tables)
+        symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
+        E = self._placed.place(symbol, partition, time, None)
+        if len(time) and (cut := self._placed.cut(time.item(-1))) is not None:
+            self._tau = cut
         found: list[Ended] = []
         self._memory.scalars[c.AT] = 0
         table = self._tables.of
         V = Pointers(c.Values(columns.values, columns.flags))
         while True:
-            A, S, E = table(self._cache.arrays), table(self._memory), table(batch)
+            A, S = table(self._cache.arrays), table(self._memory)
             need = c.compose(A.address, S.address, E.address, V.address)
             if need in (matches.DONE, matches.OUT_FULL):
                 self._drain(found)
@@ -259,7 +265,7 @@ class ComposedRun:
             )
 
     def _settle(self, used: NDArray[np.uint8]) -> None:
-        call(c.settle, Pointers(self._cache.arrays), Pointers(self._memory), used, self._arrays.tau)
+        call(c.settle, Pointers(self._cache.arrays), Pointers(self._memory), used, self._tau)
 
     def begin_partitions(self, fresh: I64, count: int) -> None:
         """As of CeaRun."""
@@ -331,7 +337,7 @@ class ComposedRun:
             "symbols": self._cache.arrays.symbols[: self._cache.symbols],
             "states": [[hex(s.at_once), hex(s.later), s.strict] for s in states],
             "measures": self._measures.save(terms),
-            "tau": self._arrays.tau,
+            "tau": self._tau,
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -352,7 +358,7 @@ class ComposedRun:
             out=np.zeros((len(self._memory.out_at), words), np.uint64),
         )
         self._memory.scalars[c.STATES] = self._cache.states
-        self._arrays.tau = int(state["tau"])
+        self._tau = int(state["tau"])
 
 
 _WEIGHTS: Final = ("maps", "vectors", "work", "out")

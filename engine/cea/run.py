@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.cache import StepCache
-from oxiseq.engine.cea.events import EventArrays, MarkedEvents, sizes_of
+from oxiseq.engine.cea.events import MarkedEvents, sizes_of
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.memory import (
     Capacities,
@@ -28,6 +28,7 @@ from oxiseq.engine.cea.picking import EventPager, EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
+from oxiseq.engine.cea.windows import Placed, plain
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
@@ -40,6 +41,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 _COLLECT_EVERY = 1 << 14
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
+_U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _PLACE = (1 << matches.PLACE_BITS) - 1
 _POSITIONS = np.zeros(0, np.int64)
 """Rows of nodes are positions, without a table."""
@@ -103,11 +105,11 @@ class CeaRun(MatchRunner[k.Memory]):
         self.oldest = 0
         subsets = Subsets(plan)
         self._sizes = sizes_of(plan, capacities, picker is not None)
-        self._arrays = EventArrays(plan, self._sizes)
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
-        self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
         none = np.zeros(0, np.int64)
+        self._times = none
+        """Those of the batch in work."""
         self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none])
         self._picker = picker
         self._ends = ends
@@ -116,19 +118,25 @@ class CeaRun(MatchRunner[k.Memory]):
             self._sizes[k.COUNTS] = self._counted
             self._sizes[k.LEAST], self._sizes[k.TELLS_COUNTS] = ends.least, ends.counts and self._counted
         self._memory = allocate(capacities, self._counted)
+        self._placed = Placed(plan.query, plan.words)
         self._collected = 0
         self._rebuilt = -1
+        self._tau = k.BEFORE_ALL
 
     def feed(self, events: MarkedEvents) -> FoundEvents:
         """Take in a batch; the complex events that end in it. Those that end at an event where they are past a limit
         are as if they were none: see `take_error`."""
-        self._events = self._arrays.of(events, self._tables)
+        symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
+        self._times = time
+        E = self._placed.place(symbol, partition, time, events.attribute)
+        self._holders.append(symbol, partition)
+        if len(time) and (cut := self._placed.cut(time.item(-1))) is not None:
+            self._tau = cut
         scalars = self._memory.scalars
-        self._holders.append(self._events.symbol, self._events.partition)
         scalars[k.AT] = 0
         failed, table = -1, self._tables.of
         while True:
-            A, S, E = table(self._cache.arrays), table(self._memory), table(self._events)
+            A, S = table(self._cache.arrays), table(self._memory)
             need = advance(A.address, S.address, E.address)
             if need == matches.DONE:
                 break
@@ -140,10 +148,10 @@ class CeaRun(MatchRunner[k.Memory]):
                 self._drain(full=True)
             elif need == k.NEED_PURGE:
                 self._free(again=False)
-                partition = int(self._events.partition[at])
-                keep_all(self._memory.parts[partition : partition + 1])
+                number = int(partition[at])
+                keep_all(self._memory.parts[number : number + 1])
             elif need == matches.NEED_CHOICE:
-                self._choose(partial(self._chosen, int(events.time[at])))
+                self._choose(partial(self._chosen, int(time[at])))
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
                 self._learn(need)
             else:
@@ -158,7 +166,7 @@ class CeaRun(MatchRunner[k.Memory]):
 
     def collect(self) -> None:
         """Free dead memory, to learn `oldest`."""
-        self._events = self._events._replace(partition=np.zeros(0, np.int64))
+        self._times = self._times[:0]
         self._free(again=False)
 
     def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
@@ -238,18 +246,14 @@ class CeaRun(MatchRunner[k.Memory]):
             "holders": self._holders.save(),
             "oldest": self.oldest,
             "collected": self._collected,
-            "tau": self._arrays.tau,
+            "tau": self._tau,
         }
 
     def restore(self, state: State, _terms: KnownTerms) -> None:
         """Continue from a saved state; for a run that has not seen any event."""
         self._memory = restore_memory(state["memory"], self._cache, self._capacities, self._counted)
         self._holders.restore(state["holders"])
-        self.oldest, self._collected, self._arrays.tau = (
-            int(state["oldest"]),
-            int(state["collected"]),
-            int(state["tau"]),
-        )
+        self.oldest, self._collected, self._tau = int(state["oldest"]), int(state["collected"]), int(state["tau"])
 
     def _chosen(self, time: int) -> k.Memory:
         """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,
@@ -268,11 +272,11 @@ class CeaRun(MatchRunner[k.Memory]):
     def _free(self, again: bool) -> None:
         """Free dead nodes in the midst of a batch or at its end."""
         scalars = self._memory.scalars
-        at, tau = int(scalars[k.AT]), self._arrays.tau
-        if self._sizes[k.KIND] == k.BY_TIME and at < len(self._events.partition):
-            tau = int(self._events.cut[at])
+        at, tau = int(scalars[k.AT]), self._tau
+        if at < len(self._times) and (cut := self._placed.cut(int(self._times[at]))) is not None:
+            tau = cut
         self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, tau, again)
-        position = int(scalars[k.BASE]) + (at if len(self._events.partition) else 0)
+        position = int(scalars[k.BASE]) + (at if len(self._times) else 0)
         self.oldest = max(self.oldest, min(oldest, position))
 
     def _collect_at_times(self, events: int) -> None:
@@ -311,9 +315,9 @@ class CeaRun(MatchRunner[k.Memory]):
 
     def _found(self) -> FoundEvents:
         """The drained output."""
-        found = self._taken()
-        if not len(found):
+        if not self._parts:
             return self._nothing
+        found = self._taken()
         start, end = (found.rows >> matches.PLACE_BITS)[found.ends[:-1]], found.marks[:, 0] + self.position
         if not all(self.plan.masks):
             found = found.only(found.rows & _PLACE != SILENT)
