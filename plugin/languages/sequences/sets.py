@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from oxiseq.engine.cea.composed import not_composed
 from oxiseq.engine.cea.listed import MOST_LISTED
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
@@ -64,11 +65,14 @@ class SetsExplainer(Explainer[CeaPlan]):
 
     def groups(self, summary: Totals) -> Iterator[str]:
         yield from render_groups(summary) or ["one group for each event at which matches end"]
-        if self.plan.runner.ambiguous and any(aggregate.arg is not None for aggregate in aggregates(summary)):
+        because = not_composed(self.plan)
+        if because is None:
+            yield "matches are counted by composed windows, none is listed"
+        elif self.plan.runner.ambiguous and any(aggregate.arg is not None for aggregate in aggregates(summary)):
             listed = f"{MOST_LISTED} at most, where several variables may hold an event"
             yield f"matches are counted by visiting the live nodes of an instant; they are listed, {listed}"
         else:
-            yield "matches are counted by visiting the live nodes of an instant, none is listed"
+            yield f"matches are counted by visiting the live nodes of an instant, none is listed: {because}"
         yield "reported once, at the event at which they end"
 
     def correlation(self) -> str:
