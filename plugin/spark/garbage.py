@@ -19,7 +19,7 @@ _left = _TIMES
 def freeze_loaded() -> None:
     """Call it at the end of a task's work. Freezes a limited number of times, since what is frozen is never collected:
     tasks load less each time."""
-    global _left  # noqa: PLW0603  the collector is the process's, too
+    global _left
     if _left and len(gc.get_objects()) > _MANY:
         _left -= 1
         gc.collect()
@@ -28,6 +28,6 @@ def freeze_loaded() -> None:
 
 def unfreeze() -> None:
     """Let the next collection look at everything again: what was loaded for a query may have gone."""
-    global _left  # noqa: PLW0603  see `freeze_loaded`
+    global _left
     _left = _TIMES
     gc.unfreeze()
