@@ -172,10 +172,11 @@ class TupleRun(AloneRun):
             self._partitions = PartitionTable(self._by, self._cea, parts, self._dictionary)
 
     def _partitions_of(self, values: I64) -> I64:
-        """The partition of each event with these values of PARTITION BY, -1 where one is missing."""
+        """The partition of each event with these values, -1 where one of PARTITION BY is missing."""
         table, numbers = self._partitions, np.zeros(len(values), np.int64)
         if table is None:
             return numbers
+        values = values[:, : self._by]
         whole = values.all(axis=1)
         if whole.all():
             return table.number(values)
@@ -183,8 +184,8 @@ class TupleRun(AloneRun):
         return numbers
 
     def _work(self, marks: Marks, streams: I64) -> ComplexEvents | MatchBatch | None:
-        self._log.add(marks.time, streams, marks.values[:, self._by :])
-        partition = self._partitions_of(marks.values[:, : self._by])
+        self._log.add(marks.time, streams, marks.values[:, self._by :] if self._by else marks.values)
+        partition = self._partitions_of(marks.values)
         found = self._cea.feed(MarkedEvents(marks.symbol, marks.time, partition, marks.attribute))
         made: ComplexEvents | MatchBatch | None = self._complex_events(found) if len(found) else None
         if self._totals is not None:
