@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.cache import StepCache
+from oxiseq.engine.cea.events import MarkedEvents, sizes_of
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.memory import (
     Capacities,
@@ -27,7 +28,7 @@ from oxiseq.engine.cea.picking import EventPager, EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
-from oxiseq.engine.cea.windows import Placed, kind_of, plain
+from oxiseq.engine.cea.windows import Placed, plain
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
@@ -35,8 +36,7 @@ from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
-from oxiseq.engine.terms.saved import State
-from oxiseq.grammar.algebra import Consumption
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _COLLECT_EVERY = 1 << 14
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
@@ -45,23 +45,6 @@ _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _PLACE = (1 << matches.PLACE_BITS) - 1
 _POSITIONS = np.zeros(0, np.int64)
 """Rows of nodes are positions, without a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedEvents:
-    """n events in merged order, each at a position of its own (consecutive, continuing from the batch before)."""
-
-    symbol: NDArray[np.uint64]
-    """u64[n, words]: which atoms each satisfies; words = ceil(len(plan.atoms) / 64), at least 1."""
-    time: NDArray[np.int64]
-    """i64[n]: µs, not falling."""
-    partition: NDArray[np.int64]
-    """i64[n]: number of its partition (`begin_partitions`; 0 without PARTITION BY); -1: in none."""
-    attribute: NDArray[np.float64] | None = None
-    """f64[n]: value of the window's attribute (NaN: none), for `WITHIN n [attr]` only; None otherwise."""
-
-    def __len__(self) -> int:
-        return len(self.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +104,7 @@ class CeaRun(MatchRunner[k.Memory]):
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan)
-        self._sizes = _sizes(plan, capacities, picker is not None)
+        self._sizes = sizes_of(plan, capacities, picker is not None)
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
         none = np.zeros(0, np.int64)
@@ -273,7 +256,7 @@ class CeaRun(MatchRunner[k.Memory]):
         self._holders.forget(position)
         self._collected, self._rebuilt = 0, -1
 
-    def save(self) -> State:
+    def save(self, _terms: SavedTerms) -> State:
         """Its state between batches, without dead records."""
         self.collect()
         self._holders.forget(self.oldest)
@@ -285,7 +268,7 @@ class CeaRun(MatchRunner[k.Memory]):
             "tau": self._tau,
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: State, _terms: KnownTerms) -> None:
         """Continue from a saved state; for a run that has not seen any event."""
         self._memory = restore_memory(state["memory"], self._cache, self._capacities, self._counted)
         self._holders.restore(state["holders"])
@@ -360,20 +343,3 @@ class CeaRun(MatchRunner[k.Memory]):
         positions = found.rows >> matches.PLACE_BITS
         held = self._holders.held(found.rows & _PLACE, positions, found.ends, start, end)
         return FoundEvents(start, end, positions, found.ends, held)
-
-
-def _sizes(plan: CeaPlan, capacities: Capacities, picks: bool) -> NDArray[np.int64]:
-    """The kernel's numbers of a plan."""
-    query = plan.query
-    sizes = np.zeros(k.SIZES, np.int64)
-    sizes[k.DISORDER] = capacities.disorder
-    sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
-    sizes[k.LIMIT] = query.limit.count if query.limit is not None else matches.NO_LIMIT
-    sizes[k.CHOOSES] = (query.selection is not None and not plan.strict) or picks
-    match query.consumption:
-        case None:
-            sizes[k.CONSUME] = k.KEEP_ALL
-        case Consumption(whole_query):
-            sizes[k.CONSUME] = k.FORGET_ALL if whole_query else k.FORGET_PARTITION
-    sizes[k.WORDS] = plan.words
-    return sizes
