@@ -125,6 +125,14 @@ class StepCache:
         """Keep only these states, numbered from 1 on."""
         self._empty([NOWHERE, *states])
 
+    def put_symbols(self, symbols: NDArray[np.uint64]) -> None:
+        """Have these symbols, by number; there are none yet."""
+        while len(self.arrays.symbols) < len(symbols):
+            self.grow(symbols=True, beyond=True)
+        self.arrays.symbols[: len(symbols)] = symbols
+        self._sizes[k.SYMBOLS] = len(symbols)
+        call(enter_symbols, Pointers(self.arrays))
+
     def rebuild(self, numbers: NDArray[np.int32]) -> None:
         """Keep only the states with a new number: `numbers[state]`, from 1 on without gaps, -1 for the others."""
         kept: dict[int, State] = {int(n): self._states[old] for old, n in enumerate(numbers) if old and n >= 0}

@@ -14,7 +14,7 @@ from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import AMBIGUOUS, FIRST_MASK, Subsets
 from oxiseq.engine.kernels.cea import held as kernels
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers, call
+from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, call
 from oxiseq.engine.terms.saved import State
 
 
@@ -91,24 +91,25 @@ class _History:
             before=np.zeros(0, np.int64),
             sizes=np.array([0, not all(plan.masks)], np.int64),
         )
+        self._tables = PointerTables()
         self._last = np.zeros(0, np.int64)
         self._count = 0
         self._scratch = _scratch(64, count)
 
     def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64]) -> None:
-        most = int(partition.max(initial=-1)) + 1
-        if most > len(self._last):
-            known = len(self._last)
-            self._last = longer(self._last, max(most, 2 * known))
-            self._last[known:] = -1
         low, high = self._count, self._count + len(partition)
         letters = self._letters
         if high > len(letters.before):
             room = max(high, 2 * len(letters.before))
             letters = letters._replace(symbol=longer(letters.symbol, room), before=longer(letters.before, room))
             self._letters = letters
-        letters.symbol[low:high] = symbol
-        kernels.link(partition, int(letters.sizes[kernels.OLDEST]) + low, self._last, letters.before[low:high])
+        table = self._tables.of(letters).address
+        most = kernels.append(table, symbol, partition, low, self._last)
+        if most:
+            known = len(self._last)
+            self._last = longer(self._last, max(most, 2 * known))
+            self._last[known:] = -1
+            kernels.append(table, symbol, partition, low, self._last)
         self._count = high
 
     def forget(self, oldest: int) -> None:
@@ -142,7 +143,7 @@ class _History:
 
     def resolve(self, found: kernels.Matches, matches: NDArray[np.int64]) -> None:
         """Write `found.held` of some matches."""
-        letters, into = Pointers(self._letters), Pointers(found)
+        letters, into = self._tables.of(self._letters), Pointers(found)
         done = 0
         while True:
             done = int(call(kernels.resolve, letters, Pointers(self._scratch), into, matches, done))

@@ -12,7 +12,6 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 from pyoxigraph import Literal, NamedNode, Variable
 
 from oxiseq.engine import kinds
@@ -145,8 +144,3 @@ class _Floats(_Integers):
         magnitude = number if number >= 0 else -1 - number
         found: float = struct.unpack(self._width[:2], struct.pack(self._width[2:], magnitude))[0]
         return found if number >= 0 else -found
-
-
-def as_array(ranges: list[int | float], kind: int) -> np.ndarray:
-    """i64 or f64."""
-    return np.array(ranges, np.int64 if kind == kinds.INTEGER else np.float64)

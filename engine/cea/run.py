@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.cache import StepCache
+from oxiseq.engine.cea.events import MarkedEvents, sizes_of
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.memory import (
     Capacities,
@@ -27,44 +28,23 @@ from oxiseq.engine.cea.picking import EventPager, EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
-from oxiseq.engine.cea.windows import attribute_clocks, kind_of
+from oxiseq.engine.cea.windows import Placed, plain
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.matches import records as matches
-from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
+from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
-from oxiseq.engine.terms.saved import State
-from oxiseq.grammar.algebra import Consumption
-from oxiseq.grammar.ceql_algebra import AttributeWindow
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _COLLECT_EVERY = 1 << 14
-_FEW = 128
-"""Batches of at most so many events are copied into the kernel's own buffer: cheaper than passing their address."""
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _PLACE = (1 << matches.PLACE_BITS) - 1
 _POSITIONS = np.zeros(0, np.int64)
 """Rows of nodes are positions, without a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedEvents:
-    """n events in merged order, each at a position of its own (consecutive, continuing from the batch before)."""
-
-    symbol: NDArray[np.uint64]
-    """u64[n, words]: which atoms each satisfies; words = ceil(len(plan.atoms) / 64), at least 1."""
-    time: NDArray[np.int64]
-    """i64[n]: µs, not falling."""
-    partition: NDArray[np.int64]
-    """i64[n]: number of its partition (`begin_partitions`; 0 without PARTITION BY); -1: in none."""
-    attribute: NDArray[np.float64] | None = None
-    """f64[n]: value of the window's attribute (NaN: none), for `WITHIN n [attr]` only; None otherwise."""
-
-    def __len__(self) -> int:
-        return len(self.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +104,12 @@ class CeaRun(MatchRunner[k.Memory]):
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan)
-        self._sizes = _sizes(plan, capacities, picker is not None)
+        self._sizes = sizes_of(plan, capacities, picker is not None)
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
-        self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
         none = np.zeros(0, np.int64)
+        self._times = none
+        """Those of the batch in work."""
         self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none])
         self._picker = picker
         self._ends = ends
@@ -137,8 +118,7 @@ class CeaRun(MatchRunner[k.Memory]):
             self._sizes[k.COUNTS] = self._counted
             self._sizes[k.LEAST], self._sizes[k.TELLS_COUNTS] = ends.least, ends.counts and self._counted
         self._memory = allocate(capacities, self._counted)
-        self._few = k.Events(np.zeros((_FEW, plan.words), np.uint64), *(np.zeros(_FEW, np.int64) for _ in range(3)))
-        self._few_pointers = Pointers(self._few)
+        self._placed = Placed(plan.query, plan.words)
         self._collected = 0
         self._rebuilt = -1
         self._tau = k.BEFORE_ALL
@@ -146,13 +126,17 @@ class CeaRun(MatchRunner[k.Memory]):
     def feed(self, events: MarkedEvents) -> FoundEvents:
         """Take in a batch; the complex events that end in it. Those that end at an event where they are past a limit
         are as if they were none: see `take_error`."""
-        self._events = self._placed(self._arrays(events))
+        symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
+        self._times = time
+        E = self._placed.place(symbol, partition, time, events.attribute)
+        self._holders.append(symbol, partition)
+        if len(time) and (cut := self._placed.cut(time.item(-1))) is not None:
+            self._tau = cut
         scalars = self._memory.scalars
-        self._holders.append(self._events.symbol, self._events.partition)
         scalars[k.AT] = 0
         failed, table = -1, self._tables.of
         while True:
-            A, S, E = table(self._cache.arrays), table(self._memory), table(self._events)
+            A, S = table(self._cache.arrays), table(self._memory)
             need = advance(A.address, S.address, E.address)
             if need == matches.DONE:
                 break
@@ -164,10 +148,10 @@ class CeaRun(MatchRunner[k.Memory]):
                 self._drain(full=True)
             elif need == k.NEED_PURGE:
                 self._free(again=False)
-                partition = int(self._events.partition[at])
-                keep_all(self._memory.parts[partition : partition + 1])
+                number = int(partition[at])
+                keep_all(self._memory.parts[number : number + 1])
             elif need == matches.NEED_CHOICE:
-                self._choose(partial(self._chosen, int(events.time[at])))
+                self._choose(partial(self._chosen, int(time[at])))
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
                 self._learn(need)
             else:
@@ -182,7 +166,7 @@ class CeaRun(MatchRunner[k.Memory]):
 
     def collect(self) -> None:
         """Free dead memory, to learn `oldest`."""
-        self._events = self._events._replace(partition=np.zeros(0, np.int64))
+        self._times = self._times[:0]
         self._free(again=False)
 
     def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
@@ -253,7 +237,7 @@ class CeaRun(MatchRunner[k.Memory]):
         self._holders.forget(position)
         self._collected, self._rebuilt = 0, -1
 
-    def save(self) -> State:
+    def save(self, _terms: SavedTerms) -> State:
         """Its state between batches, without dead records."""
         self.collect()
         self._holders.forget(self.oldest)
@@ -265,40 +249,11 @@ class CeaRun(MatchRunner[k.Memory]):
             "tau": self._tau,
         }
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: State, _terms: KnownTerms) -> None:
         """Continue from a saved state; for a run that has not seen any event."""
         self._memory = restore_memory(state["memory"], self._cache, self._capacities, self._counted)
         self._holders.restore(state["holders"])
         self.oldest, self._collected, self._tau = int(state["oldest"]), int(state["collected"]), int(state["tau"])
-
-    def _arrays(self, events: MarkedEvents) -> k.Events:
-        """What the kernel reads; each array contiguous, writable and of its type."""
-        symbol = _plain(events.symbol, _U64)
-        partition, time = _plain(events.partition, _I64), _plain(events.time, _I64)
-        kind = int(self._sizes[k.KIND])
-        if kind == k.BY_TIME:
-            cut = time - self._sizes[k.SIZE]
-            if len(cut):
-                self._tau = int(cut[-1])
-            return k.Events(symbol, partition, time, cut)
-        if kind == k.BY_ATTRIBUTE:
-            window = self.plan.query.window
-            assert isinstance(window, AttributeWindow) and events.attribute is not None
-            clocks, cuts = attribute_clocks(events.attribute.astype(np.float64), float(window.size.value))
-            return k.Events(symbol, partition, clocks, cuts)
-        return k.Events(symbol, partition, time, time)
-
-    def _placed(self, events: k.Events) -> k.Events:
-        """The same where the kernel will look."""
-        count = len(events.partition)
-        if count > _FEW:
-            return events
-        few = k.Events(*[array[:count] for array in self._few])
-        for there, array in zip(few, events, strict=True):
-            there[:] = array
-        self._few_pointers.shorten(count)
-        self._tables.put(few, self._few_pointers)
-        return few
 
     def _chosen(self, time: int) -> k.Memory:
         """Of the complex events that end at an event at `time`: those that the strategy keeps and ORDER BY, LIMIT,
@@ -318,10 +273,10 @@ class CeaRun(MatchRunner[k.Memory]):
         """Free dead nodes in the midst of a batch or at its end."""
         scalars = self._memory.scalars
         at, tau = int(scalars[k.AT]), self._tau
-        if self._sizes[k.KIND] == k.BY_TIME and at < len(self._events.partition):
-            tau = int(self._events.cut[at])
+        if at < len(self._times) and (cut := self._placed.cut(int(self._times[at]))) is not None:
+            tau = cut
         self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, tau, again)
-        position = int(scalars[k.BASE]) + (at if len(self._events.partition) else 0)
+        position = int(scalars[k.BASE]) + (at if len(self._times) else 0)
         self.oldest = max(self.oldest, min(oldest, position))
 
     def _collect_at_times(self, events: int) -> None:
@@ -360,35 +315,12 @@ class CeaRun(MatchRunner[k.Memory]):
 
     def _found(self) -> FoundEvents:
         """The drained output."""
-        found = self._taken()
-        if not len(found):
+        if not self._parts:
             return self._nothing
+        found = self._taken()
         start, end = (found.rows >> matches.PLACE_BITS)[found.ends[:-1]], found.marks[:, 0] + self.position
         if not all(self.plan.masks):
             found = found.only(found.rows & _PLACE != SILENT)
         positions = found.rows >> matches.PLACE_BITS
         held = self._holders.held(found.rows & _PLACE, positions, found.ends, start, end)
         return FoundEvents(start, end, positions, found.ends, held)
-
-
-def _sizes(plan: CeaPlan, capacities: Capacities, picks: bool) -> NDArray[np.int64]:
-    """The kernel's numbers of a plan."""
-    query = plan.query
-    sizes = np.zeros(k.SIZES, np.int64)
-    sizes[k.DISORDER] = capacities.disorder
-    sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
-    sizes[k.LIMIT] = query.limit.count if query.limit is not None else matches.NO_LIMIT
-    sizes[k.CHOOSES] = (query.selection is not None and not plan.strict) or picks
-    match query.consumption:
-        case None:
-            sizes[k.CONSUME] = k.KEEP_ALL
-        case Consumption(whole_query):
-            sizes[k.CONSUME] = k.FORGET_ALL if whole_query else k.FORGET_PARTITION
-    sizes[k.WORDS] = plan.words
-    return sizes
-
-
-def _plain(array: Array, dtype: np.dtype[Any]) -> Array:
-    if array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable:
-        return array
-    return np.require(array, dtype, ["C_CONTIGUOUS", "WRITEABLE"])

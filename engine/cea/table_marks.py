@@ -1,53 +1,52 @@
 """Marks of events that are rows of a table: predicates are answered on the typed columns, without RDF.
 
-    a comparison of a number with a constant      two comparisons a row (ranges.py)
-    a question about one attribute of few values   once for each distinct value, then looked up by its code
-    a question about several attributes            the stack machine, numbers without a term, else terms by value
+    a question about one attribute       one kernel call for all columns (rows.py)
+    one about a number that is no range  once for each distinct number (column_facts.py)
+    a question about several attributes  the stack machine, numbers without a term, else terms by value
 
 All three say what the exact evaluator says of the terms that the cells stand for (engine/events/cells.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, Variable
+from pyoxigraph import Variable
 
 from oxiseq.engine import kinds
-from oxiseq.engine.cea.column_ids import ColumnIds, Recent, sorted_keys
+from oxiseq.engine.cea.column_facts import MOST_KNOWN, AttributeFacts
+from oxiseq.engine.cea.column_ids import ColumnIds, Recent
 from oxiseq.engine.cea.column_notes import ColumnNotes
 from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.cea.machine import LeafMachine
 from oxiseq.engine.cea.marks import Marks, symbols
-from oxiseq.engine.cea.ranges import Range, as_array, compared, range_of
+from oxiseq.engine.cea.rows import RowProgram
 from oxiseq.engine.errors import EventError
-from oxiseq.engine.events.cells import Cells, Coded, Numbers, cell_terms, is_text, read_cells, texts
+from oxiseq.engine.events.cells import Cells, Coded, Numbers, is_text, read_cells
 from oxiseq.engine.events.tuples import TupleRows
-from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.expressions.values import read
 from oxiseq.engine.extras import needed
-from oxiseq.engine.kernels.cea import facts as kernels
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.scope import expression_variables
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.compute as pc
 else:
     pa = needed("pyarrow")
-    pc = needed("pyarrow.compute")
 
-_MOST_KNOWN: Final = 1 << 20
-"""Distinct values of a column whose facts are remembered."""
 _EXACT: Final = kinds.ROUNDED | kinds.EXACT_INTEGER | kinds.EXACT_NUMBER
 _TWO_53: Final = 2**53
+_FEW: Final = 128
+"""Batches of so many rows have their facts in memory that is used again."""
+_MOST_LAYOUTS: Final = 4
+"""Schemas of tables that are known at once."""
+_NO_WINDOW: Final = np.zeros(0, np.float64)
 
 
 class TableMarker:
@@ -63,21 +62,20 @@ class TableMarker:
         window: Variable | None = None,
         summed: Sequence[Variable] = (),
     ) -> None:
-        self._facts = facts
-        self._window = window
+        self._facts, self._window = facts, window
         self._by, self._summed = tuple(by), tuple(summed)
         self._ids = {a: ColumnIds(terms) for a in (*by, *summed)}
         self._types = {name: i for i, iri in enumerate(facts.types) for name in (iri, iri.removeprefix(vocab))}
+        self._type_numbers = Recent(self._of_types)
         asked = [tuple(sorted(expression_variables(leaf), key=str)) for leaf in facts.leaves]
-        self._single = {
-            a: _Attribute(facts, tuple(i for i, names in enumerate(asked) if names == (a,))) for a in facts.attributes
-        }
+        single = {a: tuple(i for i, names in enumerate(asked) if names == (a,)) for a in facts.attributes}
+        self._single = {a: AttributeFacts(facts, leaves) for a, leaves in single.items() if leaves}
         joint = tuple(i for i, names in enumerate(asked) if len(names) != 1)
         self._joint = _Joint(facts, joint) if joint else None
         self._columns = ColumnNotes(facts, window)
         self._asked = tuple(dict.fromkeys((*facts.attributes, *by, *([window] if window else ()), *summed)))
-        self._layout: _Layout | None = None
-        self._type_numbers = Recent(self._of_types)
+        self._layouts: list[_Layout] = []
+        self._few = self._room(_FEW)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -92,190 +90,104 @@ class TableMarker:
     def mark(self, batch: TupleRows) -> Marks:
         """The marks of the rows, in their order. Raises EventError for a column that cannot be an attribute."""
         count = len(batch)
-        layout = self._layout
-        if layout is None or not layout.schema.equals(batch.rows.schema) or layout.type != batch.naming.type:
-            layout = self._layout = _Layout.of(batch, self._asked)
+        layout = self._layout_of(batch)
         if not layout.noted:
             layout.noted = self._columns.look(batch)
-        cells = {a: read_cells(batch.rows.column(place), a.value) for a, place in layout.places.items()}
-        type_of = self._type_of(batch, layout)
-        facts = np.zeros((count, self._facts.words), np.uint64)
-        for attribute, single in self._single.items():
-            if attribute in cells:
-                single.mark(cells[attribute], facts)
-            else:
-                single.mark(_missing(count), facts)
+        cells = {a: read_cells(batch.rows.column(place), a.value) for a, place in layout.cells.items()}
+        if layout.reads_types:
+            types = read_cells(batch.rows.column(layout.type_place), layout.type)
+            assert isinstance(types, Coded)
+            layout.program.give(cells, types)
+        elif cells:
+            layout.program.give(cells)
+        facts, type_of = self._few if count <= _FEW else self._room(count)
+        window = _NO_WINDOW if self._window is None else np.empty(count, np.float64)
+        symbol = np.zeros((count, max(1, -(-self._facts.atoms // 64))), np.uint64)
+        layout.program.mark(batch, facts, type_of, window, symbol, layout.whole)
+        if not layout.whole:
+            symbol = self._finished(layout.program, cells, facts[:count], type_of[:count])
+        if self._window is not None and isinstance(coded := cells.get(self._window), Coded):
+            window = _numbers(coded)
+        return Marks(symbol, batch.time, None if self._window is None else window, self._values(cells, symbol))
+
+    def _finished(
+        self,
+        program: RowProgram,
+        cells: dict[Variable, Cells],
+        facts: NDArray[np.uint64],
+        type_of: NDArray[np.int64],
+    ) -> NDArray[np.uint64]:
+        """Symbols, from the facts that the program found and those that it does not."""
+        for attribute, leaves in program.others.items():
+            if isinstance(numbers := cells[attribute], Numbers):
+                self._single[attribute].mark_others(leaves, numbers, facts)
         if self._joint is not None:
             self._joint.mark(cells, type_of, facts)
-        window = None if self._window is None else _window_values(cells.get(self._window), count)
-        symbol = symbols(self._facts, facts, type_of)
-        values = np.zeros((count, len(self._by) + len(self._summed)), np.int64)
+        return symbols(self._facts, facts, type_of)
+
+    def _values(self, cells: dict[Variable, Cells], symbol: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Those of PARTITION BY, and of aggregates where an event satisfies an atom."""
+        values = np.zeros((len(symbol), len(self._by) + len(self._summed)), np.int64)
         for i, attribute in enumerate(self._by):
             if attribute in cells:
                 values[:, i] = self._ids[attribute].of(cells[attribute], slice(None))
         for i, attribute in enumerate(self._summed, len(self._by)):
             if attribute in cells:
-                read = np.flatnonzero(symbol.any(axis=1))
-                values[read, i] = self._ids[attribute].of(cells[attribute], read)
-        return Marks(symbol, batch.time, window, values)
+                rows = np.flatnonzero(symbol.any(axis=1))
+                values[rows, i] = self._ids[attribute].of(cells[attribute], rows)
+        return values
 
-    def _type_of(self, batch: TupleRows, layout: _Layout) -> NDArray[np.int64]:
-        out = np.empty(len(batch), np.int64)
-        if not len(batch):
-            return out
-        cells = read_cells(batch.rows.column(layout.type_place), layout.type)
-        assert isinstance(cells, Coded)
-        kernels.type_numbers(cells.codes, self._type_numbers.of(cells.values), out)
-        return out
+    def _room(self, count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """For the facts and types of so many rows."""
+        return np.empty((count, self._facts.words), np.uint64), np.empty(count, np.int64)
 
     def _of_types(self, names: pa.Array) -> NDArray[np.int64]:
         """i64[1 + names]: their numbers, that of no type first."""
         return np.array([-1, *(self._types.get(text, -1) for text in names.to_pylist())], np.int64)
 
-
-@dataclass(slots=True)
-class _Layout:
-    """The needed columns' places in tables of one schema. `noted`: every note on them has been made."""
-
-    schema: pa.Schema
-    type: str
-    type_place: int
-    places: dict[Variable, int]
-    noted: bool = False
-
-    @classmethod
-    def of(cls, batch: TupleRows, asked: Sequence[Variable]) -> _Layout:
-        """That of a batch. Raises EventError if the names of types are no text."""
+    def _layout_of(self, batch: TupleRows) -> _Layout:
+        """Raises EventError if the names of types are no text."""
         schema, name = batch.rows.schema, batch.naming.type
+        for layout in self._layouts:
+            if layout.type == name and layout.schema.equals(schema):
+                return layout
         type_place = schema.get_field_index(name)
         kind = schema.field(type_place).type
         if not (is_text(kind.value_type if pa.types.is_dictionary(kind) else kind) or pa.types.is_null(kind)):
             raise EventError(None, None, f"the column {name!r} holds {kind}; the names of types are text")
-        places = {a: schema.get_field_index(a.value) for a in asked}
-        return cls(schema, name, type_place, {a: place for a, place in places.items() if place >= 0})
+        places = {a: place for a in self._asked if (place := schema.get_field_index(a.value)) >= 0}
+        program = RowProgram.of(
+            self._facts, schema, type_place, places, self._single, self._window, self._type_numbers.of
+        )
+        joint = () if self._joint is None else self._joint.attributes
+        read = {*program.given, *program.others, *self._by, *self._summed, *joint}
+        cells = {a: place for a, place in places.items() if a in read}
+        whole = self._joint is None and not program.others
+        layout = _Layout(schema, name, type_place, program, cells, program.gives_types, whole)
+        self._layouts = [layout, *self._layouts[: _MOST_LAYOUTS - 1]]
+        return layout
 
 
-def _missing(count: int) -> Coded:
-    return Coded(np.full(count, -1, np.int32), texts([]))
+@dataclass(slots=True)
+class _Layout:
+    """How tables of one schema are read. `cells`: the places of attributes that are read as cells; `reads_types`: so is
+    the type; `whole`: the program does all; `noted`: every note on its columns has been made."""
+
+    schema: pa.Schema
+    type: str
+    type_place: int
+    program: RowProgram
+    cells: dict[Variable, int]
+    reads_types: bool
+    whole: bool
+    noted: bool = False
 
 
-def _window_values(cells: Cells | None, count: int) -> NDArray[np.float64]:
+def _numbers(cells: Coded) -> NDArray[np.float64]:
     """The numbers of a column, NaN where there is none."""
-    if cells is None:
-        return np.full(count, np.nan)
-    if isinstance(cells, Numbers):
-        numbers = cells.values.astype(np.float64)
-        return np.where(cells.valid, numbers, np.nan) if len(cells.valid) else numbers
     values = [read(term) for term in cells.terms()]
     numeric = [float(v.number) if kinds.INTEGER <= v.kind <= kinds.DOUBLE else np.nan for v in values]
     return np.array([*numeric, np.nan], np.float64)[cells.codes]
-
-
-# --- one attribute ----------------------------------------------------------------------------------
-
-
-class _Attribute:
-    """The leaves that ask for one attribute alone."""
-
-    def __init__(self, facts: FactPlan, leaves: tuple[int, ...]) -> None:
-        self._words = facts.words
-        self._leaves = {i: facts.leaves[i] for i in leaves}
-        self._ranges: dict[int, _Ranges] = {}
-        self._values: dict[Any, NDArray[np.uint64]] = {}
-        self._of_codes = Recent(self._facts_of)
-        what = [compared(leaf) for leaf in self._leaves.values()]
-        self._equalities = all(w is not None and w[0] in ("=", "!=") and read(w[2]).kind == kinds.STRING for w in what)
-        """Whether all leaves ask for texts: then a text that no leaf names is like any other such."""
-        self._named = list(dict.fromkeys(w[2].value for w in what if w is not None)) if self._equalities else []
-
-    def mark(self, cells: Cells, facts: NDArray[np.uint64]) -> None:
-        """Set the leaves' facts."""
-        if not self._leaves:
-            return
-        if isinstance(cells, Coded):
-            kernels.look_up(cells.codes, self._of_codes.of(cells.values), facts)
-            return
-        if cells.kind not in self._ranges:
-            self._ranges[cells.kind] = _Ranges(self._leaves, cells.kind)
-        ranges = self._ranges[cells.kind]
-        ranges.mark(cells, facts)
-        for leaf, expression in ranges.others.items():
-            truth = _by_distinct_value(expression, cells)
-            facts[truth, leaf >> 6] |= np.uint64(1 << (leaf & 63))
-
-    def _facts_of(self, values: pa.Array) -> NDArray[np.uint64]:
-        """u64[1 + values, words]: the facts by code, those of a missing value first."""
-        if self._equalities and is_text(values.type) and len(values):
-            return self._of_texts(values)
-        return np.concatenate([np.zeros((1, self._words), np.uint64), self._of_values(values)])
-
-    def _of_texts(self, values: pa.Array) -> NDArray[np.uint64]:
-        """Only the texts that leaves name are examined one by one."""
-        named = texts(self._named).cast(values.type)
-        found = pc.index_in(values, named)
-        there = np.frombuffer(found.is_valid().cast(pa.uint8()).buffers()[1], np.uint8, len(found))
-        place = np.full(len(found), len(named), np.int64)  # `fill_null` and `to_numpy` import pandas where it is
-        place[there != 0] = np.from_dlpack(found.drop_null())
-        other = "x" + "".join(self._named)  # is none of them
-        words = np.stack([self._of_term(Literal(text)) for text in (*self._named, other)])
-        return np.concatenate([np.zeros((1, self._words), np.uint64), words[place]])
-
-    def _of_values(self, values: pa.Array) -> NDArray[np.uint64]:
-        if len(self._values) > _MOST_KNOWN:
-            self._values.clear()
-        out = np.zeros((len(values), self._words), np.uint64)
-        for i, term in enumerate(cell_terms(values)):
-            words = self._values.get(term)
-            if words is None:
-                words = self._values[term] = self._of_term(term)
-            out[i] = words
-        return out
-
-    def _of_term(self, term: Term) -> NDArray[np.uint64]:
-        words = np.zeros(self._words, np.uint64)
-        for leaf, expression in self._leaves.items():
-            (attribute,) = expression_variables(expression)
-            if holds(expression, {attribute: term}):
-                words[leaf >> 6] |= np.uint64(1 << (leaf & 63))
-        return words
-
-
-def _by_distinct_value(expression: Expression, cells: Numbers) -> NDArray[np.int64]:
-    """The rows where it holds."""
-    (attribute,) = expression_variables(expression)
-    keys = cells.values.view(np.int64)
-    distinct, inverse = sorted_keys(keys)
-    truth = np.array([holds(expression, {attribute: cells.term(v)}) for v in distinct.view(cells.values.dtype)])
-    return np.flatnonzero(truth[inverse] & cells.present) if len(truth) else np.zeros(0, np.int64)
-
-
-class _Ranges:
-    """The leaves of one attribute on numbers of a kind; those in `others` are no ranges."""
-
-    def __init__(self, leaves: dict[int, Expression], kind: int) -> None:
-        self._kind = kind
-        found: list[tuple[int, Range]] = []
-        self.others: dict[int, Expression] = {}
-        for i, leaf in leaves.items():
-            made = range_of(leaf, kind)
-            if made is None:
-                self.others[i] = leaf
-            else:
-                found.append((i, made))
-        self._low = as_array([r.low for _, r in found], kind)
-        self._high = as_array([r.high for _, r in found], kind)
-        self._negated = np.array([r.negated for _, r in found], np.int64)
-        self._leaf_of = np.array([i for i, _ in found], np.int64)
-
-    def mark(self, cells: Numbers, facts: NDArray[np.uint64]) -> None:
-        if len(self._leaf_of):
-            compare: Callable[..., None] = (
-                kernels.compare_integers if self._kind == kinds.INTEGER else kernels.compare_floats
-            )
-            compare(cells.values, cells.valid, self._low, self._high, self._negated, self._leaf_of, facts)
-
-
-# --- several attributes -----------------------------------------------------------------------------
 
 
 class _Joint:
@@ -287,8 +199,9 @@ class _Joint:
     def __init__(self, facts: FactPlan, leaves: tuple[int, ...]) -> None:
         self._facts = facts
         self._leaves = leaves
-        asked = sorted({v for i in leaves for v in expression_variables(facts.leaves[i])}, key=str)
-        self._slots = {a: 1 + i for i, a in enumerate(asked)}
+        self.attributes = sorted({v for i in leaves for v in expression_variables(facts.leaves[i])}, key=str)
+        """Those that they ask for."""
+        self._slots = {a: 1 + i for i, a in enumerate(self.attributes)}
         self._begin()
 
     def _begin(self) -> None:
@@ -297,7 +210,7 @@ class _Joint:
 
     def mark(self, cells: dict[Variable, Cells], type_of: NDArray[np.int64], facts: NDArray[np.uint64]) -> None:
         """Set the leaves' facts."""
-        if len(self._terms) > _MOST_KNOWN:
+        if len(self._terms) > MOST_KNOWN:
             self._begin()
         count = len(type_of)
         values = np.zeros((count, 1 + len(self._slots)), np.int64)

@@ -3,13 +3,20 @@ later."""
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.cea import clocks as kernels
 from oxiseq.engine.kernels.cea import records as k
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers
 from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
+
+_FEW: Final = 128
+"""Batches of at most so many events are copied to where the kernel looks: cheaper than passing their addresses."""
+_NONE: Final = np.zeros(0, np.float64)
 
 
 def kind_of(query: CeqlQuery) -> tuple[int, int]:
@@ -29,3 +36,47 @@ def attribute_clocks(values: NDArray[np.float64], size: float) -> tuple[NDArray[
     scratch = np.zeros(1, np.float64)
     kernels.attribute_clocks(np.ascontiguousarray(values), size, scratch, scratch.view(np.int64), clocks, cuts)
     return clocks, cuts
+
+
+class Placed:
+    """Batches of a query's events as its kernel reads them, with clocks and cuts. `words`: of a symbol."""
+
+    def __init__(self, query: CeqlQuery, words: int) -> None:
+        self._kind, self._back = kind_of(query)
+        window = query.window
+        self._size = float(window.size.value) if isinstance(window, AttributeWindow) else float(self._back)
+        scratch = np.zeros(1, np.float64)
+        self._scratch = scratch, scratch.view(np.int64)
+        few = np.zeros((3, _FEW), np.int64)
+        self._few = Pointers(k.Events(np.zeros((_FEW, words), np.uint64), *few))
+
+    def cut(self, time: int) -> int | None:
+        """That of an event at `time`, in a window of time."""
+        return time - self._back if self._kind == k.BY_TIME else None
+
+    def place(
+        self,
+        symbol: NDArray[np.uint64],
+        partition: NDArray[np.int64],
+        time: NDArray[np.int64],
+        attribute: NDArray[np.float64] | None,
+    ) -> Pointers[k.Events]:
+        """A batch, until the next one is placed."""
+        if len(partition) <= _FEW:
+            values = _NONE if attribute is None else plain(attribute, np.float64)
+            kernels.place_few(
+                self._few.address, symbol, partition, time, values, self._kind, self._size, *self._scratch
+            )
+            return self._few
+        if self._kind == k.BY_ATTRIBUTE:
+            assert attribute is not None
+            return Pointers(k.Events(symbol, partition, *attribute_clocks(plain(attribute, np.float64), self._size)))
+        return Pointers(k.Events(symbol, partition, time, time - self._back if self._kind == k.BY_TIME else time))
+
+
+def plain(array: Array, dtype: Any) -> Array:
+    """It as kernels take it: contiguous, writable, of that type."""
+    flags = array.flags
+    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
+        return array
+    return np.require(array, dtype, ["C_CONTIGUOUS", "WRITEABLE"])

@@ -20,11 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.exported import Exported
 from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.events.tables import FORMAT_KEY
 from oxiseq.engine.events.time import OUTSIDE, outside
 from oxiseq.engine.events.units import TimeUnit, all_as_microseconds, check_unit
 from oxiseq.engine.extras import needed
+from oxiseq.engine.kernels.events.arrow import copy_times
 from oxiseq.engine.kinds import FIRST_TIME, LAST_TIME
 
 if TYPE_CHECKING:
@@ -57,15 +59,17 @@ class Naming:
 
 
 USUAL_NAMES: Final = Naming()
+_NO_TIMES: Final = np.zeros(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class TupleRows:
     """n events as rows of a table. time: i64[n], microseconds since 1970 UTC, in order of arrival."""
 
     time: NDArray[np.int64]
     rows: pa.RecordBatch
     naming: Naming
+    _exported: Exported | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -79,6 +83,14 @@ class TupleRows:
     def slice(self, start: int, stop: int) -> TupleRows:
         """The rows start, ..., stop - 1."""
         return TupleRows(self.time[start:stop], self.rows.slice(start, stop - start), self.naming)
+
+    @property
+    def exported(self) -> Exported:
+        """The rows for kernels; made once."""
+        made = self._exported
+        if made is None:
+            made = self._exported = Exported(self.rows)
+        return made
 
     def column(self, name: str) -> pa.Array | None:
         """A column, if there is one of this name."""
@@ -208,13 +220,50 @@ def _check(schema: pa.Schema, naming: Naming, name: str) -> None:
 def _cut(batches: Iterable[pa.RecordBatch], naming: Naming, name: str) -> Iterator[TupleRows]:
     unit = naming.unit
     for batch in batches:
-        place = batch.schema.get_field_index(naming.time)
-        if place < 0 or (naming.typed and batch.schema.get_field_index(naming.type) < 0):
-            _check(batch.schema, naming, name)
-        for low in range(0, batch.num_rows, BATCH_ROWS):
-            part = batch if batch.num_rows <= BATCH_ROWS else batch.slice(low, BATCH_ROWS)
-            yield TupleRows(_times(part.column(place), naming.time, unit, name), part, naming)
+        clock = _clock_of(batch.schema, naming, name)
+        count = batch.num_rows
+        for low in range(0, count, BATCH_ROWS):
+            part = batch if count <= BATCH_ROWS else batch.slice(low, BATCH_ROWS)
+            rows = TupleRows(_NO_TIMES, part, naming)
+            rows.time = _times_of(rows, clock, unit, name)
+            yield rows
             unit = unit or "us"  # the first batch's integers were microseconds, if no unit is given
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """Where tables of a schema have the time. `plain`: as 64-bit integers."""
+
+    schema: pa.Schema
+    naming: Naming
+    place: int
+    plain: bool
+
+
+_last: list[_Clock] = []
+"""That of the last table, since most are like the one before."""
+
+
+def _clock_of(schema: pa.Schema, naming: Naming, name: str) -> _Clock:
+    for known in _last:
+        if known.schema.equals(schema) and (known.naming is naming or known.naming == naming):
+            return known
+    place = schema.get_field_index(naming.time)
+    if place < 0 or (naming.typed and schema.get_field_index(naming.type) < 0):
+        _check(schema, naming, name)
+    clock = _Clock(schema, naming, place, pa.types.is_int64(schema.field(place).type))
+    _last[:] = [clock]
+    return clock
+
+
+def _times_of(rows: TupleRows, clock: _Clock, unit: TimeUnit | None, name: str) -> NDArray[np.int64]:
+    """The times of rows. Raises EventError."""
+    title = clock.naming.time
+    if clock.plain:
+        times = np.empty(rows.rows.num_rows, np.int64)
+        if copy_times(rows.exported.address, clock.place, times) == 0:
+            return _from_integers(times, title, unit, name)
+    return _times(rows.rows.column(clock.place), title, unit, name)
 
 
 def _settled(naming: Naming) -> Naming:
@@ -242,16 +291,26 @@ def _times(column: pa.Array, title: str, unit: TimeUnit | None, name: str) -> ND
     else:
         raise EventError(name, None, f"the column {title!r} holds {kind}; timestamps or integer microseconds expected")
     times = np.array(np.from_dlpack(column), np.int64)
-    if pa.types.is_integer(kind) and len(times):
-        try:
-            if unit is None:
-                low, high = int(times.min()), int(times.max())
-                check_unit(low, high, title)
-                if low >= FIRST_TIME and high <= LAST_TIME:
-                    return times
-            times = all_as_microseconds(times, unit)
-        except EventError as error:
-            raise EventError(name, None, error.reason) from None
+    return _from_integers(times, title, unit, name) if pa.types.is_integer(kind) else _checked(times, title, name)
+
+
+def _from_integers(times: NDArray[np.int64], title: str, unit: TimeUnit | None, name: str) -> NDArray[np.int64]:
+    if not len(times):
+        return times
+    try:
+        if unit is None:
+            one = len(times) == 1  # most are, of those that are pushed one by one
+            low, high = (times.item(0), times.item(0)) if one else (int(times.min()), int(times.max()))
+            check_unit(low, high, title)
+            if low >= FIRST_TIME and high <= LAST_TIME:
+                return times
+        times = all_as_microseconds(times, unit)
+    except EventError as error:
+        raise EventError(name, None, error.reason) from None
+    return _checked(times, title, name)
+
+
+def _checked(times: NDArray[np.int64], title: str, name: str) -> NDArray[np.int64]:
     if len(wrong := outside(times)):
         raise EventError(name, None, f"the column {title!r}: {OUTSIDE}: {times[wrong[0]]} microseconds")
     return times

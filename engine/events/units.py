@@ -27,6 +27,8 @@ _EARLIEST: Final = 978_307_200
 _LATEST: Final = 4_102_444_800
 """2100-01-01 in seconds."""
 _A_SECOND: Final[dict[TimeUnit, int]] = {"s": 1, "ms": 1_000, "ns": 1_000_000_000}
+_SEEMING: Final = [(unit, _EARLIEST * second, _LATEST * second) for unit, second in _A_SECOND.items()]
+"""Unit, the smallest time that seems to be in it, the first that is too large."""
 
 
 def as_microseconds(value: int, unit: TimeUnit | None) -> int:
@@ -49,8 +51,8 @@ def all_as_microseconds(values: NDArray[np.int64], unit: TimeUnit | None) -> NDA
 def check_unit(low: int, high: int, column: str) -> None:
     """Raise EventError if the times of a column without a unit, from `low` to `high`, seem to be in another one than
     microseconds."""
-    for unit, second in _A_SECOND.items():
-        if _EARLIEST * second <= low <= high < _LATEST * second:
+    for unit, earliest, latest in _SEEMING:
+        if earliest <= low and high < latest:
             there = to_text(as_microseconds(low, unit))
             raise EventError(
                 None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, Protocol
 
@@ -27,7 +27,8 @@ from oxiseq.grammar.algebra import Aggregate
 TOO_MANY: Final = 1 << 4096
 """Counts and sums below it are emitted."""
 _INTEGER: Final = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
-_KINDS: Final = (kinds.INTEGER, kinds.DECIMAL, kinds.FLOAT, kinds.DOUBLE)
+KINDS: Final = (kinds.INTEGER, kinds.DECIMAL, kinds.FLOAT, kinds.DOUBLE)
+"""Of numbers, each promoted to those behind it."""
 
 
 class Total(Protocol):
@@ -117,14 +118,21 @@ class SumTotal:
 
     def add(self, value: int, times: int) -> None:
         number = read(self._terms.term(value)) if value else None
-        if number is None or number.kind not in _KINDS:
+        if number is None or number.kind not in KINDS:
             self._errors += times
             return
-        self._of_kind[_KINDS.index(number.kind)] += times
+        self._of_kind[KINDS.index(number.kind)] += times
         if isinstance(number.number, float) and not math.isfinite(number.number):
             self._special[0.0 if math.isnan(number.number) else number.number] += times
         else:
             self._sum += Fraction(number.number) * times
+
+    def put(self, total: Fraction, of_kind: Mapping[int, int], special: Sequence[float], *, failed: bool) -> None:
+        """What has been summed elsewhere: the finite values' sum, how many are of each kind, which of INF, -INF and NaN
+        (as 0.0) are there, and whether there is an error."""
+        self._sum, self._errors = total, int(failed)
+        self._of_kind = [of_kind.get(kind, 0) for kind in KINDS]
+        self._special = Counter(special)
 
     def add_all(self, values: Sequence[tuple[int, int]]) -> None:
         """Many at once, (value, times) each: integers of 64 bits are added as such."""
@@ -143,7 +151,7 @@ class SumTotal:
     def term(self) -> Term:
         if self._errors:
             raise ExpressionError("a value that is no number")
-        kind = next((k for k, n in zip(reversed(_KINDS), reversed(self._of_kind), strict=True) if n), kinds.INTEGER)
+        kind = next((k for k, n in zip(reversed(KINDS), reversed(self._of_kind), strict=True) if n), kinds.INTEGER)
         count = sum(self._of_kind)
         if abs(self._sum) >= TOO_MANY:
             raise ExpressionError("beyond 2^4096")

@@ -7,68 +7,31 @@ values is there → **totals** → a row, unless HAVING drops it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, Variable
 
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.listed import MOST_LISTED, PLACE, one_by_one
 from oxiseq.engine.cea.plan import CeaPlan
-from oxiseq.engine.cea.ranking import Measured, measured_by
+from oxiseq.engine.cea.ranking import Measured
 from oxiseq.engine.cea.subsets import AMBIGUOUS
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total, add_all, total_of
-from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.matches.frozen import FrozenMatches, sums_by
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.end_plan import end_plan, least_of
 from oxiseq.engine.output.group_rows import GroupRows, Row
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Aggregate, Call, Expression
-from oxiseq.grammar.ceql_algebra import OF, Totals, aggregates, summed_attributes
+from oxiseq.grammar.algebra import Aggregate
+from oxiseq.grammar.ceql_algebra import Totals
 
 _THERE: Final = 1
 """What stands for the value of an event, where events are counted: COUNT needs only whether there is one."""
 
 I64 = NDArray[np.int64]
-_MOST_LEAST: Final = 1 << 61
-"""The kernel counts further than this."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndPlan:
-    """How the complex events that end at one event become a row (output/group_rows.py)."""
-
-    keys: tuple[Variable, ...]
-    key_columns: tuple[int, ...]
-    """Of each key the number of the attribute."""
-    aggregates: tuple[Aggregate, ...]
-    measured: tuple[Measured, ...]
-    names: tuple[Variable, ...]
-    columns: tuple[Expression, ...]
-    having: tuple[Expression, ...]
-    order_by: tuple[tuple[Expression, bool], ...] = ()
-
-
-def end_plan(plan: CeaPlan, totals: Totals) -> EndPlan:
-    """What a checked query emits for the complex events that end at one event."""
-    attributes, found = summed_attributes(plan.query), aggregates(totals)
-    known: dict[Expression, Expression] = {aggregate: aggregate for aggregate in found}
-    known |= {Call(OF, (key,)): key for key in totals.by}
-    columns = tuple(replaced(column.expression, known) for column in totals.columns)
-    known |= {Variable(column.name): made for column, made in zip(totals.columns, columns, strict=True)}
-    return EndPlan(
-        totals.by,
-        tuple(attributes.index(key) for key in totals.by),
-        found,
-        tuple(measured_by(aggregate, plan.variables, attributes) for aggregate in found),
-        tuple(Variable(column.name) for column in totals.columns),
-        columns,
-        () if totals.having is None else (replaced(totals.having, known),),
-    )
 
 
 class _Events(NamedTuple):
@@ -100,7 +63,7 @@ class EndTotals:
     @property
     def least(self) -> int:
         """HAVING drops what is of fewer complex events."""
-        return max([1, *map(_least, self._plan.having)])
+        return max([1, *map(least_of, self._plan.having)])
 
     @property
     def counts(self) -> bool:
@@ -175,23 +138,6 @@ class EndTotals:
             return total
         add_all(total, sums_by(self._values(events.position[mine])[:, measured.attribute], events.times[mine]))
         return total
-
-
-def _least(having: Expression) -> int:
-    """How many complex events there must be for HAVING to hold, as far as it says so."""
-    match having:
-        case Call("&&", parts):
-            return max(map(_least, parts))
-        case Call(">" | ">=" as than, (Aggregate("COUNT", None), Literal() as bound)):
-            return _above(than, bound)
-        case Call("<" | "<=" as than, (Literal() as bound, Aggregate("COUNT", None))):
-            return _above(than.replace("<", ">"), bound)
-    return 0
-
-
-def _above(than: str, bound: Literal) -> int:
-    number = int(bound.value) if bound.datatype.value.endswith("#integer") else 0
-    return min(number + (than == ">"), _MOST_LEAST)
 
 
 def _events(found: FrozenMatches, holders: Holders, at: int, count: int) -> _Events:

@@ -29,7 +29,10 @@ def merged(streams: Sequence[Waiting[P]], lateness: int, kind: type[P]) -> tuple
     """
     if len(streams) == 1:
         done = streams[0].up_to(streams[0].at(lateness) + 1)
-        return (kind.concat(done), np.zeros(sum(map(len, done)), np.int64)) if done else None
+        if not done:
+            return None
+        events = kind.concat(done)
+        return events, np.zeros(len(events.time), np.int64)
     mark, last = min((waiting.at(lateness), s) for s, waiting in enumerate(streams))
     parts: list[P] = []
     sizes = []

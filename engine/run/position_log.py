@@ -72,7 +72,9 @@ class PositionLog:
             self._time, self._stream = longer(self._time, room), longer(self._stream, room)
             self._values = longer(self._values, room)
         part = slice(self._count, count)
-        self._time[part], self._stream[part], self._values[part] = time, stream, values
+        self._time[part], self._stream[part] = time, stream
+        if self._attributes:
+            self._values[part] = values
         self._count = count
         self.newest = int(time[-1]) if len(time) else self.newest
 

@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
+from oxiseq.engine.cea.composed import ComposedRun, not_composed
+from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.facts import compile_facts
 from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.picking import EventPager, EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
-from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
+from oxiseq.engine.cea.run import CeaRun, FoundEvents
 from oxiseq.engine.cea.table_marks import TableMarker
 from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.events.batch import EventBatch
@@ -28,7 +30,9 @@ from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.partitions import PartitionTable
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.output.end_plan import end_plan
 from oxiseq.engine.output.end_totals import EndTotals
+from oxiseq.engine.output.end_weights import EndWeights
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern, keys_of
 from oxiseq.engine.run.merging import Merging
@@ -76,9 +80,13 @@ class TupleRun(AloneRun):
         self._tables = TableMarker(facts, vocab, terms, by, window, summed)
         self._merging = Merging(len(plan.streams), lateness, start)
         self._log = log = PositionLog(len(summed))
-        self._totals = None
-        if query.totals is not None:  # it reads the log, not this run, which may come to be in another state
-            self._totals = EndTotals(plan, query.totals, terms, log.values, log.times)
+        self._totals: EndTotals | None = None
+        self._weights: EndWeights | None = None
+        if query.totals is not None:  # they read the log, not this run, which may come to be in another state
+            if not_composed(plan) is None:
+                self._weights = EndWeights(end_plan(plan, query.totals), terms, log.values, log.times)
+            else:
+                self._totals = EndTotals(plan, query.totals, terms, log.values, log.times)
         picks = query.order is not None or query.sample is not None
         picker: EventPicker | EventPager | None = EventPicker(plan, terms, log.values) if picks else None
         self._pager = None
@@ -86,7 +94,11 @@ class TupleRun(AloneRun):
             picker = self._pager = EventPager(page)
         if by or summed:
             terms.register(self)
-        self._cea = CeaRun(plan, capacities, self._totals, picker)
+        self._cea: CeaRun | ComposedRun = (
+            CeaRun(plan, capacities, self._totals, picker)
+            if self._weights is None
+            else ComposedRun(plan, capacities, self._weights.measures, self._weights.variables, self._weights.least)
+        )
         self._begin_partitions()
 
     @property
@@ -172,10 +184,11 @@ class TupleRun(AloneRun):
             self._partitions = PartitionTable(self._by, self._cea, parts, self._dictionary)
 
     def _partitions_of(self, values: I64) -> I64:
-        """The partition of each event with these values of PARTITION BY, -1 where one is missing."""
+        """The partition of each event with these values, -1 where one of PARTITION BY is missing."""
         table, numbers = self._partitions, np.zeros(len(values), np.int64)
         if table is None:
             return numbers
+        values = values[:, : self._by]
         whole = values.all(axis=1)
         if whole.all():
             return table.number(values)
@@ -183,14 +196,21 @@ class TupleRun(AloneRun):
         return numbers
 
     def _work(self, marks: Marks, streams: I64) -> ComplexEvents | MatchBatch | None:
-        self._log.add(marks.time, streams, marks.values[:, self._by :])
-        partition = self._partitions_of(marks.values[:, : self._by])
-        found = self._cea.feed(MarkedEvents(marks.symbol, marks.time, partition, marks.attribute))
-        made: ComplexEvents | MatchBatch | None = self._complex_events(found) if len(found) else None
-        if self._totals is not None:
-            made = self._totals.take()
+        values = marks.values[:, self._by :] if self._by else marks.values
+        self._log.add(marks.time, streams, values)
+        partition = self._partitions_of(marks.values)
+        made = self._made(MarkedEvents(marks.symbol, marks.time, partition, marks.attribute), values)
         self._log.forget(self._cea.oldest)
         return made
+
+    def _made(self, events: MarkedEvents, values: I64) -> ComplexEvents | MatchBatch | None:
+        if isinstance(self._cea, ComposedRun):
+            assert self._weights is not None
+            return self._weights.rows(self._cea.feed(events, values))
+        found = self._cea.feed(events)
+        if self._totals is not None:
+            return self._totals.take()
+        return self._complex_events(found) if len(found) else None
 
     def _complex_events(self, found: FoundEvents) -> ComplexEvents:
         time, _ = self._log.at(found.end)
@@ -205,12 +225,14 @@ class TupleRun(AloneRun):
         yield self._log.ids
         if self._partitions is not None:
             yield from self._partitions.held_ids()
+        if self._weights is not None:
+            yield from self._weights.measures.held_ids()
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches."""
         if self._partitions is not None:
             self._partitions.forget_unused()
-        automaton = self._cea.save()
+        automaton = self._cea.save(terms)
         self._log.forget(self._cea.oldest)
         return {
             "matches": self.matches,
@@ -225,11 +247,21 @@ class TupleRun(AloneRun):
     def restore(self, state: State, terms: KnownTerms) -> None:
         self.matches, self.resets = int(state["matches"]), Resets.restored(state["resets"])
         self.faults = Faults.restored(state["faults"])
+        if self._weights is not None and "measures" not in state["automaton"]:
+            self._read_sets()
         if self._partitions is not None:
             self._partitions.restore(state["partitions"], terms)
         self._merging.restore(state["merging"], terms)
-        self._cea.restore(state["automaton"])
+        self._cea.restore(state["automaton"], terms)
         self._log.restore(state["log"], terms)
+
+    def _read_sets(self) -> None:
+        """Read what ends at an event as a set, as earlier versions did, one of which has saved its state."""
+        totals, log = self._plan.query.totals, self._log
+        assert totals is not None
+        self._weights, self._totals = None, EndTotals(self._plan, totals, self._dictionary, log.values, log.times)
+        self._cea = CeaRun(self._plan, self._capacities, self._totals)
+        self._begin_partitions()
 
     # --- its state and counters ---------------------------------------------------------------------
 

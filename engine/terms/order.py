@@ -25,7 +25,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,15 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import INT64_MAX, INT64_MIN, days_from_civil, term_value, zone_minutes
 
 T = TypeVar("T")
+
+
+class Ordered(Protocol):
+    """What can be sorted."""
+
+    def __lt__(self, other: Any, /) -> bool: ...
+
+
+K = TypeVar("K", bound=Ordered)
 Key: TypeAlias = tuple[Any, ...]
 """Of a term; keys are compared, and equal for equal values."""
 
@@ -140,14 +149,14 @@ _MOST: Final = 1 << 61
 
 
 @dataclass(slots=True)
-class _Bucket:
-    """Hard terms of one class and coarse part, on one side of those that are not hard: few, mostly one."""
+class Places(Generic[K]):
+    """Numbers for keys, in their order, with room between them for others."""
 
-    keys: list[Key] = field(default_factory=list)
+    keys: list[K] = field(default_factory=list)
     fine: list[int] = field(default_factory=list)
     """Ascending, from 1 to _MOST."""
 
-    def label(self, key: Key) -> int:
+    def label(self, key: K) -> int:
         """The number of a key, 0 if there is no room between its neighbours."""
         i = bisect_left(self.keys, key)
         if i < len(self.keys) and self.keys[i] == key:
@@ -195,7 +204,7 @@ class TermOrder:
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
         self._hard: dict[int, _Hard] = {}
-        self._buckets: dict[tuple[int, int, bool], _Bucket] = {}
+        self._buckets: dict[tuple[int, int, bool], Places[Key]] = {}
         self._generation = terms.generation
         self._texts = [np.frombuffer(bytearray(name.encode()), np.uint8) for name in _NAMES]
         names = np.array([[address_of(text), len(text)] for text in self._texts], np.int64)
@@ -252,7 +261,7 @@ class TermOrder:
     def _learn(self, term_id: int) -> None:
         hard = self._hard[term_id] = self._place(term_id)
         name = (hard.class_, hard.coarse, hard.below)
-        bucket = self._buckets.setdefault(name, _Bucket())
+        bucket = self._buckets.setdefault(name, Places())
         label = bucket.label(hard.key)
         if not label:
             self._spread(name, term_id)
@@ -307,4 +316,4 @@ class TermOrder:
         before, self._buckets = self._buckets, {}
         for name, keys in used.items():
             pairs = [pair for pair in zip(before[name].keys, before[name].fine, strict=True) if pair[0] in keys]
-            self._buckets[name] = _Bucket([key for key, _ in pairs], [label for _, label in pairs])
+            self._buckets[name] = Places([key for key, _ in pairs], [label for _, label in pairs])

@@ -96,7 +96,7 @@ def _integer(text: str) -> Value | None:
     number = int(text)
     if -_TWO_53 <= number <= _TWO_53:
         return Value(kinds.INTEGER, float(number), number, _ALL_EXACT)
-    return _exact_number(kinds.INTEGER, number, 0)
+    return integer_value(number)
 
 
 def _decimal(text: str) -> Value | None:
@@ -108,6 +108,16 @@ def _decimal(text: str) -> Value | None:
         return None
     fraction = fraction.rstrip("0")
     return _exact_number(kinds.DECIMAL, int(sign + (whole + fraction)), len(fraction))
+
+
+def integer_value(number: int) -> Value:
+    """Of an integer, however large."""
+    nearest, quality = _nearest(number, 0), kinds.ROUNDED
+    if math.isfinite(nearest) and int(nearest) == number:
+        quality |= kinds.EXACT_NUMBER
+    if INT64_MIN <= number <= INT64_MAX:
+        return Value(kinds.INTEGER, nearest, number, quality | kinds.EXACT_INTEGER)
+    return Value(kinds.INTEGER, nearest, 0, quality)
 
 
 def _exact_number(kind: int, mantissa: int, scale: int) -> Value:

@@ -11,9 +11,10 @@ from reference.ceql import ComplexEvent
 from reference.tuples import TupleEvent
 from reference.values import holds
 
+from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, as_words, compile_ceql
-from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
+from oxiseq.engine.cea.run import CeaRun, FoundEvents
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Term
 from oxiseq.grammar.ceql_algebra import AttributeWindow

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference.ceql_facts import VOCAB, tuples
 
+from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.cea.positions import MOST_LETTERS
-from oxiseq.engine.cea.run import CeaRun, MarkedEvents
+from oxiseq.engine.cea.run import CeaRun
 from oxiseq.engine.cea.windows import attribute_clocks
 from oxiseq.engine.errors import LimitError, QueryError
 from oxiseq.grammar import load

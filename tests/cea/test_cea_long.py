@@ -11,9 +11,10 @@ from pyoxigraph import Literal, NamedNode
 from reference.ceql_count import count_ends
 from reference.tuples import TupleEvent
 
+from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
-from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
+from oxiseq.engine.cea.run import CeaRun, FoundEvents
 from oxiseq.grammar import load
 
 VOCAB = "http://e/"

@@ -21,7 +21,7 @@ from oxiseq.engine.cea.plan import Atom
 from oxiseq.engine.cea.table_marks import TableMarker
 from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.events.tuples import read_rows
+from oxiseq.engine.events.tuples import TupleRows, read_rows
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Expression
@@ -103,7 +103,12 @@ def test_rdf_events_are_marked_as_the_reference_reads_them(seed: int) -> None:
 COLUMNS: dict[str, list[tuple[pa.DataType, list[Any]]]] = {
     "numbers": [
         (pa.int64(), [1, 2, 3, 0, -1, 2**53, 2**53 + 1, 2**63 - 1, -(2**63)]),
-        (pa.int32(), [1, 2, 3]),
+        (pa.int32(), [1, 2, 3, -1]),
+        (pa.int16(), [1, 2, 3, -1]),
+        (pa.int8(), [1, 2, 3, -1]),
+        (pa.uint32(), [1, 2, 3, 2**32 - 1]),
+        (pa.uint16(), [1, 2, 3, 2**16 - 1]),
+        (pa.uint8(), [1, 2, 3, 255]),
         (pa.uint64(), [1, 2, 3, 2**64 - 1]),
         (pa.uint64(), [1, 2, 3]),
         (pa.float64(), [1.0, 2.0, 3.0, 2.5, float("nan"), float("inf"), -0.0, 0.0, 2.0**53]),
@@ -115,6 +120,8 @@ COLUMNS: dict[str, list[tuple[pa.DataType, list[Any]]]] = {
         (pa.string(), ["x", "y", "", "2", "ä"]),
         (pa.large_string(), ["x", "y", "z"]),
         (pa.dictionary(pa.int16(), pa.string()), ["x", "y", "2"]),
+        (pa.dictionary(pa.uint8(), pa.large_string()), ["x", "y", "2"]),
+        (pa.dictionary(pa.int64(), pa.string()), ["x", "y", "2"]),
         (pa.bool_(), [True, False]),
         (pa.null(), [None]),
         (pa.timestamp("us", "UTC"), [datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 2, 12, 0, 0, 500_000, UTC)]),
@@ -183,7 +190,23 @@ def drawn_table(dice: Dice, rows: int) -> pa.Table:
             columns[name] = pa.array(drawn, kind)
     if dice.chance(50):
         columns["type"] = columns["type"].dictionary_encode()
+    if dice.chance(30):  # nulls among the values of a dictionary, too
+        columns["type"] = pa.array(columns["type"].to_pylist(), pa.string()).dictionary_encode(null_encoding="encode")
     return pa.table(columns)
+
+
+def batches(dice: Dice, table: pa.Table) -> list[TupleRows]:
+    """Parts of all sizes, some with dictionaries of their own."""
+    parts, low = [], 0
+    while low < len(table):
+        high = dice.between(low, len(table)) if dice.chance(50) else low + 1
+        part = table[low:high]
+        if dice.chance(30):
+            fresh = [pa.array(column.to_pylist(), column.type) for column in part.columns]
+            part = pa.table(fresh, part.schema)
+        parts += list(read_rows(part.combine_chunks() if dice.chance(50) else part))
+        low = high
+    return parts
 
 
 def cell(kind: pa.DataType, value: Any) -> Literal:
@@ -231,14 +254,12 @@ def test_rows_are_marked_as_the_reference_reads_the_same_events(seed: int) -> No
     table = drawn_table(dice, dice.between(0, 12))
     atoms = drawn_atoms(dice, TABLE_PREDICATES)
     marker = TableMarker(compile_facts(atoms), VOCAB, TermDictionary(), BY, WINDOW)
-    cut = dice.between(0, len(table))
     symbol, partition, attribute = [], [], []
-    for part in (table[:cut], table[cut:]):
-        for batch in read_rows(part):
-            marks = marker.mark(batch)
-            symbol += bits(marks.symbol)
-            partition += marks.values.tolist()
-            attribute += marks.attribute.tolist()
+    for batch in batches(dice, table):
+        marks = marker.mark(batch)
+        symbol += bits(marks.symbol)
+        partition += marks.values.tolist()
+        attribute += marks.attribute.tolist()
     tuples = tuples_of(table)
     assert symbol == expected_symbols(atoms, tuples)
     assert partition_classes(partition) == expected_classes(tuples)

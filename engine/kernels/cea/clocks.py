@@ -1,4 +1,4 @@
-"""The window's attribute as integers in its order, and what is within the window of each (engine/cea/windows.py)."""
+"""What events' windows hold: clocks and cuts (engine/cea/windows.py); a window's attribute as integers in its order."""
 
 from __future__ import annotations
 
@@ -6,33 +6,68 @@ from typing import Final
 
 import numpy as np
 
-from oxiseq.engine.kernels.cea.records import CANNOT_END, NEVER
+from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_TIME, CANNOT_END, NEVER, Events
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
+from oxiseq.engine.kernels.memory.raw import put
 
 _REST: Final = (1 << 63) - 1
+_ARRAYS: Final = len(Events._fields)
 
 
 @kernel
 def attribute_clocks(values: Array, size: float, double: Array, word: Array, clocks: Array, cuts: Array) -> None:
-    """values: f64[n] → clocks, cuts: i64[n]. `double`: f64[1], and `word` the same memory as i64[1]: scratch.
-
-    A difference is computed as one of doubles: first is within the window of last if last - first <= size.
-    """
+    """values: f64[n] → clocks, cuts: i64[n]. `double`: f64[1], and `word` the same memory as i64[1]: scratch."""
     for row in range(len(values)):
-        value = values[row]
-        if np.isnan(value):
-            clocks[row] = NEVER
-            cuts[row] = CANNOT_END
-            continue
-        clocks[row] = NEVER if value == -np.inf else _sortable(value, double, word)
-        if value == np.inf:
-            cuts[row] = CANNOT_END
-            continue
-        cut = _sortable(value - size, double, word)
-        if not _within(value, cut, size, double, word) or _within(value, cut - 1, size, double, word):
-            cut = _search(value, size, double, word)
-        cuts[row] = cut
+        clocks[row], cuts[row] = _clock_and_cut(values[row], size, double, word)
+
+
+@kernel
+def place_few(
+    E: Ptr[Events],
+    symbol: Array,
+    partition: Array,
+    time: Array,
+    attribute: Array,
+    kind: int,
+    size: float,
+    double: Array,
+    word: Array,
+) -> None:
+    """Copy a few events to where `E` points, which has room for them, with their clocks and cuts.
+
+    `kind`, `size`: of the window, in microseconds or units of the attribute; `double`, `word`: as above.
+    """
+    count = len(partition)
+    for number in range(_ARRAYS):
+        put(E, WORDS * number + 1, count)
+    symbols, partitions, clocks, cuts = v.symbol(E), v.partition(E), v.clock(E), v.cut(E)
+    back = i64(size) if kind == BY_TIME else i64(0)
+    for row in range(count):
+        partitions[row] = partition[row]
+        for w in range(symbol.shape[1]):
+            symbols[row, w] = symbol[row, w]
+        if kind == BY_ATTRIBUTE:
+            clocks[row], cuts[row] = _clock_and_cut(attribute[row], size, double, word)
+        else:
+            clocks[row] = time[row]
+            cuts[row] = time[row] - back
+
+
+@inner
+def _clock_and_cut(value: float, size: float, double: Array, word: Array) -> tuple[int, int]:
+    """A difference is computed as one of doubles: first is within the window of last if last - first <= size."""
+    if np.isnan(value):
+        return NEVER, CANNOT_END
+    clock = NEVER if value == -np.inf else _sortable(value, double, word)
+    if value == np.inf:
+        return clock, CANNOT_END
+    cut = _sortable(value - size, double, word)
+    if not _within(value, cut, size, double, word) or _within(value, cut - 1, size, double, word):
+        cut = _search(value, size, double, word)
+    return clock, cut
 
 
 @inner

@@ -5,12 +5,12 @@ Facts are u64[n, words]. Each kernel here sets the bits of some facts; `symbols`
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from oxiseq.engine import kinds
-from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.compiling.options import allocating, inner, kernel
 from oxiseq.engine.kernels.expressions.machine import (
     CONSTANT,
     EQUAL,
@@ -33,6 +33,8 @@ MANY_VALUES: Final = 2
 """What is wrong with an event; MANY_VALUES + i: it has two values of the i-th predicate in `asked`."""
 
 _RECENT: Final = 256
+_FEW: Final = 16
+"""For so many rows a table of recent ones is not worth it."""
 _HIGH: Final = np.uint64(56)
 
 
@@ -153,58 +155,6 @@ def leaf_facts(
 
 
 @kernel
-def look_up(codes: Array, words: Array, facts: Array) -> None:
-    """Facts by value: codes i32[n] (-1: missing), words u64[1 + codes, words], the row of -1 first."""
-    for row in range(len(codes)):
-        for word in range(facts.shape[1]):
-            facts[row, word] |= words[codes[row] + 1, word]
-
-
-@kernel
-def type_numbers(codes: Array, numbers: Array, type_of: Array) -> None:
-    """The same for the type: numbers i64[1 + codes]."""
-    for row in range(len(codes)):
-        type_of[row] = numbers[codes[row] + 1]
-
-
-@inner
-def _inside(value: Any, low: Any, high: Any, negated: int) -> int:
-    return (i64(low <= value) & i64(value <= high)) ^ negated
-
-
-@inner
-def _compare(
-    values: Array, valid: Array, low: Array, high: Array, negated: Array, leaf_of: Array, facts: Array
-) -> None:
-    for row in range(len(values)):
-        if len(valid) == 0 or valid[row]:
-            value = values[row]
-            for j in range(len(leaf_of)):
-                bit = leaf_of[j]
-                met = np.uint64(_inside(value, low[j], high[j], negated[j]))
-                facts[row, bit >> 6] |= met << np.uint64(bit & 63)
-
-
-@kernel
-def compare_integers(
-    values: Array, valid: Array, low: Array, high: Array, negated: Array, leaf_of: Array, facts: Array
-) -> None:
-    """Leaf leaf_of[j] is: low[j] <= value <= high[j], or the contrary where `negated` is 1 (all i64).
-
-    values: i64[n]; valid: b1[n], or empty when none is missing.
-    """
-    _compare(values, valid, low, high, negated, leaf_of, facts)
-
-
-@kernel
-def compare_floats(
-    values: Array, valid: Array, low: Array, high: Array, negated: Array, leaf_of: Array, facts: Array
-) -> None:
-    """The same for f64; NaN is inside nothing."""
-    _compare(values, valid, low, high, negated, leaf_of, facts)
-
-
-@kernel
 def symbols(
     facts: Array,
     type_of: Array,
@@ -216,14 +166,32 @@ def symbols(
     masks: Array,
     out: Array,
 ) -> None:
-    """The atoms that each event satisfies: out u64[n, words of atoms], zeros. See FactPlan for the others.
+    """The atoms that each event satisfies: out u64[n, words of atoms], zeros. See FactPlan for the others."""
+    symbols_of_rows(facts, type_of, len(type_of), leaves, gates, any_of, first_atom, atom_of, masks, out)
+
+
+@allocating
+def symbols_of_rows(
+    facts: Array,
+    type_of: Array,
+    count: int,
+    leaves: int,
+    gates: Array,
+    any_of: Array,
+    first_atom: Array,
+    atom_of: Array,
+    masks: Array,
+    out: Array,
+) -> None:
+    """`symbols` of the first rows.
 
     Events differ little: where facts are one word, the facts of rows that came lately are not computed again.
     """
-    recalls = facts.shape[1] == 1
-    recent = np.full(_RECENT, -1, np.int64)
-    known = np.empty(_RECENT, np.uint64)
-    for row in range(len(type_of)):
+    recalls = facts.shape[1] == 1 and count > _FEW
+    size = _RECENT if recalls else 0
+    recent = np.full(size, -1, np.int64)
+    known = np.empty(size, np.uint64)
+    for row in range(count):
         number = type_of[row]
         if number < 0:
             continue
@@ -249,7 +217,7 @@ def symbols(
 def _open_gates(facts: Array, row: int, leaves: int, gates: Array, any_of: Array) -> None:
     """The facts that others make, of one row."""
     words = facts.shape[1]
-    for gate in range(len(any_of)):
+    for gate in range(any_of.shape[0]):
         met = any_of[gate] == 0
         for word in range(words):
             found = facts[row, word] & gates[gate, word]

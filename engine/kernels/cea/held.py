@@ -71,17 +71,27 @@ _held = view_of(Matches, "held", np.uint64, 2)
 
 
 @kernel
-def link(partition: Array, base: int, last: Array, before: Array) -> None:
-    """For events from position `base` on: the position before in the same partition, -1 if there is none.
+def append(L: Ptr[Letters], symbol: Array, partition: Array, low: int, last: Array) -> int:
+    """Enter events from place `low` on, where there is room. Returns how long `last` must be for that, if it is
+    shorter; then nothing is entered.
 
     `last[p]` is the last position of partition p so far, -1 if there is none.
     """
+    most = i64(-1)
     for i in range(partition.shape[0]):
+        most = max(most, partition[i])
+    if most >= len(last):
+        return most + 1
+    symbols, before, base = _symbol(L), _before(L), _sizes(L)[OLDEST] + low
+    for i in range(partition.shape[0]):
+        for w in range(symbol.shape[1]):
+            symbols[low + i, w] = symbol[i, w]
         p = partition[i]
-        before[i] = -1
+        before[low + i] = -1
         if p >= 0:
-            before[i] = last[p]
+            before[low + i] = last[p]
             last[p] = base + i
+    return i64(0)
 
 
 @kernel

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine import kinds
-from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow.shortest import shortest
 from oxiseq.engine.kernels.flow.wide import (
     BILLION,
@@ -31,6 +31,7 @@ from oxiseq.engine.kernels.flow.wide import (
     taken_apart,
 )
 from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.memory.raw import byte, set_byte
 from oxiseq.engine.kernels.terms.table import Terms, add, find, hashed
 
@@ -249,3 +250,31 @@ def _put_decimal(at: int, d: np.uint64, k: int) -> int:
             set_byte(at + i, _NOUGHT + i64(d - following * _TEN))
             d = following
     return at + size + 1
+
+
+@kernel
+def integer_terms(D: Terms, scratch: int, numbers: Array, ids: Array, done: int) -> int:
+    """Write the ids of these i64 from number `done` on as xsd:integer to `ids` (u32); how many are done when the
+    dictionary has no room."""
+    for i in range(done, numbers.shape[0]):
+        known = integer_term(D, scratch, numbers[i])
+        if known == FULL:
+            return i
+        ids[i] = known
+    return i64(numbers.shape[0])
+
+
+@kernel
+def large_terms(D: Terms, texts: int, ends: Array, numbers: Array, qualities: Array, ids: Array, done: int) -> int:
+    """As `integer_terms`, of integers beyond 64 bits: their texts are texts[ends[i]:ends[i + 1]], `numbers` (f64) are
+    the nearest doubles and `qualities` (u8) say whether those are exact."""
+    for i in range(done, ids.shape[0]):
+        start, size = texts + ends[i], ends[i + 1] - ends[i]
+        h = hashed(start, 0, size)
+        known = find(D, start, 0, size, h)
+        if known == 0:
+            known = add(D, start, 0, size, h, kinds.INTEGER, numbers[i], 0, i64(qualities[i]))
+        if known == 0:
+            return i
+        ids[i] = known
+    return i64(ids.shape[0])

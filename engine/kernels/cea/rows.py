@@ -1,0 +1,190 @@
+"""Rows of a table → symbols, in one call: the facts about single columns, then the atoms (engine/cea/columns.py).
+
+The columns are a table of `COLUMN` records. Those at a place of the record batch are read where Arrow has them; others
+(`place` −1) have been made by Python. What a code means is a table made once for each dictionary: a record says of
+which one, and the kernel returns to ask for another.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.cea.facts import symbols_of_rows
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.events.arrow import (
+    F64,
+    I32,
+    LENGTH,
+    OFFSET,
+    buffer_of,
+    child_of,
+    dictionary_of,
+    integer,
+    is_there,
+    real,
+)
+from oxiseq.engine.kernels.memory.numbers import i64
+from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
+from oxiseq.engine.kernels.memory.raw import get, signed_half
+
+TYPES, FACTS, NUMBERS = range(3)
+"""What a column is for: the types of events; facts by code; comparisons of numbers (and the window's attribute)."""
+DONE: Final = -1
+
+COLUMN = np.dtype(
+    [
+        ("place", "i8"),
+        ("use", "i8"),
+        ("stored", "i8"),
+        ("values", "i8"),  # the address of the values,
+        ("valid", "i8"),  # and of the bits of validity (0: all are there),
+        ("first", "i8"),  # in both of which the first row is this one
+        ("table", "i8"),  # the address of what codes mean, the missing one first: i64 or u64[words] each; 0: not made
+        ("length", "i8"),  # the dictionary that it is for: its length,
+        ("offset", "i8"),  # offset
+        ("memory", "i8", 3),  # and buffers
+        ("low", "i8"),  # its ranges are from here
+        ("high", "i8"),  # to here, this one excluded
+        ("window", "i8"),  # 1: it is the window's attribute
+    ],
+    align=True,
+)
+
+RANGE = np.dtype(
+    [("low", "i8"), ("high", "i8"), ("least", "f8"), ("most", "f8"), ("negated", "i8"), ("leaf", "i8")], align=True
+)
+"""A leaf is `low <= value <= high` of integers, `least <= value <= most` of floats, or the contrary."""
+
+
+class Program(NamedTuple):
+    """What is asked of the rows of one schema."""
+
+    columns: Array
+    ranges: Array
+    gates: Array  # as in FactPlan, to the end
+    any_of: Array
+    first_atom: Array
+    atom_of: Array
+    masks: Array
+
+
+_columns = view_of(Program, "columns", COLUMN)
+_ranges = view_of(Program, "ranges", RANGE)
+_gates = view_of(Program, "gates", np.uint64, 2)
+_any_of = view_of(Program, "any_of", np.uint8)
+_first_atom = view_of(Program, "first_atom", np.int64)
+_atom_of = view_of(Program, "atom_of", np.int64)
+_masks = view_of(Program, "masks", np.uint64, 2)
+
+
+@kernel
+def mark_rows(
+    array: int,
+    P: Ptr[Program],
+    leaves: int,
+    facts: Array,
+    type_of: Array,
+    window: Array,
+    symbol: Array,
+    count: int,
+    whole: bool,
+) -> int:
+    """Mark `count` rows. DONE, or the number of the column whose dictionary is new: the caller makes its table.
+
+    array: the address of the record batch's struct. Written: facts u64[>= count, words] (of leaves of one attribute),
+    type_of i64[>= count] (-1: none of the query's), window f64[count] (NaN: none; or empty); and where `whole` is set,
+    symbol u64[count, words of atoms].
+    """
+    columns = _columns(P)
+    for at in range(columns.shape[0]):
+        if columns[at].place >= 0:
+            if _point(child_of(array, columns[at].place), columns[at]):
+                return at
+        elif columns[at].use != NUMBERS and columns[at].table == 0:
+            return at
+    words = facts.shape[1]
+    for row in range(count):
+        type_of[row] = -1
+        for word in range(words):
+            facts[row, word] = 0
+    for row in range(len(window)):
+        window[row] = np.nan
+    for at in range(columns.shape[0]):
+        column = columns[at]
+        if column.use == TYPES:
+            for row in range(count):
+                type_of[row] = get(column.table, 1 + _code(column, row))
+        elif column.use == FACTS:
+            for row in range(count):
+                code = words * (1 + _code(column, row))
+                for word in range(words):
+                    facts[row, word] |= np.uint64(get(column.table, code + word))
+        elif column.stored < F64:
+            _mark_integers(P, column, facts, window, count)
+        else:
+            _mark_reals(P, column, facts, window, count)
+    if whole:
+        symbols_of_rows(
+            facts, type_of, count, leaves, _gates(P), _any_of(P), _first_atom(P), _atom_of(P), _masks(P), symbol
+        )
+    return DONE
+
+
+@inner
+def _point(there: int, column: Any) -> bool:
+    """Let a record point to a column of the batch; whether its dictionary is another."""
+    column.valid, column.values, column.first = buffer_of(there, 0), buffer_of(there, 1), get(there, OFFSET)
+    if column.use == NUMBERS:
+        return False
+    dictionary = dictionary_of(there)
+    length, offset = get(dictionary, LENGTH), get(dictionary, OFFSET)
+    bits, ends, text = buffer_of(dictionary, 0), buffer_of(dictionary, 1), buffer_of(dictionary, 2)
+    known, memory = column.table != 0, column.memory
+    if known and column.length == length and column.offset == offset:
+        if memory[0] == bits and memory[1] == ends and memory[2] == text:
+            return False
+    column.table, column.length, column.offset = 0, length, offset
+    memory[0], memory[1], memory[2] = bits, ends, text
+    return True
+
+
+@inner
+def _code(column: Any, row: int) -> int:
+    """The code of a row, -1 where it is missing."""
+    at = column.first + row
+    if not is_there(column.valid, at):
+        return i64(-1)
+    return signed_half(column.values, at) if column.stored == I32 else integer(column.stored, column.values, at)
+
+
+@inner
+def _mark_integers(P: Ptr[Program], column: Any, facts: Array, window: Array, count: int) -> None:
+    ranges = _ranges(P)
+    for row in range(count):
+        at = column.first + row
+        if is_there(column.valid, at):
+            value = integer(column.stored, column.values, at)
+            if column.window:
+                window[row] = value
+            for j in range(column.low, column.high):
+                bit = ranges[j].leaf
+                met = (i64(ranges[j].low <= value) & i64(value <= ranges[j].high)) ^ ranges[j].negated
+                facts[row, bit >> 6] |= np.uint64(met) << np.uint64(bit & 63)
+
+
+@inner
+def _mark_reals(P: Ptr[Program], column: Any, facts: Array, window: Array, count: int) -> None:
+    """NaN is inside nothing."""
+    ranges = _ranges(P)
+    for row in range(count):
+        at = column.first + row
+        if is_there(column.valid, at):
+            value = real(column.stored, column.values, at)
+            if column.window:
+                window[row] = value
+            for j in range(column.low, column.high):
+                bit = ranges[j].leaf
+                met = (i64(ranges[j].least <= value) & i64(value <= ranges[j].most)) ^ ranges[j].negated
+                facts[row, bit >> 6] |= np.uint64(met) << np.uint64(bit & 63)

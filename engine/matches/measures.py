@@ -1,0 +1,460 @@
+"""What the values of events add to weights: sums as columns of numbers of 64 bits, least and largest values as labels.
+
+In the flow: ids of the values of events → **columns** → weights (kernels/matches/weights.py) → **aggregates** → rows.
+A sum is exact whatever its values are: a value is d · 2^(62 j) / 10^k summed over some (k, j), each of which is a
+column of its own, made when it is first needed (a double needs two, at most 35 for all of them).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import BlankNode
+
+from oxiseq.engine import kinds
+from oxiseq.engine.expressions.totals import KINDS, TOO_MANY, BagTotal, CountTotal, SumTotal, Total
+from oxiseq.engine.expressions.values import read
+from oxiseq.engine.kernels.matches import weights as w
+from oxiseq.engine.kernels.terms import order
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.order import Key, Places, order_key
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.algebra import Aggregate
+
+I64 = NDArray[np.int64]
+U64 = NDArray[np.uint64]
+
+MOST_MEASURES: Final = 6
+"""Whose flags a weight has room for."""
+MOST_COLUMNS: Final = 256
+"""Of sums. A value that needs yet another makes the sums that it is in unbound."""
+_BITS: Final = 62
+_MISSING, _ERROR, _NAN, _PLUS, _MINUS = (1 << bit for bit in range(len(KINDS), len(KINDS) + 5))
+_FLAGS: Final = len(KINDS) + 5
+"""Of a measure: which kinds of numbers it met; a value that is missing; one that is no number; NaN, INF, -INF."""
+_THERE: Final = -1
+_FIRST_FLAG: Final = 1
+assert w.PRESENT == 1 << _FIRST_FLAG - 1
+assert w.HUGE.bit_length() > _FIRST_FLAG + _FLAGS * MOST_MEASURES
+Column: TypeAlias = tuple[int, int, int]
+"""Of a measure's values the digits at some (k, j); with k = -1 1 for each that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """The events of a kind in matches, and what of their values is wanted. `attribute`: the number of a column of ids;
+    None: events are counted as such."""
+
+    attribute: int | None
+    counted: bool
+    summed: bool
+    least: bool
+    most: bool
+
+    @classmethod
+    def of(cls, attribute: int | None, aggregates: Iterable[str]) -> Measure:
+        """For aggregates of these names over it."""
+        names = set(aggregates)
+        return cls(
+            attribute, bool(names & {"COUNT", "AVG"}), bool(names & {"SUM", "AVG"}), "MIN" in names, "MAX" in names
+        )
+
+
+class Columns(NamedTuple):
+    """Of n events: i64[n, sums + leasts], u64[n]."""
+
+    values: I64
+    flags: U64
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A weight as Python's numbers."""
+
+    flags: int
+    count: int
+    sums: list[int]
+    leasts: list[int]
+
+    @classmethod
+    def of(cls, words: U64, form: I64) -> Weight:
+        """Of u64[words] of this form. What is beyond numbers is TOO_MANY."""
+        limbs, sums = int(form[w.LIMBS]), int(form[w.SUMS])
+        numbers = [
+            int.from_bytes(words[1 + i * limbs : 1 + (i + 1) * limbs].tobytes(), "little", signed=True)
+            for i in range(1 + sums)
+        ]
+        flags = int(words[0])
+        leasts = words[1 + (1 + sums) * limbs :].view(np.int64).tolist()
+        return cls(flags, TOO_MANY if flags & w.HUGE else numbers[0], numbers[1:], leasts)
+
+
+class Measures:
+    """The columns of some measures."""
+
+    def __init__(self, measures: Sequence[Measure], terms: TermDictionary) -> None:
+        self.measures = tuple(measures)
+        self._terms = terms
+        self._sums: dict[Column, int] = {}
+        """The columns of sums that there are; more may come."""
+        for m, measure in enumerate(measures):
+            for column in ((m, _THERE, 0), (m, 0, 0)):
+                if measure.counted if column[1] == _THERE else measure.summed:
+                    self._sums[column] = len(self._sums)
+        self._labels = [
+            (m, _Labels(sign, terms))
+            for m, measure in enumerate(measures)
+            for sign in (1, -1)
+            if (measure.least if sign > 0 else measure.most)
+        ]
+
+    @property
+    def sums(self) -> int:
+        """How many columns of sums there are."""
+        return len(self._sums)
+
+    @property
+    def leasts(self) -> int:
+        """How many columns of least values there are, behind those."""
+        return len(self._labels)
+
+    def masks(self, held: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], U64]:
+        """u8[n, sums + leasts], u64[n]: which columns and flags an event adds to that is of measures `held`,
+        bool[n, measures]."""
+        of = [m for m, _, _ in self._sums] + [m for m, _ in self._labels]
+        shifts = np.array([_FIRST_FLAG + _FLAGS * m for m in range(len(self.measures))], np.uint64)
+        flags = np.uint64((1 << _FLAGS) - 1) << shifts
+        return np.ascontiguousarray(held[:, of], np.uint8), (held * flags).sum(axis=1, dtype=np.uint64)
+
+    def of(self, ids: I64) -> Columns:
+        """The columns of events whose attributes have these ids, i64[n, attributes]; 0: none. `sums` may have grown."""
+        flags = np.zeros(len(ids), np.uint64)
+        found: dict[Column, I64] = {}
+        for m, measure in enumerate(self.measures):
+            if measure.attribute is None:
+                found[m, _THERE, 0] = np.ones(len(ids), np.int64)
+                continue
+            mine = ids[:, measure.attribute]
+            if measure.counted:
+                found[m, _THERE, 0] = (mine != 0).astype(np.int64)
+            bits = np.where(mine == 0, _MISSING, 0)
+            if measure.summed:
+                bits |= self._summed(m, mine, found)
+            flags |= bits.astype(np.uint64) << np.uint64(_FIRST_FLAG + _FLAGS * m)
+        values = np.zeros((len(ids), self.sums + self.leasts), np.int64)
+        for column, digits in found.items():
+            values[:, self._sums[column]] = digits
+        for place, (m, labels) in enumerate(self._labels, self.sums):
+            attribute = self.measures[m].attribute
+            assert attribute is not None
+            values[:, place] = labels.of(ids[:, attribute])
+        return Columns(values, flags)
+
+    # --- values → digits --------------------------------------------------------------------------------
+
+    def _summed(self, m: int, ids: I64, found: dict[Column, I64]) -> I64:
+        """Enter the digits of these values; the flags of each."""
+        columns = self._terms.columns
+        kind, exact, exactly = columns.kind[ids], columns.exact[ids], columns.quality[ids] & kinds.EXACT_INTEGER != 0
+        flags = np.where(kind == 0, 0, _ERROR)
+        whole = exactly & (kind == kinds.INTEGER)
+        if whole.any():
+            flags[whole] = _flag(kinds.INTEGER)
+            self._enter((m, 0, 0), whole, exact, found, flags)
+        if whole.all():
+            return flags
+        decimal = exactly & (kind == kinds.DECIMAL)
+        flags[decimal] = _flag(kinds.DECIMAL)
+        scale = columns.quality[ids] >> kinds.SCALE_SHIFT
+        for k in np.unique(scale[decimal]).tolist():
+            self._enter((m, k, 0), decimal & (scale == k), exact, found, flags)
+        binary = (kind == kinds.DOUBLE) | (kind == kinds.FLOAT)
+        for of_kind in (kinds.DOUBLE, kinds.FLOAT):
+            flags[kind == of_kind] = _flag(of_kind)
+        if binary.any():
+            self._enter_binary(m, binary, columns.number[ids], found, flags)
+        for row in np.flatnonzero(~(whole | decimal | binary) & (kind != 0)).tolist():
+            self._enter_other(m, row, int(ids[row]), found, flags)
+        return flags
+
+    def _enter(
+        self, column: Column, rows: NDArray[np.bool_], digits: I64, found: dict[Column, I64], flags: I64
+    ) -> None:
+        """Enter the digits of these rows; where a column is lacking of which there may be no more, they are errors."""
+        rows = rows & (digits != 0)
+        if not rows.any():
+            return
+        if column not in self._sums:
+            if self.sums >= MOST_COLUMNS:
+                flags[rows] |= _ERROR
+                return
+            self._sums[column] = len(self._sums)
+        if column not in found:
+            found[column] = np.zeros(len(digits), np.int64)
+        found[column][rows] = digits[rows]
+
+    def _enter_binary(
+        self, m: int, rows: NDArray[np.bool_], numbers: NDArray[np.float64], found: dict[Column, I64], flags: I64
+    ) -> None:
+        """Doubles and floats: 53 bits, in one or two columns of 62."""
+        flags[rows & np.isnan(numbers)] |= _NAN
+        flags[rows & (numbers == math.inf)] |= _PLUS
+        flags[rows & (numbers == -math.inf)] |= _MINUS
+        rows = rows & np.isfinite(numbers)
+        share, exponent = np.frexp(np.where(rows, numbers, 0.0))
+        bits = np.ldexp(np.abs(share), 53).astype(np.uint64)
+        exponent = exponent.astype(np.int64) - 53
+        j = exponent // _BITS
+        shift = (exponent - _BITS * j).astype(np.uint64)
+        sign = np.where(share < 0, -1, 1)
+        low = sign * ((bits << shift) & np.uint64((1 << _BITS) - 1)).astype(np.int64)
+        high = sign * (bits >> (np.uint64(_BITS) - shift)).astype(np.int64)
+        for at in np.unique(j[rows]).tolist():
+            self._enter((m, 0, at), rows & (j == at), low, found, flags)
+            self._enter((m, 0, at + 1), rows & (j == at), high, found, flags)
+
+    def _enter_other(self, m: int, row: int, value: int, found: dict[Column, I64], flags: I64) -> None:
+        """An integer or decimal of more than 64 bits, or no number."""
+        number = read(self._terms.term(value))
+        if number.kind not in (kinds.INTEGER, kinds.DECIMAL) or isinstance(number.number, float):
+            return
+        flags[row] = _flag(number.kind)
+        k = _digits_behind_the_point(Fraction(number.number))
+        rest = int(abs(number.number) * 10**k)
+        sign, j = (-1 if number.number < 0 else 1), 0
+        here = np.arange(len(flags)) == row
+        while rest:
+            digits = np.full(len(flags), sign * (rest & ((1 << _BITS) - 1)), np.int64)
+            self._enter((m, k, j), here, digits, found, flags)
+            rest, j = rest >> _BITS, j + 1
+
+    # --- weights → aggregates ---------------------------------------------------------------------------
+
+    def total(self, aggregate: Aggregate, m: int | None, weight: Weight) -> Total:
+        """An aggregate over the events of a measure, or with None over matches."""
+        if aggregate.name == "COUNT":
+            counted = CountTotal(True)
+            counted.add(1, weight.count if m is None else weight.sums[self._sums[m, _THERE, 0]])
+            return counted
+        assert m is not None
+        flags = weight.flags >> (_FIRST_FLAG + _FLAGS * m)
+        if aggregate.name in ("MIN", "MAX"):
+            return self._extreme(aggregate, m, flags & _MISSING != 0, weight)
+        total = SumTotal(aggregate.name == "AVG", self._terms)
+        count = weight.sums[self._sums[m, _THERE, 0]] if aggregate.name == "AVG" else 1
+        kind = max((i for i in range(len(KINDS)) if flags >> i & 1), default=None)
+        special = [value for flag, value in ((_NAN, 0.0), (_PLUS, math.inf), (_MINUS, -math.inf)) if flags & flag]
+        total.put(
+            sum((Fraction(weight.sums[i]) * _unit(column) for column, i in self._of(m)), Fraction(0)),
+            {} if kind is None else {KINDS[kind]: count},
+            special,
+            failed=flags & (_ERROR | _MISSING) != 0,
+        )
+        return total
+
+    def numbers(self, name: str, m: int | None, weights: U64, form: I64) -> tuple[int, NDArray[np.bool_]]:
+        """Which number of a weight COUNT or SUM is (`number_of`), and of which of n weights it is one by itself, an
+        integer."""
+        if name == "COUNT":
+            return 0 if m is None else 1 + self._sums[m, _THERE, 0], np.ones(len(weights), np.bool_)
+        assert m is not None
+        if name != "SUM":
+            return 0, np.zeros(len(weights), np.bool_)
+        flags = weights[:, 0] >> np.uint64(_FIRST_FLAG + _FLAGS * m) & np.uint64((1 << _FLAGS) - 1)
+        whole = flags & ~np.uint64(_flag(kinds.INTEGER)) == 0
+        found = self._sums[m, 0, 0]
+        for _, i in self._of(m):
+            if i != found:
+                number, fits = number_of(1 + i, weights, form)
+                whole &= fits & (number == 0)
+        return 1 + found, whole
+
+    def extremes(self, name: str, m: int, weights: U64, form: I64) -> NDArray[np.uint32]:
+        """MIN or MAX of n weights: ids, 0 where it is unbound."""
+        place, labels = self._labelled(name, m)
+        numbers = weights[:, words_of(form) - self.leasts + place].view(np.int64)
+        bits = weights[:, 0] >> np.uint64(_FIRST_FLAG + _FLAGS * m)
+        there = (numbers != w.NO_VALUE) & (bits & np.uint64(_MISSING) == 0)
+        return np.where(there, labels.values(numbers), 0).astype(np.uint32)
+
+    def _labelled(self, name: str, m: int) -> tuple[int, _Labels]:
+        sign = 1 if name == "MIN" else -1
+        return next((i, labels) for i, (of, labels) in enumerate(self._labels) if of == m and labels.sign == sign)
+
+    def _of(self, m: int) -> Iterator[tuple[Column, int]]:
+        return ((column, i) for column, i in self._sums.items() if column[0] == m and column[1] != _THERE)
+
+    def _extreme(self, aggregate: Aggregate, m: int, failed: bool, weight: Weight) -> Total:
+        place, labels = self._labelled(aggregate.name, m)
+        bag = BagTotal(aggregate, self._terms)
+        if failed:
+            bag.add(0, 1)
+        if weight.leasts[place] != w.NO_VALUE:
+            bag.add(int(labels.values(np.array([weight.leasts[place]], np.int64))[0]), 1)
+        return bag
+
+    # --- their state ------------------------------------------------------------------------------------
+
+    def held_ids(self) -> Iterator[I64]:
+        """Values that may be least."""
+        for _, labels in self._labels:
+            yield labels.ids
+
+    def relabelled(self) -> list[tuple[int, I64, I64]]:
+        """Of the columns of least values whose labels have changed since the last call: number, labels before,
+        ascending, and now."""
+        changed = ((place, labels.take_changes()) for place, (_, labels) in enumerate(self._labels))
+        return [(place, *change) for place, change in changed if change is not None]
+
+    def forget(self, used: Sequence[I64]) -> None:
+        """Only these labels of each column of least values are still in use."""
+        for (_, labels), mine in zip(self._labels, used, strict=True):
+            labels.forget(mine)
+
+    def save(self, terms: SavedTerms) -> State:
+        """Its columns and labels."""
+        return {
+            "sums": np.array([*self._sums], np.int64).reshape(self.sums, 3),
+            "labels": [labels.save(terms) for _, labels in self._labels],
+        }
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Continue with those of a saved state."""
+        self._sums = {(m, k, j): i for i, (m, k, j) in enumerate(state["sums"].tolist())}
+        for (_, labels), saved in zip(self._labels, state["labels"], strict=True):
+            labels.restore(saved, terms)
+
+
+class _Labels:
+    """Numbers for terms, in their order, with room between them for others. `sign`: 1 if the least are wanted, -1 if
+    the largest are, then the largest term has the least number; of equal terms the one with the least text has it."""
+
+    def __init__(self, sign: int, terms: TermDictionary) -> None:
+        self.sign = sign
+        self._terms = terms
+        self._put({})
+
+    def _put(self, numbers: Mapping[int, int]) -> None:
+        """Have these labels by ids, ascending."""
+        self.numbers = dict(numbers)
+        self._before: dict[int, int] | None = None
+        self._ids = {self._key(i): i for i in numbers}
+        self._places = Places([*self._ids], [*numbers.values()])
+
+    @property
+    def ids(self) -> I64:
+        """The terms that have one."""
+        return np.array([*self.numbers], np.int64)
+
+    def of(self, ids: I64) -> I64:
+        """Their labels; NO_VALUE for 0."""
+        distinct, place = np.unique(ids, return_inverse=True)
+        for i in distinct.tolist():
+            if i and i not in self.numbers:
+                self._add(i)
+        return np.array([self.numbers[i] if i else w.NO_VALUE for i in distinct.tolist()], np.int64)[place]
+
+    def values(self, numbers: I64) -> I64:
+        """The terms of labels; of other numbers some term, or 0."""
+        distinct, place = np.unique(numbers, return_inverse=True)
+        keys, fine = self._places.keys, self._places.fine
+        found = [bisect_left(fine, number) for number in distinct.tolist()]
+        return np.array([self._ids[keys[at]] if at < len(fine) else 0 for at in found], np.int64)[place]
+
+    def take_changes(self) -> tuple[I64, I64] | None:
+        """Labels before, ascending, and now, if some have changed since the last call."""
+        before, self._before = self._before, None
+        if before is None:
+            return None
+        pairs = sorted((number, self.numbers[i]) for i, number in before.items())
+        old, new = np.array(pairs, np.int64).reshape(len(pairs), 2).T
+        return old, new
+
+    def forget(self, used: I64) -> None:
+        """Only these are still in use."""
+        kept = np.isin(np.array(self._places.fine, np.int64), used).tolist()
+        ids = (self._ids[key] for key in self._places.keys)
+        self._put({i: self.numbers[i] for i, stays in zip(ids, kept, strict=True) if stays})
+
+    def save(self, terms: SavedTerms) -> State:
+        ids = [self._ids[key] for key in self._places.keys]
+        return {"ids": terms.ids(np.array(ids, np.int64)), "numbers": np.array(self._places.fine, np.int64)}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        self._put(dict(zip(terms.ids(state["ids"]).tolist(), state["numbers"].tolist(), strict=True)))
+
+    def _add(self, i: int) -> None:
+        """Between its neighbours; where there is no room all get other numbers."""
+        key = self._key(i)
+        number = self._places.label(key)
+        if not number:
+            self._before = self._before or dict(self.numbers)
+            self._places.spread()
+            number = self._places.label(key)
+            for known, new in zip(self._places.keys, self._places.fine, strict=True):
+                if known != key:
+                    self.numbers[self._ids[known]] = new
+        self.numbers[i], self._ids[key] = number, i
+
+    def _key(self, i: int) -> _Placed:
+        term = self._terms.term(i)
+        if isinstance(term, BlankNode):
+            return _Placed(self.sign, (order.BLANK, int(self._terms.columns.exact[i])), "")
+        return _Placed(self.sign, order_key(term), str(term))
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    sign: int
+    key: Key
+    text: str
+
+    def __lt__(self, other: _Placed) -> bool:
+        if self.key == other.key:
+            return self.text < other.text
+        return self.key < other.key if self.sign > 0 else other.key < self.key
+
+
+def words_of(form: I64) -> int:
+    """How many words a weight of a form has."""
+    return int(1 + (1 + form[w.SUMS]) * form[w.LIMBS] + form[w.LEASTS])
+
+
+def number_of(i: int, weights: U64, form: I64) -> tuple[I64, NDArray[np.bool_]]:
+    """Number i of weights, and where it is one of 64 bits."""
+    limbs = int(form[w.LIMBS])
+    numbers = weights[:, 1 + i * limbs : 1 + (i + 1) * limbs].view(np.int64)
+    return numbers[:, 0], (numbers[:, 1:] == (numbers[:, :1] >> 63)).all(axis=1)
+
+
+def large_numbers(i: int, weights: U64, form: I64) -> list[int]:
+    """Number i of weights."""
+    limbs = int(form[w.LIMBS])
+    numbers = np.ascontiguousarray(weights[:, 1 + i * limbs : 1 + (i + 1) * limbs]).tobytes()
+    size = 8 * limbs
+    return [int.from_bytes(numbers[at : at + size], "little", signed=True) for at in range(0, len(numbers), size)]
+
+
+def _flag(kind: int) -> int:
+    return 1 << KINDS.index(kind)
+
+
+def _unit(column: Column) -> Fraction:
+    _, k, j = column
+    power = Fraction(1 << _BITS * j) if j >= 0 else Fraction(1, 1 << -_BITS * j)
+    return Fraction(power, 10**k)
+
+
+def _digits_behind_the_point(number: Fraction) -> int:
+    """Of a decimal: its denominator divides a power of ten."""
+    k, rest = 0, number.denominator
+    while 10**k % rest:
+        k += 1
+    return k
