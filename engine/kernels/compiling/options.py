@@ -65,6 +65,11 @@ def inner(function: F) -> F:
     return cast(F, _compiled(function, no_cpython_wrapper=True, _nrt=False, **_PART))
 
 
+def allocating(function: F) -> F:
+    """`inner` for a function that makes arrays."""
+    return cast(F, _compiled(function, no_cpython_wrapper=True, _nrt=True, **_PART))
+
+
 def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> None:
     """Call `action` once, before the kernel is looked up in the cache or compiled."""
     dispatcher: Any = kernel
