@@ -126,12 +126,17 @@ class StepCache:
         self._empty([NOWHERE, *states])
 
     def put_symbols(self, symbols: NDArray[np.uint64]) -> None:
-        """Have these symbols, by number; there are none yet."""
+        """Have these symbols, by number, and the steps of all states on them; there are none yet."""
         while len(self.arrays.symbols) < len(symbols):
             self.grow(symbols=True, beyond=True)
         self.arrays.symbols[: len(symbols)] = symbols
         self._sizes[k.SYMBOLS] = len(symbols)
         call(enter_symbols, Pointers(self.arrays))
+        for state in range(self.states):
+            _, first = np.unique(symbols & self.arrays.relevant[state], axis=0, return_index=True)
+            for symbol in first.tolist():
+                while not self.add_step(state, symbol):
+                    self.grow(symbols=False, beyond=True)
 
     def rebuild(self, numbers: NDArray[np.int32]) -> None:
         """Keep only the states with a new number: `numbers[state]`, from 1 on without gaps, -1 for the others."""

@@ -415,11 +415,12 @@ def _before(A: Ptr[Cache], S: Ptr[Composed], e: int) -> bool:
     symbol, words, fits = i64(entries(S)[e].symbol), width(form(S)), True
     columns = scalars(S)[STATES] * words
     for s in range(scalars(S)[STATES]):
-        move = v.moves(A)[s * stride + symbol]
-        other, stays = _leads(move, s), _stays(move, s)
         dirty(S)[s] = 0
-        # a move that is not known is of a state that nothing was in
-        if not move.flags & KNOWN or (stays and other == NONE and not (move.place and move.marked != NONE)):
+        move = v.moves(A)[s * stride + symbol]
+        if not move.flags & KNOWN and not recall(A, i64(s), symbol):
+            continue  # nothing was in this state then
+        other, stays = _leads(move, s), _stays(move, s)
+        if stays and other == NONE and not (move.place and move.marked != NONE):
             continue
         dirty(S)[s] = 1
         for w in range(columns):
