@@ -38,6 +38,8 @@ from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _TRUE, _FALSE = 1, 0
+_OFTEN = 4
+"""Collections of one batch after which there is more room."""
 
 
 Positions: TypeAlias = tuple[NDArray[np.int64], int]
@@ -136,14 +138,15 @@ class SequenceRun(MatchRunner[k.Memory]):
         T, R, C = table(tables).address, rows.pointers.address, table(self._terms.columns).address
         for m in self._compiled.measures:
             measure(T, table(self._memory).address, R, C, m.code0, m.code1, m.letter, m.column)
-        failed = -1
+        failed, collections = -1, 0
         while True:
             need = advance(T, table(self._memory).address, R, C, until, until if passed is None else passed)
             if need == matches.DONE:
                 break
             at = int(self._memory.scalars[k.INSTANT])
             if need == matches.NEED_NODES:
-                self._free(again=failed == at)
+                collections += 1
+                self._free(again=failed == at, busy=collections > _OFTEN)
                 failed = at
             elif need == matches.NEED_CHOICE:
                 self._choose(lambda: self._chosen(positions or (_ROW_IDS, 0)))
@@ -188,11 +191,11 @@ class SequenceRun(MatchRunner[k.Memory]):
             memory = self._chooser.choose(memory, *positions)
         return memory if self._picker is None else self._picker.pick(memory)
 
-    def _free(self, again: bool) -> None:
-        """Free dead nodes; `again`: that has not helped just before."""
+    def _free(self, again: bool, *, busy: bool = False) -> None:
+        """Free dead nodes; `again`: that has not helped just before; `busy`: it happens often in this batch."""
         memory = self._memory
         tables = self._tables.of(self._compiled.tables)
-        self._memory, self.oldest_row = make_nodes(tables, self._tables.of(memory), memory, again)
+        self._memory, self.oldest_row = make_nodes(tables, self._tables.of(memory), memory, again, busy=busy)
 
     def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
         """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""

@@ -15,9 +15,10 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.program import compile_program
-from oxiseq.engine.kernels.matches.records import NO_LIMIT, PLACE_BITS
+from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
 from oxiseq.engine.sequence.asked import Fold
 from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, kept_values, live_keys
 from oxiseq.engine.sequence.positions import START, Letter
@@ -47,7 +48,7 @@ from oxiseq.engine.sequence.states import (
     ValueKind,
 )
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Call, Expression, Op, Strategy, Window
+from oxiseq.grammar.algebra import Call, Expression, Op, Window
 from oxiseq.grammar.scope import expression_variables, holds_exists
 
 _EVERYBODY: Final = k.FOR_EVERYBODY, k.FOR_EVERYBODY
@@ -91,27 +92,6 @@ class CompiledFold:
 
 
 @dataclass(frozen=True, slots=True)
-class Clauses:
-    """What the kernels do with the matches of one instant (of one partition): a strategy chooses among them, those
-    that a ranking chooses are picked (`picks`), the first `limit` found are emitted. `consumes`: what they make
-    forgotten, k.NOTHING, k.EVERYTHING or k.THE_PARTITION."""
-
-    limit: int = NO_LIMIT
-    strategy: Strategy | None = None
-    consumes: int = k.NOTHING
-    partitioned: bool = False
-    picks: bool = False
-
-    @property
-    def chooses(self) -> bool:
-        """Whether not all matches of an instant are enumerated."""
-        return self.strategy is not None or self.picks
-
-
-NO_CLAUSES: Final = Clauses()
-
-
-@dataclass(frozen=True, slots=True)
 class SequenceTables:
     """All that the runner needs of a compiled sequence."""
 
@@ -130,6 +110,8 @@ class SequenceTables:
     """The meaning of an output's place: the position taken, and the repeat that began again there."""
     vector: int
     """Length of the value vector."""
+    depth: int
+    """Of the stack that filters and measures need."""
     measure_count: int
     clauses: Clauses
     shared: bool
@@ -205,6 +187,7 @@ class _TableBuilder:
     width: int = 0
     wide: int = 0
     eithers: int = 0
+    depth: int = 1
 
     def build(self) -> SequenceTables:
         leaving = edges_by_source(self.graph)
@@ -242,6 +225,7 @@ class _TableBuilder:
             len(aged),
             len(aged) + len(deciding),
             int(self.window is not None and self.window.events),
+            int(any(edge.op is Op.STRICT and edge.source != START for edge in self.graph.edges)),
         ]
         tables = k.Tables(
             _record(k.EDGE, self.edges),
@@ -279,6 +263,7 @@ class _TableBuilder:
             indexes,
             tuple(self.places),
             1 + max(self.wide, 1) + max(self.width, 1) + self.eithers,
+            self.depth,
             len(self.measures),
             self.clauses,
             bool(self.ranked),
@@ -344,7 +329,6 @@ class _TableBuilder:
         slots = {value: slot for slot, value in enumerate(key)}
         first = len(self.probes)
         chained, words = edge.op is Op.STRICT and bool(edge.arms) and edge.source != START, []
-        chained = chained and not self.clauses.partitioned
         common = _common_slots(edge, slots) if chained else []
         guards = edge.guards if edge.source != START else ()
         places: list[Arm | GuardCheck | Move] = [*edge.arms, *guards, *edge.moves]
@@ -436,7 +420,7 @@ class _TableBuilder:
         for condition in check.filters:
             places = {v: self._place(s, slots, columns, coalesced) for v, s in condition.sources}
             start = len(self.code)
-            self.code += [int(x) for x in compile_program(condition.condition, places, self.terms).code]
+            self._program(condition.condition, places)
             used = sorted(set(places.values()))
             self.filters.append(
                 {"code0": start, "code1": len(self.code), "uses0": len(self.uses), "uses1": len(self.uses) + len(used)}
@@ -492,8 +476,13 @@ class _TableBuilder:
 
     def _code(self, expression: Expression, places: Mapping[Variable, int]) -> int:
         start = len(self.code)
-        self.code += [int(x) for x in compile_program(expression, places, self.terms).code]
+        self._program(expression, places)
         return start
+
+    def _program(self, expression: Expression, places: Mapping[Variable, int]) -> None:
+        code = compile_program(expression, places, self.terms).code
+        self.code += [int(x) for x in code]
+        self.depth = max(self.depth, int(code[1]))
 
     # --- arms ---------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from oxiseq.engine.kernels.matches.records import (
     CHOSEN,
     DONE,
     EMITTED,
+    EVERYTHING,
     FINALS,
     NEED_CHOICE,
     NEED_LIMBS,
@@ -29,6 +30,7 @@ from oxiseq.engine.kernels.matches.records import (
     NODE_BASE,
     NODE_TOP,
     PROGRESS,
+    THE_PARTITION,
 )
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
@@ -49,7 +51,6 @@ from oxiseq.engine.kernels.sequence.records import (
     COUNTED,
     EMIT,
     EMIT_CLOSED,
-    EVERYTHING,
     FORGOTTEN,
     HEAP_TIME,
     INSTANT,
@@ -62,7 +63,6 @@ from oxiseq.engine.kernels.sequence.records import (
     PHASE,
     READ,
     TAU,
-    THE_PARTITION,
     WAVE,
     WRITE,
     Memory,
@@ -210,7 +210,7 @@ def measure(
             continue
         for c in range(v.sizes(T)[COLUMNS]):
             vector[1 + c] = v.values(R)[r, c]
-        kind, number, exact, quality = measured(T, C, code0, code1, vector)
+        kind, number, exact, quality = measured(T, S, C, code0, code1)
         order = order_kind(kind, number, quality)
         v.measure_kinds(R)[r, column] = order
         v.measures(R)[r, column] = np.float64(exact) if order == HEAP_TIME else number
