@@ -4,8 +4,8 @@
 
 The V-shape over 5,000 companies: each quote is a candidate for all three patterns. The events lie in files of 100,000,
 some of which make a micro-batch; what is timed is behind the first `--warm` micro-batches: the first one starts workers
-and loads kernels (told by itself), and Java compiles what it runs for some ten more. `engine` reads the same files with `oxiseq.run`'s driver in this process. The matches
-must be as many, but for those that end with the last event.
+and loads kernels (told by itself), and Java compiles what it runs for some ten more. `engine` reads the same files with
+`oxiseq.run`'s driver in this process. The matches must be as many, but for those that end with the last event.
 """
 
 from __future__ import annotations
