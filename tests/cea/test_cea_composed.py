@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oxiseq.engine.cea import composed
 from oxiseq.engine.cea.composed import ComposedRun
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
@@ -142,6 +143,14 @@ def test_the_rows_are_those_of_the_sets(
         if small:
             patch.setattr(order, "_MOST", 64)  # labels of least values have no room and are given anew
         assert told(plan, events, size, capacities, sets=False, at=at) == expected
+
+
+def test_least_values_are_read_before_they_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(composed, "_COLLECT_EVERY", 8)
+    text = f"VOCAB <{E}> SELECT MIN(x[v]) AS low, MAX(x[v]) AS high FROM S WHERE A AS x WITHIN 1 EVENTS"
+    events = [event(second, "A", 0, str(second), 0) for second in range(24)]
+    rows = told(compile_ceql(load(text, "ceql")), events, 12, Capacities(), sets=False, at=99)
+    assert [tuple(int(value.value) for value in row) for _, row in rows] == [(n, n) for n in range(24)]
 
 
 def test_more_columns_than_there_may_be_are_no_wrong_sum(monkeypatch: pytest.MonkeyPatch) -> None:
