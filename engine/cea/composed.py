@@ -54,11 +54,11 @@ def not_composed(plan: CeaPlan) -> str | None:
     query = plan.query
     assert query.totals is not None
     found = aggregates(query.totals)
-    if query.selection is not None and not plan.strict:
+    if query.selection is not None and not plan.runner.strict:
         return f"{query.selection.strategy.value} chooses among those of an event"
     if isinstance(query.window, AttributeWindow):
         return "a window of an attribute may reach back"
-    if plan.ambiguous and any(aggregate.arg is not None for aggregate in found):
+    if plan.runner.ambiguous and any(aggregate.arg is not None for aggregate in found):
         return "several variables may hold an event"
     for aggregate in found:
         if aggregate.distinct or aggregate.name not in _NAMES:
@@ -80,9 +80,9 @@ class Automaton(NamedTuple):
 
 def automaton_of(plan: CeaPlan) -> Automaton | None:
     """The determinised automaton of a plan; None: it has too many states."""
-    if len(plan.atoms) > _MOST_ATOMS:
+    if len(plan.letters) > _MOST_ATOMS:
         return None
-    subsets = Subsets(plan)
+    subsets = Subsets(plan.runner)
     found: dict[Letters | None, None] = {None: None}
     steps = 0
     for state in _growing(found):
@@ -134,7 +134,7 @@ class ComposedRun:
         assert found is not None
         self._plan, self._measures, self._automaton = plan, measures, found
         self._capacities = capacities or Capacities()
-        subsets = Subsets(plan)
+        subsets = Subsets(plan.runner)
         self._sizes = sizes_of(plan, self._capacities, picks=False)
         self._sizes[k.LEAST] = least
         self._cache = StepCache(plan, subsets, self._sizes, self._capacities.moves)
@@ -142,7 +142,7 @@ class ComposedRun:
         self._held = np.array([[mask >> v & 1 for v in variables] for mask in masks], np.bool_)
         self._held = self._held.reshape(len(masks), len(variables))
         self._tables = PointerTables()
-        self._placed = Placed(plan.query, plan.words)
+        self._placed = Placed(plan.query, plan.runner.words)
         self._tau = k.BEFORE_ALL
         self._begin(0)
 
@@ -287,6 +287,20 @@ class ComposedRun:
     def take_error(self) -> LimitError | None:
         """None: nothing is past a limit."""
         return None
+
+    @property
+    def idles(self) -> bool:
+        """As of CeaRun."""
+        if self.records:
+            self.collect()
+        return not self.records
+
+    def pass_by(self, count: int, last: int) -> None:
+        """As of CeaRun."""
+        self._memory.scalars[c.BASE] += count
+        self._memory.parts[0]["clock"] += count
+        cut = self._placed.cut(last)
+        self._tau = self._tau if cut is None else cut
 
     @property
     def position(self) -> int:

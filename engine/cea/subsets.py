@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final, NamedTuple
 
-from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.plan import DeterminisedSets
 from oxiseq.engine.cea.positions import bits
 
 BEFORE, AMID, AFTER = range(3)
@@ -54,16 +54,16 @@ class Move:
 
 
 class Subsets:
-    """The deterministic automaton of a plan; immutable. Sets of letters are integers."""
+    """The deterministic automaton of a plan; immutable. DeterminisedSets of letters are integers."""
 
-    def __init__(self, plan: CeaPlan) -> None:
+    def __init__(self, plan: DeterminisedSets) -> None:
         self._automaton = plan.positions
         self._kept = plan.kept
         self._masks = plan.masks
         self._atom_of = plan.atom_of
         self._strict = plan.strict
         self.masks = tuple(dict.fromkeys(mask for mask in plan.masks if mask))
-        """Sets of variables by place - FIRST_MASK."""
+        """DeterminisedSets of variables by place - FIRST_MASK."""
         self._places = {mask: FIRST_MASK + n for n, mask in enumerate(self.masks)}
         self._keeps_history = plan.ambiguous
         self._tail = self._silent_tail()

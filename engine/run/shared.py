@@ -328,7 +328,7 @@ class SharedRuns(Dispatcher[QueryRun]):
     def _break_up(self, group: _Group, matching: JointMatching) -> JointMatching:
         """The pass without families: of one the most lenient query may be past a limit that is none to the others."""
         for finder, runs in tuple(matching.runs.items()):
-            if finder.plan.family is not None and runs[0].clock is group.clock:
+            if finder.plan.runner.family is not None and runs[0].clock is group.clock:
                 self._rouse(group, finder)
                 for run in runs:
                     run.leave()
@@ -356,7 +356,9 @@ class SharedRuns(Dispatcher[QueryRun]):
     def _catch_up(self, group: _Group, finder: Finder) -> None:
         """A finder processes what has waited for it; nothing is found there."""
         missed = group.asleep.missed(finder)
-        runs = [run for run in group.runs if run.finder is finder]
+        matching = self._passes.get(group.kind)
+        known = group.runs if matching is None else matching.runs.get(finder, group.runs)
+        runs = [run for run in known if run.finder is finder]
         self._stepped.update(runs)
         for low in range(0, 0 if missed is None else len(missed.time), CHUNK):
             assert missed is not None

@@ -21,7 +21,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SameTerms, SavedTerms
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar import load
-from oxiseq.languages.ceql.explain import explain_ceql
+from oxiseq.languages.sequences.explain import explain
 
 E = "http://e/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -157,15 +157,15 @@ def test_more_columns_than_there_may_be_are_no_wrong_sum(monkeypatch: pytest.Mon
     ("select", "where", "way"),
     [
         ("COUNT(*) AS n", "A AS x; B", "composed windows"),
-        ("NEXT COUNT(*) AS n", "A AS x; B", "because NEXT chooses among those of an event"),
-        ("COUNT(*) AS n", "A AS x; B WITHIN 5 [v]", "because a window of an attribute may reach back"),
+        ("NEXT COUNT(*) AS n", "A AS x; B", "none is listed: NEXT chooses among those of an event"),
+        ("COUNT(*) AS n", "A AS x; B WITHIN 5 [v]", "none is listed: a window of an attribute may reach back"),
         ("SUM(x[v]) AS n", "A+ AS x; A+ AS y", "where several variables may hold an event"),
         (
             "COUNT(*) AS n",
             " OR ".join(f"(A{i}; B{i})" for i in range(9)),
-            "because the automaton has more than 12 states",
+            "none is listed: the automaton has more than 12 states",
         ),
     ],
 )
 def test_explain_says_which_are_composed(select: str, where: str, way: str) -> None:
-    assert way in str(explain_ceql(compile_ceql(load(f"VOCAB <{E}> SELECT {select} FROM S WHERE {where}", "ceql"))))
+    assert way in str(explain(compile_ceql(load(f"VOCAB <{E}> SELECT {select} FROM S WHERE {where}", "ceql"))))

@@ -285,7 +285,6 @@ partitions; COUNTED: 1 if their clocks are their numbers in the partition, not t
 MOVING: how many of the aged edges make no matches by themselves; AGEING: how many there are. NUMBERED: 1 if the window
 counts instants, so that its clocks are no times. STRICTS: 1 if some edge is a `,`."""
 NO_AGE = -1
-NOTHING, EVERYTHING, THE_PARTITION = range(3)
 NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
 """No clock is so small."""
