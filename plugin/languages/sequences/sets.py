@@ -94,7 +94,9 @@ class SetsExplainer:
         """How matches become rows of groups."""
         summary = self.plan.summary
         assert summary is not None, "matches are rows of groups"
-        yield from render_groups(summary) or ["one group for each event at which matches end"]
+        if not summary.by:
+            yield "one group for each event at which matches end"
+        yield from render_groups(summary)
         because = not_composed(self.plan)
         if because is None:
             yield "matches are counted by composed windows, none is listed"
