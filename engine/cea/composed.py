@@ -179,7 +179,10 @@ class ComposedRun:
         return 1 if self._sizes[k.KIND] == k.UNBOUNDED else self._automaton.states
 
     def feed(self, events: MarkedEvents, ids: I64) -> list[Ended]:
-        """Take in a batch of events whose attributes have these ids, i64[n, attributes]; what ends in it."""
+        """Take in a batch of events whose attributes have these ids, i64[n, attributes]; what ends in it: the caller
+        reads its least and largest values before the next call, which may forget them."""
+        if self._collected >= max(_COLLECT_EVERY, 2 * len(self._memory.parts)):
+            self.collect()
         columns = self._measures.of(ids)
         self._reform(int(self._memory.form[w.LIMBS]))
         symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
@@ -201,8 +204,6 @@ class ComposedRun:
                 self._give(need)
         self._memory.scalars[c.BASE] += len(events)
         self._collected += len(events)
-        if self._collected >= max(_COLLECT_EVERY, 2 * len(self._memory.parts)):
-            self.collect()
         return found
 
     def _drain(self, found: list[Ended]) -> None:

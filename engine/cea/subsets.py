@@ -54,7 +54,7 @@ class Move:
 
 
 class Subsets:
-    """The deterministic automaton of a plan; immutable. DeterminisedSets of letters are integers."""
+    """The deterministic automaton of a plan; immutable. Sets of letters are integers."""
 
     def __init__(self, plan: DeterminisedSets) -> None:
         self._automaton = plan.positions
@@ -63,7 +63,7 @@ class Subsets:
         self._atom_of = plan.atom_of
         self._strict = plan.strict
         self.masks = tuple(dict.fromkeys(mask for mask in plan.masks if mask))
-        """DeterminisedSets of variables by place - FIRST_MASK."""
+        """Sets of variables by place - FIRST_MASK."""
         self._places = {mask: FIRST_MASK + n for n, mask in enumerate(self.masks)}
         self._keeps_history = plan.ambiguous
         self._tail = self._silent_tail()
