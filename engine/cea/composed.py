@@ -260,10 +260,11 @@ class ComposedRun:
         memory = self._memory
         limbs, sums = int(memory.form[w.LIMBS]), int(memory.form[w.SUMS])
         call(c.wipe, Pointers(memory))
-        used, needed = memory.values[:, :sums].any(axis=0), 1
+        used: NDArray[np.bool_] = (memory.values[:, :sums] != 0).any(axis=0)
+        needed = 1
         for array in (memory.maps, memory.vectors):
             numbers = _weights(array, memory.form)[..., 1 : 1 + (1 + sums) * limbs].reshape(-1, 1 + sums, limbs)
-            used |= numbers[:, 1:].any(axis=(0, 2))
+            used = used | numbers[:, 1:].any(axis=(0, 2))
             needed = max(needed, _limbs_of(numbers.view(np.int64)))
         kept = self._measures.keep(used)
         if needed < limbs or len(kept) < sums:
@@ -411,13 +412,13 @@ def _weights(array: U64, form: I64) -> U64:
 
 def _limbs_of(numbers: I64) -> int:
     """A power of two, or all: so many of their limbs, the last axis, say what all numbers are."""
-    signs, limbs = numbers >> 63, 1
-    while limbs < numbers.shape[2]:
-        beyond = (numbers[..., limbs:] != signs[..., -1:]).any() or (signs[..., limbs - 1] != signs[..., -1]).any()
-        if not beyond:
-            return limbs
+    most, limbs = int(numbers.shape[2]), 1
+    signs = numbers >> 63
+    while limbs < most and (
+        (numbers[..., limbs:] != signs[..., -1:]).any() or (signs[..., limbs - 1] != signs[..., -1]).any()
+    ):
         limbs *= 2
-    return numbers.shape[2]
+    return min(limbs, most)
 
 
 def _reformed(array: U64, before: I64, form: I64, kept: I64) -> U64:
