@@ -28,7 +28,7 @@ from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.matches import weights as w
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, call
-from oxiseq.engine.matches.measures import MOST_MEASURES, Measures, words_of
+from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED, Measures, new_form, reformed, words_of
 from oxiseq.engine.terms.dictionary import AnyIds
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.ceql_algebra import AttributeWindow, aggregates
@@ -39,9 +39,6 @@ MOST_STATES: Final = 12
 _MOST_STEPS: Final = 2_000
 _MOST_ATOMS: Final = 14
 """Symbols are not more than two to that."""
-_MOST_LIMBS: Final = 72
-"""64 hold what is below 2^4096, the others values and sums of it."""
-_NAMES: Final = frozenset(["COUNT", "SUM", "AVG", "MIN", "MAX"])
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _COLLECT_EVERY: Final = 1 << 16
 _MOST_OUT: Final = 1 << 16
@@ -61,7 +58,7 @@ def not_composed(plan: CeaPlan) -> str | None:
     if plan.ambiguous and any(aggregate.arg is not None for aggregate in found):
         return "several variables may hold an event"
     for aggregate in found:
-        if aggregate.distinct or aggregate.name not in _NAMES:
+        if aggregate.distinct or aggregate.name not in WEIGHED:
             return f"{render_predicate(aggregate)} needs each value"
     if len({aggregate.arg for aggregate in found} - {None}) > MOST_MEASURES:
         return f"they are over more than {MOST_MEASURES} things"
@@ -148,7 +145,7 @@ class ComposedRun:
 
     def _begin(self, position: int) -> None:
         """Memory without anything."""
-        form = np.array([1, self._measures.sums, self._measures.leasts, 0], np.int64)
+        form = new_form(1, self._measures)
         words, states, count = words_of(form), self._automaton.states, self._capacities.parts
         values = int(form[w.SUMS] + form[w.LEASTS])
         held, masks = self._measures.masks(self._held)
@@ -232,12 +229,12 @@ class ComposedRun:
     def _reform(self, limbs: int) -> None:
         """Weights of so many limbs, and of as many sums as there are by now; labels as they are by now."""
         memory, measures = self._memory, self._measures
-        form = np.array([min(limbs, _MOST_LIMBS), measures.sums, measures.leasts, limbs >= _MOST_LIMBS], np.int64)
+        form = new_form(limbs, measures)
         if not np.array_equal(form, memory.form):
             held, masks = measures.masks(self._held)
             new = measures.sums - int(memory.form[w.SUMS])
             values = np.insert(memory.values, [int(memory.form[w.SUMS])] * new, 0, axis=1)
-            lines = {name: _reformed(getattr(memory, name), memory.form, form) for name in _WEIGHTS}
+            lines = {name: reformed(getattr(memory, name), memory.form, form) for name in _WEIGHTS}
             self._memory = memory = memory._replace(form=form, values=values, held=held, masks=masks, **lines)
         for place, before, now in measures.relabelled():
             _relabel(memory.values[:, measures.sums + place], before, now)
@@ -363,25 +360,6 @@ class ComposedRun:
 
 _WEIGHTS: Final = ("maps", "vectors", "work", "out")
 _SAVED: Final = ("scalars", "form", "parts", "maps", "entries", "vectors", "values", "flags")
-
-
-def _reformed(array: U64, before: I64, form: I64) -> U64:
-    """Lines of weights of another form: numbers may have more limbs, and there may be more of them."""
-    old = (
-        array.reshape(len(array), -1, words_of(before))
-        if array.size
-        else np.zeros((len(array), array.shape[1] // words_of(before), words_of(before)), np.uint64)
-    )
-    limbs, leasts = int(before[w.LIMBS]), int(before[w.LEASTS])
-    made = np.zeros((*old.shape[:2], words_of(form)), np.uint64)
-    made[..., 0] = old[..., 0]
-    made[..., made.shape[2] - leasts :] = old[..., old.shape[2] - leasts :]
-    for i in range(1 + int(before[w.SUMS])):
-        to, at = 1 + i * int(form[w.LIMBS]), 1 + i * limbs
-        made[..., to : to + limbs] = old[..., at : at + limbs]
-        fill = (old[..., at + limbs - 1].view(np.int64) >> 63).view(np.uint64)
-        made[..., to + limbs : to + int(form[w.LIMBS])] = fill[..., None]
-    return made.reshape(len(array), -1) if array.size else made.reshape(len(array), made.shape[1] * made.shape[2])
 
 
 def _relabel(labels: I64, before: I64, now: I64) -> None:

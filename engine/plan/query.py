@@ -173,7 +173,8 @@ def compile_query(
     folding = _folded(plan, plan.summary, seen)
     if folding is None:
         return replace(plan, listed=because)
-    return replace(_compile(seen, terms, None, wanted, folding=True), listed=because, folding=folding)
+    made = _compile(seen, terms, None, wanted, folding=True, weighed=folding.weighed)
+    return replace(made, listed=because, folding=folding)
 
 
 def _folded(plan: QueryPlan, summary: SummaryPlan, seen: Overview) -> Folding | None:
@@ -215,11 +216,13 @@ def _compile(
     *,
     picking: bool = False,
     folding: bool = False,
+    weighed: bool = False,
     family: Family | None = None,
     page: Page | None = None,
 ) -> QueryPlan:
     """`told_apart`: matches are counted, apart by the values of these variables. `picking`: those that ORDER BY or
-    SAMPLE choose are found on the compact set. `folding`: so are totals, and one match of an instant is emitted."""
+    SAMPLE choose are found on the compact set. `folding`: so are totals, and one match of an instant is emitted, or
+    none if nodes are `weighed`."""
     query = seen.query
     parts = dict(seen.parts)
     automaton = build_automaton(query.sequence)
@@ -238,7 +241,7 @@ def _compile(
     deferred = chosen and any(edge.waits for edge in graph.edges)
     clauses = _clauses(query, automaton, summarised, ranking)
     if folding:
-        clauses = replace(clauses, limit=1, picks=True)
+        clauses = replace(clauses, limit=1, picks=not weighed, notes=weighed)
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned)
     ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}

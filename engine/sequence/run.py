@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.sequence import records as k
@@ -38,6 +39,8 @@ from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _TRUE, _FALSE = 1, 0
+_NODES_TO_WEIGH = 1 << 13
+"""Weighing begins anew when dead nodes have been freed, so there is room for so many before any are."""
 
 
 Positions: TypeAlias = tuple[NDArray[np.int64], int]
@@ -52,10 +55,22 @@ class Picker(Protocol):
         ...
 
 
+class Weigher(Protocol):
+    """Takes the finals of instants as they are."""
+
+    def weigh(self, S: k.Memory, found: Found, clock: NDArray[np.int64], time: NDArray[np.int64]) -> None:
+        """The nodes in `found.rows` are finals of instants of these clocks and times (µs). Raises LimitError."""
+        ...
+
+    def moved(self, oldest_row: int) -> None:
+        """Nodes have other numbers from now on; none refers to an earlier row."""
+        ...
+
+
 class SequenceRun(MatchRunner[k.Memory]):
     """The running state of one sequence. `oldest_row`: no node refers to an earlier row; `ask` answers the EXISTS of
     its filters, if they have some; `sieve` picks among an instant's matches before a strategy does, `picker` behind it,
-    if the tables say so."""
+    if the tables say so; `weigher` has all finals."""
 
     _AT, _PHASE = k.INSTANT, k.PHASE
 
@@ -67,6 +82,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         ask: Ask | None = None,
         picker: Picker | None = None,
         sieve: Picker | None = None,
+        weigher: Weigher | None = None,
     ) -> None:
         self._compiled = compiled
         self._terms = terms
@@ -77,7 +93,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
         self._defers = any(edge.waits for edge in compiled.graph.edges)
-        self._sieve, self._picker = sieve, picker
+        self._sieve, self._picker, self._weigher = sieve, picker, weigher
         self._counts: list[Counts] = []
         self.oldest_row = 0
 
@@ -143,6 +159,7 @@ class SequenceRun(MatchRunner[k.Memory]):
                 break
             at = int(self._memory.scalars[k.INSTANT])
             if need == matches.NEED_NODES:
+                self._weigh(rows)
                 self._free(again=failed == at)
                 failed = at
             elif need == matches.NEED_CHOICE:
@@ -159,9 +176,23 @@ class SequenceRun(MatchRunner[k.Memory]):
                 opened = int(rows.arrays.tau[at]) if at < rows.instants else k.BEFORE_ALL
                 memory = self._memory
                 self._memory = grow(table(tables), table(memory), memory, need, self._compiled, opened)
+        self._weigh(rows)
         self._drain()
         found = self._taken()
         return _by_end(found, positions) if self._defers and not self._compiled.shared else found
+
+    def _weigh(self, rows: RowBuffer) -> None:
+        """Hand on the finals of instants since the last time."""
+        if self._weigher is None:
+            return
+        self._drain()
+        found = self._taken()
+        if len(found):
+            at = found.marks[:, 0]
+            try:
+                self._weigher.weigh(self._memory, found, rows.arrays.clock[at], rows.arrays.time[at])
+            except LimitError as error:
+                self._too_much = self._too_much or error
 
     def count_by(self, origin: int, width: int) -> None:
         """Count matches together if they end at one clock, or, if `width` is not 0, if (clock - origin) // width is the
@@ -178,7 +209,7 @@ class SequenceRun(MatchRunner[k.Memory]):
     def collect(self) -> None:
         """Free the nodes that are dead now, and learn `oldest_row`."""
         if self._allocated is not None:
-            self._free(again=False)
+            self._free(again=False, gives=False)
 
     def _chosen(self, positions: Positions) -> k.Memory:
         """Of an instant's matches those that pass, of these those that the strategy keeps, and of them those that are
@@ -188,11 +219,15 @@ class SequenceRun(MatchRunner[k.Memory]):
             memory = self._chooser.choose(memory, *positions)
         return memory if self._picker is None else self._picker.pick(memory)
 
-    def _free(self, again: bool) -> None:
-        """Free dead nodes; `again`: that has not helped just before."""
+    def _free(self, again: bool, gives: bool = True) -> None:
+        """Free dead nodes; `again`: that has not helped just before; `gives`: there is to be room for more."""
         memory = self._memory
         tables = self._tables.of(self._compiled.tables)
+        if self._weigher is not None:
+            again = again or (gives and len(memory.nodes) < _NODES_TO_WEIGH)
         self._memory, self.oldest_row = make_nodes(tables, self._tables.of(memory), memory, again)
+        if self._weigher is not None:
+            self._weigher.moved(self.oldest_row)
 
     def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
         """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""

@@ -101,6 +101,8 @@ class Clauses:
     consumes: int = k.NOTHING
     partitioned: bool = False
     picks: bool = False
+    notes: bool = False
+    """What ends is weighed, without being enumerated (output/weighing.py)."""
 
     @property
     def chooses(self) -> bool:
@@ -235,7 +237,7 @@ class _TableBuilder:
             int(self.window is not None and self.window.sliding),
             int(self.window is not None),
             self.clauses.limit,
-            int(self.clauses.chooses),
+            k.NOTES if self.clauses.notes else int(self.clauses.chooses),
             self.clauses.consumes,
             int(self.clauses.partitioned),
             int(self.clauses.partitioned and self.window is not None and self.window.events),

@@ -188,7 +188,9 @@ class _Explainer:
         """What is done for groups of matches, and when they are reported."""
         keys = ", ".join(self.write.expression(e) for e in summary.written[: len(summary.keys)])
         yield f"GROUP BY {keys}" if keys else "one group of all matches"
-        if self.plan.folding is not None:
+        if self.plan.folding is not None and self.plan.folding.weighed:
+            yield f"matches are counted and summed as they are found, by weights of nodes: {self.plan.listed}"
+        elif self.plan.folding is not None:
             yield f"matches are counted by visiting the live nodes of an instant, none is listed: {self.plan.listed}"
         elif self.plan.listed is not None:
             yield f"lists every match: {self.plan.listed}"
