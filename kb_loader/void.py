@@ -31,11 +31,18 @@ class Counts:
     """Class → instances."""
     inferred: int | None
 
+    @property
+    def statements(self) -> int:
+        """All but the inferred ones."""
+        return sum(self.predicates.values())
 
-def describe(store: RdfStore) -> int:
-    """Count again and write the description; returns its number of statements. Raises OSError."""
+
+def describe(store: RdfStore, inferred: int | None = None) -> tuple[Counts, int]:
+    """Count again and write the description; returns the counts and its number of statements. `inferred`: how many the
+    store has, if that is known. Raises OSError."""
     store.remove_graph(STATISTICS)
-    return write(store, counted(store))
+    counts = counted(store, inferred)
+    return counts, write(store, counts)
 
 
 def write(store: RdfStore, counts: Counts) -> int:
@@ -45,8 +52,8 @@ def write(store: RdfStore, counts: Counts) -> int:
     return len(described)
 
 
-def counted(store: RdfStore) -> Counts:
-    """Count by SPARQL, on two cores."""
+def counted(store: RdfStore, inferred: int | None = None) -> Counts:
+    """Count by SPARQL, on two cores. `inferred` as in `describe`."""
     graphs = [DefaultGraph(), *(g for g in store.named_graphs() if g != INFERRED)]
 
     def asked(query: str) -> dict[Term, int]:
@@ -59,20 +66,20 @@ def counted(store: RdfStore) -> Counts:
         [number] = asked(f"SELECT (1 AS ?one) (COUNT(DISTINCT ?{variable}) AS ?n) {{ ?s ?p ?o }}").values()
         return number
 
-    inferred = None
-    if store.contains_named_graph(INFERRED):
+    if inferred is None and store.contains_named_graph(INFERRED):
         inferred = count_inferred(store)
     by_class = f"SELECT ?c (COUNT(DISTINCT ?s) AS ?n) {{ ?s {TYPE} ?c }} GROUP BY ?c"
     with ThreadPoolExecutor(2) as threads:  # Oxigraph leaves Python's lock
-        # one after the other in a thread, so that only one set of all subjects or objects is in memory
-        terms = threads.submit(lambda: (distinct("s"), distinct("o")))
-        kinds = threads.submit(lambda: (asked("SELECT ?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?p"), asked(by_class)))
-        return Counts(*terms.result(), *kinds.result(), inferred)
+        # the two that take longest in different threads, and hardly at a time: each holds a set of all its terms
+        second = threads.submit(lambda: (distinct("o"), asked(by_class)))
+        first = threads.submit(lambda: (asked("SELECT ?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?p"), distinct("s")))
+        (objects, classes), (predicates, subjects) = second.result(), first.result()
+    return Counts(subjects, objects, predicates, classes, inferred)
 
 
 def _description(counts: Counts) -> Iterator[Quad]:
     yield _fact(DATASET, TYPE, NamedNode(_VOID + "Dataset"))
-    yield _count(DATASET, "triples", sum(counts.predicates.values()))
+    yield _count(DATASET, "triples", counts.statements)
     yield _count(DATASET, "distinctSubjects", counts.subjects)
     yield _count(DATASET, "distinctObjects", counts.objects)
     yield _count(DATASET, "properties", len(counts.predicates))

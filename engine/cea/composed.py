@@ -286,6 +286,20 @@ class ComposedRun:
         return None
 
     @property
+    def idles(self) -> bool:
+        """As of CeaRun."""
+        if self.records:
+            self.collect()
+        return not self.records
+
+    def pass_by(self, count: int, last: int) -> None:
+        """As of CeaRun."""
+        self._memory.scalars[c.BASE] += count
+        self._memory.parts[0]["clock"] += count
+        cut = self._placed.cut(last)
+        self._tau = self._tau if cut is None else cut
+
+    @property
     def position(self) -> int:
         """How many events came in."""
         return int(self._memory.scalars[c.BASE])

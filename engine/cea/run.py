@@ -183,6 +183,25 @@ class CeaRun(MatchRunner[k.Memory]):
         return used
 
     @property
+    def idles(self) -> bool:
+        """Whether events that no letter reads change nothing but the position: there is one partition, without partial
+        matches."""
+        if self._sizes[k.KIND] == k.BY_ATTRIBUTE:
+            return False
+        if self._live:
+            self.collect()
+        return not self._live
+
+    def pass_by(self, count: int, last: int) -> None:
+        """Such events have come, the last one at `last` (µs); there are no partial matches."""
+        self._memory.scalars[k.BASE] += count
+        self._memory.parts[0]["clock"] += count
+        cut = self._placed.cut(last)
+        self._tau = self._tau if cut is None else cut
+        self.oldest = self.position
+        self._holders.forget(self.position)
+
+    @property
     def position(self) -> int:
         """How many events came in."""
         return int(self._memory.scalars[k.BASE])

@@ -75,7 +75,7 @@ class TableMarker:
         self._columns = ColumnNotes(facts, window)
         self._asked = tuple(dict.fromkeys((*facts.attributes, *by, *([window] if window else ()), *summed)))
         self._layouts: list[_Layout] = []
-        self._few = self._room(_FEW)
+        self._few = self._room(0)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class TableMarker:
             layout.program.give(cells, types)
         elif cells:
             layout.program.give(cells)
-        facts, type_of = self._few if count <= _FEW else self._room(count)
+        facts, type_of = self._few if count <= len(self._few[1]) else self._room(count)
         window = _NO_WINDOW if self._window is None else np.empty(count, np.float64)
         symbol = np.zeros((count, max(1, -(-self._facts.atoms // 64))), np.uint64)
         layout.program.mark(batch, facts, type_of, window, symbol, layout.whole)
@@ -138,8 +138,12 @@ class TableMarker:
         return values
 
     def _room(self, count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """For the facts and types of so many rows."""
-        return np.empty((count, self._facts.words), np.uint64), np.empty(count, np.int64)
+        """For the facts and types of so many rows; of a few it is used again."""
+        size = _FEW if 0 < count < _FEW else count
+        made = np.empty((size, self._facts.words), np.uint64), np.empty(size, np.int64)
+        if 0 < size <= _FEW:
+            self._few = made
+        return made
 
     def _of_types(self, names: pa.Array) -> NDArray[np.int64]:
         """i64[1 + names]: their numbers, that of no type first."""

@@ -37,6 +37,7 @@ from oxiseq.engine.events.time import OUTSIDE, outside, to_text
 from oxiseq.engine.events.write import replacing
 from oxiseq.engine.extras import needed
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.places import numbered
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,16 +107,13 @@ class _Coder:
 
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
-        self._codes = np.zeros(0, np.int32)
-        """By id; 0 between two batches."""
 
     def encode(self, batch: EventBatch) -> pa.RecordBatch:
         """One record batch of the file's next rows, with its own dictionary in the first of them."""
         ids = np.stack([batch.subject, batch.predicate, batch.object], axis=1).ravel()
         blank = self._terms.columns.kind[ids] == kinds.BLANK
-        used = self._number(ids[~blank])
-        codes = self._codes[ids]
-        self._codes[used] = 0
+        codes = np.zeros(len(ids), np.int32)
+        used, codes[~blank] = numbered(ids[~blank], len(self._terms))
         event = np.repeat(np.arange(len(batch)), 3 * np.diff(batch.offset))
         codes[blank], blanks = _number_blanks(ids[blank], event[blank], len(batch))
         graphs_type = table_schema().field("triples").type
@@ -125,16 +123,6 @@ class _Coder:
         graphs = pa.ListArray.from_arrays(starts, triples, type=graphs_type)
         times = pa.array(batch.time).cast(table_schema().field("time").type)
         return pa.record_batch([times, self._texts(used, len(batch)), pa.array(blanks), graphs], schema=table_schema())
-
-    def _number(self, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Give codes 1, 2, 3... to the distinct ids, in the order of their first appearance; those ids."""
-        if len(self._codes) < len(self._terms):
-            self._codes = np.zeros(len(self._terms) + len(self._terms) // 2, np.int32)
-        place = np.arange(len(ids), 0, -1, dtype=np.int32)
-        self._codes[ids[::-1]] = place[::-1]  # the first appearance is written last
-        used: NDArray[np.int64] = ids[self._codes[ids] == place].astype(np.int64)
-        self._codes[used] = np.arange(1, len(used) + 1)
-        return used
 
     def _texts(self, ids: NDArray[np.int64], rows: int) -> pa.ListArray:
         data, ends = self._terms.texts(ids)

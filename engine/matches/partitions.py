@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.kernels.matches.numbering import enter_rows, find_rows
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.slots import SLOT, slots_for
+from oxiseq.engine.kernels.sequence.splitting import own_events
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -99,19 +100,16 @@ class PartitionTable:
         held: Ids = self._values[numbers, column]
         return held
 
-    def value(self, number: int, column: int) -> int:
-        """The same of one partition."""
-        return int(self._values[number, column])
-
     def find(self, values: AnyIds) -> I64:
         """The number of each row's partition, −1 where it has none."""
         numbers = np.empty(len(values), np.int64)
         find_rows(np.require(values, np.uint32, ("C", "W")), self._slots, self._values, numbers)
         return numbers
 
-    def find_one(self, values: tuple[int, ...]) -> int:
-        """`find` for one row."""
-        return int(self.find(np.array([values], np.uint32))[0])
+    def own(self, sources: I64, columns: I64, owner: I64) -> int:
+        """Put the partition of each event into `owner`; the answer, and parameters, are those of `own_events`."""
+        key = np.zeros((1, self._values.shape[1]), np.uint32)
+        return int(own_events(sources, columns, self._slots, self._values, key, owner))
 
     def number(self, values: AnyIds) -> I64:
         """`find`, and new partitions where there are none."""

@@ -70,11 +70,6 @@ class RowStore:
         """A row's index in the arrays is its id plus this."""
         return self._low - self.base
 
-    def set_clocks(self, clocks: NDArray[np.int64]) -> None:
-        """Other clocks for the last rows."""
-        high = self._low + self.end - self.base
-        self._block.clock[high - len(clocks) : high] = clocks
-
     @property
     def times(self) -> tuple[NDArray[np.int64], int]:
         """When rows happened, and what their ids have to be shifted by to find them there."""

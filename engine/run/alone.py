@@ -28,6 +28,16 @@ class AloneRun(Run):
         """What `advance` had found when it raised an error, once; nothing where that is found again."""
         return ()
 
+    @property
+    def idles(self) -> bool:
+        """Whether it has nothing to remember: no event that waits, no partial match."""
+        return False
+
+    def pass_by(self, events: int, last: int) -> None:
+        """Events of its only stream that came in order, the last one at `last` (µs), of which only that they came
+        matters (`Concern`)."""
+        self.order.pass_by(0, events, last)
+
     def may_share(self, other: Self) -> bool:
         """Whether it can be in the state of one that is equal, or alike."""
         return True

@@ -128,7 +128,7 @@ class ApartRuns(Dispatcher[AloneRun]):
             stream = self._streams[iri]
             stream.awake[member] = None
             if member.concern is not None:
-                stream.backlog.watch(member.concern.needed or ())
+                stream.backlog.watch(member.concern.watched)
             self._want(member, iri, self._keys(member, iri))
 
     def _want(self, member: Member, iri: str, keys: Iterable[Key]) -> None:
@@ -357,11 +357,16 @@ class ApartRuns(Dispatcher[AloneRun]):
 
     def _passed(self, member: Member, iri: str) -> _Passed | None:
         """What one that is asleep need not see at all: events that come in order, but for the last ones."""
-        concern, order, seen = member.concern, member.run.order, member.seen[iri]
-        if concern is None or concern.needed is None or len(member.seen) > 1:
+        concern, order, seen, backlog = member.concern, member.run.order, member.seen[iri], self._streams[iri].backlog
+        if concern is None or len(member.seen) > 1:
             return None
-        span = concern.linger + order.lateness
-        events, first, last = self._streams[iri].backlog.dispensable(seen, concern.needed, span)
+        if concern.needed is None and (concern.begins is None or not member.run.idles):
+            return None
+        whole = concern.needed is None and not order.lateness  # then the last instant needs no other to be complete
+        span = None if whole else concern.linger + order.lateness
+        events, first, last = backlog.dispensable(seen, concern.watched, span)
+        if events and concern.needed is None and not backlog.are_tuples(seen):
+            return None
         return _Passed(events, last) if events and order.takes(0, first) else None
 
     def _step(self, member: Member, items: Sequence[_Item]) -> list[Outcome]:
@@ -382,7 +387,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         try:
             for iri, item in items:
                 if isinstance(item, _Passed):
-                    run.order.pass_by(0, *item)
+                    run.pass_by(*item)
                 elif not isinstance(item, EventBatch):
                     run.punctuate(iri, item)
                 elif (refused := run.push(iri, item)) is not None and len(refused):

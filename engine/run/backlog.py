@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.kernels.cea.facts import last_untupled
 from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.run.concern import Key, keys_in, predicate_of
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 
 _FIRST: Final = 256
@@ -31,13 +33,19 @@ class Backlog:
         self._newest = BEFORE_ALL
         self._ordered = 0
         """The position from which on times do not fall."""
-        self._last: dict[int, int] = {}
-        """Of predicates that are watched, the position behind the last triple that has it."""
+        self._last: dict[Key, int] = {}
+        """Of keys that are watched, the position behind the last triple that has it."""
+        self._paired: set[int] = set()
+        """The predicates of those that have an object."""
+        self._looked_at = self._no_tuples = 0
+        """The position up to which it is known which events are tuple events, and that behind the last that is none."""
 
-    def watch(self, predicates: Iterable[int]) -> None:
+    def watch(self, keys: Iterable[Key]) -> None:
         """Note where these come."""
-        for predicate in predicates:
-            self._last.setdefault(predicate, self.end)
+        for key in keys:
+            self._last.setdefault(key, self.end)
+            if key != predicate_of(key):
+                self._paired.add(predicate_of(key))
 
     def pass_by(self, events: int) -> None:
         """Events that no run needs later; all that is held is freed."""
@@ -66,9 +74,8 @@ class Backlog:
         if time[0] < self._newest or (len(time) > 1 and (time[1:] < time[:-1]).any()):
             self._ordered = self.end
         self._newest = max(self._newest, int(time.max()))
-        for predicate in self._last:
-            if (batch.predicate == predicate).any():
-                self._last[predicate] = self.end
+        for key in keys_in(batch, self._last, self._paired) if self._last else ():
+            self._last[key] = self.end
 
     def mark(self, time: int) -> None:
         """A punctuation; it absorbs the one before if no event is between."""
@@ -125,17 +132,27 @@ class Backlog:
                 first = at
         yield first, self.end, None
 
-    def dispensable(self, first: int, predicates: frozenset[int], span: int) -> tuple[int, int, int]:
-        """So many of the events from a position on are older than the last by more than `span` µs, if they are in order
-        and have no triple of these predicates, which are watched, nor are there punctuations; 0 if not. And the times
-        of the first and of the last of those."""
+    def dispensable(self, first: int, keys: frozenset[Key], span: int | None) -> tuple[int, int, int]:
+        """So many of the events from a position on are older than the last by more than `span` µs (None: all), if they
+        are in order and have no triple of these keys, which are watched, nor are there punctuations; 0 if not. And the
+        times of the first and of the last of those."""
         if self._ordered > first or (self.marks and self.marks[-1][0] >= first):
             return 0, 0, 0
-        if any(self._last[predicate] > first for predicate in predicates):
+        if any(self._last[key] > first for key in keys):
             return 0, 0, 0
         time = self._time[first - self._base : self._count]
-        count = int(time.searchsorted(time[-1] - span)) - 1 if len(time) else 0
+        count = len(time) if span is None or not len(time) else int(time.searchsorted(time[-1] - span)) - 1
         return (count, int(time[0]), int(time[count - 1])) if count > 0 else (0, 0, 0)
+
+    def are_tuples(self, first: int) -> bool:
+        """Whether each event from a position on is a tuple event, whatever attributes are asked for."""
+        low = max(self._looked_at - self._base, 0)
+        if low < self._count:
+            found = last_untupled(self._offset[: self._count + 1], low, *self._ids)
+            if found >= 0:
+                self._no_tuples = self._base + found + 1
+            self._looked_at = self.end
+        return self._no_tuples <= first
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of the events held."""

@@ -28,12 +28,19 @@ class Concern:
     in microseconds of the stream, other events, or time alone, may do so too.
 
     `needed`: of events that do not concern it, triples with these predicates matter, and that there is one; of older
-    ones than `linger` only that they came. None: it has to see all of them whole.
+    ones than `linger` only that they came. None: it has to see all of them whole, unless it has nothing to remember
+    (`AloneRun.idles`): then it matters only how many tuple events without any of the keys `begins` there are.
     """
 
     keys: Mapping[str, frozenset[Key]]
     linger: int = 0
     needed: frozenset[int] | None = None
+    begins: frozenset[Key] | None = None
+
+    @property
+    def watched(self) -> frozenset[Key]:
+        """Keys of which it counts whether some have come."""
+        return (self.begins or frozenset()) if self.needed is None else self.needed
 
 
 def key_of(predicate: object, object_: object, terms: TermDictionary) -> Key | None:

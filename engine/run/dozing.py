@@ -105,6 +105,8 @@ class Asleep:
         if window is not None and not window.events and parts:
             floor = int(parts[-1].time[-1]) - window.size
             parts = [part for part in parts if part.time[-1] >= floor]
+            oldest = parts[0]
+            parts[0] = oldest.slice(int(oldest.time.searchsorted(floor)), len(oldest.time))
         return Instants.concat(parts) if parts else None
 
     def _trim(self) -> None:

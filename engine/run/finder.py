@@ -297,7 +297,7 @@ class Finder:
         elif count and self.partitions is not None:
             split = self.partitions.split(rows, instants.where, clocks, self.window_start)
             if split is not None:
-                sources = self._letters.sources(rows, instants.where, instants.time, answers, split.frame)
+                sources = self._letters.sources(rows, instants.where, instants.time, answers, split)
         newest = int(clocks[-1]) if count else None
         if newest is not None and instants.clock is not None:
             newest -= 1  # the next position may be at the same time
@@ -349,37 +349,19 @@ class Finder:
     ) -> None:
         """The letters' rows, into the buffer and the row store."""
         times, settings = instants.time, self._letters.settings
-        settings[lr.FIRST_NUMBER] = number if split is None else 0
+        settings[lr.FIRST_NUMBER] = number
         if self.answers.reads_kb:
             settings[lr.EPOCH] = self.rows.epoch(answers)
         if self.plan.window is not None:
             settings[lr.WINDOW_START] = self.window_start
-        self._letters.write(sources, times if split is None else times[split.instant], self.rows)
+        columns: tuple[NDArray[np.int64], ...] = ()
+        if split is not None:
+            columns = split.clock, split.instant, split.number, split.tau, split.partition
+        elif instants.clock is not None and not self.by_number:  # windows of time where instants are positions
+            columns = (instants.clock,)
+        self._letters.write(sources, times, self.rows, columns)
         if self._ranks is not None:
             self._ranks.put(self._letters.buffer)
-        if split is None:
-            if instants.clock is not None and not self.by_number:
-                self._set_clocks(instants.clock, number)
-            return
-        buffer = self._letters.buffer
-        rows, k = buffer.arrays, buffer.instants
-        at = rows.instant[:k].copy()
-        rows.instant[:k], rows.clock[:k], rows.tau[:k] = split.number[at], split.clock[at], split.tau[at]
-        rows.partition[:k], rows.moment[:k] = split.partition[at], number + split.instant[at]
-        if self.by_number or instants.clock is not None:
-            self._store_clocks()
-
-    def _set_clocks(self, clock: NDArray[np.int64], number: int) -> None:
-        """Windows of time where instants are positions."""
-        rows, k = self._letters.buffer.arrays, self._letters.buffer.instants
-        rows.clock[:k] = clock[rows.instant[:k] - number]
-        if self.plan.window is not None:
-            rows.tau[:k] = rows.clock[:k] - self.plan.window.size
-        self._store_clocks()
-
-    def _store_clocks(self) -> None:
-        rows, k = self._letters.buffer.arrays, self._letters.buffer.instants
-        self.rows.set_clocks(np.repeat(rows.clock[:k], np.diff(rows.first[: k + 1])))
 
     def _seen(self, rows: bool) -> PartitionInstants | None:
         """The instants that the run has just processed, where each partition counts its own."""

@@ -7,8 +7,9 @@ letter that needs neither are taken from where the matcher has put them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from oxiseq.engine.patterns.matcher import Rows, address
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
 from oxiseq.engine.sequence.asked import time_of
 from oxiseq.engine.sequence.rows import RowBuffer
-from oxiseq.engine.sequence.states import RANK
+from oxiseq.engine.sequence.states import PARTITION, RANK
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Ids = NDArray[np.uint32]
@@ -120,6 +121,17 @@ def _join(a: Frame, b: Frame) -> Frame:
     return Frame(a.where[left], columns).take(keep)
 
 
+class Parted(Protocol):
+    """Instants, split by PARTITION BY."""
+
+    def instants_of(self, plan: GpmPlan, where: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """By event the instant of partitions in which all mappings of a GPM are, -1: none; None: it takes `frame`.
+        `where`: the instant of each event; None: they are the same."""
+
+    def frame(self, plan: GpmPlan, frame: Frame) -> Frame:
+        """The mappings of a GPM as they are seen in partitions."""
+
+
 Source = tuple[int, int, int, int, int, int, int, int]
 """A letter's mappings, as kernels.letter_rows wants them."""
 
@@ -132,10 +144,10 @@ class LetterRows:
         self._exists = exists
         self._gpms = plan.gpms
         self._letters = plan.letters
-        self._plain = [None if plan.members else _plain_gpm(letter, plan) for letter in plan.letters]
+        self._plain = [_plain_gpm(letter, plan) for letter in plan.letters]
         compared = [_brought(letter, plan) for letter in plan.letters]
         self._variables = [
-            tuple(dict.fromkeys((*columns, *plan.stored))) if gpm is None else gpm.keep
+            tuple(v for v in dict.fromkeys((*columns, *plan.stored)) if v != PARTITION) if gpm is None else gpm.keep
             for columns, gpm in zip(compared, self._plain, strict=True)
         ]
         self._kept: list[object] = []
@@ -155,18 +167,22 @@ class LetterRows:
         where: Sequence[NDArray[np.int64]],
         times: NDArray[np.int64],
         answers: Mapping[str, KbAnswer],
-        split: Callable[[GpmPlan, Frame], Frame] | None = None,
+        split: Parted | None = None,
     ) -> list[Source]:
         """The letters that have rows. `found`: per stream the rows of each request; `where`: instants by event,
-        with their `times`; `split`: what PARTITION BY makes of a GPM's mappings."""
+        with their `times`; `split`: what PARTITION BY makes of them."""
         self._kept.clear()
         frames: dict[str, Frame] = {}
         sources: list[Source] = []
         for number, gpm in enumerate(self._plain):
-            if gpm is not None:
+            instants = None if gpm is None or len(found) == 1 else where[gpm.stream]
+            parted = None if gpm is None or split is None else split.instants_of(gpm, instants)
+            if gpm is not None and (split is None or parted is not None):
                 rows = found[gpm.stream][gpm.order]
                 if rows.low < rows.high:
-                    at = address(where[gpm.stream]) if len(found) > 1 else 0
+                    instants = instants if parted is None else parted
+                    self._kept.append(instants)
+                    at = 0 if instants is None else address(instants)
                     sources.append((number, *rows.addresses, rows.values.shape[1], at, rows.low, rows.high, 0))
                 continue
             letter = self._letters[number]
@@ -179,7 +195,7 @@ class LetterRows:
                     rows, at_instant = found[plan.stream][plan.order], where[plan.stream]
                     frames[name] = gpm_frame(plan, rows, at_instant, answers.get(name), self._terms, first, times)
                     if split is not None:
-                        frames[name] = split(plan, frames[name])
+                        frames[name] = split.frame(plan, frames[name])
             ask = None if self._exists is None else self._exists.ask
             frame = letter_frame(letter, frames, self._terms, ask)
             if len(frame):
@@ -196,12 +212,20 @@ class LetterRows:
         self._kept += [at, table]
         return number, address(at), address(table), table.shape[1], 0, 0, len(frame), 0
 
-    def write(self, sources: list[Source], times: NDArray[np.int64], rows: RowStore) -> None:
-        """Fill the buffer and the row store; `settings` but for FIRST_ROW and STORE_AT are the caller's."""
-        count = sum([source[lr.HIGH] - source[lr.LOW] for source in sources])
-        self.buffer.reserve(max(count, len(times)) if self.settings[lr.EVERY] else count)
-        self.settings[lr.FIRST_ROW] = rows.end
-        self.settings[lr.STORE_AT] = rows.reserve(count)
+    def write(
+        self, sources: list[Source], times: NDArray[np.int64], rows: RowStore, columns: Sequence[NDArray[np.int64]] = ()
+    ) -> None:
+        """Fill the buffer and the row store; `settings` up to EPOCH but for FIRST_ROW and STORE_AT are the caller's.
+        `times`: by instant of the batch; `columns`: those from CLOCKS_AT on, by instant, of partitions if there are
+        some."""
+        columns = [np.ascontiguousarray(column) for column in columns]
+        for place, column in enumerate(columns, lr.CLOCKS_AT):
+            self.settings[place] = address(column)
+        count = len(columns[0] if columns else times)
+        most = sum([source[lr.HIGH] - source[lr.LOW] for source in sources])
+        self.buffer.reserve(max(most, count) if self.settings[lr.EVERY] else most)
+        first = self.settings[lr.FIRST_ROW] = rows.end
+        self.settings[lr.STORE_AT] = rows.reserve(most)
         times = np.ascontiguousarray(times)
         self.buffer.instants = lr.write_rows(
             self._columns.address,
@@ -210,7 +234,9 @@ class LetterRows:
             np.array(sources, np.int64).reshape(-1, lr.NEXT + 1),
             address(times),
             len(times),
+            count,
         )
+        rows.end = first + int(self.buffer.arrays.first[self.buffer.instants])  # some may be in no partition
 
 
 def _brought(letter: LetterPlan, plan: QueryPlan) -> tuple[Variable, ...]:
@@ -227,10 +253,12 @@ def _plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
 
 
 def _places(wanted: Sequence[tuple[Variable, ...]], given: Sequence[tuple[Variable, ...]]) -> NDArray[np.int32]:
-    """[letter, column]: the place of a wanted variable among those given; −1 if it is not there."""
-    places = np.full((len(wanted), max([len(columns) for columns in wanted] + [1])), -1, np.int32)
+    """[letter, column]: the place of a wanted variable among those given; UNBOUND if it is not there."""
+    places = np.full((len(wanted), max([len(columns) for columns in wanted] + [1])), lr.UNBOUND, np.int32)
     for number, (columns, variables) in enumerate(zip(wanted, given, strict=True)):
         for i, variable in enumerate(columns):
-            if variable in variables:
+            if variable == PARTITION:
+                places[number, i] = lr.THE_PARTITION
+            elif variable in variables:
                 places[number, i] = variables.index(variable)
     return places

@@ -356,7 +356,9 @@ class SharedRuns(Dispatcher[QueryRun]):
     def _catch_up(self, group: _Group, finder: Finder) -> None:
         """A finder processes what has waited for it; nothing is found there."""
         missed = group.asleep.missed(finder)
-        runs = [run for run in group.runs if run.finder is finder]
+        matching = self._passes.get(group.kind)
+        known = group.runs if matching is None else matching.runs.get(finder, group.runs)
+        runs = [run for run in known if run.finder is finder]
         self._stepped.update(runs)
         for low in range(0, 0 if missed is None else len(missed.time), CHUNK):
             assert missed is not None

@@ -5,7 +5,7 @@ push ─ marks ─ merging ─ events in order ─ complex event automaton ─ c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Self, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.picking import EventPager, EventPicker
-from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.plan import Atom, CeaPlan
 from oxiseq.engine.cea.run import CeaRun, FoundEvents
 from oxiseq.engine.cea.table_marks import TableMarker
 from oxiseq.engine.cea.term_marks import TermMarker
@@ -34,7 +34,7 @@ from oxiseq.engine.output.end_plan import end_plan
 from oxiseq.engine.output.end_totals import EndTotals
 from oxiseq.engine.output.end_weights import EndWeights
 from oxiseq.engine.run.alone import AloneRun
-from oxiseq.engine.run.concern import Concern, keys_of
+from oxiseq.engine.run.concern import Concern, Key, keys_of
 from oxiseq.engine.run.merging import Merging
 from oxiseq.engine.run.position_log import PositionLog
 from oxiseq.engine.run.resets import Resets
@@ -123,10 +123,24 @@ class TupleRun(AloneRun):
     def concern(self) -> Concern:
         """Complex events end at an event of a type that the formula names last. Earlier ones, and those with a
         position only, is seen whole when one of those comes."""
-        types = (NamedNode(atom.type) for atom in self._plan.last)
-        keys = keys_of([(RDF_TYPE, each) for each in types], self._dictionary)
+        ends, begins = self._keys(self._plan.last), self._keys(self._plan.atoms)
+        return Concern(dict.fromkeys(self._plan.streams, ends), begins=begins)
+
+    def _keys(self, atoms: Sequence[Atom]) -> frozenset[Key]:
+        """Of the types of events."""
+        keys = keys_of([(RDF_TYPE, NamedNode(atom.type)) for atom in atoms], self._dictionary)
         assert keys is not None, "a formula names types"
-        return Concern(dict.fromkeys(self._plan.streams, keys))
+        return keys
+
+    @property
+    def idles(self) -> bool:
+        return not self._by and not self._merging.open and self._cea.idles
+
+    def pass_by(self, events: int, last: int) -> None:
+        super().pass_by(events, last)
+        self._cea.pass_by(events, last)
+        self._log.begin(self._cea.position)
+        self._log.newest = last
 
     @property
     def order(self) -> Merging:

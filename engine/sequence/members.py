@@ -13,10 +13,10 @@ from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.members import move_entries, move_groups, move_nodes
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matches.memory import with_room_for_nodes
-from oxiseq.engine.sequence.memory import Capacities, allocate, grow
+from oxiseq.engine.sequence.memory import Capacities, allocate, grow, no_waits
 from oxiseq.engine.sequence.tables import SequenceTables
 
-_KEPT = (k.SERIAL, k.ATTEMPT, k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED, k.WAVE, k.ENTRY_TIME)
+_KEPT = (k.SERIAL, k.ATTEMPT, k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED, k.WAVE)
 """Scalars that are the same for a query of the family."""
 
 
@@ -27,15 +27,15 @@ def member_memory(
     top = int(S.scalars[NODE_TOP])
     M = allocate(alone, replace(sizes, nodes=max(sizes.nodes, top + 2 * SPINE)))
     M = M._replace(floors=S.floors.copy(), moments=S.moments.copy(), numbers=S.numbers.copy())
+    M = M._replace(waits=no_waits(len(S.floors)))
     M.scalars[list(_KEPT)] = S.scalars[list(_KEPT)]
-    made, progress = np.full(max(top, 1), -1, np.int32), np.zeros(1, np.int64)
+    made, progress = np.full(max(top, 1), -1, np.int32), np.zeros(2, np.int64)
     T, from_, A, C = Pointers(family.tables), Pointers(S), Pointers(alone.tables), Pointers(terms)
-    instant = int(S.chains["stamp"].max())
     for number, move in enumerate((move_nodes, move_groups, move_entries)):
-        progress[0] = int(S.scalars[k.QUEUE_FRONT]) if number == 1 else 0
+        progress[:] = int(S.scalars[k.QUEUE_FRONT]) if number == 1 else 0, -1
         while True:
             to = Pointers(M)
-            need = int(call(move, T, from_, A, to, C, made, progress, member, instant))
+            need = int(call(move, T, from_, A, to, C, made, progress, member))
             if need == DONE:
                 break
             M = with_room_for_nodes(M, again=True) if need == NEED_NODES else grow(A, to, M, need, alone, k.BEFORE_ALL)

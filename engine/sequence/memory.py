@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.growing import filled, longer
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.collect import collect
+from oxiseq.engine.kernels.sequence.entries import chain_entries
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.joining import remember
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
@@ -25,7 +26,8 @@ from oxiseq.engine.sequence.tables import SequenceTables
 
 _ASKED = 256
 _COUNTED_NODES = 1 << 14
-_CHAINS = 1024
+_BUSY_NODES = 1 << 11
+"""Room for nodes where those of one batch are collected again and again: 64 KiB."""
 _MEMO = 1024
 """Initial slots where Python decides anything; `keep_answers` doubles them at most once for _ASKED more."""
 _MEMO_LIMIT = 1 << 20
@@ -54,13 +56,10 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted), family=compiled.shared
     )
     scalars = arrays["scalars"]
-    scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE]] = -1
+    scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE, k.ENTRY_FREE]] = -1
     scalars[k.DUE] = k.NEVER_CLOSES
     scalars[[k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
     uses = max((int(f["uses1"] - f["uses0"]) for f in compiled.tables.filters), default=0)
-    entries = bool((compiled.tables.edges["op"] == k.STRICT).any())
-    chains = np.zeros(_CHAINS if entries else 1, k.CHAIN)
-    chains["stamp"] = k.BEFORE_ALL
     tallies = sizes.out if compiled.counted else 1
     ages = np.zeros(len(compiled.tables.edges), k.AGES)
     ages["oldest"] = ages["newest"] = -1
@@ -76,7 +75,8 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         bucket_table=np.full(table_size(buckets), -1, np.int32),
         entries=np.zeros(sizes.pending, k.ENTRY),
         entry_keys=np.zeros((sizes.pending, width), np.int64),
-        chains=chains,
+        chains=np.full(table_size(sizes.pending), -1, np.int32),
+        waits=no_waits(1),
         pending=np.zeros((sizes.pending, 3), np.int32),
         pending_keys=np.zeros((sizes.pending, width), np.int64),
         fired=np.zeros(sizes.pending, np.int32),
@@ -87,6 +87,8 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         lead_keys=np.zeros((sizes.groups, 2 + width + _lead_width(compiled)), np.int64),
         key=np.zeros(width + _lead_width(compiled), np.int64),
         vector=np.zeros(compiled.vector, np.int64),
+        scratch=np.zeros((compiled.depth, 2)),
+        scratch_entries=np.zeros((compiled.depth, 4), np.int64),
         aged=np.zeros(sizes.pending if compiled.tables.sizes[k.AGEING] else 0, k.AGED),
         ages=ages,
         lapses=np.zeros(sizes.pending, k.CLOSING),
@@ -97,6 +99,13 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         tally_keys=np.zeros((tallies, 2 + width), np.int64),
         tally_table=np.full(table_size(tallies), -1, np.int32),
     )
+
+
+def no_waits(count: int) -> Array:
+    """Nothing waits by `,` in so many partitions."""
+    waits = np.zeros(count, k.WAIT)
+    waits["first"] = waits["last"] = -1
+    return waits
 
 
 def _lead_width(compiled: SequenceTables) -> int:
@@ -135,7 +144,9 @@ def grow(
     if need == k.NEED_LEADS:
         return _grow_leads(S, compiled, tau)
     if need == k.NEED_ENTRIES:
-        return widen(S, "entries", "entry_keys")
+        S = widen(S, "entries", "entry_keys")._replace(chains=np.full(table_size(2 * len(S.entries)), -1, np.int32))
+        call(chain_entries, T, Pointers(S))
+        return S
     if need == k.NEED_PENDING:
         return widen(S, "pending", "pending_keys")
     if need == matches.NEED_STACK:
@@ -165,15 +176,18 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
     return S
 
 
-def make_nodes(T: Pointers[k.Tables], memory: Pointers[k.Memory], S: k.Memory, again: bool) -> tuple[k.Memory, int]:
+def make_nodes(
+    T: Pointers[k.Tables], memory: Pointers[k.Memory], S: k.Memory, again: bool, *, busy: bool
+) -> tuple[k.Memory, int]:
     """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
 
-    `T`, `memory`: pointer tables of the compiled sequence and of `S`. Returns the memory and the smallest row id that a
-    node still refers to.
+    `T`, `memory`: pointer tables of the compiled sequence and of `S`; `busy`: that has happened often in this batch.
+    Returns the memory and the smallest row id that a node still refers to.
     """
     marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.floors) + 1, np.int64)
     oldest = int(call(collect, T, memory, marks, floors))
-    least = _COUNTED_NODES if S.weights.shape[1] else 0  # few of them live long: room for many saves collections
+    # few of them live long: room for many saves collections
+    least = _COUNTED_NODES if S.weights.shape[1] else _BUSY_NODES if busy else 0
     return with_room_for_nodes(S, again, least), oldest
 
 
@@ -184,6 +198,7 @@ def begin_partitions(S: k.Memory, fresh: NDArray[np.int64], count: int) -> k.Mem
             floors=longer(S.floors, 2 * count),
             moments=longer(S.moments, 2 * count),
             numbers=longer(S.numbers, 2 * count),
+            waits=filled(no_waits(2 * count), S.waits),
         )
     S.floors[fresh] = k.BEFORE_ALL
     S.moments[fresh] = S.numbers[fresh] = -1

@@ -39,8 +39,8 @@ from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _TRUE, _FALSE = 1, 0
-_NODES_TO_WEIGH = 1 << 13
-"""Weighing begins anew when dead nodes have been freed, so there is room for so many before any are."""
+_OFTEN = 4
+"""Collections of one batch after which there is more room."""
 
 
 Positions: TypeAlias = tuple[NDArray[np.int64], int]
@@ -152,15 +152,16 @@ class SequenceRun(MatchRunner[k.Memory]):
         T, R, C = table(tables).address, rows.pointers.address, table(self._terms.columns).address
         for m in self._compiled.measures:
             measure(T, table(self._memory).address, R, C, m.code0, m.code1, m.letter, m.column)
-        failed = -1
+        failed, collections = -1, 0
         while True:
             need = advance(T, table(self._memory).address, R, C, until, until if passed is None else passed)
             if need == matches.DONE:
                 break
             at = int(self._memory.scalars[k.INSTANT])
             if need == matches.NEED_NODES:
+                collections += 1
                 self._weigh(rows)
-                self._free(again=failed == at)
+                self._free(again=failed == at, busy=collections > _OFTEN or self._weigher is not None)
                 failed = at
             elif need == matches.NEED_CHOICE:
                 self._choose(lambda: self._chosen(positions or (_ROW_IDS, 0)))
@@ -209,7 +210,7 @@ class SequenceRun(MatchRunner[k.Memory]):
     def collect(self) -> None:
         """Free the nodes that are dead now, and learn `oldest_row`."""
         if self._allocated is not None:
-            self._free(again=False, gives=False)
+            self._free(again=False)
 
     def _chosen(self, positions: Positions) -> k.Memory:
         """Of an instant's matches those that pass, of these those that the strategy keeps, and of them those that are
@@ -219,13 +220,12 @@ class SequenceRun(MatchRunner[k.Memory]):
             memory = self._chooser.choose(memory, *positions)
         return memory if self._picker is None else self._picker.pick(memory)
 
-    def _free(self, again: bool, gives: bool = True) -> None:
-        """Free dead nodes; `again`: that has not helped just before; `gives`: there is to be room for more."""
+    def _free(self, again: bool, *, busy: bool = False) -> None:
+        """Free dead nodes; `again`: that has not helped just before; `busy`: it happens often in this batch, or is
+        dear, since weighing begins anew."""
         memory = self._memory
         tables = self._tables.of(self._compiled.tables)
-        if self._weigher is not None:
-            again = again or (gives and len(memory.nodes) < _NODES_TO_WEIGH)
-        self._memory, self.oldest_row = make_nodes(tables, self._tables.of(memory), memory, again)
+        self._memory, self.oldest_row = make_nodes(tables, self._tables.of(memory), memory, again, busy=busy)
         if self._weigher is not None:
             self._weigher.moved(self.oldest_row)
 

@@ -1,7 +1,7 @@
 """The memory of a sequence run, saved and restored (terms/saved.py).
 
 Records are copied as they are, shapes of heaps and orders of lists included, since the order of matches depends on
-them. What can be made again is not saved: hash tables, chains of the `,` arena, decisions, room for work.
+them. What can be made again is not saved: hash tables, chains of `,` waits, decisions, room for work.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from oxiseq.engine.kernels.matches.records import NODE_TOP
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence.entries import chain_entries
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.kernels.sequence.renaming import rename
 from oxiseq.engine.matches.memory import with_saved
 from oxiseq.engine.sequence.counts import with_limbs
-from oxiseq.engine.sequence.memory import Capacities, allocate, table_size
+from oxiseq.engine.sequence.memory import Capacities, allocate, no_waits, table_size
 from oxiseq.engine.sequence.states import PARTITION, Value
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -35,8 +36,6 @@ def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> Sta
         "links": s[k.GROUP_TOP] * probes,
         "buckets": s[k.BUCKET_TOP],
         "bucket_keys": s[k.BUCKET_TOP],
-        "entries": s[k.ENTRY_TOP],
-        "entry_keys": s[k.ENTRY_TOP],
         "closings": s[k.CLOSINGS],
         "lead_keys": s[k.LEADS],
         "aged": s[k.AGED_TOP],
@@ -44,10 +43,12 @@ def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> Sta
     }
     state: State = {name: getattr(S, name)[:count] for name, count in used.items()}
     state |= {name: getattr(S, name) for name in ("scalars", "ages", "floors", "moments", "numbers")}
-    state["instant"] = int(S.chains["stamp"].max())
     slots = _id_slots(compiled)
     _name_keys(state["keys"], state["groups"]["edge"], slots, terms)
-    _name_keys(state["entry_keys"], state["entries"]["edge"], slots, terms)
+    if compiled.tables.sizes[k.STRICTS]:
+        entries, keys = S.entries[: s[k.ENTRY_TOP]], S.entry_keys[: s[k.ENTRY_TOP]]
+        state |= {"entries": entries, "entry_keys": keys, "waits": S.waits}
+        _name_keys(keys, entries["edge"], slots, terms)
     _name_bucket_keys(state, compiled, slots, terms)
     for rows, columns in _leads(state["lead_keys"], compiled):
         terms.ids(state["lead_keys"][np.ix_(rows, columns)])
@@ -55,8 +56,14 @@ def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> Sta
 
 
 def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, terms: KnownTerms) -> k.Memory:
-    """Memory that continues from a saved state."""
+    """Memory that continues from a saved state. Raises KeyError, ValueError for one of another layout."""
     S = allocate(compiled, sizes)
+    if compiled.tables.sizes[k.STRICTS]:
+        size = table_size(max(len(S.entries), len(state["entries"])))
+        S = S._replace(waits=no_waits(len(state["waits"])), chains=np.full(size, -1, np.int32))
+    else:
+        state = {name: array for name, array in state.items() if name not in ("entries", "entry_keys")}
+        S = S._replace(waits=no_waits(len(state["floors"])))
     limbs = state["weights"].shape[1]
     if limbs > S.weights.shape[1]:
         S = with_limbs(S, limbs)
@@ -68,7 +75,8 @@ def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, te
         lead_table=np.full(table_size(len(S.lead_keys)), -1, np.int32),
     )
     tables, memory = Pointers(compiled.tables), Pointers(S)
-    call(rename, tables, memory, _id_slots(compiled), terms.numbers, int(state["instant"]))
+    call(rename, tables, memory, _id_slots(compiled), terms.numbers)
+    call(chain_entries, tables, memory)
     rehash_groups(S.table, S.groups, s[k.GROUP_TOP])
     rehash_buckets(S.bucket_table, S.buckets, s[k.BUCKET_TOP])
     leads = S.lead_keys.copy()

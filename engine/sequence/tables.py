@@ -132,6 +132,8 @@ class SequenceTables:
     """The meaning of an output's place: the position taken, and the repeat that began again there."""
     vector: int
     """Length of the value vector."""
+    depth: int
+    """Of the stack that filters and measures need."""
     measure_count: int
     clauses: Clauses
     shared: bool
@@ -207,6 +209,7 @@ class _TableBuilder:
     width: int = 0
     wide: int = 0
     eithers: int = 0
+    depth: int = 1
 
     def build(self) -> SequenceTables:
         leaving = edges_by_source(self.graph)
@@ -244,6 +247,7 @@ class _TableBuilder:
             len(aged),
             len(aged) + len(deciding),
             int(self.window is not None and self.window.events),
+            int(any(edge.op is Op.STRICT and edge.source != START for edge in self.graph.edges)),
         ]
         tables = k.Tables(
             _record(k.EDGE, self.edges),
@@ -281,6 +285,7 @@ class _TableBuilder:
             indexes,
             tuple(self.places),
             1 + max(self.wide, 1) + max(self.width, 1) + self.eithers,
+            self.depth,
             len(self.measures),
             self.clauses,
             bool(self.ranked),
@@ -346,7 +351,6 @@ class _TableBuilder:
         slots = {value: slot for slot, value in enumerate(key)}
         first = len(self.probes)
         chained, words = edge.op is Op.STRICT and bool(edge.arms) and edge.source != START, []
-        chained = chained and not self.clauses.partitioned
         common = _common_slots(edge, slots) if chained else []
         guards = edge.guards if edge.source != START else ()
         places: list[Arm | GuardCheck | Move] = [*edge.arms, *guards, *edge.moves]
@@ -438,7 +442,7 @@ class _TableBuilder:
         for condition in check.filters:
             places = {v: self._place(s, slots, columns, coalesced) for v, s in condition.sources}
             start = len(self.code)
-            self.code += [int(x) for x in compile_program(condition.condition, places, self.terms).code]
+            self._program(condition.condition, places)
             used = sorted(set(places.values()))
             self.filters.append(
                 {"code0": start, "code1": len(self.code), "uses0": len(self.uses), "uses1": len(self.uses) + len(used)}
@@ -494,8 +498,13 @@ class _TableBuilder:
 
     def _code(self, expression: Expression, places: Mapping[Variable, int]) -> int:
         start = len(self.code)
-        self.code += [int(x) for x in compile_program(expression, places, self.terms).code]
+        self._program(expression, places)
         return start
+
+    def _program(self, expression: Expression, places: Mapping[Variable, int]) -> None:
+        code = compile_program(expression, places, self.terms).code
+        self.code += [int(x) for x in code]
+        self.depth = max(self.depth, int(code[1]))
 
     # --- arms ---------------------------------------------------------------------------------------
 

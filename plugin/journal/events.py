@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.places import first_places, numbered
 from oxiseq.journal.envelope import Cutter, Summary, seal, seal_with, summary, unseal
 from oxiseq.journal.errors import DamagedError
 
@@ -48,11 +49,11 @@ def pack_events(batch: EventBatch, terms: TermDictionary) -> bytes:
     blank = terms.columns.kind[ids] == kinds.BLANK
     codes = np.zeros(len(ids), np.int64)
     plain = ids[~blank]
-    used, codes[~blank] = _numbered(plain)
+    used, codes[~blank] = numbered(plain, len(terms))
     counts = np.zeros(len(batch), np.int64)
     if len(plain) < len(ids):
         event = np.tile(np.repeat(np.arange(len(batch)), np.diff(batch.offset)), 3)
-        codes[blank], counts = _number_blanks(ids[blank], event[blank], len(batch))
+        codes[blank], counts = _number_blanks(ids[blank], event[blank], len(batch), len(terms))
     data, ends = terms.texts(used)
     width = _width(codes)
     body = [
@@ -77,26 +78,22 @@ def stamped(blob: bytes, time: int) -> bytes:
     return seal_with(KIND, Summary(count, time, time + count - 1), body)
 
 
-def _numbered(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct ids in the order of their first appearance; and for each id its number there, from 1."""
-    distinct, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(1, len(order) + 1)
-    return distinct[order], rank[inverse]
-
-
 def _number_blanks(
-    ids: NDArray[np.int64], event: NDArray[np.int64], events: int
+    ids: NDArray[np.int64], event: NDArray[np.int64], events: int, bound: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Codes -1, -2... of each event's blank nodes as they first appear; and how many each event has."""
-    pairs, first, inverse = np.unique(event << 32 | ids, return_index=True, return_inverse=True)
-    owner = pairs >> 32
+    """Codes -1, -2... of each event's blank nodes as they first appear; and how many each event has. `bound`: all ids
+    are below."""
+    first = first_places(ids, bound)
+    if (event[first] != event).any():  # one is in several events
+        _, places, inverse = np.unique(event << 32 | ids, return_index=True, return_inverse=True)
+        first = places[inverse]
+    new = np.flatnonzero(first == np.arange(len(ids)))
+    owner = event[new]
     counts = np.bincount(owner, minlength=events)
-    order = np.lexsort((first, owner))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return -1 - (rank - offsets(counts)[owner])[inverse], counts
+    order = np.argsort(owner, kind="stable")  # soon done: subjects' events ascend, and so do objects'
+    code = np.empty(len(ids), np.int64)
+    code[new[order]] = offsets(counts)[owner[order]] - np.arange(1, len(new) + 1)
+    return code[first], counts
 
 
 def _width(codes: NDArray[np.int64]) -> int:

@@ -21,6 +21,7 @@ from oxiseq.engine.matching.bgp import basic_patterns, canonical
 from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.patterns.plan import GpmRequest, compile_stream
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.places import numbered
 from oxiseq.spark.work import Work
 
 Ids = NDArray[np.uint32]
@@ -71,7 +72,8 @@ class Dealer:
                 continue
             whole = rows.values.all(axis=1)
             found.append(rows.event[whole] * n + owners(rows.values[whole], n, self._terms))
-        pairs = np.unique(np.concatenate(found))
+        pairs = np.sort(np.concatenate(found), kind="stable")  # soon done: each pattern's ascend
+        pairs = pairs[np.diff(pairs, prepend=-1) != 0]
         return pairs // n, pairs % n
 
 
@@ -104,9 +106,12 @@ def owners(keys: Ids, buckets: int, terms: TermDictionary) -> NDArray[np.int64]:
     value here."""
     if not len(keys):
         return np.zeros(0, np.int64)
-    distinct, inverse = np.unique(keys[:, 0] if keys.shape[1] == 1 else keys, axis=0, return_inverse=True)
-    distinct = distinct.reshape(len(distinct), -1)
-    flat = distinct.ravel()
+    if keys.shape[1] == 1:
+        flat, number = numbered(keys[:, 0], len(terms))
+        distinct, inverse = flat[:, None], number - 1
+    else:
+        distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
+        flat = distinct.ravel()
     data, ends = terms.texts(flat)
     text, places = data.tobytes(), ends.tolist()
     blank = (terms.columns.kind[flat] == kinds.BLANK).tolist()

@@ -14,6 +14,7 @@ from oxiseq.engine.events.open import open_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events
 from oxiseq.spark.decoding import Decoder
+from oxiseq.spark.garbage import freeze_loaded
 
 _TOGETHER: Final = 1 << 15
 """Events packed together, at most."""
@@ -37,6 +38,7 @@ def packed_file(path: Path, on_error: Literal["stop", "skip"]) -> Iterator[bytes
             terms.collect_if_due()
     if waiting:
         yield pack_events(EventBatch.concat(waiting), terms)
+    freeze_loaded()
 
 
 def packed_text(text: bytes) -> bytes:

@@ -21,6 +21,7 @@ from oxiseq.spark.answers import arrow_schema, frame, tables
 from oxiseq.spark.bucket import Bucket, Packed
 from oxiseq.spark.dealing import Dealer
 from oxiseq.spark.decoding import Decoder
+from oxiseq.spark.garbage import freeze_loaded
 from oxiseq.spark.kept import Change, Stored, keep, take
 from oxiseq.spark.order import Form, Order
 from oxiseq.spark.work import Work, work
@@ -68,6 +69,7 @@ def deal(
             waiting = []
     if any(map(len, waiting)):
         yield _dealt(at_work, dealer, stream, keys, next(places), EventBatch.concat(waiting))
+    freeze_loaded()
 
 
 def _dealt(
@@ -107,6 +109,7 @@ def step(
     frames = [frame(table) for table in tables(at_work, done, form, late, mark)]
     change = kept.store(rows, watermark)
     keep(at_work, number, kept, mark)
+    freeze_loaded()
     # the next ms is always ahead: Spark forgets a timer that is set again while it goes off
     return Stepped(frames, change, None if done.waits_for is None else max(done.waits_for // 1000, mark + 1))
 

@@ -26,6 +26,7 @@ from oxiseq.mappings.declared import StreamMapping
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import kb_store
+from oxiseq.spark.garbage import unfreeze
 from oxiseq.spark.order import Order
 
 _NEVER: Final = 1 << 61
@@ -86,4 +87,5 @@ def _kb(kb: str | None) -> RdfStore:
 @lru_cache(maxsize=4)
 def work(order: Order) -> Work:
     """The work of this process for an order; kept between tasks."""
+    unfreeze()
     return Work(order)

@@ -35,6 +35,7 @@ from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.family import Family, OneQuery
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.languages.registry import language_for
 from oxiseq.options import Options
@@ -442,6 +443,58 @@ class Drill:
             self.sweep,
         ]
         return self.dice.choice([*pushes, *rare])()
+
+
+class Quiet(Drill):
+    """Complex event queries, and long stretches of events that begin nothing: few are late or no tuple events."""
+
+    def register(self) -> None:
+        with patch.dict(LANGUAGES, {"ceql": ceql}, clear=True):
+            super().register()
+
+    def graph(self) -> list[Triple]:
+        triples = [Triple(iri("h"), NamedNode(RDF + "type"), iri(self.dice.choice("ABCD" + "XYZ" * 12)))]
+        triples.append(Triple(iri("h"), iri("v"), Literal(self.dice.randint(0, 9))))
+        if self.dice.random() < 0.02:
+            subject, name = self.dice.choice([("i", "w"), ("h", "v")])
+            triples.append(Triple(iri(subject), iri(name), iri("x")))
+        return triples
+
+    def push(self) -> None:
+        with patch.object(self.dice, "choice", self.chosen):
+            super().push()
+
+    def chosen(self, options: Sequence[Any]) -> Any:
+        """In `push`: the first stream, and of delays almost always none."""
+        mostly = options == [0, 0, 0, 0, 0, 1, 3, 6] or [*options] == [STREAMS[0], STREAMS[0], STREAMS[1]]
+        return options[0] if mostly and self.dice.random() < 0.97 else options[self.dice.randrange(len(options))]
+
+
+def passes(seed: int) -> int:
+    """How often a query passes by events in a drill."""
+    with (
+        patch.object(apart, "MOST", 3),
+        patch.object(TupleRun, "pass_by", autospec=True, side_effect=TupleRun.pass_by) as times,
+    ):
+        drill = Quiet(seed)
+        for _ in range(4):
+            drill.register()
+        for _ in range(60):
+            drill.step()
+        while drill.pairs:
+            drill.close()
+    return times.call_count
+
+
+@drawn(20)
+@given(st.integers(0, 2**62))
+def test_complex_event_queries_that_have_begun_nothing_only_count_events(seed: int) -> None:
+    passes(seed)
+
+
+def test_they_do_pass_by_events() -> None:
+    """Or the test above would say nothing."""
+    assert sum(map(passes, range(3))) > 20
 
 
 @drawn(60)

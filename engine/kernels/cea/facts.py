@@ -33,6 +33,7 @@ MANY_VALUES: Final = 2
 """What is wrong with an event; MANY_VALUES + i: it has two values of the i-th predicate in `asked`."""
 
 _RECENT: Final = 256
+_MOST_TRIPLES: Final = 64
 _FEW: Final = 16
 """For so many rows a table of recent ones is not worth it."""
 _HIGH: Final = np.uint64(56)
@@ -88,6 +89,23 @@ def pivot(
             if values[event, 1] == types[number]:
                 type_of[event] = number
     return faulty
+
+
+@kernel
+def last_untupled(offset: Array, first: int, subject: Array, predicate: Array, object: Array) -> int:
+    """Of events from number `first` on (offset: i64[n + 1]) the last one that has two subjects, two values of some
+    predicate, or too many triples to see that soon; -1 if there is none."""
+    for event in range(len(offset) - 2, first - 1, -1):
+        low, high = offset[event], offset[event + 1]
+        if high - low > _MOST_TRIPLES:
+            return event
+        for i in range(low + 1, high):
+            if subject[i] != subject[low]:
+                return event
+            for j in range(low, i):
+                if predicate[i] == predicate[j] and object[i] != object[j]:
+                    return event
+    return i64(-1)
 
 
 @inner

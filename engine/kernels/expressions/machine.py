@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from oxiseq.engine import kinds
-from oxiseq.engine.kernels.compiling.options import allocating, inner, kernel
+from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.arithmetic import (
     LESS,
     MORE,
@@ -169,13 +169,13 @@ def entry_truth(n: int, numbers: Array, entries: Array) -> int:
 
 @inner
 def fused(op: int, t: int, c: int, kind: Array, number: Array, exact: Array, quality: Array) -> int:
-    """`term t op number c`: most are decided by the doubles alone."""
-    if t == 0:
+    """`term t op term c`: most are decided by the doubles alone. 0: unbound."""
+    if t == 0 or c == 0:
         return ERROR
     k1, k2 = i64(kind[t]), i64(kind[c])
     q1, q2 = i64(quality[t]), i64(quality[c])
     f1, f2 = number[t], number[c]
-    if not _INTEGER <= k1 <= _DOUBLE:
+    if not (_INTEGER <= k1 <= _DOUBLE and _INTEGER <= k2 <= _DOUBLE):
         return _plain_relation(op, k1, exact[t], q1, t, k2, exact[c], q2, c)
     if k1 != _FLOAT and k2 != _FLOAT and q1 & q2 & _ROUNDED:
         if f1 < f2:
@@ -395,35 +395,52 @@ def run(
             at += 1
 
 
-@allocating
+@inner
 def truth(
-    code: Array, start: int, end: int, vals: Array, kind: Array, number: Array, exact: Array, quality: Array
+    code: Array,
+    start: int,
+    end: int,
+    vals: Array,
+    kind: Array,
+    number: Array,
+    exact: Array,
+    quality: Array,
+    memo: Array,
+    numbers: Array,
+    entries: Array,
 ) -> int:
-    """The outcome of the condition code[start:end] on the term ids `vals` (int64[slots], 0 unbound):
-    FALSE, TRUE, ERROR or UNDECIDED. The code has no memo tables."""
-    if code[start + 2] == FUSED and end == start + 6:
+    """The outcome of the condition code[start:end]: FALSE, TRUE, ERROR or UNDECIDED; parameters are as of `run`.
+    Comparisons of a variable with a number or another variable need no stack."""
+    first = code[start + 2]
+    if first == FUSED and end == start + 6:
         return fused(code[start + 3], vals[code[start + 4]], code[start + 5], kind, number, exact, quality)
-    depth = code[start + 1]
-    numbers = np.empty((depth, 2), np.float64)
-    entries = np.empty((depth, 4), np.int64)
-    memo = np.empty((1, 1), np.uint8)
+    if end == start + 7 and first == VARIABLE and code[start + 4] == VARIABLE and EQUAL <= code[start + 6] <= AT_LEAST:
+        a, b = vals[code[start + 3]], vals[code[start + 5]]
+        return fused(code[start + 6], a, b, kind, number, exact, quality)
     run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
     return entry_truth(0, numbers, entries)
 
 
-@allocating
+@inner
 def value(
-    code: Array, start: int, end: int, vals: Array, kind: Array, number: Array, exact: Array, quality: Array
+    code: Array,
+    start: int,
+    end: int,
+    vals: Array,
+    kind: Array,
+    number: Array,
+    exact: Array,
+    quality: Array,
+    memo: Array,
+    numbers: Array,
+    entries: Array,
 ) -> tuple[int, float, int, int]:
-    """(kind, number, exact, quality) of the expression code[start:end], as the term columns have them.
+    """(kind, number, exact, quality) of the expression code[start:end], as the term columns have them; parameters are
+    as of `run`.
 
     Kind 0 is an error; UNDECIDED_KIND (13) a value that the machine cannot compute. A number without the
     quality bit ROUNDED is near its value only.
     """
-    depth = code[start + 1]
-    numbers = np.empty((depth, 2), np.float64)
-    entries = np.empty((depth, 4), np.int64)
-    memo = np.empty((1, 1), np.uint8)
     run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
     return entries[0, 0], numbers[0, 0], entries[0, 1], entries[0, 2]
 

@@ -216,7 +216,7 @@ def measure(
             continue
         for c in range(v.sizes(T)[COLUMNS]):
             vector[1 + c] = v.values(R)[r, c]
-        kind, number, exact, quality = measured(T, C, code0, code1, vector)
+        kind, number, exact, quality = measured(T, S, C, code0, code1)
         order = order_kind(kind, number, quality)
         v.measure_kinds(R)[r, column] = order
         v.measures(R)[r, column] = np.float64(exact) if order == HEAP_TIME else number

@@ -8,8 +8,18 @@ from oxiseq.engine.kernels.matches.records import FINALS
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.entries import drop_entries, owner_of
 from oxiseq.engine.kernels.sequence.partitions import floor_of, partition_of
-from oxiseq.engine.kernels.sequence.records import AGED_TOP, ENTRY_TOP, GROUP_TOP, PENDING, TAU, Memory, Tables
+from oxiseq.engine.kernels.sequence.records import (
+    AGED_TOP,
+    ENTRY_TOP,
+    GROUP_TOP,
+    PARTITIONED,
+    PENDING,
+    TAU,
+    Memory,
+    Tables,
+)
 
 
 @kernel
@@ -24,6 +34,7 @@ def collect(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> int:
         floors[p] = floor_of(T, S, p)
     floors[partitions] = scalars[TAU]
     _hold_what_the_instant_has(S, marks, floors)
+    _hold_entries(T, S, marks, floors)
     for g in range(scalars[GROUP_TOP]):
         if groups[g].edge < 0:
             continue
@@ -48,20 +59,30 @@ def collect(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> int:
     for i in range(scalars[FINALS]):
         v.finals(S)[i, 0] = marks[v.finals(S)[i, 0]]
     for i in range(scalars[ENTRY_TOP]):
-        v.entries(S)[i].node = marks[v.entries(S)[i].node]
+        if v.entries(S)[i].edge >= 0:
+            v.entries(S)[i].node = marks[v.entries(S)[i].node]
     return oldest
 
 
 @inner
 def _hold_what_the_instant_has(S: Ptr[Memory], marks: Array, floors: Array) -> None:
-    """Nodes of the instant in work, and `,` waits: of the last owner."""
+    """Nodes of the instant in work: of the last owner."""
     scalars, owner = v.scalars(S), i64(floors.shape[0] - 1)
     for i in range(scalars[PENDING]):
         root(marks, floors, v.pending(S)[i, 1], owner)
     for i in range(scalars[FINALS]):
         root(marks, floors, v.finals(S)[i, 0], owner)
-    for i in range(scalars[ENTRY_TOP]):
-        root(marks, floors, v.entries(S)[i].node, owner)
+
+
+@inner
+def _hold_entries(T: Ptr[Tables], S: Ptr[Memory], marks: Array, floors: Array) -> None:
+    """Nodes of `,` waits. Dead ones go where there are partitions; else the next instant clears them."""
+    for p in range(floors.shape[0] - 1 if v.sizes(T)[PARTITIONED] else 0):
+        drop_entries(S, p, floors[p])
+    for i in range(v.scalars(S)[ENTRY_TOP]):
+        if v.entries(S)[i].edge >= 0:
+            owner = owner_of(T, i64(v.entries(S)[i].edge), v.entry_keys(S), i)
+            root(marks, floors, v.entries(S)[i].node, owner if v.sizes(T)[PARTITIONED] else floors.shape[0] - 1)
 
 
 @inner

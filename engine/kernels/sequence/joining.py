@@ -90,7 +90,8 @@ def joins(T: Ptr[Tables], S: Ptr[Memory], p: int, values: Array, r: int, keys: A
     for f in range(probe.filter0, probe.filter1):
         filter_ = v.filters(T)[f]
         worth = columns.kind(C), columns.number(C), columns.exact(C), columns.quality(C)
-        answer = truth(v.code(T), filter_.code0, filter_.code1, v.vector(S), *worth)
+        room = v.scratch_entries(S), v.scratch(S), v.scratch_entries(S)  # the code has no memo tables
+        answer = truth(v.code(T), filter_.code0, filter_.code1, v.vector(S), *worth, *room)
         if answer == _UNDECIDED:
             answer = _decided(T, S, f)
             if answer == UNKNOWN:
@@ -166,13 +167,16 @@ def remember(T: Ptr[Tables], S: Ptr[Memory], asked: Array, n: int, answer: int) 
 
 
 @inner
-def measured(T: Ptr[Tables], C: Columns, code0: int, code1: int, vector: Array) -> tuple[int, float, int, int]:
-    """(kind, number, exact, quality) of one side of an inequality; a bare variable needs no machine."""
-    code = v.code(T)
+def measured(T: Ptr[Tables], S: Ptr[Memory], C: Columns, code0: int, code1: int) -> tuple[int, float, int, int]:
+    """(kind, number, exact, quality) of one side of an inequality of the value vector; a bare variable needs no
+    machine."""
+    code, vector = v.code(T), v.vector(S)
     if code1 - code0 == 2 and code[code0] == VARIABLE:
         t = vector[code[code0 + 1]]
         return i64(columns.kind(C)[t]), columns.number(C)[t], columns.exact(C)[t], i64(columns.quality(C)[t])
-    return value(code, code0, code1, vector, columns.kind(C), columns.number(C), columns.exact(C), columns.quality(C))
+    worth = columns.kind(C), columns.number(C), columns.exact(C), columns.quality(C)
+    room = v.scratch_entries(S), v.scratch(S), v.scratch_entries(S)
+    return value(code, code0, code1, vector, *worth, *room)
 
 
 @inner
@@ -180,7 +184,7 @@ def key_order(T: Ptr[Tables], S: Ptr[Memory], p: int, keys: Array, at: int, C: C
     """(kind, value) by which the key is ordered in the buckets of probe `p`; smaller values fire first."""
     probe = v.probes(T)[p]
     read_key(T, S, keys, at)
-    kind, number, exact, quality = measured(T, C, probe.key0, probe.key1, v.vector(S))
+    kind, number, exact, quality = measured(T, S, C, probe.key0, probe.key1)
     order = order_kind(kind, number, quality)
     if order == HEAP_TIME:
         number = np.float64(exact)

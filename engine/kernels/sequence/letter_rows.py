@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointed import (
     f64_table,
     i32_table,
@@ -30,18 +31,24 @@ _BEFORE_ALL: Final = -(1 << 62)
 # columns of a source
 LETTER, EVENT, VALUES, WIDTH, WHERE, LOW, HIGH, NEXT = range(8)
 """The letter; addresses of i64 events and u32[*, width] values; the address of i64 instants by event (0: they are the
-same); its rows `low : high`. NEXT is scratch."""
+same; -1: the event is in none, and its rows are left out); its rows `low : high`. NEXT is scratch."""
 
 # places in `settings`
 FIRST_NUMBER, BY_NUMBER, WINDOW_SIZE, SLIDING, WINDOW_START, FIRST_ROW, STORE_AT, EPOCH, EVERY = range(9)
 """The number of the batch's first instant; whether clocks are numbers of instants; the window's size (0: none), whether
 it slides, its first clock; the id of the first row, where the row store puts it, which KB answers it was checked
 against; whether instants without rows are written, too."""
-SETTINGS: Final = 9
+CLOCKS_AT, INSTANTS_AT, NUMBERS_AT, TAUS_AT, PARTITIONS_AT = range(9, 14)
+"""Addresses of i64 by instant, or 0: its clock, where that is neither its time nor its number; and where instants are
+those of partitions, which of the batch's it is part of, its number in its partition, its cut-off, its partition."""
+SETTINGS: Final = 14
+
+UNBOUND, THE_PARTITION = -1, -2
+"""What a column may be instead of one of a source's: nothing, or the number of the row's partition + 1."""
 
 
 class LetterColumns(NamedTuple):
-    """Which column of a letter's source each column of its rows is; −1: unbound."""
+    """Which column of a letter's source each column of its rows is, UNBOUND or THE_PARTITION."""
 
     compared: I32
     """[letter, column]"""
@@ -52,12 +59,14 @@ class LetterColumns(NamedTuple):
 
 @inner
 def _place(sources: Array, i: int) -> int:
-    """The instant of the source's next row; after the last one, one that never comes."""
-    row = sources[i, LOW]
-    if row == sources[i, HIGH]:
-        return _NEVER
-    event = i64_at(sources[i, EVENT], sources[i, HIGH])[row]
-    return event if sources[i, WHERE] == 0 else i64_at(sources[i, WHERE], event + 1)[event]
+    """The instant of the source's next row, behind those that are in none; after the last one, one that never comes."""
+    while sources[i, LOW] < sources[i, HIGH]:
+        event = i64_at(sources[i, EVENT], sources[i, HIGH])[sources[i, LOW]]
+        here = event if sources[i, WHERE] == 0 else i64_at(sources[i, WHERE], event + 1)[event]
+        if here >= 0:
+            return here
+        sources[i, LOW] += 1
+    return i64(_NEVER)
 
 
 @inner
@@ -69,6 +78,35 @@ def _window_start(settings: Array, now: int) -> int:
     if settings[SLIDING]:
         return now - size
     return settings[WINDOW_START] + (now - settings[WINDOW_START]) // size * size
+
+
+@inner
+def _open(R: Ptr[Rows], settings: Array, times: Array, here: int, count: int, k: int) -> None:
+    """Instant `here` of `count` becomes the k-th that is written."""
+    moment = here
+    if settings[PARTITIONS_AT] != 0:
+        moment = i64_at(settings[INSTANTS_AT], count)[here]
+        i64s(R, 9)[k] = i64_at(settings[PARTITIONS_AT], count)[here]
+        i64s(R, 10)[k] = settings[FIRST_NUMBER] + moment
+        i64s(R, 4)[k] = i64_at(settings[NUMBERS_AT], count)[here]
+        i64s(R, 5)[k] = i64_at(settings[CLOCKS_AT], count)[here]
+        i64s(R, 6)[k] = i64_at(settings[TAUS_AT], count)[here]
+    else:
+        now = settings[FIRST_NUMBER] + here if settings[BY_NUMBER] else times[here]
+        if settings[CLOCKS_AT] != 0:
+            now = i64_at(settings[CLOCKS_AT], count)[here]
+        i64s(R, 4)[k] = settings[FIRST_NUMBER] + here
+        i64s(R, 5)[k] = now
+        i64s(R, 6)[k] = _window_start(settings, now)
+    i64s(R, 11)[k] = times[moment]
+
+
+@inner
+def _value(found: Array, row: int, column: int, partition: int) -> int:
+    """What a row has in a column."""
+    if column >= 0:
+        return i64(found[row, column])
+    return partition if column == THE_PARTITION else i64(0)
 
 
 @inner
@@ -84,23 +122,24 @@ def _set_lengths(R: Ptr[Rows], rows: int, instants: int) -> None:
 
 
 @kernel
-def write_rows(L: Ptr[LetterColumns], R: Ptr[Rows], B: int, sources: Array, times_at: int, count: int) -> int:
+def write_rows(
+    L: Ptr[LetterColumns], R: Ptr[Rows], B: int, sources: Array, times_at: int, moments: int, count: int
+) -> int:
     """Merge the sources; returns the number of instants written: those that have rows, or all.
 
     L: address of LetterColumns; R: of sequence Rows, with room for all rows and instants, whose lengths are set here;
     B: of the row store's RowBlock, with room behind STORE_AT. sources: i64[k, 8], by letter. times_at: the address of
-    i64[count], by instant.
+    i64[moments], by instant of the batch; count: how many instants there are, those of partitions if there are some.
     """
     compared, stored, settings = i32_table(L, 0), i32_table(L, 1), i64s(L, 2)
-    times = i64_at(times_at, count)
+    times = i64_at(times_at, moments)
     total = 0
     for i in range(sources.shape[0]):
         total += sources[i, HIGH] - sources[i, LOW]
     every = settings[EVERY] == 1
     _set_lengths(R, total, count if every else total)
     letter, values, measures, measure_kinds = i32s(R, 0), i64_table(R, 1), f64_table(R, 2), u8_table(R, 3)
-    instant, clock, tau, first, base = i64s(R, 4), i64s(R, 5), i64s(R, 6), i64s(R, 7), i64s(R, 8)
-    time = i64s(R, 11)
+    clock, first, base, time = i64s(R, 5), i64s(R, 7), i64s(R, 8), i64s(R, 11)
     kept_letter, kept_time, kept_clock = i32s(B, 0), i64s(B, 1), i64s(B, 2)
     kept, kept_epoch = u32_table(B, 3), i32s(B, 4)
     at, epoch = settings[STORE_AT], settings[EPOCH]
@@ -108,17 +147,15 @@ def write_rows(L: Ptr[LetterColumns], R: Ptr[Rows], B: int, sources: Array, time
     for i in range(sources.shape[0]):
         sources[i, NEXT] = _place(sources, i)
     n, k = 0, 0
-    while k < count if every else n < total:
+    while True:
         here = k if every else _NEVER
         for i in range(sources.shape[0]):
             here = min(here, sources[i, NEXT])
-        now = settings[FIRST_NUMBER] + here if settings[BY_NUMBER] else times[here]
-        instant[k] = settings[FIRST_NUMBER] + here
-        clock[k] = now
-        time[k] = times[here]
+        if here >= count:
+            break
+        _open(R, settings, times, here, count, k)
         first[k] = n
-        tau[k] = _window_start(settings, now)
-        k += 1
+        partition = i64s(R, 9)[k] + 1 if settings[PARTITIONS_AT] != 0 else i64(0)
         for i in range(sources.shape[0]):
             number = sources[i, LETTER]
             while sources[i, NEXT] == here:
@@ -126,19 +163,20 @@ def write_rows(L: Ptr[LetterColumns], R: Ptr[Rows], B: int, sources: Array, time
                 found = u32_at(sources[i, VALUES], sources[i, HIGH], sources[i, WIDTH])
                 letter[n] = number
                 for c in range(compared.shape[1]):
-                    values[n, c] = found[row, compared[number, c]] if compared[number, c] >= 0 else 0
+                    values[n, c] = _value(found, row, i64(compared[number, c]), partition)
                 for m in range(measures.shape[1]):
                     measures[n, m] = 0.0
                     measure_kinds[n, m] = 0
                 kept_letter[at + n] = number
-                kept_time[at + n] = times[here]
-                kept_clock[at + n] = now
+                kept_time[at + n] = time[k]
+                kept_clock[at + n] = clock[k]
                 kept_epoch[at + n] = epoch
                 for c in range(kept.shape[1]):
-                    kept[at + n, c] = found[row, stored[number, c]] if stored[number, c] >= 0 else 0
+                    kept[at + n, c] = _value(found, row, i64(stored[number, c]), partition)
                 n += 1
                 sources[i, LOW] = row + 1
                 sources[i, NEXT] = _place(sources, i)
+        k += 1
     first[k] = n
-    _set_lengths(R, total, k)
+    _set_lengths(R, n, k)
     return k

@@ -14,7 +14,7 @@ from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.groups import killed
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, ENTRY_TIME, ENTRY_TOP, OPENED, PENDING, Memory, Tables
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, OPENED, PENDING, Memory, Tables
 from oxiseq.engine.kernels.sequence.writing import write
 from oxiseq.engine.kernels.terms.columns import Columns
 
@@ -29,7 +29,6 @@ def move_nodes(
     made: Array,
     progress: Array,
     member: int,
-    instant: int,
 ) -> int:
     """Outputs that hold for the query, and unions of them; children are older than their parents."""
     nodes, spans = v.nodes(S), v.spans(S)
@@ -63,7 +62,6 @@ def move_groups(
     made: Array,
     progress: Array,
     member: int,
-    instant: int,
 ) -> int:
     """In the order in which they expire; those whose keys differ in the floor alone become one. progress: the next."""
     while progress[0] >= 0:
@@ -89,16 +87,20 @@ def move_entries(
     made: Array,
     progress: Array,
     member: int,
-    instant: int,
 ) -> int:
-    """Made at the last `instant`."""
-    while progress[0] < v.scalars(S)[ENTRY_TOP]:
-        entry = v.entries(S)[progress[0]]
-        if made[entry.node] >= 0:
-            time, keys = v.scalars(S)[ENTRY_TIME], v.entry_keys(S)
-            need = _put(A, M, C, entry.edge, i64(made[entry.node]), keys, progress[0], instant, instant, time)
-            if need != DONE:
-                return need
+    """Of each partition in the order in which they were made. progress: the partition, and the next of its waits."""
+    while progress[0] < v.waits(S).shape[0]:
+        wait = v.waits(S)[progress[0]]
+        if progress[1] < 0:
+            progress[1] = wait.first
+        while progress[1] >= 0:
+            entry = v.entries(S)[progress[1]]
+            if made[entry.node] >= 0:
+                at, keys = progress[1], v.entry_keys(S)
+                need = _put(A, M, C, entry.edge, i64(made[entry.node]), keys, at, wait.instant, wait.instant, wait.time)
+                if need != DONE:
+                    return need
+            progress[1] = entry.sister
         progress[0] += 1
     return DONE
 

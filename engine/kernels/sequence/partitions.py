@@ -13,6 +13,7 @@ from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.closings import end_wait
+from oxiseq.engine.kernels.sequence.entries import drop_entries
 from oxiseq.engine.kernels.sequence.groups import remove_group
 from oxiseq.engine.kernels.sequence.records import (
     BEFORE_ALL,
@@ -27,7 +28,6 @@ from oxiseq.engine.kernels.sequence.records import (
     NEED_FINALS,
     OPENED,
     PARTITIONED,
-    STRICT,
     TAU,
     WINDOW_END,
     Memory,
@@ -102,33 +102,28 @@ def close_waits_of(T: Ptr[Tables], S: Ptr[Memory], p: int, number: int) -> int:
 
 @kernel
 def sweep(T: Ptr[Tables], S: Ptr[Memory]) -> None:
-    """Remove groups that are dead in their partition, and `,` waits that it has passed."""
+    """Remove groups and `,` waits that are dead in their partition."""
     groups = v.groups(S)
     for g in range(v.scalars(S)[GROUP_TOP]):
         if groups[g].edge < 0 or v.edges(T)[groups[g].edge].waits == WINDOW_END:
             continue
-        p = partition_of(T, S, g)
-        passed = v.edges(T)[groups[g].edge].op == STRICT and groups[g].inserted < v.numbers(S)[p]
-        if passed or groups[g].maxs < floor_of(T, S, p):
+        if groups[g].maxs < floor_of(T, S, partition_of(T, S, g)):
             remove_group(T, S, g)
-
-
-@kernel
-def number_instants(partition: Array, count: Array, number: Array) -> None:
-    """The number of each instant among those of its partition, and how many each has had then. partition, number: i64
-    by instant, in order; count: i64 by partition."""
-    for i in range(partition.shape[0]):
-        number[i] = count[partition[i]]
-        count[partition[i]] += 1
+    for p in range(v.waits(S).shape[0]):
+        if v.waits(S)[p].first >= 0:
+            drop_entries(S, p, floor_of(T, S, p))
 
 
 @kernel
 def used_partitions(T: Ptr[Tables], S: Ptr[Memory], used: Array) -> None:
-    """Set `used` (u8 by partition) where a group or a leading negation is known."""
+    """Set `used` (u8 by partition) where a group, a `,` wait or a leading negation is known."""
     groups = v.groups(S)
     for g in range(v.scalars(S)[GROUP_TOP]):
         if groups[g].edge >= 0:
             used[partition_of(T, S, g)] = 1
+    for p in range(used.shape[0]):
+        if v.waits(S)[p].first >= 0:
+            used[p] = 1
     for at in range(v.scalars(S)[LEADS]):
         lead = v.leads(T)[v.lead_keys(S)[at, 0]]
         used[v.lead_keys(S)[at, 2 + lead.part] - 1] = 1

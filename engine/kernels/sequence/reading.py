@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import extend, unite
 from oxiseq.engine.kernels.matches.families import EVERYBODY, span
@@ -28,6 +26,7 @@ from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket
+from oxiseq.engine.kernels.sequence.entries import first_entry
 from oxiseq.engine.kernels.sequence.groups import find_group, killed, mark
 from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.joining import ASK, NO, UNKNOWN, YES, folded, joins
@@ -39,7 +38,6 @@ from oxiseq.engine.kernels.sequence.records import (
     ATTEMPT,
     CHAINED,
     DIRECT,
-    ENTRY_TIME,
     FIRED,
     FOR_EVERYBODY,
     FROM_CLOCK,
@@ -57,11 +55,11 @@ from oxiseq.engine.kernels.sequence.records import (
     NEVER,
     NO_AGE,
     NO_SLOT,
+    PARTITIONED,
     PENDING,
     PROBES,
     SLIDING,
     STAMP,
-    STRICT,
     TAU,
     TOUCHED,
     WINDOWED,
@@ -236,10 +234,7 @@ def _extend(
     if probe.moves == 1 and groups[g].fired == v.scalars(S)[ATTEMPT]:
         return acc, DONE  # another row of the instant has moved or fired it
     edge = v.edges(T)[probe.edge]
-    op = edge.op
     dead = groups[g].maxs < tau or killed(T, S, g) or _overdue(T, R, k, probe.edge, v.keys(S), g)
-    if op == STRICT and not dead:  # only with partitions: see `_fire_chain`
-        dead = groups[g].inserted != v.instant(R)[k] - 1 or not _in_time(T, probe.edge, v.time(R)[k] - groups[g].time)
     if dead:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
@@ -266,7 +261,7 @@ def _extend(
         prefixes = content(S, g, tau)
         if prefixes < 0:
             return acc, DONE
-    if op != ANY or probe.moves == 1:
+    if edge.op != ANY or probe.moves == 1:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
         mark(S, g, v.scalars(S)[ATTEMPT], i64(0) if probe.moves == 1 else high)
@@ -397,17 +392,16 @@ def _gather(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], r: int, p: int, b: int
 
 @inner
 def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: int, p: int) -> int:
-    """`,`: only what was put here at the instant just before. (Of partitions each has its own instants, so there `,`
-    waits in groups, which are dead when the partition has gone on.)"""
+    """`,`: only what was put here at the instant just before, of the partition if there are some."""
     probe, edge = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge]
+    wait = v.waits(S)[v.partition(R)[k] if v.sizes(T)[PARTITIONED] else i64(0)]
+    if wait.first < 0 or wait.instant != v.instant(R)[k] - 1:
+        return DONE
+    if not _in_time(T, probe.edge, v.time(R)[k] - wait.time):
+        return DONE
     for i in range(edge.chained):
         v.key(S)[i] = v.values(R)[r, v.equal(T)[probe.equal0 + i, 1]]
-    h = hash_key(probe.edge, v.key(S), edge.chained) & np.uint64(v.chains(S).shape[0] - 1)
-    if v.chains(S)[h].stamp != v.instant(R)[k] - 1:
-        return DONE
-    if not _in_time(T, probe.edge, v.time(R)[k] - v.scalars(S)[ENTRY_TIME]):
-        return DONE
-    at = i64(v.chains(S)[h].head)
+    at = first_entry(S, probe.edge, v.key(S), edge.chained)
     acc, asking = i64(-1), False
     while at >= 0:
         entry = v.entries(S)[at]

@@ -80,12 +80,22 @@ BUCKET = np.dtype(
 )
 
 ENTRY = np.dtype(
-    [("maxs", "i8"), ("edge", "i4"), ("node", "i4"), ("next", "i4")],
+    [
+        ("maxs", "i8"),
+        ("edge", "i4"),  # -1: free
+        ("node", "i4"),
+        ("next", "i4"),  # neighbours in the chain of its hash; free list
+        ("before", "i4"),  # -1: it is the chain's first
+        ("chain", "i4"),
+        ("sister", "i4"),  # the next one that its partition's instant has made
+    ],
     align=True,
 )
-"""A run that waits by ',': it lives for one instant."""
+"""Runs that wait by ',': they live until the next instant of their partition."""
 
-CHAIN = np.dtype([("stamp", "i8"), ("head", "i4")], align=True)
+WAIT = np.dtype([("instant", "i8"), ("time", "i8"), ("first", "i4"), ("last", "i4")], align=True)
+"""Of each partition (without PARTITION BY there is one): the instant that has made its entries, its time (µs), and the
+entries, in the order in which they were made."""
 
 CLOSING = np.dtype([("close", "i8"), ("serial", "i8"), ("group", "i4")], align=True)
 """A group that is a match once the window has closed, or dead from a time on: a binary heap by (close, serial)."""
@@ -172,7 +182,7 @@ WINDOW_END, COUNTED_END = 1, 2
     BUCKET_COUNT,
     QUEUE_FRONT,
     QUEUE_BACK,
-    ENTRY_TOP,
+    ENTRY_TOP,  # entries ever used
     PENDING,
     FIRED,
     CLOSINGS,
@@ -198,7 +208,7 @@ WINDOW_END, COUNTED_END = 1, 2
     DUE,  # no run in an age segment has to go on before this time, in µs
     MOMENT,  # when the finals that waited became matches
     WAITING,  # groups that become matches with time
-    ENTRY_TIME,  # time of the `,` waits, in µs
+    ENTRY_FREE,  # head of the free list
     LAPSES,
     SCALARS,
 ) = range(MATCH_SCALARS, MATCH_SCALARS + 37)
@@ -267,12 +277,14 @@ class Tables(NamedTuple):
     MOVING,
     AGEING,
     NUMBERED,
-) = range(14)
+    STRICTS,
+) = range(15)
 """LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: CHOOSES if a strategy chooses among an
 instant's finals, NOTES if these are written as they are (matches/weighing.py); CONSUMES: what an instant with matches
 makes forgotten. PARTITIONED: 1 if instants are those of partitions; COUNTED: 1 if their clocks are their numbers in the
 partition, not to be compared between partitions. MOVING: how many of the aged edges make no matches by themselves;
-AGEING: how many there are. NUMBERED: 1 if the window counts instants, so that its clocks are no times."""
+AGEING: how many there are. NUMBERED: 1 if the window counts instants, so that its clocks are no times. STRICTS: 1 if
+some edge is a `,`."""
 CHOOSES, NOTES = 1, 2
 NO_AGE = -1
 NOTHING, EVERYTHING, THE_PARTITION = range(3)
@@ -307,7 +319,8 @@ class Memory(NamedTuple):
     bucket_table: Array
     entries: Array
     entry_keys: Array
-    chains: Array
+    chains: Array  # i32: the first entry of each hash, or -1
+    waits: Array
     pending: Array  # i32[n, 3]: edge (-1: none any more), node, the group that a step of a negated group moves, or -1
     pending_keys: Array
     fired: Array
@@ -318,6 +331,8 @@ class Memory(NamedTuple):
     lead_keys: Array  # i64[n, 2 + width]: lead, clock, values
     key: Array  # i64[width]: a key under construction
     vector: Array  # i64: unbound, row columns, key slots, coalesced values; what filters read
+    scratch: Array  # f64[depth, 2] and i64[depth, 4]: the stack of the machine that evaluates filters
+    scratch_entries: Array
     aged: Array
     ages: Array  # by edge
     lapses: Array  # groups in which something has lasted too long from a time (µs) on: a heap

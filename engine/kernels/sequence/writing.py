@@ -5,8 +5,6 @@ Fired groups go, kills are stamped, pending prefixes join the group of their edg
 
 from __future__ import annotations
 
-import numpy as np
-
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import unite
 from oxiseq.engine.kernels.matches.families import EVERYBODY
@@ -17,6 +15,7 @@ from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket, link, new_bucket
 from oxiseq.engine.kernels.sequence.closings import push_closing, push_lapse
+from oxiseq.engine.kernels.sequence.entries import clear_entries, put_entry
 from oxiseq.engine.kernels.sequence.groups import enqueue, find_group, killed, new_group, remove_group
 from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.joining import key_order
@@ -30,8 +29,6 @@ from oxiseq.engine.kernels.sequence.records import (
     CLOSINGS,
     COUNTED_END,
     DIRECT,
-    ENTRY_TIME,
-    ENTRY_TOP,
     FIRED,
     GROUP_COUNT,
     HEAP,
@@ -40,7 +37,6 @@ from oxiseq.engine.kernels.sequence.records import (
     NEED_AGED,
     NEED_BUCKETS,
     NEED_CLOSINGS,
-    NEED_ENTRIES,
     NEED_GROUPS,
     NEED_LAPSES,
     NEVER,
@@ -51,6 +47,7 @@ from oxiseq.engine.kernels.sequence.records import (
     SLIDING,
     STAMP,
     STRICT,
+    STRICTS,
     WINDOW,
     WINDOWED,
     Memory,
@@ -79,7 +76,8 @@ def settle(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int) -> None:
     for i in range(scalars[FIRED]):
         remove_group(T, S, v.fired(S)[i])
     scalars[FIRED] = 0
-    scalars[ENTRY_TOP] = 0
+    if v.sizes(T)[STRICTS]:
+        clear_entries(S, v.partition(R)[k] if v.sizes(T)[PARTITIONED] else i64(0))
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
         letter = v.letter(R)[r]
         for i in range(v.leads_at(T)[letter], v.leads_at(T)[letter + 1]):
@@ -126,40 +124,13 @@ def write(T: Ptr[Tables], S: Ptr[Memory], C: Columns, instant: int, clock: int, 
             need = i64(DONE)
         elif v.edges(T)[edge].waits == COUNTED_END:
             need = tally(T, S, i, edge, clock)
-        elif v.edges(T)[edge].op == STRICT and v.sizes(T)[PARTITIONED] == 0:
-            need = _put_entry(T, S, i, edge, instant, time)
+        elif v.edges(T)[edge].op == STRICT:
+            need = put_entry(T, S, i, edge, instant, time)
         else:
             need = _put_group(T, S, C, i, edge, instant, clock, time, tau)
         if need != DONE:
             return need
         scalars[PROGRESS] = i + 1
-    return DONE
-
-
-@inner
-def _put_entry(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, instant: int, time: int) -> int:
-    scalars = v.scalars(S)
-    at = scalars[ENTRY_TOP]
-    if at == v.entries(S).shape[0]:
-        return NEED_ENTRIES
-    node = i64(v.pending(S)[i, 1])
-    width = v.edges(T)[edge].width
-    chained, first = v.edges(T)[edge].chained, v.edges(T)[edge].chain0
-    for c in range(chained):
-        v.key(S)[c] = v.pending_keys(S)[i, v.chain(T)[first + c]]
-    h = hash_key(edge, v.key(S), chained) & np.uint64(v.chains(S).shape[0] - 1)
-    chain = v.chains(S)[h]
-    entry = v.entries(S)[at]
-    entry.edge = edge
-    entry.node = node
-    entry.maxs = v.nodes(S)[node].maxs
-    entry.next = chain.head if chain.stamp == instant else -1
-    for c in range(width):
-        v.entry_keys(S)[at, c] = v.pending_keys(S)[i, c]
-    chain.stamp = instant
-    chain.head = at
-    scalars[ENTRY_TOP] = at + 1
-    scalars[ENTRY_TIME] = time
     return DONE
 
 
@@ -206,8 +177,7 @@ def insert_run(
     h = hash_key(edge, v.key(S), width)
     g = find_group(S, edge, h, v.key(S), width)
     if g >= 0:
-        stale = v.edges(T)[edge].op == STRICT and groups[g].inserted != instant
-        if stale or groups[g].maxs < tau or killed(T, S, g):
+        if groups[g].maxs < tau or killed(T, S, g):
             if queue:
                 clear(S, g)
             groups[g].node = -1
