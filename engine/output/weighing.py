@@ -74,7 +74,7 @@ class MatchWeigher:
         """The clock at which the first window begins."""
 
     def moved(self, oldest_row: int) -> None:
-        """Nodes have other numbers now; none refers to an earlier row."""
+        """Nodes have other numbers now; none refers to an earlier row, nor will one."""
         self._known, self._covered = 0, oldest_row
 
     def held_ids(self) -> Iterator[I64]:
@@ -171,6 +171,6 @@ class MatchWeigher:
             total.put(Fraction(events), {kinds.INTEGER: 1}, (), failed=False)
             return total
         made = self._measures.total(aggregate, m, weight)
-        if of.single and events < weight.count:
-            made.add(0, 1)  # a match without such an event has no value
+        if of.single and events < weight.count and aggregate.name != "COUNT":
+            made.add(0, 1)  # a match without such an event has an error
         return made

@@ -63,7 +63,7 @@ class Weigher(Protocol):
         ...
 
     def moved(self, oldest_row: int) -> None:
-        """Nodes have other numbers from now on; none refers to an earlier row."""
+        """Nodes have other numbers from now on; none refers to an earlier row, nor will one."""
         ...
 
 
@@ -96,6 +96,8 @@ class SequenceRun(MatchRunner[k.Memory]):
         self._sieve, self._picker, self._weigher = sieve, picker, weigher
         self._counts: list[Counts] = []
         self.oldest_row = 0
+        self._first_row = 0
+        """Of the batch in work, or of the last one."""
 
     @property
     def _memory(self) -> k.Memory:
@@ -148,6 +150,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         scalars[k.INSTANT] = 0
         if rows is None:
             rows = self._no_rows
+        self._first_row = int(rows.arrays.base[0])
         table = self._tables.of
         T, R, C = table(tables).address, rows.pointers.address, table(self._terms.columns).address
         for m in self._compiled.measures:
@@ -227,7 +230,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         tables = self._tables.of(self._compiled.tables)
         self._memory, self.oldest_row = make_nodes(tables, self._tables.of(memory), memory, again, busy=busy)
         if self._weigher is not None:
-            self._weigher.moved(self.oldest_row)
+            self._weigher.moved(min(self.oldest_row, self._first_row))  # nodes to come may be of any of the batch
 
     def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
         """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""
