@@ -85,7 +85,7 @@ def _quads(count: int) -> Iterator[str]:
 def materialise(prepared: Prepared) -> tuple[float, int]:
     """CPU seconds to ask the KB once for all GPMs, and the rows that are kept."""
     begin = process_time()
-    rows = sum(len(gpm.kb.answer(prepared.kb)) for gpm in prepared.plan.gpms.values() if gpm.kb is not None)
+    rows = sum(len(gpm.kb.answer(prepared.kb)) for gpm in prepared.plan.runner.gpms.values() if gpm.kb is not None)
     return process_time() - begin, rows
 
 

@@ -84,7 +84,7 @@ def query(body: str) -> str:
 
 
 def request_of(body: str, terms: TermDictionary) -> GpmRequest:
-    (plan,) = compile_query(load(query(body)), terms).requests
+    (plan,) = compile_query(load(query(body)), terms).runner.requests
     assert plan is not None
     return plan.requests[0]
 

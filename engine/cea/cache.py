@@ -34,7 +34,7 @@ class StepCache:
 
     def __init__(self, plan: CeaPlan, subsets: Subsets, sizes: NDArray[np.int64], most: int) -> None:
         self._subsets = subsets
-        self._words = plan.words
+        self._words = plan.runner.words
         self._most = most
         self._sizes = sizes
         self.rebuilds = 0

@@ -51,11 +51,11 @@ def not_composed(plan: CeaPlan) -> str | None:
     query = plan.query
     assert query.totals is not None
     found = aggregates(query.totals)
-    if query.selection is not None and not plan.strict:
+    if query.selection is not None and not plan.runner.strict:
         return f"{query.selection.strategy.value} chooses among those of an event"
     if isinstance(query.window, AttributeWindow):
         return "a window of an attribute may reach back"
-    if plan.ambiguous and any(aggregate.arg is not None for aggregate in found):
+    if plan.runner.ambiguous and any(aggregate.arg is not None for aggregate in found):
         return "several variables may hold an event"
     for aggregate in found:
         if aggregate.distinct or aggregate.name not in WEIGHED:
@@ -77,9 +77,9 @@ class Automaton(NamedTuple):
 
 def automaton_of(plan: CeaPlan) -> Automaton | None:
     """The determinised automaton of a plan; None: it has too many states."""
-    if len(plan.atoms) > _MOST_ATOMS:
+    if len(plan.letters) > _MOST_ATOMS:
         return None
-    subsets = Subsets(plan)
+    subsets = Subsets(plan.runner)
     found: dict[Letters | None, None] = {None: None}
     steps = 0
     for state in _growing(found):
@@ -131,7 +131,7 @@ class ComposedRun:
         assert found is not None
         self._plan, self._measures, self._automaton = plan, measures, found
         self._capacities = capacities or Capacities()
-        subsets = Subsets(plan)
+        subsets = Subsets(plan.runner)
         self._sizes = sizes_of(plan, self._capacities, picks=False)
         self._sizes[k.LEAST] = least
         self._cache = StepCache(plan, subsets, self._sizes, self._capacities.moves)
@@ -139,7 +139,7 @@ class ComposedRun:
         self._held = np.array([[mask >> v & 1 for v in variables] for mask in masks], np.bool_)
         self._held = self._held.reshape(len(masks), len(variables))
         self._tables = PointerTables()
-        self._placed = Placed(plan.query, plan.words)
+        self._placed = Placed(plan.query, plan.runner.words)
         self._tau = k.BEFORE_ALL
         self._begin(0)
 
@@ -176,7 +176,10 @@ class ComposedRun:
         return 1 if self._sizes[k.KIND] == k.UNBOUNDED else self._automaton.states
 
     def feed(self, events: MarkedEvents, ids: I64) -> list[Ended]:
-        """Take in a batch of events whose attributes have these ids, i64[n, attributes]; what ends in it."""
+        """Take in a batch of events whose attributes have these ids, i64[n, attributes]; what ends in it: the caller
+        reads its least and largest values before the next call, which may forget them."""
+        if self._collected >= max(_COLLECT_EVERY, 2 * len(self._memory.parts)):
+            self.collect()
         columns = self._measures.of(ids)
         self._reform(int(self._memory.form[w.LIMBS]))
         symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
@@ -198,8 +201,6 @@ class ComposedRun:
                 self._give(need)
         self._memory.scalars[c.BASE] += len(events)
         self._collected += len(events)
-        if self._collected >= max(_COLLECT_EVERY, 2 * len(self._memory.parts)):
-            self.collect()
         return found
 
     def _drain(self, found: list[Ended]) -> None:

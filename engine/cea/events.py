@@ -11,8 +11,6 @@ from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.windows import kind_of
 from oxiseq.engine.kernels.cea import records as k
-from oxiseq.engine.kernels.matches import records as matches
-from oxiseq.grammar.algebra import Consumption
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +18,7 @@ class MarkedEvents:
     """n events in merged order, each at a position of its own (consecutive, continuing from the batch before)."""
 
     symbol: NDArray[np.uint64]
-    """u64[n, words]: which atoms each satisfies; words = ceil(len(plan.atoms) / 64), at least 1."""
+    """u64[n, words]: which atoms each satisfies; words = ceil(len(plan.letters) / 64), at least 1."""
     time: NDArray[np.int64]
     """i64[n]: µs, not falling."""
     partition: NDArray[np.int64]
@@ -34,16 +32,10 @@ class MarkedEvents:
 
 def sizes_of(plan: CeaPlan, capacities: Capacities, picks: bool) -> NDArray[np.int64]:
     """The kernels' numbers of a plan; `picks`: whether ORDER BY or SAMPLE chooses."""
-    query = plan.query
-    sizes = np.zeros(k.SIZES, np.int64)
+    clauses, sizes = plan.clauses, np.zeros(k.SIZES, np.int64)
     sizes[k.DISORDER] = capacities.disorder
-    sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
-    sizes[k.LIMIT] = query.limit.count if query.limit is not None else matches.NO_LIMIT
-    sizes[k.CHOOSES] = (query.selection is not None and not plan.strict) or picks
-    match query.consumption:
-        case None:
-            sizes[k.CONSUME] = k.KEEP_ALL
-        case Consumption(whole_query):
-            sizes[k.CONSUME] = k.FORGET_ALL if whole_query else k.FORGET_PARTITION
-    sizes[k.WORDS] = plan.words
+    sizes[k.KIND], sizes[k.SIZE] = kind_of(plan.query)
+    sizes[k.LIMIT], sizes[k.CONSUME] = clauses.limit, clauses.consumes
+    sizes[k.CHOOSES] = clauses.chooses or picks
+    sizes[k.WORDS] = plan.runner.words
     return sizes

@@ -43,7 +43,7 @@ def asked_of(plan: CeaPlan) -> tuple[Variable, ...]:
     query = plan.query
     by = query.partition.by if query.partition is not None else ()
     window = (query.window.attribute,) if isinstance(query.window, AttributeWindow) else ()
-    return tuple(dict.fromkeys((*compile_facts(plan.atoms).attributes, *by, *window, *summed_attributes(query))))
+    return tuple(dict.fromkeys((*compile_facts(plan.letters).attributes, *by, *window, *summed_attributes(query))))
 
 
 def predicates(vocab: str, attributes: Sequence[Variable], terms: TermDictionary) -> I64:

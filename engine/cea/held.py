@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.cea.plan import CeaPlan, as_words
+from oxiseq.engine.cea.plan import CeaPlan, as_words, words_of
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import AMBIGUOUS, FIRST_MASK, Subsets
 from oxiseq.engine.kernels.cea import held as kernels
@@ -22,11 +22,11 @@ class Holders:
     """`masks[place]`, u64[words of variables]: the variables that hold an event at that place of a run."""
 
     def __init__(self, plan: CeaPlan, subsets: Subsets) -> None:
-        words = max(1, -(-len(plan.variables) // 64))
+        words = words_of(len(plan.runner.variables))
         self.masks = np.zeros((FIRST_MASK + len(subsets.masks), words), np.uint64)
         for n, mask in enumerate(subsets.masks):
             self.masks[FIRST_MASK + n] = as_words(mask, words)
-        self._history = _History(plan, words) if plan.ambiguous else None
+        self._history = _History(plan, words) if plan.runner.ambiguous else None
 
     def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64]) -> None:
         """Events come in."""
@@ -76,20 +76,20 @@ class _History:
     """The events that runs may refer to: their symbols and, in their partitions, the positions before."""
 
     def __init__(self, plan: CeaPlan, words: int) -> None:
-        automaton = plan.positions
+        sets, automaton = plan.runner, plan.runner.positions
         count = len(automaton.letters)
         kinds = np.zeros((count, 3), np.uint8)
-        for column, members in enumerate((plan.kept, automaton.first, automaton.last)):
+        for column, members in enumerate((sets.kept, automaton.first, automaton.last)):
             kinds[list(bits(members)), column] = 1
         self._letters = kernels.Letters(
-            atom=np.array(plan.atom_of, np.int64),
-            mask=np.array([as_words(mask, words) for mask in plan.masks]),
+            atom=np.array(sets.atom_of, np.int64),
+            mask=np.array([as_words(mask, words) for mask in sets.masks]),
             kinds=kinds,
             at_once=_matrix(automaton.at_once),
             later=_matrix(automaton.later),
-            symbol=np.zeros((0, plan.words), np.uint64),
+            symbol=np.zeros((0, sets.words), np.uint64),
             before=np.zeros(0, np.int64),
-            sizes=np.array([0, not all(plan.masks)], np.int64),
+            sizes=np.array([0, not all(sets.masks)], np.int64),
         )
         self._tables = PointerTables()
         self._last = np.zeros(0, np.int64)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.listed import MOST_LISTED, PLACE, Listed, one_by_one
 from oxiseq.engine.cea.plan import CeaPlan
-from oxiseq.engine.cea.ranking import EndRanking, Measured, SumKey, ranking_of
+from oxiseq.engine.cea.ranking import EndRanking, Measured, SumKey
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.amounts import Added, added_up
 from oxiseq.engine.expressions.exact import ExpressionError, Leaf, evaluate
@@ -46,7 +46,7 @@ class EventPicker:
 
     def __init__(self, plan: CeaPlan, terms: TermDictionary, values: Callable[[I64], I64]) -> None:
         query = plan.query
-        self._ranking = None if query.order is None else ranking_of(plan, query.order)
+        self._ranking = plan.ranking
         self._sample = query.sample
         self._offset = 0 if query.limit is None else query.limit.offset
         self._limit = None if query.limit is None else query.limit.offset + query.limit.count

@@ -14,10 +14,9 @@ from typing import NamedTuple, TypeAlias
 
 from pyoxigraph import Variable
 
-from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.expressions.amounts import summands
 from oxiseq.grammar.algebra import Aggregate, Call, Expression
-from oxiseq.grammar.ceql_algebra import START, EndOrder, compared_aggregates, summed_attributes
+from oxiseq.grammar.ceql_algebra import START, CeqlQuery, EndOrder, compared_aggregates, summed_attributes
 from oxiseq.grammar.render_ceql import render_predicate
 
 
@@ -64,10 +63,10 @@ def measured_by(aggregate: Aggregate, variables: Sequence[str], attributes: Sequ
     return Measured(None, None)
 
 
-def ranking_of(plan: CeaPlan, order: EndOrder) -> EndRanking:
-    """The ranking of a checked query."""
-    attributes, found = summed_attributes(plan.query), compared_aggregates(order)
-    measured = {a: measured_by(a, plan.variables, attributes) for a in found}
+def ranking_of(query: CeqlQuery, order: EndOrder, variables: Sequence[str], ambiguous: bool) -> EndRanking:
+    """The ranking of a checked query. `ambiguous`: the rest of a match may decide which variables hold an event."""
+    attributes, found = summed_attributes(query), compared_aggregates(order)
+    measured = {a: measured_by(a, variables, attributes) for a in found}
     sums: list[SumKey] = []
     listed = None
     for expression, _ in order.keys:
@@ -77,7 +76,7 @@ def ranking_of(plan: CeaPlan, order: EndOrder) -> EndRanking:
         parts = list(summands(expression))
         listed = listed or next((_why(part) for part, _ in parts if not _is_sum(part)), None)
         sums.append(tuple(EventAmount(measured[p], f) for p, f in parts if isinstance(p, Aggregate)))
-    if listed is None and plan.ambiguous and found:
+    if listed is None and ambiguous and found:
         listed = "several variables may hold an event"
     return EndRanking(order, found, tuple(measured.values()), () if listed else tuple(sums), listed)
 

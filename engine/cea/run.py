@@ -98,12 +98,10 @@ class CeaRun(MatchRunner[k.Memory]):
         """`ends`: receives the complex events of each end as a set; they are not emitted one by one. `picker`: for a
         query that has ORDER BY or SAMPLE, or of which a page is wanted."""
         self._capacities = capacities = capacities or Capacities()
-        selection = plan.query.selection
-        strategy = selection.strategy if selection is not None and not plan.strict else None
-        super().__init__(strategy, capacities.nodes // 4, -1 if all(plan.masks) else SILENT)
+        super().__init__(plan.clauses.strategy, capacities.nodes // 4, -1 if all(plan.runner.masks) else SILENT)
         self.plan = plan
         self.oldest = 0
-        subsets = Subsets(plan)
+        subsets = Subsets(plan.runner)
         self._sizes = sizes_of(plan, capacities, picker is not None)
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._holders = Holders(plan, subsets)
@@ -118,7 +116,7 @@ class CeaRun(MatchRunner[k.Memory]):
             self._sizes[k.COUNTS] = self._counted
             self._sizes[k.LEAST], self._sizes[k.TELLS_COUNTS] = ends.least, ends.counts and self._counted
         self._memory = allocate(capacities, self._counted)
-        self._placed = Placed(plan.query, plan.words)
+        self._placed = Placed(plan.query, plan.runner.words)
         self._collected = 0
         self._rebuilt = -1
         self._tau = k.BEFORE_ALL
@@ -338,7 +336,7 @@ class CeaRun(MatchRunner[k.Memory]):
             return self._nothing
         found = self._taken()
         start, end = (found.rows >> matches.PLACE_BITS)[found.ends[:-1]], found.marks[:, 0] + self.position
-        if not all(self.plan.masks):
+        if not all(self.plan.runner.masks):
             found = found.only(found.rows & _PLACE != SILENT)
         positions = found.rows >> matches.PLACE_BITS
         held = self._holders.held(found.rows & _PLACE, positions, found.ends, start, end)

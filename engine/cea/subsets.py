@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final, NamedTuple
 
-from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.plan import DeterminisedSets
 from oxiseq.engine.cea.positions import bits
 
 BEFORE, AMID, AFTER = range(3)
@@ -56,7 +56,7 @@ class Move:
 class Subsets:
     """The deterministic automaton of a plan; immutable. Sets of letters are integers."""
 
-    def __init__(self, plan: CeaPlan) -> None:
+    def __init__(self, plan: DeterminisedSets) -> None:
         self._automaton = plan.positions
         self._kept = plan.kept
         self._masks = plan.masks

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.cea import clocks as kernels
 from oxiseq.engine.kernels.cea import records as k
+from oxiseq.engine.kernels.compiling.options import in_python
+from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers
 from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
@@ -17,6 +19,7 @@ from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 _FEW: Final = 128
 """Batches of at most so many events are copied to where the kernel looks: cheaper than passing their addresses."""
 _NONE: Final = np.zeros(0, np.float64)
+_window_start: Final[Any] = in_python(window_start)
 
 
 def kind_of(query: CeqlQuery) -> tuple[int, int]:
@@ -52,7 +55,7 @@ class Placed:
 
     def cut(self, time: int) -> int | None:
         """That of an event at `time`, in a window of time."""
-        return time - self._back if self._kind == k.BY_TIME else None
+        return _window_start(time, self._back, 1, 0) if self._kind == k.BY_TIME else None
 
     def place(
         self,
@@ -71,7 +74,8 @@ class Placed:
         if self._kind == k.BY_ATTRIBUTE:
             assert attribute is not None
             return Pointers(k.Events(symbol, partition, *attribute_clocks(plain(attribute, np.float64), self._size)))
-        return Pointers(k.Events(symbol, partition, time, time - self._back if self._kind == k.BY_TIME else time))
+        cut = _window_start(time, self._back, 1, 0) if self._kind == k.BY_TIME else time
+        return Pointers(k.Events(symbol, partition, time, cut))
 
 
 def plain(array: Array, dtype: Any) -> Array:

@@ -41,10 +41,11 @@ class ExpressionColumns:
         self._plan = plan
         self._terms = terms
         self._index = {v: i for i, v in enumerate(variables)}
-        self._columns = [(i, c.expression) for i, c in enumerate(plan.written.columns) if c.expression is not None]
-        self._computed = {plan.written.columns[i].variable: i for i, _ in self._columns}
+        columns = plan.runner.written.columns
+        self._columns = [(i, c.expression) for i, c in enumerate(columns) if c.expression is not None]
+        self._computed = {columns[i].variable: i for i, _ in self._columns}
         self._letters = [plan.letter for plan in plan.letters]
-        self._nothing = np.zeros(len(plan.written.columns), np.uint32)
+        self._nothing = np.zeros(len(columns), np.uint32)
         """Of a row: FILTER and ORDER BY do not see what SELECT names."""
         self._blanks: dict[str, int] = {}
         """The blank nodes that the match at work binds, by their labels."""
@@ -62,7 +63,7 @@ class ExpressionColumns:
         kept = [
             m
             for m in range(len(matches.resolved))
-            if all(holds(f, self._leaves(f, matches, m, self._nothing)) for f in self._plan.written.filters)
+            if all(holds(f, self._leaves(f, matches, m, self._nothing)) for f in self._plan.runner.written.filters)
         ]
         return np.array(kept, np.int64)
 
@@ -151,7 +152,7 @@ class ExpressionColumns:
         return to_literal(int(matches.time[rows[-1]])) if rows else None
 
     def _aggregate(self, part: Aggregate, matches: MatchRows, m: int) -> Term | None:
-        iterations = self._plan.written.iterations[part]
+        iterations = self._plan.runner.written.iterations[part]
         mappings = []
         for i in self._rows_of(iterations.gpm, matches, m):
             mapping = {}

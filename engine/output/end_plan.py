@@ -46,7 +46,7 @@ def end_plan(plan: CeaPlan, totals: Totals) -> EndPlan:
         totals.by,
         tuple(attributes.index(key) for key in totals.by),
         found,
-        tuple(measured_by(aggregate, plan.variables, attributes) for aggregate in found),
+        tuple(measured_by(aggregate, plan.runner.variables, attributes) for aggregate in found),
         tuple(Variable(column.name) for column in totals.columns),
         columns,
         () if totals.having is None else (replaced(totals.having, known),),

@@ -49,7 +49,7 @@ class MatchFolder:
     def __init__(self, plan: QueryPlan, folding: Folding, rows: RowStore, terms: TermDictionary) -> None:
         self._folding = folding
         self._letters = [letter.letter for letter in plan.letters]
-        self._stored = {v: i for i, v in enumerate(plan.stored)}
+        self._stored = {v: i for i, v in enumerate(plan.runner.stored)}
         self._rows = rows
         self._terms = terms
         self._folded: list[Folded] = []

@@ -33,7 +33,7 @@ class MatchPicker:
     def __init__(self, plan: QueryPlan, ranking: Ranking, rows: RowStore, terms: TermDictionary) -> None:
         self._ranking = ranking
         self._letters = [letter.letter for letter in plan.letters]
-        self._stored = {v: i for i, v in enumerate(plan.stored)}
+        self._stored = {v: i for i, v in enumerate(plan.runner.stored)}
         self._rows = rows
         self._terms = terms
         self._counts: list[int] = []

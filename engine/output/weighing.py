@@ -54,7 +54,7 @@ class MatchWeigher:
         self._summary, self._folding, self._rows, self._terms = plan.summary, folding, rows, terms
         of = [*dict.fromkeys(m for m in folding.measures if m is not None)]
         attributes = [*dict.fromkeys(m.variable for m in of if m.variable is not None)]
-        self._columns = [plan.stored.index(variable) for variable in attributes]
+        self._columns = [plan.runner.stored.index(variable) for variable in attributes]
         names: dict[OfEvents, set[str]] = {m: {"COUNT"} for m in of}
         for measure, each in zip(plan.summary.measures, folding.measures, strict=True):
             if each is not None and each.variable is not None:

@@ -53,12 +53,13 @@ class AnswerWriter:
     def __init__(self, plan: QueryPlan, terms: TermDictionary) -> None:
         self._plan = plan
         self._terms = terms
-        self._late = [g for g in plan.gpms.values() if g.enriched and self._is_positive(g)]
+        self._late = [g for g in plan.runner.gpms.values() if g.enriched and self._is_positive(g)]
         enriched = [v for g in self._late for v in g.parts.kb_variables]
-        wanted = [v for v in (*plan.stored, *enriched) if v in plan.written.wanted or v in plan.stored]
+        stored, written = plan.runner.stored, plan.runner.written
+        wanted = [v for v in (*stored, *enriched) if v in written.wanted or v in stored]
         self._variables = tuple(dict.fromkeys(wanted))
         self._index = {v: i for i, v in enumerate(self._variables)}
-        self._again, self._inside = _repeats(plan.automaton, plan.sequence.places)
+        self._again, self._inside = _repeats(plan.runner.automaton, plan.runner.sequence.places)
         self._expressions = ExpressionColumns(plan, self._variables, terms)
         ranking = plan.ranking
         self.ranks = None
@@ -66,16 +67,16 @@ class AnswerWriter:
             self.ranks = WindowRanks(ranking, ranking.window, terms)
         self.paged = 0
         """Of how many listed matches a page was taken."""
-        self._decided_late = any(edge.waits for edge in plan.sequence.graph.edges)
+        self._decided_late = any(edge.waits for edge in plan.runner.sequence.graph.edges)
         self._seen: dict[int, set[bytes]] = {}
-        computed = any(column.expression is not None for column in plan.written.columns)
-        checked = computed or plan.written.filters or plan.ranking is not None
-        self._plain = not (plan.automaton.ambiguous or plan.limit or self._late or plan.written.distinct or checked)
+        computed = any(column.expression is not None for column in written.columns)
+        checked = computed or written.filters or written.distinct or plan.ranking is not None
+        self._plain = not (plan.runner.automaton.ambiguous or plan.runner.limit or self._late or checked)
         self._pointers = Pointers(self._answer_columns())
 
     def _answer_columns(self) -> AnswerColumns:
-        stored = {v: i for i, v in enumerate(self._plan.stored)}
-        columns = [stored.get(column.variable, -1) for column in self._plan.written.columns]
+        stored = {v: i for i, v in enumerate(self._plan.runner.stored)}
+        columns = [stored.get(column.variable, -1) for column in self._plan.runner.written.columns]
         inside = np.ascontiguousarray(self._inside, np.uint8)
         return AnswerColumns(self._again, inside, np.array(columns, np.int32), np.zeros((inside.shape[1], 1), np.uint8))
 
@@ -98,7 +99,7 @@ class AnswerWriter:
         return np.unique(flat.origin[self._expressions.passing(_match_rows(self._resolved(flat), flat))])
 
     def _write_any(self, found: Found, rows: RowStore, start: int, drawn_from: Sequence[int]) -> MatchBatch:
-        if self._plan.automaton.ambiguous:
+        if self._plan.runner.automaton.ambiguous:
             found = _without_repeats(found)
         flat = self._gather(found, rows)
         ranking = self._plan.ranking
@@ -106,10 +107,10 @@ class AnswerWriter:
             listed_ends(*self._ends(flat))  # before a FILTER drops some of those that the kernel has left
         for gpm in self._late:
             flat = self._enrich(gpm, flat, rows)
-        if self._plan.written.filters:
+        if self._plan.runner.written.filters:
             flat = _taken(flat, self._expressions.passing(_match_rows(self._resolved(flat), flat)))
-        if self._plan.limit is not None:
-            flat = _first_of_each_end(flat, self._plan.limit, self._index.get(PARTITION))
+        if self._plan.runner.limit is not None:
+            flat = _first_of_each_end(flat, self._plan.runner.limit, self._index.get(PARTITION))
         ends: list[OfEnd] = []
         if ranking is not None:
             ends = self._told(flat, ranking)
@@ -122,7 +123,7 @@ class AnswerWriter:
             counts = drawn_from or [end.total for end in ends]
             self._keep(self.ranks, batch, flat, [len(end.told) for end in ends], counts, start)
             return batch.take(np.zeros(0, np.int64))
-        if self._plan.written.distinct and len(batch):
+        if self._plan.runner.written.distinct and len(batch):
             newest = int(flat.block.clock[flat.ends[1:] - 1].max())
             batch = self._distinct(batch, self._oldest_end(newest, rows, time))
         return batch
@@ -177,7 +178,7 @@ class AnswerWriter:
     def save(self, rows: RowStore, terms: SavedTerms) -> State:
         """What DISTINCT remembers, and what the KB has answered, as far as it concerns the rows held: those rows are
         enriched by what held for them, whatever the KB says when the run continues."""
-        width = len(self._plan.written.columns)
+        width = len(self._plan.runner.written.columns)
         known = [row for end in sorted(self._seen) for row in sorted(self._seen[end])]
         values = np.frombuffer(b"".join(known), np.uint32).reshape(len(known), width) if width else None
         return {
@@ -193,7 +194,7 @@ class AnswerWriter:
             assert gpm.kb is not None
             letters = np.array([gpm.name in plan.letter for plan in self._plan.letters])
             mine = np.flatnonzero(letters[block.letter] & (block.epoch == epoch))
-            shared = [self._plan.stored.index(v) for v in gpm.kb.shared]
+            shared = [self._plan.runner.stored.index(v) for v in gpm.kb.shared]
             saved[gpm.name] = answers[gpm.name].save(terms, block.stored[mine][:, shared])
         return saved
 
@@ -229,7 +230,7 @@ class AnswerWriter:
         """Every column is a variable that rows bind."""
         n, f = len(found), len(found.rows)
         time, event_letter, event_time = np.empty(n, np.int64), np.empty(f, np.int32), np.empty(f, np.int64)
-        values = np.empty((n, len(self._plan.written.columns)), np.uint32)
+        values = np.empty((n, len(self._plan.runner.written.columns)), np.uint32)
         write_answers(
             self._pointers.address,
             rows.pointers.address,
@@ -247,7 +248,7 @@ class AnswerWriter:
         block = rows.take(found.rows >> PLACE_BITS)
         places = (found.rows & ((1 << PLACE_BITS) - 1)).astype(np.int32)
         values = np.zeros((len(places), len(self._variables)), np.uint32)
-        values[:, : len(self._plan.stored)] = block.stored
+        values[:, : len(self._plan.runner.stored)] = block.stored
         return _Flat(block, found.rows >> PLACE_BITS, places, found.ends, values, np.arange(len(found)))
 
     def _enrich(self, gpm: GpmPlan, flat: _Flat, rows: RowStore) -> _Flat:
@@ -297,7 +298,7 @@ class AnswerWriter:
         return ()
 
     def _columns(self, resolved: NDArray[np.uint32], flat: _Flat, time: NDArray[np.int64]) -> NDArray[np.uint32]:
-        answer = self._plan.written
+        answer = self._plan.runner.written
         values = np.zeros((len(resolved), len(answer.columns)), np.uint32)
         for i, column in enumerate(answer.columns):
             if column.expression is None and column.variable in self._index:
@@ -309,7 +310,7 @@ class AnswerWriter:
         """No later match ends before this time: what trailing negations decide waits for a window at most."""
         window = self._plan.window
         if window is None:
-            return int(time.max()) - (self._plan.sequence.graph.longest_wait or 0)
+            return int(time.max()) - (self._plan.runner.sequence.graph.longest_wait or 0)
         if window.events and self._plan.query.partition is not None:
             return rows.time_from(BEFORE_ALL) if self._decided_late else int(time.max())
         return rows.time_from(clock - window.size)

@@ -97,7 +97,7 @@ def correlation(plan: QueryPlan) -> Correlation:
     if not kept:
         return Correlation((), reason=f"DISTINCT compares rows that do not show ?{keys[0].value}")
     key = max(kept, key=lambda v: sum(v in certain_variables(parts[name].pattern) for name in names))
-    strict = any(edge.op is Op.STRICT and edge.source != START for edge in plan.sequence.graph.edges)
+    strict = any(edge.op is Op.STRICT and edge.source != START for edge in plan.runner.sequence.graph.edges)
     return Correlation(
         (key,),
         tuple(_routes(plan, parts, names, key)),
@@ -147,8 +147,8 @@ def _obstacle(plan: QueryPlan) -> str:
 
 def _forgets_key(plan: QueryPlan, key: Variable) -> bool:
     """Whether equal rows of several values would be one row."""
-    shown = {column.variable for column in plan.answer.columns if column.expression is None}
-    return plan.answer.distinct and key not in shown
+    shown = {column.variable for column in plan.runner.answer.columns if column.expression is None}
+    return plan.runner.answer.distinct and key not in shown
 
 
 def _memberships(
@@ -193,7 +193,7 @@ def _joins(plan: QueryPlan, parts: dict[str, GpmParts], key: Variable) -> bool:
     def compared(letter: Letter, check: Check) -> bool:
         return not binds(letter) or any(v == key and of.variable == key for v, of in check.equal)
 
-    for edge in plan.sequence.graph.edges:
+    for edge in plan.runner.sequence.graph.edges:
         if edge.source == START:  # a leading negation is joined with the first row (semantics.md 2.5)
             if not all(binds(arm.letter) for arm in edge.arms):
                 return False

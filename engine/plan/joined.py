@@ -10,31 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode, Variable
 
-from oxiseq.engine.cea.plan import CeaPlan, as_words, compile_ceql
+from oxiseq.engine.cea.plan import as_words, compile_ceql, words_of
 from oxiseq.engine.errors import QueryError
 from oxiseq.engine.matches.paging import Page
-from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.matches.plan import SequencePlan
+from oxiseq.engine.plan.query import LetterPlan, QueryPlan, compile_query
+from oxiseq.engine.plan.ranking import Ranking
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Filter, Query, Select, TriplePattern
-from oxiseq.grammar.ceql_algebra import CeqlQuery, first_join, variables
+from oxiseq.grammar.ceql_algebra import CeqlQuery, Totals, first_join, variables
 from oxiseq.grammar.ceql_graphs import first_graph
 from oxiseq.grammar.parts import parts
+from oxiseq.grammar.render_ceql import render_predicate
 from oxiseq.grammar.translating.ceql_spaseq import as_sequence
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class JoinedPlan:
-    """A query ready to run. `streams`: IRIs in the order of FROM; `variables`: those that SELECT keeps; `attributes`:
-    those that it reads; `translated`: the query in SPAseq's algebra; `sequence`: that, compiled, without columns;
-    `held`: u64[letters of `sequence`, words], the variables that hold a letter's events, as bits."""
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A CEQL query as one that live keys run. `variables`: those that SELECT keeps; `attributes`: those that it reads;
+    `translated`: the query in SPAseq's algebra; `sequence`: that, compiled, without columns; `held`: u64[letters of
+    `sequence`, words], the variables that hold a letter's events, as bits."""
 
-    query: CeqlQuery
-    streams: tuple[str, ...]
+    name: ClassVar[str] = "live keys"
     variables: tuple[str, ...]
     attributes: tuple[Variable, ...]
     translated: Query
@@ -42,9 +45,15 @@ class JoinedPlan:
     held: NDArray[np.uint64]
 
 
+JoinedPlan: TypeAlias = SequencePlan[CeqlQuery, LetterPlan, Ranking, Totals, Lowered]
+"""That of a CEQL query with joins or GRAPH."""
+CeqlPlan: TypeAlias = SequencePlan[CeqlQuery, Any, Any, Totals, Any]
+"""That of any CEQL query: a `CeaPlan` or a `JoinedPlan`, as its runner says."""
+
+
 def choose_runner(
     query: CeqlQuery, terms: TermDictionary, stream_names: Mapping[str, str] = {}, page: Page | None = None
-) -> CeaPlan | JoinedPlan:
+) -> CeqlPlan:
     """Compile a checked query for live keys if a condition compares two events or queries the knowledge base, else for
     determinised sets. `page`: as for `compile_query`. Raises QueryError, LimitError."""
     if first_join(query.formula) is None and first_graph(query.formula) is None:
@@ -70,16 +79,27 @@ def compile_joined(
     names = {gpm.name: held for gpms, held in zip(found.gpms, found.held, strict=True) for gpm in gpms}
     plan = compile_query(translated, terms, page=page)
     masks = [sum(1 << i for i, v in enumerate(kept) if v in names[letter.letter[0]]) for letter in plan.letters]
-    words = max(1, -(-len(kept) // 64))
-    return JoinedPlan(
-        query,
-        streams,
+    words = words_of(len(kept))
+    lowered = Lowered(
         kept,
         _attributes(translated, query.vocab),
         replace(found.query, streams=declared),
         plan,
         np.array([as_words(mask, words) for mask in masks], np.uint64).reshape(len(masks), words),
     )
+    return SequencePlan(
+        query, streams, plan.letters, plan.clauses, plan.ranking, query.totals, lowered, _because(query)
+    )
+
+
+def _because(query: CeqlQuery) -> str:
+    """The condition that determinised sets cannot evaluate."""
+    join, asked = first_join(query.formula), first_graph(query.formula)
+    found = join or asked
+    if found is None:
+        return "the caller asks for them"
+    test, does = found[0], "compares events of two variables" if join else "asks the knowledge base"
+    return f"{test.name}[{render_predicate(test.predicate)}] {does}"
 
 
 def _attributes(translated: Query, vocab: str) -> tuple[Variable, ...]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from pyoxigraph import NamedNode, Variable
 
-from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.patterns.plan import GpmRequest
 from oxiseq.engine.plan.correlation import Correlation, Route
-from oxiseq.engine.plan.joined import JoinedPlan
+from oxiseq.engine.plan.joined import CeqlPlan
 from oxiseq.grammar.algebra import Gpm, Group, TriplePattern
 from oxiseq.grammar.scope import split_gpm
 
 
-def tuple_correlation(plan: CeaPlan | JoinedPlan) -> Correlation:
+def tuple_correlation(plan: CeqlPlan) -> Correlation:
     """How the query's events can be dealt out."""
     query = plan.query
     if query.partition is None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
 
 from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.matches.records import NO_LIMIT
-from oxiseq.engine.kernels.sequence.records import EVERYTHING, NOTHING, THE_PARTITION
 from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.matches.plan import Clauses, SequencePlan, forgotten_by
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
@@ -23,12 +24,12 @@ from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.folding import Folding, folding_of
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking, ranking_of, variables_of
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
-from oxiseq.engine.sequence.asked import Asked, asked_by
+from oxiseq.engine.sequence.asked import Asked, asked_by, gpm_of_time
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
-from oxiseq.engine.sequence.states import PARTITION, StateBuilder, own_filters
-from oxiseq.engine.sequence.tables import Clauses, SequenceTables, build_tables
+from oxiseq.engine.sequence.states import PARTITION, RANK, StateBuilder, ValueKind, own_filters
+from oxiseq.engine.sequence.tables import SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Query, Window
+from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Query
 from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.places import Overview, atoms, overview
 from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, expression_variables, holds_exists
@@ -91,15 +92,12 @@ class Membership:
     columns: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class QueryPlan:
-    """A compiled query."""
+@dataclass(frozen=True, slots=True)
+class LiveKeys:
+    """What live keys need of a plan: graph patterns, the automaton and its tables, and what is made of matches."""
 
-    query: Query
-    streams: tuple[str, ...]
-    """Stream IRIs; a stream declared twice is listed once."""
+    name: ClassVar[str] = "live keys"
     gpms: dict[str, GpmPlan]
-    letters: tuple[LetterPlan, ...]
     requests: tuple[StreamPlan | None, ...]
     """Per stream the graph patterns to match."""
     automaton: Automaton
@@ -113,12 +111,10 @@ class QueryPlan:
     """What decides the partitions of an event, for PARTITION BY."""
     deferred: bool
     """Matches of one end are not found at once, and a strategy, LIMIT or a summary needs all of them."""
-    summary: SummaryPlan | None
-    """How matches become rows of groups; None: each match is a row."""
+    sieved: bool
+    """FILTERs behind SEQ say which matches a strategy or CONSUME BY goes by."""
     written: Answer
     """The values written for each match: the answer, if each is a row."""
-    ranking: Ranking | None
-    """Which matches of an end are emitted, where ORDER BY or SAMPLE says so."""
     listed: str | None
     """Why the matches of a summary are listed or folded; None: they are counted as they are found."""
     folding: Folding | None = None
@@ -127,19 +123,14 @@ class QueryPlan:
     """It finds the matches of all these queries; its own is the most lenient one."""
 
     @property
-    def window(self) -> Window | None:
-        return self.query.window
-
-    @property
-    def sieved(self) -> bool:
-        """Whether FILTERs behind SEQ say which matches a strategy or CONSUME BY goes by."""
-        return _sieved(self.query)
-
-    @property
     def asked_again(self) -> tuple[Exists, ...]:
         """The EXISTS of stateful filters."""
         conditions = (condition for gpm in self.gpms.values() for condition in gpm.parts.stateful)
         return tuple(dict.fromkeys(e for condition in conditions for e in exists_in(condition)))
+
+
+QueryPlan: TypeAlias = SequencePlan[Query, LetterPlan, Ranking, SummaryPlan, LiveKeys]
+"""That of a SPAseq query."""
 
 
 def compile_query(
@@ -160,31 +151,31 @@ def compile_query(
     if listing:
         return plan
     if plan.ranking is not None:
-        because = _ranked_by_listing(plan, ranking_of(seen, plan.answer.iterations, page))
+        because = _ranked_by_listing(plan, ranking_of(seen, plan.runner.answer.iterations, page))
         if because is None:
             return _compile(seen, terms, None, wanted, picking=True, page=page)
         return replace(plan, ranking=replace(plan.ranking, listed=because))
     if plan.summary is None:
         return plan
-    enriched = (name for name, gpm in plan.gpms.items() if gpm.enriched)
-    because = listed_because(plan.summary, seen, plan.automaton.ambiguous, enriched, plan.sequence.graph)
+    enriched = (name for name, gpm in plan.runner.gpms.items() if gpm.enriched)
+    because = listed_because(plan.summary, seen, plan.runner.automaton.ambiguous, enriched, plan.runner.sequence.graph)
     if because is None:
         return _compile(seen, terms, carried(plan.summary), wanted)
     folding = _folded(plan, plan.summary, seen)
     if folding is None:
-        return replace(plan, listed=because)
-    made = _compile(seen, terms, None, wanted, folding=True, weighed=folding.weighed)
-    return replace(made, listed=because, folding=folding)
+        return replace(plan, runner=replace(plan.runner, listed=because))
+    plan = _compile(seen, terms, None, wanted, folding=True, weighed=folding.weighed)
+    return replace(plan, runner=replace(plan.runner, listed=because, folding=folding))
 
 
 def _folded(plan: QueryPlan, summary: SummaryPlan, seen: Overview) -> Folding | None:
     """How groups are made of sets of matches, if these are all that is needed."""
-    if plan.automaton.ambiguous or plan.query.filters or plan.deferred:
+    if plan.runner.automaton.ambiguous or plan.query.filters or plan.runner.deferred:
         return None
-    if any(gpm.enriched for gpm in plan.gpms.values()):
+    if any(gpm.enriched for gpm in plan.runner.gpms.values()):
         return None
-    folding = folding_of(summary, seen, plan.answer.iterations)
-    return folding if folding is not None and folding.variables <= set(plan.stored) else None
+    folding = folding_of(summary, seen, plan.runner.answer.iterations)
+    return folding if folding is not None and folding.variables <= set(plan.runner.stored) else None
 
 
 def _ranked_by_listing(plan: QueryPlan, ranking: Ranking | None) -> str | None:
@@ -192,17 +183,17 @@ def _ranked_by_listing(plan: QueryPlan, ranking: Ranking | None) -> str | None:
     assert ranking is not None
     if ranking.listed is not None:
         return ranking.listed
-    if plan.automaton.ambiguous:
+    if plan.runner.automaton.ambiguous:
         return "one match may be found in two ways"
     if plan.query.filters:
         return "a FILTER behind SEQ drops some of them"
-    if plan.deferred:
+    if plan.runner.deferred:
         return "a trailing negation decides some when their window closes"
     for variable in variables_of(ranking.keys):
-        if variable not in plan.stored:
+        if variable not in plan.runner.stored:
             return f"?{variable.value} comes from the knowledge base when a match is written"
     if ranking.sample is not None or ranking.page is not None:
-        for name, gpm in plan.gpms.items():
+        for name, gpm in plan.runner.gpms.items():
             if gpm.enriched and any(name in letter.letter for letter in plan.letters if letter.positive):
                 return f"the knowledge base may give one of {name} several mappings"
     return None
@@ -277,11 +268,8 @@ def _compile(
     )
     limit = None if summarised or ranking is not None else _limit(query, automaton, letters, gpms, deferred)
     told_by_partition = deferred or limit is not None or ranking is not None
-    return QueryPlan(
-        query,
-        streams,
+    runner = LiveKeys(
         gpms,
-        letters,
         tuple(compile_stream(r, terms) if r else None for r in requests),
         automaton,
         sequence,
@@ -290,12 +278,23 @@ def _compile(
         limit,
         members,
         deferred,
-        summary,
+        _sieved(query),
         answer if summary is None else written_answer(summary, answer),
-        ranking,
         None if told_apart is not None or summary is None else "the caller asks for a list",
         family=family,
     )
+    return SequencePlan(query, streams, letters, clauses, ranking, summary, runner, _because(sequence))
+
+
+def _because(sequence: SequenceTables) -> str:
+    """Why live keys run it."""
+    carried = (value.variable for key in sequence.keys for value in key if value.kind is ValueKind.BOUND)
+    variable = next((each for each in carried if each is not None and each not in (PARTITION, RANK)), None)
+    if variable is not None:
+        timed = gpm_of_time(variable)
+        name = f"?{variable.value}" if timed is None else f"TIMEOF({timed})"
+        return f"{name} is needed when later events come"
+    return "a graph pattern may match one event in several ways"
 
 
 def _members(
@@ -333,14 +332,10 @@ def _clauses(query: Query, automaton: Automaton, summarised: bool, ranking: Rank
     limit = query.limit.count if query.limit is not None and counted else NO_LIMIT
     if ranking is not None:
         limit = NO_LIMIT if ranking.listed is None else MOST_LISTED + 1
-    consumes = NOTHING
-    if query.consumption is not None:
-        everything = query.consumption.whole_query or query.partition is None
-        consumes = EVERYTHING if everything else THE_PARTITION
     return Clauses(
         limit,
         query.selection.strategy if query.selection is not None else None,
-        consumes,
+        forgotten_by(query),
         query.partition is not None,
         (ranking is not None and (ranking.listed is None or ranking.page is not None)) or _sieved(query),
     )

@@ -38,9 +38,9 @@ class Threshold:
 def thresholds(plan: QueryPlan) -> tuple[Threshold, ...]:
     """Those of a query in which others may differ: the first of each GPM that events match by themselves, and whose
     events nothing is negated by."""
-    guarded = {guard.letter for edge in plan.sequence.graph.edges for guard in edge.guards}
+    guarded = {guard.letter for edge in plan.runner.sequence.graph.edges for guard in edge.guards}
     found = []
-    for name, gpm in plan.gpms.items():
+    for name, gpm in plan.runner.gpms.items():
         letters = [letter for letter in plan.letters if name in letter.letter]
         if all(letter.positive and letter.letter == (name,) and letter.letter not in guarded for letter in letters):
             found += _of_gpm(name, gpm.parts)[:1]
@@ -56,7 +56,7 @@ def without_thresholds(plan: QueryPlan) -> Hashable:
     """What its GPMs have in common with those of queries that differ in constants of thresholds alone."""
     taken = {threshold.name: threshold for threshold in thresholds(plan)}
     return tuple(
-        (gpm, None) if gpm.name not in taken else _bare(plan.gpms[gpm.name].parts, taken[gpm.name])
+        (gpm, None) if gpm.name not in taken else _bare(plan.runner.gpms[gpm.name].parts, taken[gpm.name])
         for gpm in plan.query.gpms
     )
 

@@ -28,18 +28,18 @@ def why_alone(plan: QueryPlan) -> str | None:
     unequal = why_unequal(plan)
     if unequal is not None:
         return unequal
-    if plan.asked_again:
+    if plan.runner.asked_again:
         return "a stateful filter asks its event's graph again"
     if plan.ranking is not None:
         return "ORDER BY or SAMPLE choose among its matches"
-    if any(gpm.kb is not None or gpm.parts.in_place for gpm in plan.gpms.values()):
+    if any(gpm.kb is not None or gpm.parts.in_place for gpm in plan.runner.gpms.values()):
         return "it asks the knowledge base, each query at its own time"
     return None
 
 
 def why_no_family(plan: QueryPlan) -> str | None:
     """Why a query cannot take its matches from what is found for one with more lenient thresholds; None: it can."""
-    cut, graph = why_not_cut(plan), plan.sequence.graph
+    cut, graph = why_not_cut(plan), plan.runner.sequence.graph
     if cut is not None:
         return cut
     if any(edge.bounded for edge in graph.edges):
@@ -71,14 +71,14 @@ def found_by(plan: QueryPlan, *, narrowed: bool) -> Hashable:
         query.partition,
         query.selection,
         query.consumption,
-        plan.sequence.clauses,
-        plan.sequence.keys,
-        plan.sequence.counted,
-        plan.deferred,
-        plan.folding,
-        query.filters if plan.sieved else (),
-        PARTITION in plan.stored,
-        plan.sequence.counted and summary is not None and summary.by_window,
+        plan.clauses,
+        plan.runner.sequence.keys,
+        plan.runner.sequence.counted,
+        plan.runner.deferred,
+        plan.runner.folding,
+        query.filters if plan.runner.sieved else (),
+        PARTITION in plan.runner.stored,
+        plan.runner.sequence.counted and summary is not None and summary.by_window,
     )
 
 
@@ -117,8 +117,8 @@ def _make_families(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
 def _make_one(runs: Sequence[QueryRun], family: Family | None, terms: TermDictionary) -> None:
     """`family`: where they have one, in order of strictness."""
     plan = _widest(runs).plan
-    if family is not None or any(run.plan.stored != plan.stored for run in runs):
-        wanted = frozenset(variable for run in runs for variable in run.plan.answer.wanted)
+    if family is not None or any(run.plan.runner.stored != plan.runner.stored for run in runs):
+        wanted = frozenset(variable for run in runs for variable in run.plan.runner.answer.wanted)
         lenient = replace(plan.query, gpms=runs[0].plan.query.gpms)
         plan = compile_query(lenient, terms, wanted=wanted, family=family)
     finder, tellers = _widest(runs).finder.another(plan), dict[Hashable, Teller]()
@@ -135,7 +135,7 @@ def narrow(runs: Sequence[QueryRun]) -> None:
     if not runs:
         return
     finder, longest = runs[0].finder, _widest(runs).plan.window
-    if finder.plan.family is not None and len({strictness(run.plan) for run in runs}) == 1:
+    if finder.plan.runner.family is not None and len({strictness(run.plan) for run in runs}) == 1:
         finder.forget_due()
         alone = finder.of_member(_widest(runs).plan)
         for run in runs:

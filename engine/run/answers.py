@@ -26,13 +26,13 @@ class KbAnswers:
     def __init__(self, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase) -> None:
         self._kb = KbInTime(kb)
         self.matchers = [
-            StreamMatcher(request, terms, self._kb) if request is not None else None for request in plan.requests
+            StreamMatcher(request, terms, self._kb) if request is not None else None for request in plan.runner.requests
         ]
         """Of each stream."""
-        asked_again = plan.asked_again
+        asked_again = plan.runner.asked_again
         self.exists = ExistsMatcher(asked_again, terms, self._kb) if asked_again else None
         """For the EXISTS of stateful filters."""
-        patterns = {name: gpm.kb for name, gpm in plan.gpms.items() if gpm.kb is not None}
+        patterns = {name: gpm.kb for name, gpm in plan.runner.gpms.items() if gpm.kb is not None}
         self._patterns = {name: self._kb.materialised(f"GPM {name}", pattern) for name, pattern in patterns.items()}
         self.reads_kb: Final = bool(self._kb.texts)
 

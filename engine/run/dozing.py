@@ -26,10 +26,10 @@ MOST: Final = 1 << 14
 
 def ending(plan: QueryPlan) -> frozenset[str]:
     """The GPMs at whose events a match may end; empty where instants without those matter at once, too."""
-    graph, requests = plan.sequence.graph, [each for each in plan.requests if each is not None]
+    graph, requests = plan.runner.sequence.graph, [each for each in plan.runner.requests if each is not None]
     if plan.summary is not None or any(edge.waits for edge in graph.edges):
         return frozenset()
-    if any(gpm.kb is not None or gpm.parts.in_place or gpm.asks_again for gpm in plan.gpms.values()):
+    if any(gpm.kb is not None or gpm.parts.in_place or gpm.asks_again for gpm in plan.runner.gpms.values()):
         return frozenset()
     if not all(each.all_native for each in requests):
         return frozenset()

@@ -86,8 +86,8 @@ class Finder:
         self.capacities = capacities
         self._terms, self._kb = terms, kb
         self._letters = LetterRows(plan, terms, self.answers.exists)
-        self._ranks = None if plan.family is None else Ranks(plan, plan.family, terms)
-        requests = [request for request in plan.requests if request is not None]
+        self._ranks = None if plan.runner.family is None else Ranks(plan, plan.runner.family, terms)
+        requests = [request for request in plan.runner.requests if request is not None]
         self._partly_native = not all(request.all_native for request in requests)
         self.asks_every_event = any(request.asks_every_event for request in requests)
         self._part: Part | None = None
@@ -108,28 +108,29 @@ class Finder:
                 window.size,
             )
             # else a window's last instant and a bound that passes would come in an order that batches decide
-            bounds = any(edge.waits and edge.limit is not None for edge in plan.sequence.graph.edges)
+            bounds = any(edge.waits and edge.limit is not None for edge in plan.runner.sequence.graph.edges)
             settings[lr.EVERY] = window.events and bounds
 
     def begin(self) -> None:
         """Nothing has been seen."""
         plan, exists = self.plan, self.answers.exists
-        self.rows = RowStore(len(plan.stored))
+        self.rows = RowStore(len(plan.runner.stored))
         picker: Picker | None = None
         self._picker = None
         self._folder: MatchFolder | MatchWeigher | None = None
         self._weigher: MatchWeigher | None = None
-        if plan.folding is not None:
-            if plan.folding.weighed:
-                self._folder = self._weigher = MatchWeigher(plan, plan.folding, self.rows, self._terms)
-            else:
-                picker = self._folder = MatchFolder(plan, plan.folding, self.rows, self._terms)
+        folding = plan.runner.folding
+        if folding is not None and folding.weighed:
+            self._folder = self._weigher = MatchWeigher(plan, folding, self.rows, self._terms)
+        elif folding is not None:
+            picker = self._folder = MatchFolder(plan, folding, self.rows, self._terms)
         if plan.ranking is not None and (plan.ranking.listed is None or plan.ranking.page is not None):
             picker = self._picker = MatchPicker(plan, plan.ranking, self.rows, self._terms)
-        self._sieve = MatchSieve(plan, self.rows, self._terms) if plan.sieved else None
-        sieve = None if plan.deferred else self._sieve
+        self._sieve = MatchSieve(plan, self.rows, self._terms) if plan.runner.sieved else None
+        sieve = None if plan.runner.deferred else self._sieve
         ask = None if exists is None else exists.ask
-        self.sequence = SequenceRun(plan.sequence, self._terms, self.capacities, ask, picker, sieve, self._weigher)
+        sequence, terms = plan.runner.sequence, self._terms
+        self.sequence = SequenceRun(sequence, terms, self.capacities, ask, picker, sieve, self._weigher)
         self._deferred = _deferred(plan)
         self.partitions: Partitions | None = None
         if plan.query.partition is not None:
@@ -148,8 +149,9 @@ class Finder:
         """Another one in the same state, of queries with this window; not where the knowledge base is queried."""
         plan = self.plan
         if window is not None and window != plan.window:
-            wanted = frozenset(variable for variable in plan.stored if variable != PARTITION)
-            plan = compile_query(replace(plan.query, window=window), self._terms, wanted=wanted, family=plan.family)
+            wanted = frozenset(variable for variable in plan.runner.stored if variable != PARTITION)
+            query, family = replace(plan.query, window=window), plan.runner.family
+            plan = compile_query(query, self._terms, wanted=wanted, family=family)
         other = self.another(plan)
         other.restore(self.save(SavedTerms(self._terms), self.plan), [], SameTerms(self._terms))
         return other
@@ -157,7 +159,7 @@ class Finder:
     def of_member(self, plan: QueryPlan) -> Finder:
         """As `copy`, of the family's query that has this plan."""
         query = replace(self.plan.query, window=plan.window, gpms=plan.query.gpms)
-        wanted = frozenset(variable for variable in self.plan.stored if variable != PARTITION)
+        wanted = frozenset(variable for variable in self.plan.runner.stored if variable != PARTITION)
         alone = compile_query(query, self._terms, wanted=wanted)
         other = self.another(alone)
         other.restore(self.save(SavedTerms(self._terms), alone), [], SameTerms(self._terms))
@@ -178,12 +180,12 @@ class Finder:
         """Its state between batches, with the stored columns of `plan`, of a query whose finder it is; of a family's,
         what concerns that query."""
         run = self.sequence
-        if self.plan.family is not None and plan.family is None:
-            run = run.of_member(member_of(plan, self.plan.family), plan.sequence)
+        if self.plan.runner.family is not None and plan.runner.family is None:
+            run = run.of_member(member_of(plan, self.plan.runner.family), plan.runner.sequence)
         sequence = run.save(terms)
         if self.endless:
             self._forget_unnamed()
-        columns = [self.plan.stored.index(variable) for variable in plan.stored]
+        columns = [self.plan.runner.stored.index(variable) for variable in plan.runner.stored]
         return {
             "start": self.start,
             "kept_rows": self._kept_rows,
@@ -253,7 +255,7 @@ class Finder:
     def of(self, findings: Findings, plan: QueryPlan) -> Findings:
         """Its last result, as far as a query with the thresholds and the window of `plan` finds it; the same for
         everyone with these."""
-        found, family = findings.found, self.plan.family
+        found, family = findings.found, self.plan.runner.family
         size = 0 if plan.window is None else plan.window.size
         longest = 0 if self.plan.window is None else self.plan.window.size
         if not found or (family is None and size == longest):
@@ -317,7 +319,7 @@ class Finder:
             if self._deferred is not None:
                 self._deferred.hold(found if self._sieve is None else self._sieve.keep(found), self.rows)
                 found = self._deferred.release(until, self.window_start, self._seen(bool(sources)))
-        counts = self.sequence.take_counts() if self.plan.sequence.counted else ()
+        counts = self.sequence.take_counts() if self.plan.runner.sequence.counted else ()
         error = self.sequence.take_error()
         if self._folder is not None:
             return Findings(None, counts, self._folder.take(), until, self.window_start, error)
@@ -335,8 +337,8 @@ class Finder:
         return 0 if self._picker is None else self._picker.paged
 
     def _count_by_window(self) -> None:
-        plan = self.plan
-        if plan.sequence.counted and plan.summary is not None and plan.summary.by_window and plan.window is not None:
+        plan, summary = self.plan, self.plan.summary
+        if plan.runner.sequence.counted and summary is not None and summary.by_window and plan.window is not None:
             self.sequence.count_by(self.window_start, plan.window.size)
 
     def _write_rows(
@@ -470,25 +472,28 @@ def of_all(finder: Finder, plan: QueryPlan) -> QueryPlan:
     return replace(
         finder.plan,
         query=plan.query,
-        answer=plan.answer,
-        limit=plan.limit,
         summary=plan.summary,
-        written=plan.written,
-        listed=plan.listed,
-        folding=plan.folding,
+        runner=replace(
+            finder.plan.runner,
+            answer=plan.runner.answer,
+            limit=plan.runner.limit,
+            written=plan.runner.written,
+            listed=plan.runner.listed,
+            folding=plan.runner.folding,
+        ),
     )
 
 
 def _are_terms(plan: QueryPlan) -> NDArray[np.bool_]:
     """Which of the stored columns hold terms."""
-    return np.array([v != PARTITION for v in plan.stored], np.bool_)
+    return np.array([v != PARTITION for v in plan.runner.stored], np.bool_)
 
 
 def _deferred(plan: QueryPlan) -> DeferredMatches | None:
-    if not plan.deferred:
+    if not plan.runner.deferred:
         return None
     selection = plan.query.selection
-    column = plan.stored.index(PARTITION) if plan.query.partition is not None else None
+    column = plan.runner.stored.index(PARTITION) if plan.query.partition is not None else None
     counts_events = plan.window is not None and plan.window.events
-    wait = None if counts_events else plan.sequence.graph.longest_wait  # what counts instants has no µs
+    wait = None if counts_events else plan.runner.sequence.graph.longest_wait  # what counts instants has no µs
     return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column, wait)

@@ -15,15 +15,16 @@ from weakref import ref
 
 import numpy as np
 
-from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.plan import CeaPlan, DeterminisedSets
 from oxiseq.engine.flow.epsparql.algebra import everything
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.kernels.cea import records as cea
 from oxiseq.engine.kernels.matches.records import NODE
 from oxiseq.engine.kernels.sequence import records as sequence
 from oxiseq.engine.kernels.windows import records as windows
-from oxiseq.engine.plan.joined import JoinedPlan
-from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.matches.plan import SequencePlan
+from oxiseq.engine.plan.joined import Lowered
+from oxiseq.engine.plan.query import LiveKeys, QueryPlan
 from oxiseq.engine.rsp.plan import RspPlan
 
 _OF_A_DICTIONARY: Final = "code"
@@ -73,12 +74,22 @@ def _parts(plan: object) -> Iterable[object]:
 
 
 @_parts.register
-def _of_query(plan: QueryPlan) -> Iterable[object]:
+def _of_sequence(plan: SequencePlan) -> Iterable[object]:  # type: ignore[type-arg]  # singledispatch takes classes
     yield plan.query
+    match plan.runner:
+        case LiveKeys():
+            yield from _of_live_keys(plan)
+        case DeterminisedSets():
+            yield from _of_sets(plan)
+        case Lowered():
+            yield from _parts(plan.runner.sequence)
+
+
+def _of_live_keys(plan: QueryPlan) -> Iterable[object]:
+    keys, compiled = plan.runner, plan.runner.sequence
     yield plan.streams
-    yield [(gpm.name, gpm.stream, gpm.keep, gpm.late, gpm.enriched, gpm.order) for gpm in plan.gpms.values()]
-    yield plan.stored, plan.limit, plan.deferred
-    compiled = plan.sequence
+    yield [(gpm.name, gpm.stream, gpm.keep, gpm.late, gpm.enriched, gpm.order) for gpm in keys.gpms.values()]
+    yield keys.stored, keys.limit, keys.deferred
     yield compiled.letters, compiled.columns, compiled.keys, compiled.places, compiled.vector, compiled.clauses
     for name, table in compiled.tables._asdict().items():
         if name != _OF_A_DICTIONARY:
@@ -88,18 +99,11 @@ def _of_query(plan: QueryPlan) -> Iterable[object]:
     yield from map(_written, (NODE, sequence.GROUP, sequence.LINK, sequence.BUCKET, sequence.AGED))
 
 
-@_parts.register
-def _of_ceql(plan: CeaPlan) -> Iterable[object]:
-    yield plan.query
-    yield plan.streams, plan.atoms, plan.variables, plan.positions, plan.atom_of, plan.kept, plan.masks
+def _of_sets(plan: CeaPlan) -> Iterable[object]:
+    sets = plan.runner
+    yield plan.streams, plan.letters, sets.variables, sets.positions, sets.atom_of, sets.kept, sets.masks
     yield cea.Memory._fields, cea.SCALARS
     yield from map(_written, (NODE, cea.PART, cea.LIVE))
-
-
-@_parts.register
-def _of_joined(plan: JoinedPlan) -> Iterable[object]:
-    yield plan.query
-    yield from _of_query(plan.sequence)
 
 
 @_parts.register

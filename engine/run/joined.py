@@ -44,8 +44,8 @@ class JoinedRun(AloneRun):
         self._plan, self._terms, self._kb = plan, terms, kb
         self.faults = Faults()
         self._clock = PositionClock(len(plan.streams), lateness, start)
-        self._run = QueryRun(plan.sequence, terms, kb, start, lateness, clock=self._clock)
-        asked = frozenset(each.value for each in parts(plan.translated, NamedNode))
+        self._run = QueryRun(plan.runner.sequence, terms, kb, start, lateness, clock=self._clock)
+        asked = frozenset(each.value for each in parts(plan.runner.translated, NamedNode))
         self._rows = RowEncoder(terms, plan.query.vocab or "", asked)
 
     def another(self) -> Self:
@@ -74,7 +74,7 @@ class JoinedRun(AloneRun):
 
     def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
         """Those that are no tuple events."""
-        attributes = self._plan.attributes
+        attributes = self._plan.runner.attributes
         fault = faults_in(self._plan.query.vocab or "", attributes, batch, terms)
         return None if fault is None else unfit(stream, batch.time, fault, attributes)
 
@@ -109,7 +109,7 @@ class JoinedRun(AloneRun):
             log.times(batch.time),
             batch.ends,
             positions,
-            self._plan.held[batch.event_letter],
+            self._plan.runner.held[batch.event_letter],
             time,
             stream,
         )

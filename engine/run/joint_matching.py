@@ -61,7 +61,7 @@ class JointMatching:
         self._streams = [self._stream(number, ends, terms) for number in range(len(runs[0].plan.streams))]
 
     def _stream(self, number: int, ends: Sequence[frozenset[str]], terms: TermDictionary) -> _Stream:
-        plans = [finder.plan.requests[number] or _NO_REQUESTS for finder in self._finders]
+        plans = [finder.plan.runner.requests[number] or _NO_REQUESTS for finder in self._finders]
         plan, owners = combine(plans)
         named = [plans[of].name(request) in ends[of] for of, request in owners]
         return _Stream(

@@ -142,12 +142,13 @@ class LetterRows:
     def __init__(self, plan: QueryPlan, terms: TermDictionary, exists: ExistsMatcher | None = None) -> None:
         self._terms = terms
         self._exists = exists
-        self._gpms = plan.gpms
+        self._gpms = plan.runner.gpms
         self._letters = plan.letters
         self._plain = [_plain_gpm(letter, plan) for letter in plan.letters]
         compared = [_brought(letter, plan) for letter in plan.letters]
+        stored = plan.runner.stored
         self._variables = [
-            tuple(v for v in dict.fromkeys((*columns, *plan.stored)) if v != PARTITION) if gpm is None else gpm.keep
+            tuple(v for v in dict.fromkeys((*columns, *stored)) if v != PARTITION) if gpm is None else gpm.keep
             for columns, gpm in zip(compared, self._plain, strict=True)
         ]
         self._kept: list[object] = []
@@ -155,11 +156,11 @@ class LetterRows:
         self._columns = Pointers(
             lr.LetterColumns(
                 _places(compared, self._variables),
-                _places([plan.stored if letter.positive else () for letter in plan.letters], self._variables),
+                _places([stored if letter.positive else () for letter in plan.letters], self._variables),
                 self.settings,
             )
         )
-        self.buffer = RowBuffer(plan.sequence)
+        self.buffer = RowBuffer(plan.runner.sequence)
 
     def sources(
         self,
@@ -241,13 +242,14 @@ class LetterRows:
 
 def _brought(letter: LetterPlan, plan: QueryPlan) -> tuple[Variable, ...]:
     """The columns of its rows for the kernel; where they need a rank, the value that decides it."""
-    ranked = {each.letter: each.variable for each in (plan.family.ranked if plan.family is not None else ())}
+    family = plan.runner.family
+    ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}
     return tuple(ranked[letter.letter] if variable == RANK else variable for variable in letter.columns)
 
 
 def _plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
     """The GPM whose rows are the letter's as they are, if there is one."""
-    gpm = plan.gpms[letter.letter[0]]
+    gpm = plan.runner.gpms[letter.letter[0]]
     made = gpm.kb is not None or letter.filters or gpm.asks_again or gpm.timed
     return gpm if len(letter.letter) == 1 and not made else None
 

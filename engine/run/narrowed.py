@@ -13,8 +13,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.matches.cutting import cut
-from oxiseq.engine.kernels.matches.records import NO_LIMIT, PLACE_BITS
-from oxiseq.engine.kernels.sequence.records import NOTHING
+from oxiseq.engine.kernels.matches.records import NO_LIMIT, NOTHING, PLACE_BITS
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.plan.query import QueryPlan
@@ -31,12 +30,12 @@ def why_not_narrowed(plan: QueryPlan) -> str | None:
 
 def why_not_cut(plan: QueryPlan) -> str | None:
     """Why a query's matches cannot be some of those found for others, too; None: they can."""
-    clauses, graph = plan.sequence.clauses, plan.sequence.graph
-    if plan.sequence.counted or plan.folding is not None:
+    clauses, graph = plan.clauses, plan.runner.sequence.graph
+    if plan.runner.sequence.counted or plan.runner.folding is not None:
         return "its matches are not listed"
     if clauses.strategy is not None or clauses.consumes != NOTHING:
         return "what is kept or forgotten depends on all matches of the window"
-    if clauses.limit != NO_LIMIT or plan.limit is not None or plan.written.distinct:
+    if clauses.limit != NO_LIMIT or plan.runner.limit is not None or plan.runner.written.distinct:
         return "LIMIT or DISTINCT emit those that are found first"
     if any(edge.waits for edge in graph.edges) or any(state.negated for state in graph.states):
         return "a negation at an end of the sequence reads the whole window"

@@ -114,7 +114,7 @@ class Partitions:
         assert plan.query.partition is not None
         self._plan = plan
         self._by = by = plan.query.partition.by
-        self._plain = frozenset(name for name, gpm in plan.gpms.items() if _is_plain(gpm, by))
+        self._plain = frozenset(name for name, gpm in plan.runner.gpms.items() if _is_plain(gpm, by))
         self.table = PartitionTable(len(self._by), sequence, capacity, terms, self._forgettable)
 
     def held_ids(self) -> Iterator[AnyIds]:
@@ -148,7 +148,7 @@ class Partitions:
         """By stream and instant the partition of the event; None: some are in several."""
         owner = np.full((len(found), instants), -1, np.int64)
         sources, columns = [], []
-        for member in self._plan.members:
+        for member in self._plan.runner.members:
             rows = found[member.stream][member.request]
             if rows.low < rows.high:
                 at = address(where[member.stream]) if len(found) > 1 else 0
@@ -178,7 +178,7 @@ class Partitions:
         """Of each mapping that puts an event into a partition: a number for the event, its instant, the values. In an
         order that each instant's events alone decide."""
         events, places, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [_no_values(self._by)]
-        for member in self._plan.members:
+        for member in self._plan.runner.members:
             rows = found[member.stream][member.request]
             if rows.low == rows.high:
                 continue
@@ -207,10 +207,10 @@ class Partitions:
     def _forgettable(self, count: int) -> Bools:
         """A partition's next tumbling window of n EVENTS depends on how many it has had."""
         window = self._plan.window
-        if not self._plan.deferred and window is not None and window.events and not window.sliding:
+        if not self._plan.runner.deferred and window is not None and window.events and not window.sliding:
             whole: Bools = self.table.count[:count] % window.size == 0
             return whole
-        return np.full(count, not self._plan.deferred, np.bool_)
+        return np.full(count, not self._plan.runner.deferred, np.bool_)
 
 
 def _is_plain(plan: GpmPlan, by: tuple[Variable, ...]) -> bool:

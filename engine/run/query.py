@@ -188,7 +188,7 @@ class QueryRun(Run):
 
     def leave(self) -> None:
         """Continue by itself."""
-        family = self.finder.plan.family
+        family = self.finder.plan.runner.family
         if self.others or family is not None:
             self._forget()
             finder = self.finder.copy(self.plan.window) if family is None else self.finder.of_member(self.plan)
@@ -307,7 +307,7 @@ class QueryRun(Run):
         """A match may be complete, or a report due, without a later event, when time has passed this (µs); None
         if only an event can complete one, as one closes a window that counts instants."""
         if self.finder.by_number:
-            return None if self.plan.deferred else self.finder.sequence.deadline
+            return None if self.plan.runner.deferred else self.finder.sequence.deadline
         return min([*self.finder.deadlines, *self.teller.deadlines(self.finder.window_start)], default=None)
 
 

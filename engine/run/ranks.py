@@ -21,7 +21,7 @@ class Ranks:
     """Looks each value up once, as long as ids mean the same."""
 
     def __init__(self, plan: QueryPlan, family: Family, terms: TermDictionary) -> None:
-        letters, columns = plan.sequence.letters, plan.sequence.columns
+        letters, columns = plan.runner.sequence.letters, plan.runner.sequence.columns
         self._ranked = [(each, letters.index(each.letter)) for each in family.ranked]
         self._columns = [columns[number].index(RANK) for _, number in self._ranked]
         self._known = [np.zeros(0, np.int32) for _ in self._ranked]

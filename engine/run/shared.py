@@ -328,7 +328,7 @@ class SharedRuns(Dispatcher[QueryRun]):
     def _break_up(self, group: _Group, matching: JointMatching) -> JointMatching:
         """The pass without families: of one the most lenient query may be past a limit that is none to the others."""
         for finder, runs in tuple(matching.runs.items()):
-            if finder.plan.family is not None and runs[0].clock is group.clock:
+            if finder.plan.runner.family is not None and runs[0].clock is group.clock:
                 self._rouse(group, finder)
                 for run in runs:
                     run.leave()

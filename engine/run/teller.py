@@ -36,8 +36,8 @@ class Teller:
         self._writer = AnswerWriter(plan, terms)
         self._summaries = None if plan.summary is None else Summaries(plan.summary, terms)
         self._counted = None
-        if plan.summary is not None and plan.sequence.counted:
-            self._counted = CountedEntries(plan.summary, plan.sequence, terms)
+        if plan.summary is not None and plan.runner.sequence.counted:
+            self._counted = CountedEntries(plan.summary, plan.runner.sequence, terms)
         window = plan.window
         self._ranks = self._writer.ranks
         self._numbers = InstantNumbers(2 * window.size) if window is not None and window.events else None
@@ -110,7 +110,7 @@ class Teller:
         sliding = plan.window is not None and plan.window.sliding
         if self._counted is not None:
             found = self._counted.instants(findings.counts, findings.start, self._numbers)
-        elif plan.folding is not None:
+        elif plan.runner.folding is not None:
             found = instants_of_folded(findings.folded, self._numbers)
         else:
             found = instants_of(batches, len(plan.summary.keys), sliding, self._numbers)
@@ -148,9 +148,9 @@ class Teller:
         """How long before the clock, in the window's unit, matches may have ended that a negation has still to decide;
         at a window's close it has decided all."""
         plan = self.plan
-        if not plan.deferred or plan.summary is None or isinstance(plan.summary.report, OnClose):
+        if not plan.runner.deferred or plan.summary is None or isinstance(plan.summary.report, OnClose):
             return 0
-        return plan.window.size if plan.window is not None else plan.sequence.graph.longest_wait or 0
+        return plan.window.size if plan.window is not None else plan.runner.sequence.graph.longest_wait or 0
 
     # --- its saved state ------------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ class TupleRun(AloneRun):
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
         window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
-        facts, vocab, self._by = compile_facts(plan.atoms), query.vocab or "", len(by)
+        facts, vocab, self._by = compile_facts(plan.letters), query.vocab or "", len(by)
         self._dictionary = terms
         summed = summed_attributes(query)
         self._terms = TermMarker(facts, vocab, terms, by, window, summed)
@@ -123,7 +123,8 @@ class TupleRun(AloneRun):
     def concern(self) -> Concern:
         """Complex events end at an event of a type that the formula names last. Earlier ones, and those with a
         position only, is seen whole when one of those comes."""
-        ends, begins = self._keys(self._plan.last), self._keys(self._plan.atoms)
+        letters = self._plan.letters
+        ends, begins = self._keys([letters[n] for n in self._plan.runner.last]), self._keys(letters)
         return Concern(dict.fromkeys(self._plan.streams, ends), begins=begins)
 
     def _keys(self, atoms: Sequence[Atom]) -> frozenset[Key]:

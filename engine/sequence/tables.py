@@ -15,9 +15,10 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.program import compile_program
-from oxiseq.engine.kernels.matches.records import NO_LIMIT, PLACE_BITS
+from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.matches.plan import NO_CLAUSES, Clauses
 from oxiseq.engine.sequence.asked import Fold
 from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, kept_values, live_keys
 from oxiseq.engine.sequence.positions import START, Letter
@@ -47,7 +48,7 @@ from oxiseq.engine.sequence.states import (
     ValueKind,
 )
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Call, Expression, Op, Strategy, Window
+from oxiseq.grammar.algebra import Call, Expression, Op, Window
 from oxiseq.grammar.scope import expression_variables, holds_exists
 
 _EVERYBODY: Final = k.FOR_EVERYBODY, k.FOR_EVERYBODY
@@ -88,29 +89,6 @@ class CompiledFold:
     fold: Fold
     places: tuple[tuple[Variable, int], ...]
     kept: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Clauses:
-    """What the kernels do with the matches of one instant (of one partition): a strategy chooses among them, those
-    that a ranking chooses are picked (`picks`), the first `limit` found are emitted. `consumes`: what they make
-    forgotten, k.NOTHING, k.EVERYTHING or k.THE_PARTITION."""
-
-    limit: int = NO_LIMIT
-    strategy: Strategy | None = None
-    consumes: int = k.NOTHING
-    partitioned: bool = False
-    picks: bool = False
-    notes: bool = False
-    """What ends is weighed, without being enumerated (output/weighing.py)."""
-
-    @property
-    def chooses(self) -> bool:
-        """Whether not all matches of an instant are enumerated."""
-        return self.strategy is not None or self.picks
-
-
-NO_CLAUSES: Final = Clauses()
 
 
 @dataclass(frozen=True, slots=True)

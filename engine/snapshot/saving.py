@@ -25,6 +25,7 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matches.plan import SequencePlan
 from oxiseq.engine.plan.joined import JoinedPlan
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.rsp.plan import RspPlan
@@ -34,6 +35,7 @@ from oxiseq.engine.run.joined import JoinedRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.run import Run
+from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -91,16 +93,10 @@ def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase
 
 def _run(plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None) -> Run:
     """A run that has not seen any event."""
-    if isinstance(plan, CeaPlan):
-        return TupleRun(plan, terms)
+    if isinstance(plan, SequencePlan):
+        return run_of(plan, terms, kb)
     assert kb is not None, "a query of another language may ask the KB"
-    if isinstance(plan, JoinedPlan):
-        return JoinedRun(plan, terms, kb)
-    if isinstance(plan, RspPlan):
-        return RspRun(plan, terms, kb)
-    if isinstance(plan, IntervalPlan):
-        return IntervalRun(plan, terms, kb)
-    return QueryRun(plan, terms, kb)
+    return RspRun(plan, terms, kb) if isinstance(plan, RspPlan) else IntervalRun(plan, terms, kb)
 
 
 def _of_this_version(made: Callable[[], T]) -> T:

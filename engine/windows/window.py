@@ -4,25 +4,27 @@ sections 2.6 and 6)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.kernels.compiling.options import in_python
+from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.grammar import algebra
 
 BEFORE_ALL: Final = np.iinfo(np.int64).min
 """A clock before all others: nothing is out."""
 
 C = TypeVar("C", int, NDArray[np.int64])
+_window_start: Final[Any] = in_python(window_start)
 
 
 def cut_of(window: algebra.Window, clock: C, start: int) -> C:
     """WITHIN of a sequence: the clock at which a match that ends at `clock` may start at the earliest. start: the first
     clock of the first tumbling window."""
-    if window.sliding:
-        return clock - window.size
-    return start + (clock - start) // window.size * window.size
+    begins: C = _window_start(clock, window.size, window.sliding, start)
+    return begins
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, serialize
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.matches.plan import SequencePlan
+from oxiseq.engine.plan.query import LiveKeys
 from oxiseq.engine.snapshot.saving import AnyPlan
 from oxiseq.engine.terms.dictionary import TermId
 from oxiseq.engine.terms.texts import Term
@@ -58,9 +59,9 @@ def span_columns(shape: Shape) -> tuple[str, ...]:
 def decided_after(plan: AnyPlan) -> int | None:
     """How long (µs) after its end a match may be undecided, None: as long as a window of events takes. Only a trailing
     negation of SPAseq lets a match wait."""
-    if not isinstance(plan, QueryPlan):
+    if not isinstance(plan, SequencePlan) or not isinstance(plan.runner, LiveKeys):
         return 0
-    graph = plan.sequence.graph
+    graph = plan.runner.sequence.graph
     if not any(edge.waits for edge in graph.edges):
         return 0
     if graph.longest_wait is not None:

@@ -30,7 +30,7 @@ class Driven:
         query = self.plan.query
         self._vocab = query.vocab or ""
         self._asked = sorted(
-            {v for atom in self.plan.atoms for p in atom.predicates for v in expression_variables(p)}, key=str
+            {v for atom in self.plan.letters for p in atom.predicates for v in expression_variables(p)}, key=str
         )
         self._by = query.partition.by if query.partition else ()
         self._window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
@@ -44,7 +44,7 @@ class Driven:
         attribute = None
         if self._window is not None:
             attribute = np.array([self._number(e, self._window) for e in events], np.float64)
-        symbol = np.array([self._symbol(e) for e in events], np.uint64).reshape(len(events), self.plan.words)
+        symbol = np.array([self._symbol(e) for e in events], np.uint64).reshape(len(events), self.plan.runner.words)
         times = np.array([e.time for e in events], np.int64)
         return MarkedEvents(symbol, times, np.array([self._partition(e) for e in events], np.int64), attribute)
 
@@ -58,10 +58,10 @@ class Driven:
         if key not in self._symbols:
             satisfied = [
                 n
-                for n, atom in enumerate(self.plan.atoms)
+                for n, atom in enumerate(self.plan.letters)
                 if event.type == atom.type and all(holds(p, values) for p in atom.predicates)
             ]
-            self._symbols[key] = as_words(sum(1 << n for n in satisfied), self.plan.words)
+            self._symbols[key] = as_words(sum(1 << n for n in satisfied), self.plan.runner.words)
         return self._symbols[key]
 
     def _partition(self, event: TupleEvent) -> int:
@@ -95,7 +95,7 @@ def holdings(plan: CeaPlan, found: FoundEvents, i: int) -> frozenset[tuple[str, 
     return frozenset(
         (name, int(found.positions[row]))
         for row in range(found.offsets[i], found.offsets[i + 1])
-        for n, name in enumerate(plan.variables)
+        for n, name in enumerate(plan.runner.variables)
         if int(found.held[row, n >> 6]) >> (n & 63) & 1
     )
 

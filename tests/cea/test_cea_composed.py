@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oxiseq.engine.cea import composed
 from oxiseq.engine.cea.composed import ComposedRun
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
@@ -21,7 +22,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import SameTerms, SavedTerms
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar import load
-from oxiseq.languages.ceql.explain import explain_ceql
+from oxiseq.languages.sequences.explain import explain
 
 E = "http://e/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -144,6 +145,14 @@ def test_the_rows_are_those_of_the_sets(
         assert told(plan, events, size, capacities, sets=False, at=at) == expected
 
 
+def test_least_values_are_read_before_they_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(composed, "_COLLECT_EVERY", 8)
+    text = f"VOCAB <{E}> SELECT MIN(x[v]) AS low, MAX(x[v]) AS high FROM S WHERE A AS x WITHIN 1 EVENTS"
+    events = [event(second, "A", 0, str(second), 0) for second in range(24)]
+    rows = told(compile_ceql(load(text, "ceql")), events, 12, Capacities(), sets=False, at=99)
+    assert [tuple(int(value.value) for value in row) for _, row in rows] == [(n, n) for n in range(24)]
+
+
 def test_more_columns_than_there_may_be_are_no_wrong_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measures, "MOST_COLUMNS", 2)
     plan = compile_ceql(load(f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM S WHERE A AS x WITHIN 1 EVENTS", "ceql"))
@@ -157,15 +166,15 @@ def test_more_columns_than_there_may_be_are_no_wrong_sum(monkeypatch: pytest.Mon
     ("select", "where", "way"),
     [
         ("COUNT(*) AS n", "A AS x; B", "composed windows"),
-        ("NEXT COUNT(*) AS n", "A AS x; B", "because NEXT chooses among those of an event"),
-        ("COUNT(*) AS n", "A AS x; B WITHIN 5 [v]", "because a window of an attribute may reach back"),
+        ("NEXT COUNT(*) AS n", "A AS x; B", "none is listed: NEXT chooses among those of an event"),
+        ("COUNT(*) AS n", "A AS x; B WITHIN 5 [v]", "none is listed: a window of an attribute may reach back"),
         ("SUM(x[v]) AS n", "A+ AS x; A+ AS y", "where several variables may hold an event"),
         (
             "COUNT(*) AS n",
             " OR ".join(f"(A{i}; B{i})" for i in range(9)),
-            "because the automaton has more than 12 states",
+            "none is listed: the automaton has more than 12 states",
         ),
     ],
 )
 def test_explain_says_which_are_composed(select: str, where: str, way: str) -> None:
-    assert way in str(explain_ceql(compile_ceql(load(f"VOCAB <{E}> SELECT {select} FROM S WHERE {where}", "ceql"))))
+    assert way in str(explain(compile_ceql(load(f"VOCAB <{E}> SELECT {select} FROM S WHERE {where}", "ceql"))))

@@ -38,14 +38,14 @@ def found(formula: str, events: str, select: str = "*") -> list[tuple[int, int, 
 
 def test_equal_conditions_are_one_atom() -> None:
     compiled = plan("A AS x; A AS y; A FILTER x[v > 1] AND x[v < 5] AND y[v < 5] AND y[v > 1]")
-    assert len(compiled.atoms) == 2
-    assert sorted(len(atom.predicates) for atom in compiled.atoms) == [0, 2]
-    assert {atom.type for atom in compiled.atoms} == {VOCAB + "A"}
+    assert len(compiled.letters) == 2
+    assert sorted(len(atom.predicates) for atom in compiled.letters) == [0, 2]
+    assert {atom.type for atom in compiled.letters} == {VOCAB + "A"}
 
 
 def test_or_between_conditions_copies_the_formula() -> None:
-    assert len(plan("A; B FILTER A[v > 1] OR B[v > 2] OR B[v = 0]").positions.letters) == 6
-    assert len(plan("A; B FILTER A[v > 1] AND B[v > 2]").positions.letters) == 2
+    assert len(plan("A; B FILTER A[v > 1] OR B[v > 2] OR B[v = 0]").runner.positions.letters) == 6
+    assert len(plan("A; B FILTER A[v > 1] AND B[v > 2]").runner.positions.letters) == 2
 
 
 def test_too_many_copies_are_refused() -> None:
@@ -67,8 +67,8 @@ def test_a_query_without_vocab_is_refused() -> None:
 
 
 def test_variables_are_those_that_select_keeps() -> None:
-    assert plan("A AS x; B", "B, x").variables == ("B", "x")
-    assert plan("A AS x; B").variables == ("A", "x", "B")
+    assert plan("A AS x; B", "B, x").runner.variables == ("B", "x")
+    assert plan("A AS x; B").runner.variables == ("A", "x", "B")
 
 
 # --- running --------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_variables_may_depend_on_a_silent_neighbour() -> None:
 def test_more_atoms_than_a_word_has_bits() -> None:
     tests = " AND ".join(f"x{i}[v = {i}]" for i in range(70))
     driven = Driven(text("; ".join(f"A AS x{i}" for i in range(70)) + f" FILTER {tests}"))
-    assert driven.plan.words == 2
+    assert driven.plan.runner.words == 2
     events = tuples(" ".join(f"a{i}" for i in range(70)))
     some = driven.feed(events)
     assert answers(some) == [(0, 69, frozenset(range(70)))]

@@ -27,7 +27,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.matches import frozen
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.grammar import load
-from oxiseq.languages.ceql.explain import explain_ceql
+from oxiseq.languages.sequences.explain import explain
 
 RANKABLE = CeqlOptions(limits=False, falling_clocks=False, most=10)
 
@@ -150,18 +150,27 @@ def test_too_many_are_not_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("where", "tail", "said"),
     [
-        ("A AS x; B+ AS y", "ORDER BY START DESC SAMPLE 3", "START DESC, among those that end at one event; of those"),
-        ("A AS x; B+ AS y", "SAMPLE 3", "sample: 3, among those that end at one event"),
+        (
+            "A AS x; B+ AS y",
+            "ORDER BY START DESC SAMPLE 3",
+            "ORDER BY START DESC SAMPLE 3: drawn from the matches of an",
+        ),
+        ("A AS x; B+ AS y", "SAMPLE 3", "SAMPLE 3: drawn from the matches of an instant without listing the others"),
         (
             "A AS x; B+ AS y",
             "ORDER BY SUM(y[v]) - COUNT(x) LIMIT 2 OFFSET 1",
-            "order: SUM(y[v]) - COUNT(x) ASC, among those that end at one event; they are found on the compact set",
+            "ORDER BY SUM(y[v]) - COUNT(x) ASC LIMIT 2 OFFSET 1: found among the matches of an instant without listing",
         ),
-        ("A AS x; B+ AS y", "ORDER BY SUM(y[v]) LIMIT 2 OFFSET 1", "limit: 2 for each completing event, without the"),
-        ("A AS x; B+ AS y", "ORDER BY MAX(y[v])", "because MAX(y[v]) is no sum over the events of a complex event"),
-        ("A+ AS x; A+ AS y", "ORDER BY COUNT(y)", "because several variables may hold an event"),
+        ("A AS x; B+ AS y", "ORDER BY SUM(y[v]) LIMIT 2 OFFSET 1", "LIMIT 2 OFFSET 1: found among the matches of an"),
+        ("A AS x; B+ AS y", "LIMIT 2", "LIMIT 2: ends the enumeration"),
+        (
+            "A AS x; B+ AS y",
+            "ORDER BY MAX(y[v])",
+            "at most: MAX(y[v]) is no sum over the events of a complex event",
+        ),
+        ("A+ AS x; A+ AS y", "ORDER BY COUNT(y)", "100000 at most: several variables may hold an event"),
     ],
 )
 def test_explain_says_so(where: str, tail: str, said: str) -> None:
     text = f"VOCAB <http://e/> SELECT * FROM S WHERE {where} {tail}"
-    assert said in str(explain_ceql(compile_ceql(load(text, "ceql"))))
+    assert said in str(explain(compile_ceql(load(text, "ceql"))))

@@ -22,7 +22,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.languages.ceql.explain import explain_ceql
+from oxiseq.languages.sequences.explain import explain
 
 COUNTABLE = CeqlOptions(limits=False, falling_clocks=False, most=10)
 
@@ -130,12 +130,12 @@ def test_values_of_one_stream_do_not_stay_in_memory() -> None:
     [
         ("A+ AS x; B", "SUM(x[v]) AS s", "none is listed"),
         ("A+ AS x; A+ AS y", "COUNT(*) AS n", "none is listed"),
-        ("A+ AS x; A+ AS y", "COUNT(x) AS n", "100,000 at most are examined one by one"),
+        ("A+ AS x; A+ AS y", "COUNT(x) AS n", "listed, 100000 at most, where several variables may hold an"),
     ],
 )
 def test_explain_says_how_they_are_counted(where: str, columns: str, way: str) -> None:
     text = f"VOCAB <http://e/> SELECT {columns} FROM S WHERE {where} HAVING COUNT(*) > 3"
-    told = str(explain_ceql(compile_ceql(load(text, "ceql"))))
+    told = str(explain(compile_ceql(load(text, "ceql"))))
     assert f"SELECT {columns}" in told and "HAVING COUNT(*) > 3" in told and way in told
 
 

@@ -140,22 +140,27 @@ def test_the_explanation_tells_the_automaton() -> None:
     text = oxiseq("explain", "sells.ceql").stdout
     for line in (
         "window: 10 SECONDS",
-        "strategy: ALL",
-        "consumption: ANY",
-        "partitions: by [name]",
+        "CONSUME BY: a match makes all that has started forgotten",
+        "PARTITION BY [name]: an event is split by its values, all partitions share one run",
         f"  Stock <{VOCAB}Stock>",
-        "  start → 0",
-        "  position 0: atom 0, held by x",
-        "    at any later event (;) → 1",
-        "  position 1: atom 1, held by y, a match",
+        "  start\n    at any event → state 0",
+        "  0: SELL[",
+        "  state 0, after SELL[",
+        ", held by x\n",
+        "    at any later event (;) → state 1",
+        "  1: BUY",
+        "  state 1, after BUY",
+        ", held by y, a match",
     ):
         assert line in text
     assert "SELL[name = 'MSFT' AND price > 100]" in text or 'SELL[name = "MSFT" AND price > 100]' in text
+    assert "SELECT ALL" not in text and "strategy" not in text
     facts = json.loads(oxiseq("explain", "sells.ceql", "--json").stdout)
-    assert facts["positions"][0]["later"] == [1] and facts["atoms"][1]["type"] == "BUY"
-    assert facts["consumption"] == "ANY"
+    later = {edge["source"]: edge["targets"] for edge in facts["edges"] if edge["op"] == ";"}
+    assert later[0] == [1] and facts["atoms"][1]["type"] == "BUY"
+    assert any(clause.startswith("CONSUME BY: a match makes all ") for clause in facts["clauses"])
     dot = oxiseq("explain", "sells.ceql", "--dot").stdout
-    assert 'p0 -> p1 [label=";"];' in dot and 'p1 -> p1 [label=";"];' in dot and "start -> p0;" in dot
+    assert 's0 -> s1 [label=";"];' in dot and 's1 -> s1 [label=";"];' in dot and "start -> s0;" in dot
 
 
 def test_an_attribute_that_falls_too_far_is_told(stocks: Path) -> None:

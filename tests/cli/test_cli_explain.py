@@ -14,8 +14,8 @@ from corpus_cases import Case, load_cases
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.languages.spaseq.explain import explain
-from oxiseq.languages.spaseq.explain_text import as_text
+from oxiseq.languages.sequences.explain import explain
+from oxiseq.languages.sequences.text import as_text
 
 RICH = query(
     "SELECT ?who",

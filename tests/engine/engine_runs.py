@@ -108,7 +108,7 @@ class Driven:
     @property
     def indexes(self) -> set[str]:
         """How the sequence's probes find groups, in words."""
-        return {word for words in self.plan.sequence.indexes for word in words}
+        return {word for words in self.plan.runner.sequence.indexes for word in words}
 
 
 def readings_batch(terms: TermDictionary, readings: Sequence[Reading]) -> EventBatch:

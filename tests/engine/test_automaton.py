@@ -114,10 +114,14 @@ def test_loops_of_positions() -> None:
 def keys(text: str) -> dict[str, set[str]]:
     """`AB` (from A to B) → what its runs are still asked for; `A$` waits for its window to end."""
     found = plan(text)
-    graph = found.sequence.graph
+    graph = found.runner.sequence.graph
     made: dict[str, set[str]] = {}
-    for edge, key in zip(graph.edges, found.sequence.keys, strict=True):
-        source = "^" if edge.source == START else letters(found.automaton.positions[graph.states[edge.source].position])
+    for edge, key in zip(graph.edges, found.runner.sequence.keys, strict=True):
+        source = (
+            "^"
+            if edge.source == START
+            else letters(found.runner.automaton.positions[graph.states[edge.source].position])
+        )
         target = "|".join("&".join(arm.letter) for arm in edge.arms) or "$"
         made.setdefault(source + target, set()).update(value_text(value) for value in key)
     return made
@@ -151,7 +155,7 @@ def test_what_nothing_asks_for_is_not_kept() -> None:
 
 def test_a_row_supplies_what_it_joins_on() -> None:
     """B brings ?k again, hence the run need not keep A's."""
-    (edge,) = [e for e in plan(V_SHAPE).sequence.graph.edges if e.arms and e.arms[0].letter == ("B",)]
+    (edge,) = [e for e in plan(V_SHAPE).runner.sequence.graph.edges if e.arms and e.arms[0].letter == ("B",)]
     assert [(v.value, value_text(x)) for v, x in edge.arms[0].check.equal] == [("k", "k")]
 
 
@@ -191,14 +195,14 @@ def test_leading_negation_in_a_sliding_window_keeps_its_last_clock() -> None:
 def test_a_state_knows_what_is_bound() -> None:
     """After `A?; B` a run has met A or not: C's filter on ?av needs two states of B."""
     found = plan(query("A?; B; C", C="FILTER(?cv > ?av)"))
-    positions = [letters(found.automaton.positions[s.position]) for s in found.sequence.graph.states]
+    positions = [letters(found.runner.automaton.positions[s.position]) for s in found.runner.sequence.graph.states]
     assert sorted(positions) == ["A", "B", "B", "C", "C"]
-    assert Variable("av") in {v.variable for s in found.sequence.graph.states for v in s.values}
+    assert Variable("av") in {v.variable for s in found.runner.sequence.graph.states for v in s.values}
 
 
 def test_irrelevant_skips_share_their_states() -> None:
     found = plan(query("A?; B?; C?; D"))
-    assert len(found.sequence.graph.states) == 4
+    assert len(found.runner.sequence.graph.states) == 4
 
 
 def shared_optionals(count: int) -> str:
@@ -213,7 +217,7 @@ def shared_optionals(count: int) -> str:
 
 
 def test_too_many_states_are_refused() -> None:
-    assert len(plan(shared_optionals(4)).sequence.graph.states) <= 2**5
+    assert len(plan(shared_optionals(4)).runner.sequence.graph.states) <= 2**5
     with pytest.raises(LimitError, match="states") as refusal:
         plan(shared_optionals(14))
     assert refusal.value.given > refusal.value.limit
@@ -247,4 +251,4 @@ def test_too_many_positions_are_refused() -> None:
     ids=lambda given: given.partition("SEQ")[2] if isinstance(given, str) else "+".join(given),
 )
 def test_index_of_the_last_edge(text: str, words: tuple[str, ...]) -> None:
-    assert plan(text).sequence.indexes[-1] == words
+    assert plan(text).runner.sequence.indexes[-1] == words

@@ -78,7 +78,7 @@ def rows(
 ) -> list[tuple[object, ...]]:
     terms = TermDictionary()
     plan = compile_query(load(text), terms, listing=listing)
-    assert (plan.sequence.counted or plan.folding is not None) is not listing, plan.listed
+    assert (plan.runner.sequence.counted or plan.runner.folding is not None) is not listing, plan.runner.listed
     run = QueryRun(plan, terms, StoreKb(Store()), capacities=capacities)
     found = []
     for low in range(0, len(readings), batch):

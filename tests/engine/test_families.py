@@ -22,7 +22,7 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.shared import SharedRuns
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.languages.spaseq.explain import explain
+from oxiseq.languages.sequences.explain import explain
 
 KEYED = "KEYED"
 SLIDING = "WITHIN PT0.00003S SLIDING"
@@ -127,7 +127,7 @@ def test_what_a_lenient_query_takes_is_still_awaited_by_the_strict_one(capacitie
     assert queries.push((1, "a", 9), (2, "b", 4), (3, "b", 6), (4, "b", 9), (5, "b", 9), (6, "x", 0)) == [1, 1, 1]
     first, second, third = queries.shared
     assert first.finder is second.finder is third.finder
-    assert first.finder.plan.family is not None
+    assert first.finder.plan.runner.family is not None
     assert len({id(run.teller) for run in queries.shared}) == 3
     assert queries.push((10, "a", 4), (11, "a", 9), (12, "b", 5), (13, "b", 9), (14, "x", 0)) == [2, 1, 1]
 
@@ -147,14 +147,14 @@ def test_who_leaves_goes_on_alone_and_the_last_ones_are_no_family() -> None:
     queries.alone[1].settle()
     assert queries.alone[1].advance() == []
     assert second.finder is not first.finder
-    assert second.finder.plan.family is None
+    assert second.finder.plan.runner.family is None
     assert second.finder.plan.query.gpms == second.plan.query.gpms
     assert first.finder is third.finder is fourth.finder
     queries.push((7, "b", 9), (8, "b", 3), (9, "b", 7), (10, "x", 0))
     queries.runs.remove(first)
     queries.shared, queries.alone = queries.shared[1:], queries.alone[1:]
     assert third.finder is fourth.finder
-    assert third.finder.plan.family is None
+    assert third.finder.plan.runner.family is None
     assert queries.push((11, "b", 9), (12, "a", 9), (13, "b", 9), (14, "x", 0)) != [0, 0, 0]
 
 
@@ -193,7 +193,7 @@ def test_a_limit_that_only_the_lenient_query_passes_costs_the_strict_one_nothing
     texts = [gpm.replace("?b :kind :b ; :k ?bk ; :v ?bv .", body.format(bound)) for bound in (0, 5, 7)]
     queries = Queries(*texts)
     queries.push((1, "a", 9), (2, "x", 0))
-    assert queries.shared[0].finder.plan.family is not None
+    assert queries.shared[0].finder.plan.runner.family is not None
     monkeypatch.setattr(matcher.StreamMatcher.__init__, "__defaults__", (None, matcher.MatchLimits(rows=3), None))
     for run in queries.shared:
         run.finder.match_no_more()
@@ -205,4 +205,4 @@ def test_a_limit_that_only_the_lenient_query_passes_costs_the_strict_one_nothing
     assert outcomes[second].error is None
     assert [len(found) for found in outcomes[second].matches] == [3]
     assert third not in outcomes or outcomes[third].error is None
-    assert all(run.finder.plan.family is None for run in queries.shared)
+    assert all(run.finder.plan.runner.family is None for run in queries.shared)

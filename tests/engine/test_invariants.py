@@ -73,6 +73,6 @@ def test_invariants_hold_after_every_instant(name: str, capacities: Capacities |
         driven.push([reading])
         driven.count()
         state = driven.run.finder.sequence._memory
-        assert_groups(state, driven.plan.sequence.tables)
+        assert_groups(state, driven.plan.runner.sequence.tables)
         if number % 10 == 0:
             assert_nodes(state)

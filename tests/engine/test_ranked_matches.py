@@ -29,7 +29,7 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.languages.spaseq.explain import explain
+from oxiseq.languages.sequences.explain import explain
 
 
 def loop(count: int) -> list[Reading]:

@@ -50,8 +50,8 @@ def query(pattern: str, clauses: str = "") -> str:
 )
 def test_which_patterns_only_check(pattern: str, enriched: bool, found: list[int]) -> None:
     plan = compile_query(load(query(pattern)), TermDictionary())
-    assert plan.gpms["A"].late
-    assert plan.gpms["A"].enriched == enriched
+    assert plan.runner.gpms["A"].late
+    assert plan.runner.gpms["A"].enriched == enriched
     assert [match.at_us for match in oxiseq.run(query(pattern), {"S": EVENTS}, KB)] == found
 
 

@@ -34,7 +34,7 @@ from oxiseq.grammar.checks import load
 def memory(groups: int) -> k.Memory:
     """Empty running state with room for so many groups."""
     plan = compile_query(load(query("A; B", B="FILTER(?bv > ?av)")), TermDictionary())
-    return allocate(plan.sequence, Capacities(groups=groups))
+    return allocate(plan.runner.sequence, Capacities(groups=groups))
 
 
 KINDS = (k.HEAP_NUMBER, k.HEAP_TIME, k.LISTED, k.NEVER)

@@ -253,7 +253,7 @@ class Pair:
         for name in ("events", "late", "instants", "matches", "open"):
             assert getattr(self.shared, name) == getattr(self.alone, name), (name, self.text)
         self.longer = self.window != self.shared.plan.window or (self.longer and self.shared.finder.endless)
-        self.of_family = self.of_family or self.shared.finder.plan.family is not None
+        self.of_family = self.of_family or self.shared.finder.plan.runner.family is not None
         if not looks or (self.of_family and self.shared.finder.endless):
             return  # who leaves a family forgets what a negation has killed
         if self.shared.finder.endless:  # rows go when they are collected

@@ -159,8 +159,8 @@ def test_an_earlier_value_is_compared_as_a_value(value: str, found: int) -> None
 def test_what_only_its_own_event_decides_stays_with_the_pattern() -> None:
     text = query_text("A; B", bodies={"B": "+ FILTER EXISTS { ?b :k ?kb . ?o :kind :x }"})
     plan = compile_query(load(text), TermDictionary())
-    assert plan.asked_again == ()
-    assert plan.gpms["B"].parts.stateful == ()
+    assert plan.runner.asked_again == ()
+    assert plan.runner.gpms["B"].parts.stateful == ()
 
 
 def test_explain_says_that_it_is_slow() -> None:

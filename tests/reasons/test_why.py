@@ -270,3 +270,40 @@ def test_a_bounded_negation_is_a_reason_with_what_it_saw() -> None:
 def test_a_match_with_bounds_is_found() -> None:
     found = of_bounds((0, "a"), (1, "b"), (4, "n"))
     assert found.stopped is None and found.found
+
+
+CLAUSES = ["SELECT LAST", "SELECT NEXT", "SELECT MAX", "CONSUME BY ANY", "LIMIT 1", "SAMPLE 2"]
+
+
+def clause_query(clause: str) -> str:
+    """Every later B for an A: what a clause leaves out of several that end at once, or begin before."""
+    select, consume, tail = "SELECT", "", ""
+    if clause.startswith("SELECT"):
+        select = clause
+    elif clause.startswith("CONSUME"):
+        consume = clause
+    else:
+        tail = clause
+    return f"""PREFIX : <{EX}>
+{select} ?va ?vb {consume}
+FROM STREAM S <{EX}s>
+WHERE {{
+  SEQ(A : B)
+  DEFINE GPM A ON S {{ ?a :kind :a ; :v ?va }}
+  DEFINE GPM B ON S {{ ?b :kind :b ; :v ?vb }}
+}} {tail}"""
+
+
+@drawn(12)
+@given(EVENTS, st.sampled_from(CLAUSES))
+def test_what_a_clause_leaves_out(drawn: list[tuple[int, str, int, int]], clause: str) -> None:
+    """As many as the query finds more without it; nothing else is left out where the query has matches."""
+    given_events = [(e.time * 1_000_000, e.graph) for e in spaced(drawn)]
+    run = [len(list(oxiseq.run(clause_query(each), {"S": given_events}))) for each in (clause, "")]
+    found = oxiseq.Query(clause_query(clause)).why({"S": given_events})
+    told = {reason.condition: reason.matches for reason in found.reasons if reason.kind in KINDS_OF_CLAUSES}
+    assert found.found == (run[0] if run[1] else 0)
+    assert told == ({clause: run[1] - run[0]} if run[1] > run[0] else {})
+
+
+KINDS_OF_CLAUSES = {"strategy", "consumption", "limit", "sample"}

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
 from engine_runs import STREAM, E, query
 from test_shared_runs import KEYED, OTHER, TAGGED, WINDOWS, random_query
 
-from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
+from oxiseq.engine.cea.plan import CeaPlan, DeterminisedSets, compile_ceql
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output.batch import MatchBatch
@@ -54,7 +54,7 @@ class World:
     def register(self, text: str, lateness: int, start: int | None) -> Given:
         plan = self.plan(text)
         run: Run
-        if isinstance(plan, CeaPlan):
+        if isinstance(plan.runner, DeterminisedSets):
             run = TupleRun(plan, self.terms, start, lateness)
         else:
             run = QueryRun(plan, self.terms, self.kb, start, lateness)

@@ -20,9 +20,6 @@ from oxiseq.engine.kernels.cea.records import (
     COUNTS,
     EMIT,
     EPOCH,
-    FORGET_ALL,
-    FORGET_PARTITION,
-    KEEP_ALL,
     LIMIT,
     PHASE,
     READ,
@@ -37,11 +34,14 @@ from oxiseq.engine.kernels.matches.records import (
     CHOSEN,
     DONE,
     EMITTED,
+    EVERYTHING,
     FINALS,
     NEED_CHOICE,
     NODE_BASE,
     NODE_TOP,
+    NOTHING,
     PROGRESS,
+    THE_PARTITION,
 )
 from oxiseq.engine.kernels.memory.pointers import Ptr
 
@@ -107,10 +107,10 @@ def _skip(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], at: int) -> int:
 def _consume(A: Ptr[Cache], S: Ptr[Memory], p: int) -> None:
     """CONSUME BY, after the complex events of an event of partition `p`."""
     policy = v.sizes(A)[CONSUME]
-    if policy == KEEP_ALL or v.scalars(S)[EMITTED] == 0:
+    if policy == NOTHING or v.scalars(S)[EMITTED] == 0:
         return
-    if policy == FORGET_ALL:
+    if policy == EVERYTHING:
         v.scalars(S)[EPOCH] += 1
-    elif policy == FORGET_PARTITION:
+    elif policy == THE_PARTITION:
         v.parts(S)[p].count = 0
         v.parts(S)[p].restless = 0

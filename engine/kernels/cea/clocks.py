@@ -9,6 +9,7 @@ import numpy as np
 from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_TIME, CANNOT_END, NEVER, Events
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.raw import put
@@ -53,7 +54,7 @@ def place_few(
             clocks[row], cuts[row] = _clock_and_cut(attribute[row], size, double, word)
         else:
             clocks[row] = time[row]
-            cuts[row] = time[row] - back
+            cuts[row] = window_start(time[row], back, 1, 0)
 
 
 @inner

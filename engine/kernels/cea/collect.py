@@ -5,6 +5,7 @@ from __future__ import annotations
 from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_EVENTS, EPOCH, KIND, LIVE_TOP, SIZE, Cache, Memory
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.matches.collect import reach, root, slide
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
@@ -49,7 +50,7 @@ def collect(A: Ptr[Cache], S: Ptr[Memory], marks: Array, floors: Array, tau: int
 @inner
 def _dead_before(A: Ptr[Cache], S: Ptr[Memory], p: int, tau: int) -> int:
     if v.sizes(A)[KIND] == BY_EVENTS:
-        return v.parts(S)[p].clock - v.sizes(A)[SIZE]
+        return window_start(i64(v.parts(S)[p].clock), v.sizes(A)[SIZE], 1, 0)
     if v.sizes(A)[KIND] == BY_ATTRIBUTE:
         return i64(v.parts(S)[p].tau)
     return tau

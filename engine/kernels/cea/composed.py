@@ -20,8 +20,6 @@ from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.records import (
     BY_EVENTS,
     CONSUME,
-    FORGET_ALL,
-    FORGET_PARTITION,
     KIND,
     KNOWN,
     LEAST,
@@ -39,7 +37,15 @@ from oxiseq.engine.kernels.cea.records import (
 )
 from oxiseq.engine.kernels.cea.symbols import is_read, number_of, recall
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.records import DONE, MATCH_NEEDS, NEED_LIMBS, OUT_FULL
+from oxiseq.engine.kernels.matches.clocks import window_start
+from oxiseq.engine.kernels.matches.records import (
+    DONE,
+    EVERYTHING,
+    MATCH_NEEDS,
+    NEED_LIMBS,
+    OUT_FULL,
+    THE_PARTITION,
+)
 from oxiseq.engine.kernels.matches.weights import add, add_held, add_product, present, put_one, reaches, width
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
@@ -155,7 +161,7 @@ def _read(A: Ptr[Cache], S: Ptr[Composed], E: Ptr[Events], V: Ptr[Values], at: i
         clear(S, p)
         part.epoch = state[EPOCH]
     kind = v.sizes(A)[KIND]
-    clock, cut = i64(part.clock), i64(part.clock) - v.sizes(A)[SIZE]
+    clock, cut = i64(part.clock), window_start(i64(part.clock), v.sizes(A)[SIZE], 1, 0)
     if kind != BY_EVENTS:
         clock, cut = v.clock(E)[at], v.cut(E)[at]
     if part.begun and kind != UNBOUNDED:
@@ -180,9 +186,9 @@ def _read(A: Ptr[Cache], S: Ptr[Composed], E: Ptr[Events], V: Ptr[Values], at: i
         for w in range(width(form(S))):
             out(S)[row, w] = work(S)[total, w]
         state[OUT] = row + 1
-    if ends and v.sizes(A)[CONSUME] == FORGET_ALL:
+    if ends and v.sizes(A)[CONSUME] == EVERYTHING:
         state[EPOCH] += 1
-    elif ends and v.sizes(A)[CONSUME] == FORGET_PARTITION:
+    elif ends and v.sizes(A)[CONSUME] == THE_PARTITION:
         clear(S, p)
     return DONE
 
@@ -445,7 +451,7 @@ def settle(A: Ptr[Cache], S: Ptr[Composed], used: Array, tau: int) -> None:
     kind = v.sizes(A)[KIND]
     for p in range(used.shape[0]):
         part = parts(S)[p]
-        floor = part.clock - v.sizes(A)[SIZE] if kind == BY_EVENTS else tau
+        floor = window_start(i64(part.clock), v.sizes(A)[SIZE], 1, 0) if kind == BY_EVENTS else tau
         if part.begun and (part.epoch != scalars(S)[EPOCH] or (kind != UNBOUNDED and part.newest < floor)):
             clear(S, p)
         used[p] = part.begun

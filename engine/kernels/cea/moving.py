@@ -44,6 +44,7 @@ from oxiseq.engine.kernels.cea.records import (
 )
 from oxiseq.engine.kernels.cea.symbols import number_of, recall
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.matches.nodes import SPINE, meld, output
 from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NODE_TOP, PLACE_BITS, HasMatches
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -75,7 +76,7 @@ def read(A: Ptr[Cache], S: Ptr[Memory], E: Ptr[Events], at: int) -> int:
     clock, cut = i64(0), i64(BEFORE_ALL)
     if kind == BY_EVENTS:
         clock = i64(part.clock)
-        cut = clock - sizes[SIZE]
+        cut = window_start(clock, sizes[SIZE], 1, 0)
     elif kind != UNBOUNDED:
         clock, cut = v.clock(E)[at], v.cut(E)[at]
     scalars[CUT] = cut

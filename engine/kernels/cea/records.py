@@ -64,8 +64,6 @@ READ, EMIT = range(2)
 
 UNBOUNDED, BY_TIME, BY_EVENTS, BY_ATTRIBUTE = range(4)
 """Kinds of window."""
-KEEP_ALL, FORGET_ALL, FORGET_PARTITION = range(3)
-"""CONSUME BY."""
 NEVER = -(1 << 63)
 """The clock of an event that cannot begin a match."""
 BEFORE_ALL = 1 - (1 << 63)

@@ -70,6 +70,11 @@ def allocating(function: F) -> F:
     return cast(F, _compiled(function, no_cpython_wrapper=True, _nrt=True, **_PART))
 
 
+def in_python(function: F) -> F:
+    """A function of a kernel as Python runs it: on numbers, or on arrays of them."""
+    return cast(F, cast(Any, function).py_func)
+
+
 def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> None:
     """Call `action` once, before the kernel is looked up in the cache or compiled."""
     dispatcher: Any = kernel

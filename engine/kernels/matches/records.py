@@ -21,6 +21,8 @@ NODE = np.dtype(
 )
 """The compact set: output nodes, and persistent leftist heaps of them by largest start."""
 
+NOTHING, EVERYTHING, THE_PARTITION = range(3)
+"""CONSUME BY: what an instant with matches makes forgotten."""
 PLACE_BITS = 13
 """An output names its row and its *place*: the position that the row took and whether a repeat began again there.
 Which variables a match shows is resolved from this path."""

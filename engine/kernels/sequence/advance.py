@@ -22,6 +22,7 @@ from oxiseq.engine.kernels.matches.records import (
     CHOSEN,
     DONE,
     EMITTED,
+    EVERYTHING,
     FINALS,
     NEED_CHOICE,
     NEED_LIMBS,
@@ -29,6 +30,7 @@ from oxiseq.engine.kernels.matches.records import (
     NODE_BASE,
     NODE_TOP,
     PROGRESS,
+    THE_PARTITION,
 )
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
@@ -50,7 +52,6 @@ from oxiseq.engine.kernels.sequence.records import (
     COUNTED,
     EMIT,
     EMIT_CLOSED,
-    EVERYTHING,
     FORGOTTEN,
     HEAP_TIME,
     INSTANT,
@@ -64,7 +65,6 @@ from oxiseq.engine.kernels.sequence.records import (
     PHASE,
     READ,
     TAU,
-    THE_PARTITION,
     WAVE,
     WRITE,
     Memory,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.matches.clocks import window_start
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointed import (
     f64_table,
@@ -23,10 +24,7 @@ from oxiseq.engine.kernels.memory.pointed import (
     u32_table,
 )
 from oxiseq.engine.kernels.memory.pointers import I32, I64, Array, Ptr
-from oxiseq.engine.kernels.sequence.records import Rows
-
-_NEVER: Final = 1 << 62
-_BEFORE_ALL: Final = -(1 << 62)
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, NEVER_CLOSES, Rows
 
 # columns of a source
 LETTER, EVENT, VALUES, WIDTH, WHERE, LOW, HIGH, NEXT = range(8)
@@ -66,18 +64,15 @@ def _place(sources: Array, i: int) -> int:
         if here >= 0:
             return here
         sources[i, LOW] += 1
-    return i64(_NEVER)
+    return i64(NEVER_CLOSES)
 
 
 @inner
 def _window_start(settings: Array, now: int) -> int:
     """The smallest clock in the window that `now` is in."""
-    size = settings[WINDOW_SIZE]
-    if size == 0:
-        return _BEFORE_ALL
-    if settings[SLIDING]:
-        return now - size
-    return settings[WINDOW_START] + (now - settings[WINDOW_START]) // size * size
+    if settings[WINDOW_SIZE] == 0:
+        return BEFORE_ALL
+    return window_start(now, settings[WINDOW_SIZE], settings[SLIDING], settings[WINDOW_START])
 
 
 @inner
@@ -148,7 +143,7 @@ def write_rows(
         sources[i, NEXT] = _place(sources, i)
     n, k = 0, 0
     while True:
-        here = k if every else _NEVER
+        here = k if every else NEVER_CLOSES
         for i in range(sources.shape[0]):
             here = min(here, sources[i, NEXT])
         if here >= count:

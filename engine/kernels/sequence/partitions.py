@@ -8,7 +8,7 @@ not comparable with those of others, and CONSUME BY PARTITION raises one alone.
 from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.records import DONE
+from oxiseq.engine.kernels.matches.records import DONE, EVERYTHING
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
@@ -21,7 +21,6 @@ from oxiseq.engine.kernels.sequence.records import (
     CONSUMED,
     CONSUMES,
     COUNTED,
-    EVERYTHING,
     FORGOTTEN,
     GROUP_TOP,
     LEADS,

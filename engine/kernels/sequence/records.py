@@ -287,7 +287,6 @@ AGEING: how many there are. NUMBERED: 1 if the window counts instants, so that i
 some edge is a `,`."""
 CHOOSES, NOTES = 1, 2
 NO_AGE = -1
-NOTHING, EVERYTHING, THE_PARTITION = range(3)
 NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
 """No clock is so small."""

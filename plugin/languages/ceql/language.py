@@ -6,20 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.cea import advance, facts
 from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.plan.correlation import Correlation
-from oxiseq.engine.plan.joined import JoinedPlan, choose_runner
+from oxiseq.engine.plan.joined import CeqlPlan, Lowered, choose_runner
 from oxiseq.engine.plan.keyed_tuples import tuple_correlation
-from oxiseq.engine.run.joined import JoinedRun
-from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.run.run import Run
+from oxiseq.engine.run.sequence import run_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import Syntax, syntax_named
-from oxiseq.languages.ceql.explain import explain_ceql
-from oxiseq.languages.ceql.joined import explain_joined, why_joined
+from oxiseq.languages.ceql.joined import why_joined
 from oxiseq.languages.ceql.reasons.why import why_ceql
 from oxiseq.languages.ceql.shape import ceql_shape
 from oxiseq.languages.driving import Opener
@@ -28,6 +26,7 @@ from oxiseq.languages.language import LOG, Language
 from oxiseq.languages.reasons.paging import paged
 from oxiseq.languages.reasons.read import Span, read_streams
 from oxiseq.languages.reasons.report import Why, WhyRequest
+from oxiseq.languages.sequences.explain import explain
 from oxiseq.languages.tables import rows_opener
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
@@ -46,26 +45,21 @@ class Ceql(Language[CeqlQuery]):
 
     def compile(
         self, query: CeqlQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
-    ) -> tuple[TupleRun | JoinedRun, Shape]:
+    ) -> tuple[Run, Shape]:
         plan = choose_runner(query, terms, options.stream_names)
-        if isinstance(plan, JoinedPlan):
-            run: TupleRun | JoinedRun = JoinedRun(plan, terms, kb, options.origin, options.lateness)
-        else:
-            run = TupleRun(plan, terms, options.origin, options.lateness)
-        return run, ceql_shape(plan, terms)
+        return run_of(plan, terms, kb, options.origin, options.lateness), ceql_shape(plan, terms)
 
-    def names(self, query: CeqlQuery, plan: CeaPlan | JoinedPlan) -> Mapping[str, str]:
+    def names(self, query: CeqlQuery, plan: CeqlPlan) -> Mapping[str, str]:
         return dict(zip((s.name for s in query.streams), plan.streams, strict=True))
 
     def opener(self, query: CeqlQuery, options: Options) -> Opener:
         return rows_opener(options)
 
-    def correlation(self, query: CeqlQuery, plan: CeaPlan | JoinedPlan) -> Correlation:
+    def correlation(self, query: CeqlQuery, plan: CeqlPlan) -> Correlation:
         return tuple_correlation(plan)
 
     def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
-        plan = choose_runner(query, TermDictionary())
-        return explain_joined(plan) if isinstance(plan, JoinedPlan) else explain_ceql(plan)
+        return explain(choose_runner(query, TermDictionary()), None if kb is None else knowledge_of(kb))
 
     def reach(self, query: CeqlQuery, at: int, options: Options) -> Span:
         return Span(None, at + 1)  # a position tells how many events have come
@@ -81,10 +75,7 @@ class Ceql(Language[CeqlQuery]):
             names, streams, asked.reading, opener=self.opener(query, options), vocab=query.vocab or ""
         )
         plan = choose_runner(self.every_match(query), history.terms, options.stream_names, page)
-        if isinstance(plan, JoinedPlan):
-            run: TupleRun | JoinedRun = JoinedRun(plan, history.terms, knowledge_of(kb), history.start)
-        else:
-            run = TupleRun(plan, history.terms, history.start, page=page)
+        run = run_of(plan, history.terms, knowledge_of(kb), history.start, page=page)
         return paged(run, ceql_shape(plan, history.terms), plan.streams, history, asked.bounds)
 
     def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
@@ -92,6 +83,6 @@ class Ceql(Language[CeqlQuery]):
         history = read_streams(
             self.names(query, plan), streams, asked.reading, opener=self.opener(query, options), vocab=query.vocab or ""
         )
-        if isinstance(plan, JoinedPlan):
+        if isinstance(plan.runner, Lowered):
             return why_joined(plan, history, kb, asked.provenance, asked.bounds)
         return why_ceql(plan, history, asked.provenance, asked.bounds)

@@ -25,7 +25,7 @@ from oxiseq.languages.reasons.provenance import Evidence
 from oxiseq.languages.reasons.read import History, Span, read_history
 from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.reasons.states import Point, states_of
-from oxiseq.languages.spaseq.explain import explain
+from oxiseq.languages.sequences.explain import explain
 from oxiseq.languages.spaseq.reasons.evidence import evidence_of
 from oxiseq.languages.spaseq.reasons.paging import every_match, page_of, reach_of
 from oxiseq.languages.spaseq.reasons.why import why_of

@@ -11,10 +11,10 @@ from oxiseq.matches.shape import Shape
 def spaseq_shape(plan: QueryPlan, terms: TermDictionary) -> Shape:
     """Rows with the events of each GPM; a row of a group has no events. A trailing negation makes matches wait, so
     that they come in another order than that of their ends."""
-    answer, graphs = plan.answer, isinstance(plan.query.form, Construct)
+    answer, graphs = plan.runner.answer, isinstance(plan.query.form, Construct)
     listed = plan.summary is None
     positive = {gpm for letter in plan.letters if letter.positive for gpm in letter.letter}
-    streams = {gpm: plan.streams[each.stream] for gpm, each in plan.gpms.items()}
+    streams = {gpm: plan.streams[each.stream] for gpm, each in plan.runner.gpms.items()}
     return Shape(
         terms,
         "ASK" if answer.ask else "CONSTRUCT" if graphs else "SELECT",
@@ -23,9 +23,9 @@ def spaseq_shape(plan: QueryPlan, terms: TermDictionary) -> Shape:
         answer.into,
         dict(plan.query.prefixes),
         answer.template,
-        lanes=tuple(gpm for gpm in plan.gpms if gpm in positive) if listed else (),
+        lanes=tuple(gpm for gpm in plan.runner.gpms if gpm in positive) if listed else (),
         letters=tuple(tuple((gpm, streams[gpm]) for gpm in letter.letter) for letter in plan.letters),
         spans=listed,
-        in_order=not any(ending.guards for ending in plan.automaton.endings),
+        in_order=not any(ending.guards for ending in plan.runner.automaton.endings),
         vocab=dict(plan.query.prefixes).get("", ""),
     )

@@ -13,7 +13,7 @@ from oxiseq.matches.match import Positions
 def held_by_name(match: Positions, events: Events) -> Mapping[str, tuple[int, ...]]:
     """Variable → positions; a type's name is left out where names given by AS hold all that it holds."""
     held = match.by
-    types = {letter.type for letter in events.plan.positions.letters}
+    types = {letter.type for letter in events.plan.runner.positions.letters}
     named = {p for name, positions in held.items() if name not in types for p in positions}
     return {name: of for name, of in held.items() if name not in types or not set(of) <= named}
 

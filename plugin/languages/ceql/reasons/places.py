@@ -35,7 +35,7 @@ def places(plan: CeaPlan) -> tuple[Place, ...]:
     vocab = plan.query.vocab or ""
     found: list[Place] = []
     seen: set[str] = set()
-    for n, letter in enumerate(plan.positions.letters):
+    for n, letter in enumerate(plan.runner.positions.letters):
         names = sorted(letter.names - {letter.type})
         text = f"{letter.type} AS {', '.join(names)}" if names else letter.type
         if text in seen:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
+from oxiseq.engine.cea.plan import CeaPlan, compile_ceql, words_of
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.languages.ceql.reasons.events import Events
-from oxiseq.languages.ceql.shape import ceql_shape, words_of
+from oxiseq.languages.ceql.shape import ceql_shape
 from oxiseq.languages.reasons.working import worked
 from oxiseq.matches.match import Positions
 from oxiseq.matches.shape import Block
@@ -55,7 +55,8 @@ def ran(plan: CeaPlan, events: Events) -> Ran:
     """Run a plan without aggregates over all events, or until the bounds are met."""
     history, bounds = events.history, events.bounds
     batches, cut = worked(TupleRun(plan, history.terms), plan.streams, history, bounds, bounds.matches)
-    found = ComplexEvents.concat([each for each in batches if isinstance(each, ComplexEvents)], words_of(plan))
+    each = [batch for batch in batches if isinstance(batch, ComplexEvents)]
+    found = ComplexEvents.concat(each, words_of(len(plan.runner.variables)))
     return Ran(ceql_shape(plan, history.terms).block([found]), found, cut)
 
 
@@ -63,7 +64,7 @@ def bare(plan: CeaPlan, limit: int) -> CeaPlan:
     """Without CONSUME BY and choosing strategies, at most `limit` for each completing event. STRICT stays, as does what
     SELECT keeps with it, since it is about these events; else all variables are kept, so that they can be shown."""
     query = replace(plan.query, consumption=None, limit=Limit(limit), order=None, sample=None)
-    if not plan.strict:
+    if not plan.runner.strict:
         query = replace(query, selection=None, columns=None)
     return recompiled(query, plan)
 
@@ -76,12 +77,12 @@ def recompiled(query: CeqlQuery, plan: CeaPlan) -> CeaPlan:
 
 def ending_at(plan: CeaPlan, letters: int) -> CeaPlan:
     """With other last letters (a set)."""
-    return replace(plan, positions=replace(plan.positions, last=letters))
+    return replace(plan, runner=replace(plan.runner, positions=replace(plan.runner.positions, last=letters)))
 
 
 def before(plan: CeaPlan, letter: int) -> list[int]:
     """The letters that a letter may follow."""
-    positions = plan.positions
+    positions = plan.runner.positions
     return [m for m in range(len(positions.letters)) if (positions.at_once[m] | positions.later[m]) >> letter & 1]
 
 
@@ -89,12 +90,12 @@ def reached(plan: CeaPlan, events: Events) -> dict[int, NDArray[np.int64]]:
     """Letter → the positions of the events that complete it; what nothing leads to is not tried."""
     loose = bare(plan, 1)
     found: dict[int, NDArray[np.int64]] = {}
-    waiting = list(bits(plan.positions.first))
+    waiting = list(bits(plan.runner.positions.first))
     while waiting:
         letter = waiting.pop(0)
         if letter in found:
             continue
         found[letter] = ran(ending_at(loose, 1 << letter), events).ends
         if len(found[letter]):
-            waiting += bits(plan.positions.at_once[letter] | plan.positions.later[letter])
+            waiting += bits(plan.runner.positions.at_once[letter] | plan.runner.positions.later[letter])
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyoxigraph import Variable
 
-from oxiseq.engine.cea.plan import Atom, CeaPlan
+from oxiseq.engine.cea.plan import Atom, CeaPlan, words_of
 from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 from oxiseq.grammar.render_ceql import render_predicate, render_window
@@ -34,10 +34,10 @@ def relaxations(plan: CeaPlan, place: Place) -> Iterator[Relaxation]:
         shown = (query.window.attribute,) if isinstance(query.window, AttributeWindow) else ()
         unbounded = recompiled(replace(query, window=None), plan)
         yield Relaxation("window", render_window(query.window), unbounded, shown, True)
-    at_once = [m for m in leads if plan.positions.at_once[m] >> place.letter & 1]
+    at_once = [m for m in leads if plan.runner.positions.at_once[m] >> place.letter & 1]
     if at_once:
         yield Relaxation("contiguity", "`:`", _loosened(plan, place.letter))
-    if plan.strict and leads:
+    if plan.runner.strict and leads:
         yield Relaxation("strategy", "STRICT", recompiled(replace(query, selection=None), plan))
     if query.partition is not None:
         by = query.partition.by
@@ -50,19 +50,22 @@ def relaxations(plan: CeaPlan, place: Place) -> Iterator[Relaxation]:
 
 def _loosened(plan: CeaPlan, letter: int) -> CeaPlan:
     """`;` where `:` leads to the letter."""
-    positions, bit = plan.positions, 1 << letter
+    positions, bit = plan.runner.positions, 1 << letter
     later = tuple(late | (now & bit) for now, late in zip(positions.at_once, positions.later, strict=True))
     at_once = tuple(now & ~bit for now in positions.at_once)
-    return replace(plan, positions=replace(positions, at_once=at_once, later=later))
+    loose = replace(positions, at_once=at_once, later=later)
+    return replace(plan, runner=replace(plan.runner, positions=loose))
 
 
 def _without(plan: CeaPlan, place: Place, condition: Expression) -> CeaPlan:
     """A new atom for the letter, without the condition."""
     kept = tuple(c for c in place.conditions if c != condition)
-    letters = list(plan.positions.letters)
+    letters = list(plan.runner.positions.letters)
     letters[place.letter] = replace(letters[place.letter], predicates=kept)
-    atoms = [Atom(place.type, kept) if n == place.letter else plan.atoms[plan.atom_of[n]] for n in range(len(letters))]
+    atoms = [plan.letters[atom] for atom in plan.runner.atom_of]
+    atoms[place.letter] = Atom(place.type, kept)
     numbers: dict[Atom, int] = {}
     atom_of = tuple(numbers.setdefault(atom, len(numbers)) for atom in atoms)
-    positions = replace(plan.positions, letters=tuple(letters))
-    return replace(plan, positions=positions, atoms=tuple(numbers), atom_of=atom_of)
+    positions = replace(plan.runner.positions, letters=tuple(letters))
+    runner = replace(plan.runner, positions=positions, atom_of=atom_of, words=words_of(len(numbers)))
+    return replace(plan, letters=tuple(numbers), runner=runner)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +11,12 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
-from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery, Totals
 from oxiseq.grammar.render_ceql import render_predicate
-from oxiseq.grammar.render_clauses import render_consumption, render_limit, render_sample
 from oxiseq.languages.ceql.reasons.events import Events, tuples_of
 from oxiseq.languages.ceql.reasons.origins import provenances, times_by_name
 from oxiseq.languages.ceql.reasons.places import Place, funnels, places
@@ -26,9 +24,10 @@ from oxiseq.languages.ceql.reasons.reached import FEW, MOST, Ran, bare, ending_a
 from oxiseq.languages.ceql.reasons.relax import Relaxation, relaxations
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History
-from oxiseq.languages.reasons.report import SHOWN, Near, Reason, Stage, Why, Wording
+from oxiseq.languages.reasons.report import SHOWN, Near, Stage, Why, Wording
 from oxiseq.languages.reasons.spans import length
 from oxiseq.languages.reasons.working import worked
+from oxiseq.languages.sequences.trials import Trial, reasons_of, without_clauses
 from oxiseq.matches.match import Positions
 
 _PLACES = 8
@@ -45,19 +44,23 @@ def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: B
     plan = plan if told is None else recompiled(replace(plan.query, totals=None), plan)
     events = Events.of(plan, history, bounds)
     completed = reached(plan, events)
-    whole = any(len(completed.get(n, ())) for n in bits(plan.positions.last))
+    whole = any(len(completed.get(n, ())) for n in bits(plan.runner.positions.last))
     known = places(plan)
     at = [
         known[n]
-        for n in (bits(plan.positions.last) if whole else sorted(completed))
+        for n in (bits(plan.runner.positions.last) if whole else sorted(completed))
         if n in completed and (whole or not len(completed[n]))
     ]
     query = plan.query
     counted = query if query.limit is not None else replace(query, limit=Limit(MOST))
     found = ran(recompiled(counted, plan), events)
-    reasons = [r for place in at[:_PLACES] for r in _reasons(plan, place, completed[place.letter], events)]
+    reasons = [
+        reason
+        for place in at[:_PLACES]
+        for reason in reasons_of(_trials(plan, place, events), frozenset(completed[place.letter].tolist()))
+    ]
     if whole:
-        reasons += _clauses(plan, found, events)
+        reasons += reasons_of(_clauses(plan, events), frozenset(key for key, _ in _keys(found)))
     return Why(
         tuple(funnels(events)),
         tuple(_stage(place, completed) for place in known),
@@ -91,32 +94,29 @@ def _stage(place: Place, completed: dict[int, NDArray[np.int64]]) -> Stage:
 # --- conditions of a place ------------------------------------------------------------------------
 
 
-def _reasons(plan: CeaPlan, place: Place, strict: NDArray[np.int64], events: Events) -> Iterator[Reason]:
-    """Those that would complete the place at more events."""
-    loose = bare(plan, FEW)
-    for relaxation in relaxations(loose, place):
-        try:
+def _trials(plan: CeaPlan, place: Place, events: Events) -> Iterator[Trial[tuple[Ran, int]]]:
+    """Each condition of the place: of each event that completes it without, the shortest complex event."""
+    for relaxation in relaxations(bare(plan, FEW), place):
+
+        def run(relaxation: Relaxation = relaxation) -> tuple[list[tuple[Hashable, tuple[Ran, int]]], bool]:
             found = ran(ending_at(relaxation.plan, 1 << place.letter), events)
-        except OxiseqError:
-            continue  # a variant that the engine refuses shows nothing
-        new = np.setdiff1d(found.ends, strict)
-        if len(new):
-            shortest = _shortest(found, new)
-            nearest = tuple(_near(plan, place, relaxation, found.positions(i), events) for i in shortest)
-            yield Reason(relaxation.kind, relaxation.text, len(new), False, nearest)
+            return [(int(found.batch.end[i]), (found, i)) for i in _shortest(found)], False
+
+        def nearest(new: Sequence[tuple[Ran, int]], relaxation: Relaxation = relaxation) -> list[Near]:
+            return [_near(plan, place, relaxation, found.positions(i), events) for found, i in new[:SHOWN]]
+
+        yield Trial(relaxation.kind, relaxation.text, run, nearest)
 
 
-def _shortest(found: Ran, ends: NDArray[np.int64]) -> list[int]:
-    """One complex event for each of the ends, the shortest of those that were emitted; the shortest first."""
+def _shortest(found: Ran) -> list[int]:
+    """For each completing event the shortest of the complex events that were emitted; the shortest first."""
     batch = found.batch
-    begin = np.array([_time(found, i) for i in range(len(batch))], np.int64)
-    span = batch.time - begin
+    span = batch.time - np.array([_time(found, i) for i in range(len(batch))], np.int64)
     best: dict[int, int] = {}
-    for i in np.flatnonzero(np.isin(batch.end, ends)).tolist():
-        end = int(batch.end[i])
+    for i, end in enumerate(batch.end.tolist()):
         if end not in best or span[i] < span[best[end]]:
             best[end] = i
-    return sorted(best.values(), key=lambda i: (int(span[i]), int(batch.end[i])))[:SHOWN]
+    return sorted(best.values(), key=lambda i: (int(span[i]), int(batch.end[i])))
 
 
 def _time(found: Ran, index: int) -> int:
@@ -182,31 +182,25 @@ def _text(term: Term | None) -> str:
 # --- clauses of the whole -------------------------------------------------------------------------
 
 
-def _clauses(plan: CeaPlan, found: Ran, events: Events) -> Iterator[Reason]:
-    """How many complex events strategy, CONSUME BY and LIMIT leave out, each by itself."""
-    query = plan.query
-    most = query if query.limit is not None else replace(query, limit=Limit(MOST))
-    variants: list[tuple[str, str, CeqlQuery]] = []
-    if query.selection is not None and not plan.strict:
-        text = f"SELECT {query.selection.strategy.value}"
-        variants.append(("strategy", text, replace(most, selection=None)))
-    if query.consumption is not None:
-        variants.append(("consumption", render_consumption(query.consumption), replace(most, consumption=None)))
-    if query.limit is not None:
-        variants.append(("limit", render_limit(query.limit), replace(query, limit=Limit(MOST), order=None)))
-    if query.sample is not None:
-        variants.append(("sample", render_sample(query.sample), replace(most, sample=None)))
-    known = _keys(found)
-    for kind, text, variant in variants:
-        without = ran(recompiled(variant, plan), events)
-        new = [i for key, i in _keys(without).items() if key not in known]
-        if new:
-            new.sort(key=lambda i: int(without.batch.time[i]) - _time(without, i))
-            nearest = tuple(Near(times_by_name(without.positions(i), events), {}) for i in new[:SHOWN])
-            yield Reason(kind, text, len(new), without.most >= MOST, nearest)
+def _clauses(plan: CeaPlan, events: Events) -> Iterator[Trial[tuple[Ran, int]]]:
+    """Each clause of the whole. The order of all that LIMIT leaves out may be too much to find."""
+    for kind, text, variant in without_clauses(plan.query, MOST):
+        unordered = replace(variant, order=None) if kind == "limit" else variant
+
+        def run(variant: CeqlQuery = unordered) -> tuple[list[tuple[Hashable, tuple[Ran, int]]], bool]:
+            found = ran(recompiled(variant, plan), events)
+            return _keys(found), found.most >= MOST
+
+        yield Trial(kind, text, run, lambda new: _near_in_time(new, events))
 
 
-def _keys(found: Ran) -> dict[tuple[int, int, tuple[int, ...]], int]:
-    """Complex events by what distinguishes them."""
+def _near_in_time(new: Sequence[tuple[Ran, int]], events: Events) -> list[Near]:
+    """The shortest ones."""
+    ordered = sorted(new, key=lambda each: int(each[0].batch.time[each[1]]) - _time(*each))
+    return [Near(times_by_name(found.positions(i), events), {}) for found, i in ordered[:SHOWN]]
+
+
+def _keys(found: Ran) -> list[tuple[Hashable, tuple[Ran, int]]]:
+    """Complex events with what distinguishes them."""
     matches = ((i, found.positions(i)) for i in range(len(found.batch)))
-    return {(m.first, m.last, m.all): i for i, m in matches}
+    return [((m.first, m.last, m.all), (found, i)) for i, m in matches]

@@ -39,12 +39,12 @@ def reach_of(query: Query, at: int, start: int | None) -> Span:
 def _waits(plan: QueryPlan) -> int | None:
     """For how long (µs) after its end a match may be undecided; None: until the streams end, also where windows of
     events close between bounds that pass: the order of matches follows from the instants that come then."""
-    if not any(edge.waits for edge in plan.sequence.graph.edges):
+    if not any(edge.waits for edge in plan.runner.sequence.graph.edges):
         return 0
     if plan.window is not None and plan.window.events:
         return None
     timed = [] if plan.window is None else [plan.window.size]
-    bound = plan.sequence.graph.longest_wait
+    bound = plan.runner.sequence.graph.longest_wait
     return min([*timed, *([] if bound is None else [bound])], default=None)
 
 

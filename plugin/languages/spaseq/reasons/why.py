@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 from pyoxigraph import Variable
 
-from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.grammar.algebra import BoundKind, Query
+from oxiseq.grammar.algebra import BoundKind, Expression, Query
+from oxiseq.grammar.levels import summarises
+from oxiseq.grammar.places import overview
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.near import distance
 from oxiseq.languages.reasons.read import History
-from oxiseq.languages.reasons.report import SHOWN, Near, Reason, Stage, Why, Wording
+from oxiseq.languages.reasons.report import SHOWN, Near, Stage, Why, Wording
 from oxiseq.languages.reasons.spans import length
-from oxiseq.languages.spaseq.reasons.answering import Answered, Found, answered
+from oxiseq.languages.sequences.trials import Trial, reasons_of, without_clauses
+from oxiseq.languages.spaseq.reasons.answering import MOST, Found, answered
 from oxiseq.languages.spaseq.reasons.blockers import blockers
 from oxiseq.languages.spaseq.reasons.funnel import funnels
 from oxiseq.languages.spaseq.reasons.origins import provenances
@@ -36,13 +38,16 @@ def why_of(query: Query, history: History, kb: KnowledgeBase, provenance: int = 
         if not answer.found:
             break
     assert last is not None and answer is not None, "a sequence has an element"
-    reasons = tuple(_reasons(query, last, answer, history, kb, bounds))
-    whole = answered(query, history, kb, bounds, as_is=True) if answer.found else answer
+    reasons = list(reasons_of(_trials(query, last, history, kb, bounds), {found.key for found in answer.found}))
+    whole = answer
+    if answer.found:
+        whole = answered(query, history, kb, bounds, as_is=True)
+        reasons += reasons_of(_clauses(query, history, kb, bounds), {found.key for found in whole.found})
     return Why(
         tuple(funnels(query, history, kb)),
         tuple(stages),
         None if answer.found else last.text,
-        reasons,
+        tuple(sorted(reasons, key=lambda reason: -reason.matches)),
         len(whole.found),
         whole.more,
         history.late,
@@ -52,22 +57,32 @@ def why_of(query: Query, history: History, kb: KnowledgeBase, provenance: int = 
     )
 
 
-def _reasons(
-    query: Query, at: Beginning, strict: Answered, history: History, kb: KnowledgeBase, bounds: Bounds
-) -> Iterator[Reason]:
-    """Those that would find more, the most first."""
-    known = {found.key for found in strict.found}
-    reasons = []
+def _trials(query: Query, at: Beginning, history: History, kb: KnowledgeBase, bounds: Bounds) -> Iterator[Trial[Found]]:
+    """Each condition of the last step."""
     for relaxation in relaxations(query, at):
-        try:
+
+        def run(relaxation: Relaxation = relaxation) -> tuple[list[tuple[Hashable, Found]], bool]:
             answer = answered(relaxation.query, history, kb, bounds)
-        except OxiseqError:
-            continue  # a variant that the engine refuses shows nothing
-        new = [found for found in answer.found if _as_strict(found, relaxation).key not in known]
-        if new:
-            nearest = tuple(_near(query, relaxation, found, history, kb, bounds) for found in _nearest(new, relaxation))
-            reasons.append(Reason(relaxation.kind, relaxation.text, len(new), answer.more, nearest))
-    yield from sorted(reasons, key=lambda reason: -reason.matches)
+            return [(_as_strict(found, relaxation).key, found) for found in answer.found], answer.more
+
+        def nearest(new: Sequence[Found], relaxation: Relaxation = relaxation) -> list[Near]:
+            ordered = _nearest(new, relaxation.condition)
+            return [_near(query, relaxation, found, history, kb, bounds) for found in ordered]
+
+        yield Trial(relaxation.kind, relaxation.text, run, nearest)
+
+
+def _clauses(query: Query, history: History, kb: KnowledgeBase, bounds: Bounds) -> Iterator[Trial[Found]]:
+    """Each clause of the whole; where rows are those of groups, LIMIT leaves out groups."""
+    for kind, text, variant in without_clauses(query, MOST):
+        if kind == "limit" and summarises(overview(query)):
+            continue
+
+        def run(variant: Query = variant) -> tuple[list[tuple[Hashable, Found]], bool]:
+            answer = answered(variant, history, kb, bounds, as_is=True)
+            return [(found.key, found) for found in answer.found], answer.more
+
+        yield Trial(kind, text, run, lambda new: [Near(dict(found.events), {}) for found in _nearest(new, None)])
 
 
 def _as_strict(found: Found, relaxation: Relaxation) -> Found:
@@ -80,13 +95,13 @@ def _as_strict(found: Found, relaxation: Relaxation) -> Found:
     return Found(bindings, found.events)
 
 
-def _nearest(found: Sequence[Found], relaxation: Relaxation) -> list[Found]:
+def _nearest(found: Sequence[Found], condition: Expression | None) -> list[Found]:
     """Those whose values came closest to the condition first, and of equal ones the shortest."""
 
     def measures(each: Found) -> tuple[float, int, int]:
         times = [t for _, of in each.events for t in of]
         bound = {Variable(name): term for name, term in each.bindings.items() if term is not None}
-        far = 0.0 if relaxation.condition is None else distance(relaxation.condition, bound)
+        far = 0.0 if condition is None else distance(condition, bound)
         return far, max(times) - min(times), max(times)
 
     return sorted(found, key=measures)[:SHOWN]

@@ -1,8 +1,4 @@
-"""What a query is compiled to, as plain facts.
-
-In the flow: query plan → **facts** (explain_facts.py) → text, Graphviz (explain_text.py), a picture or JSON.
-Nothing is run; with a knowledge base its patterns are queried, so that their rows can be counted.
-"""
+"""What live keys do for a query: its graph patterns, and states and edges with the values that its runs carry."""
 
 from __future__ import annotations
 
@@ -40,6 +36,7 @@ from oxiseq.grammar.algebra import (
     Minus,
     OnChange,
     OnClose,
+    Op,
     OptionalPattern,
     PathPattern,
     PatternElement,
@@ -51,7 +48,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.render import render
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import GpmParts, holds_exists, subexpressions
-from oxiseq.languages.spaseq.explain_facts import (
+from oxiseq.languages.sequences.facts import (
     EdgeFacts,
     FilterFacts,
     GpmFacts,
@@ -60,14 +57,13 @@ from oxiseq.languages.spaseq.explain_facts import (
     StreamFacts,
     WaitFacts,
 )
-from oxiseq.languages.spaseq.explanation import SpaseqExplanation
+from oxiseq.languages.sequences.walk import Explainer
 
-
-def explain(plan: QueryPlan, kb: KnowledgeBase | None = None) -> SpaseqExplanation:
-    """The facts about a compiled query; `kb` answers the GRAPH patterns. Raises KbError."""
-    return _Explainer(plan, kb).explain()
-
-
+_OPERATORS: Mapping[Op, str] = {
+    Op.STRICT: "at the next instant",
+    Op.NEXT: "at the next one",
+    Op.ANY: "at any later one",
+}
 _INDEX_WORDS = {
     "key": "hash of the key",
     "list": "list, conditions tried one by one",
@@ -110,70 +106,69 @@ def _thresholds(plan: QueryPlan) -> str:
     return f", or in the number in {conditions} where each is stricter than the one before"
 
 
-class _Explainer:
+class LiveKeysExplainer(Explainer[QueryPlan]):
+    """`kb` answers the GRAPH patterns."""
+
     def __init__(self, plan: QueryPlan, kb: KnowledgeBase | None) -> None:
-        self.plan = plan
+        super().__init__(plan)
         self.kb = kb
         self.write = SparqlWriter(dict(plan.query.prefixes))
-        self.parts = {name: gpm.parts for name, gpm in plan.gpms.items()}
+        self.parts = {name: gpm.parts for name, gpm in plan.runner.gpms.items()}
 
-    def explain(self) -> SpaseqExplanation:
-        plan, query = self.plan, self.plan.query
-        return SpaseqExplanation(
-            form=type(query.form).__name__.upper(),
-            columns=tuple(f"?{c.variable.value}" for c in plan.answer.columns),
-            sequence=_line_of(render(query), "SEQ("),
-            window=window_text(query.window),
-            clauses=tuple(self.clauses()),
-            correlation=correlation(plan).text(),
-            sharing=_sharing(plan),
-            streams=tuple(self.stream(s.name, s.iri.value) for s in query.streams),
-            gpms=tuple(self.gpm(g.name) for g in query.gpms if g.name in plan.gpms),
-            states=tuple(self.states()),
-            edges=tuple(self.edges()),
-        )
+    def form(self) -> str:
+        return type(self.plan.query.form).__name__.upper()
 
-    def clauses(self) -> Iterator[str]:
-        """PARTITION BY, strategy, CONSUME BY and LIMIT, and what is done for them."""
-        query, plan = self.plan.query, self.plan
-        if query.partition is not None:
-            names = " ".join(_names(query.partition.by))
-            yield f"PARTITION BY {names}: an event is split by its values, all partitions share one run"
-            for member in plan.members:
-                request = plan.requests[member.stream]
-                assert request is not None, "a membership is a request"
-                name = request.requests[member.request].name
-                if name not in plan.gpms or plan.gpms[name].order != member.request:
-                    yield f"events are put into partitions by the pattern of {name} without its filters"
-        if query.filters:
-            conditions = ", ".join(self.write.one_line(each.condition) for each in query.filters)
-            when = ", before the clauses below choose or forget" if plan.sieved else ""
+    def columns(self) -> tuple[str, ...]:
+        return tuple(f"?{c.variable.value}" for c in self.plan.runner.answer.columns)
+
+    def sequence(self) -> str:
+        return _line_of(render(self.plan.query), "SEQ(")
+
+    def window(self) -> str:
+        return window_text(self.plan.query.window)
+
+    def correlation(self) -> str:
+        return correlation(self.plan).text()
+
+    def sharing(self) -> str:
+        return _sharing(self.plan)
+
+    # --- clauses ------------------------------------------------------------------------------------
+
+    def partition(self) -> str:
+        return " ".join(_names(self.plan.by))
+
+    def filters(self) -> Iterator[str]:
+        plan = self.plan
+        for member in plan.runner.members:
+            request = plan.runner.requests[member.stream]
+            assert request is not None, "a membership is a request"
+            name = request.requests[member.request].name
+            if name not in plan.runner.gpms or plan.runner.gpms[name].order != member.request:
+                yield f"events are put into partitions by the pattern of {name} without its filters"
+        if plan.query.filters:
+            conditions = ", ".join(self.write.one_line(each.condition) for each in plan.query.filters)
+            when = ", before the clauses below choose or forget" if plan.runner.sieved else ""
             yield f"FILTER {conditions}: evaluated on each match that is found{when}"
-        if query.selection is not None:
-            how = "when all of one end are known" if plan.deferred else "before matches are enumerated"
-            yield f"SELECT {query.selection.strategy.value}: chosen {how}"
-        if query.consumption is not None:
-            everything = query.consumption.whole_query or query.partition is None
-            what = "all" if everything else "all of its partition"
-            yield f"CONSUME BY: a match makes {what} that has started forgotten"
-        if plan.summary is not None:
-            yield from self.groups(plan.summary)
-        elif plan.ranking is not None:
-            yield self.ranking(plan.ranking)
-        elif query.limit is not None:
-            how = "ends the enumeration" if plan.limit is None else "cuts what was enumerated"
-            yield f"LIMIT {query.limit.count}: {how}"
 
-    def ranking(self, ranking: Ranking) -> str:
-        """Which of an instant's matches are emitted, in what order, and how they are found."""
-        said = []
+    def selection(self) -> str:
+        return "chosen when all of one end are known" if self.plan.runner.deferred else super().selection()
+
+    def limit(self) -> str:
+        return super().limit() if self.plan.runner.limit is None else "cuts what was enumerated"
+
+    def ranked(self) -> Iterator[str]:
+        ranking = self.plan.ranking
+        assert ranking is not None, "SAMPLE is a ranking"
         if ranking.order_by:
             keys = (f"{'DESC ' if down else ''}{self.write.expression(e)}" for e, down in ranking.order_by)
-            said.append(f"ORDER BY {', '.join(keys)}")
+            yield f"ORDER BY {', '.join(keys)}"
         if ranking.sample is not None:
-            said.append(f"SAMPLE {ranking.sample.count}")
+            yield f"SAMPLE {ranking.sample.count}"
         if ranking.limit is not None:
-            said.append(f"LIMIT {ranking.limit}" + (f" OFFSET {ranking.offset}" if ranking.offset else ""))
+            yield f"LIMIT {ranking.limit}" + (f" OFFSET {ranking.offset}" if ranking.offset else "")
+
+    def ranking(self, ranking: Ranking) -> str:
         how = "found among the matches of an instant without listing the others"
         if ranking.listed is not None:
             how = f"lists every match of an instant, {MOST_LISTED} at most: {ranking.listed}"
@@ -182,18 +177,18 @@ class _Explainer:
             if ranking.sample is None and ranking.limit is None:
                 kept = f"all matches, {MOST_LISTED} at most,"
             how += f"; {kept} of each window kept until it closes, when they are reported"
-        return f"{' '.join(said)}: {how}"
+        return how
 
     def groups(self, summary: SummaryPlan) -> Iterator[str]:
-        """What is done for groups of matches, and when they are reported."""
         keys = ", ".join(self.write.expression(e) for e in summary.written[: len(summary.keys)])
         yield f"GROUP BY {keys}" if keys else "one group of all matches"
-        if self.plan.folding is not None and self.plan.folding.weighed:
-            yield f"matches are counted and summed as they are found, by weights of nodes: {self.plan.listed}"
-        elif self.plan.folding is not None:
-            yield f"matches are counted by visiting the live nodes of an instant, none is listed: {self.plan.listed}"
-        elif self.plan.listed is not None:
-            yield f"lists every match: {self.plan.listed}"
+        listed, folding = self.plan.runner.listed, self.plan.runner.folding
+        if folding is not None and folding.weighed:
+            yield f"matches are counted and summed as they are found, by weights of nodes: {listed}"
+        elif folding is not None:
+            yield f"matches are counted by visiting the live nodes of an instant, none is listed: {listed}"
+        elif listed is not None:
+            yield f"lists every match: {listed}"
         else:
             yield self.counting(summary)
         if summary.instantly:
@@ -211,13 +206,17 @@ class _Explainer:
 
     # --- graph patterns ---------------------------------------------------------------------------
 
-    def stream(self, name: str, iri: str) -> StreamFacts:
-        request = self.plan.requests[self.plan.streams.index(iri)]
-        return StreamFacts(name, iri, 0 if request is None else request.slots)
+    def streams(self) -> Iterator[StreamFacts]:
+        for stream in self.plan.query.streams:
+            request = self.plan.runner.requests[self.plan.streams.index(stream.iri.value)]
+            yield StreamFacts(stream.name, stream.iri.value, 0 if request is None else request.slots)
+
+    def gpms(self) -> Iterator[GpmFacts]:
+        yield from (self.gpm(gpm.name) for gpm in self.plan.query.gpms if gpm.name in self.plan.runner.gpms)
 
     def gpm(self, name: str) -> GpmFacts:
-        gpm = self.plan.gpms[name]
-        stream = self.plan.requests[gpm.stream]
+        gpm = self.plan.runner.gpms[name]
+        stream = self.plan.runner.requests[gpm.stream]
         assert stream is not None, "a GPM's stream has requests"
         answered, conditions, patterns = _way(stream, gpm.order)
         return GpmFacts(
@@ -243,16 +242,16 @@ class _Explainer:
     # --- automaton --------------------------------------------------------------------------------
 
     def states(self) -> Iterator[StateFacts]:
-        automaton = self.plan.automaton
-        counted = {edge.source for edge in self.plan.sequence.graph.edges if edge.counts is not None}
-        for number, state in enumerate(self.plan.sequence.graph.states):
+        automaton = self.plan.runner.automaton
+        counted = {edge.source for edge in self.plan.runner.sequence.graph.edges if edge.counts is not None}
+        for number, state in enumerate(self.plan.runner.sequence.graph.states):
             letters = automaton.positions[state.position].letters
             bound = sorted({value_text(v) for v in state.values})
             final = state.final or number in counted
             yield StateFacts(number, " | ".join(letter_text(x) for x in letters), final, tuple(bound))
 
     def edges(self) -> Iterator[EdgeFacts]:
-        tables = self.plan.sequence
+        tables = self.plan.runner.sequence
         low, after = 0, tuple[str, ...]()
         for edge, key, words in zip(tables.graph.edges, tables.keys, tables.indexes, strict=True):
             if edge.counts is not None:
@@ -278,6 +277,7 @@ class _Explainer:
             yield EdgeFacts(
                 edge.source,
                 op,
+                _OPERATORS[edge.op],
                 arms,
                 guards,
                 tuple(value_text(v) for v in key),

@@ -1,23 +1,25 @@
-"""Explanations for people."""
+"""Explanations for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from oxiseq.languages.spaseq.explain_facts import EdgeFacts, GpmFacts, KbFacts, SpaseqFacts, StateFacts, WaitFacts
-
-_OPERATORS = {",": "at the next instant", ";": "at the next one", ":": "at any later one"}
+from oxiseq.languages.sequences.facts import EdgeFacts, GpmFacts, KbFacts, SequenceFacts, StateFacts, WaitFacts
 
 
-def as_text(explanation: SpaseqFacts) -> str:
+def as_text(explanation: SequenceFacts) -> str:
     """The whole explanation, for a terminal."""
     return "\n".join(_lines(explanation)) + "\n"
 
 
-def _lines(explanation: SpaseqFacts) -> Iterator[str]:
-    yield f"{explanation.form} {' '.join(explanation.columns)}".rstrip()
+def _lines(explanation: SequenceFacts) -> Iterator[str]:
+    between = ", " if explanation.gpms == () or explanation.becomes else " "
+    yield f"{explanation.form} {between.join(explanation.columns)}".rstrip()
     yield explanation.sequence
+    yield f"runner: {explanation.runner}"
+    if explanation.becomes:
+        yield f"runs as: {explanation.becomes}"
     yield f"window: {explanation.window}"
     yield from explanation.clauses
     yield f"distributed to several runs, as on Spark: {explanation.correlation}"
@@ -25,11 +27,17 @@ def _lines(explanation: SpaseqFacts) -> Iterator[str]:
     yield ""
     yield "streams"
     for stream in explanation.streams:
-        yield f"  {stream.name} <{stream.iri}>: {_count(stream.slots, 'triple pattern')} looked for in one pass"
+        slots = "" if stream.slots is None else f": {_count(stream.slots, 'triple pattern')} looked for in one pass"
+        yield f"  {stream.name} <{stream.iri}>{slots}"
     yield ""
-    yield "graph patterns"
+    if explanation.gpms:
+        yield "graph patterns"
     for gpm in explanation.gpms:
         yield from _gpm(gpm)
+    if explanation.atoms:
+        yield "atoms, typed predicates on one event"
+    for atom in explanation.atoms:
+        yield f"  {atom.number}: {atom.text}"
     yield ""
     yield "automaton"
     yield "  start"
@@ -78,16 +86,21 @@ def _kb(kb: KbFacts) -> Iterator[str]:
 def _state(state: StateFacts) -> str:
     final = ", a match" if state.final else ""
     bound = f" (may have bound {', '.join(state.bound)})" if state.bound else ""
-    return f"  state {state.number}, after {state.letter}{final}{bound}"
+    held = "" if state.held is None else f", held by {', '.join(state.held) or 'no variable'}"
+    return f"  state {state.number}, after {state.letter}{held}{final}{bound}"
 
 
-def _leaving(explanation: SpaseqFacts, source: int) -> Iterator[str]:
+def _leaving(explanation: SequenceFacts, source: int) -> Iterator[str]:
     for edge in explanation.edges:
         if edge.source == source:
             yield from _edge(edge)
 
 
 def _edge(edge: EdgeFacts) -> Iterator[str]:
+    if edge.targets:
+        op = f" ({edge.op})" if edge.op else ""
+        yield f"    {edge.when}{op} → state {', '.join(map(str, edge.targets))}"
+        return
     if edge.op == "window" and not edge.then:
         yield "    waits for the window's end, then is a match"
     if edge.age:
@@ -98,7 +111,7 @@ def _edge(edge: EdgeFacts) -> Iterator[str]:
     for step in edge.steps:
         yield f"    {step.letter} is the group's next step: {_wait(step)}"
     for arm in edge.arms:
-        op = "" if edge.source < 0 else f" {_OPERATORS[edge.op]} ({edge.op})"
+        op = "" if edge.source < 0 else f" {edge.when} ({edge.op})"
         yield f"    {arm.letter}{op} → state {arm.target}: {_wait(arm)}"
     for guard in edge.guards:
         yield f"    not {guard.letter}: {_wait(guard)}"

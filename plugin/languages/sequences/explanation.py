@@ -1,4 +1,4 @@
-"""The explanation of a SPAseq query as an object, and its automaton as a picture."""
+"""The explanation as an object, and its automaton as a picture."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from oxiseq.languages.explanation import Explanation
-from oxiseq.languages.spaseq.explain_facts import EdgeFacts, SpaseqFacts
-from oxiseq.languages.spaseq.explain_text import as_text
+from oxiseq.languages.sequences.facts import EdgeFacts, SequenceFacts, StateFacts
+from oxiseq.languages.sequences.text import as_text
 from oxiseq.pictures.drawing import Arrow, Drawing, Node
 
 
 @dataclass(frozen=True, slots=True)
-class SpaseqExplanation(SpaseqFacts, Explanation):
+class SequenceExplanation(SequenceFacts, Explanation):
     """The facts, and what can be done with them."""
 
     @property
     def drawing(self) -> Drawing:
         """The automaton: a box per state, double where a match ends, an arrow per wait."""
-        nodes = [Node("start", ""), *(Node(f"s{s.number}", s.letter, s.final) for s in self.states)]
+        nodes = [Node("start", ""), *map(_node, self.states)]
         if any(edge.op == "window" for edge in self.edges):
             aged = any(edge.op == "window" and edge.age for edge in self.edges)
             nodes.append(Node("end", "time is up" if aged else "window closed", True))
@@ -30,7 +30,14 @@ class SpaseqExplanation(SpaseqFacts, Explanation):
     @property
     def summary(self) -> tuple[str, ...]:
         gpms = (f"{gpm.name} on {gpm.stream}: {gpm.answered}" for gpm in self.gpms)
-        return (f"{self.sequence}, window: {self.window}", self.correlation, *gpms)
+        atoms = (f"{atom.text}: a typed predicate" for atom in self.atoms)
+        return (f"{self.sequence}, window: {self.window}", f"runner: {self.runner}", self.correlation, *gpms, *atoms)
+
+
+def _node(state: StateFacts) -> Node:
+    """Below it the variables that hold the event, but for its type."""
+    names = [name for name in state.held or () if name != state.letter.partition("[")[0]]
+    return Node(f"s{state.number}", state.letter, state.final, ", ".join(names))
 
 
 def _arrows(edge: EdgeFacts) -> Iterator[Arrow]:
@@ -44,3 +51,5 @@ def _arrows(edge: EdgeFacts) -> Iterator[Arrow]:
     for arm in edge.arms:
         op = "" if edge.source < 0 else f"{edge.op} "
         yield Arrow(source, f"s{arm.target}", (op + arm.letter, *arm.conditions, *without), more=key)
+    for target in edge.targets:
+        yield Arrow(source, f"s{target}", (edge.op,) if edge.op else ())

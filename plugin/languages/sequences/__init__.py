@@ -1,0 +1,6 @@
+"""What a plan about the order of events is compiled to, of every language and for both runners.
+
+    SequencePlan ─explain.py: one walk─▶ facts ─▶ text, JSON, Graphviz, a picture
+
+live_keys.py and sets.py say what differs: how letters are found, and what the automaton is.
+"""

@@ -1,0 +1,108 @@
+"""What determinised sets do for a query: typed predicates, and CORE's automaton over its formula's positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oxiseq.engine.cea.composed import not_composed
+from oxiseq.engine.cea.listed import MOST_LISTED
+from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.positions import bits
+from oxiseq.engine.cea.ranking import EndRanking
+from oxiseq.engine.plan.keyed_tuples import tuple_correlation
+from oxiseq.grammar.ceql_algebra import Totals, aggregates
+from oxiseq.grammar.render_ceql import (
+    render_formula,
+    render_groups,
+    render_order,
+    render_predicate,
+    render_told,
+    render_window,
+)
+from oxiseq.grammar.render_clauses import render_limit, render_sample
+from oxiseq.languages.explanation import WITH_EQUALS
+from oxiseq.languages.sequences.facts import AtomFacts, EdgeFacts, StateFacts, StreamFacts
+from oxiseq.languages.sequences.walk import Explainer
+
+
+class SetsExplainer(Explainer[CeaPlan]):
+    """A state for each event that the formula names."""
+
+    def columns(self) -> tuple[str, ...]:
+        totals = self.plan.summary
+        return self.plan.runner.variables if totals is None else tuple(map(render_told, totals.columns))
+
+    def sequence(self) -> str:
+        return render_formula(self.plan.query.formula)
+
+    def window(self) -> str:
+        window = self.plan.query.window
+        return "none" if window is None else render_window(window).removeprefix("WITHIN ")
+
+    def partition(self) -> str:
+        return ", ".join(f"[{attribute.value}]" for attribute in self.plan.by)
+
+    def selection(self) -> str:
+        strict = self.plan.runner.strict
+        return "each event of a match directly follows the one before" if strict else super().selection()
+
+    def ranked(self) -> Iterator[str]:
+        query = self.plan.query
+        if query.order is not None:
+            yield render_order(query.order)
+        if query.sample is not None:
+            yield render_sample(query.sample)
+        if query.limit is not None:
+            yield render_limit(query.limit)
+
+    def ranking(self, ranking: EndRanking | None) -> str:
+        if self.plan.query.sample is not None:
+            return "drawn from the matches of an instant without listing the others"
+        assert ranking is not None, "else there is a SAMPLE"
+        if ranking.listed is not None:
+            return f"lists every match of an instant, {MOST_LISTED} at most: {ranking.listed}"
+        return "found among the matches of an instant without listing the others"
+
+    def groups(self, summary: Totals) -> Iterator[str]:
+        yield from render_groups(summary) or ["one group for each event at which matches end"]
+        because = not_composed(self.plan)
+        if because is None:
+            yield "matches are counted by composed windows, none is listed"
+        elif self.plan.runner.ambiguous and any(aggregate.arg is not None for aggregate in aggregates(summary)):
+            listed = f"{MOST_LISTED} at most, where several variables may hold an event"
+            yield f"matches are counted by visiting the live nodes of an instant; they are listed, {listed}"
+        else:
+            yield f"matches are counted by visiting the live nodes of an instant, none is listed: {because}"
+        yield "reported once, at the event at which they end"
+
+    def correlation(self) -> str:
+        return tuple_correlation(self.plan).text()
+
+    def sharing(self) -> str:
+        return WITH_EQUALS
+
+    # --- letters and automaton ------------------------------------------------------------------------
+
+    def streams(self) -> Iterator[StreamFacts]:
+        for stream, iri in zip(self.plan.query.streams, self.plan.streams, strict=True):
+            yield StreamFacts(stream.name, iri, None)
+
+    def atoms(self) -> Iterator[AtomFacts]:
+        vocab = self.plan.query.vocab or ""
+        for number, atom in enumerate(self.plan.letters):
+            yield AtomFacts(number, atom.type.removeprefix(vocab), tuple(map(render_predicate, atom.predicates)))
+
+    def states(self) -> Iterator[StateFacts]:
+        sets, atoms = self.plan.runner, [atom.text for atom in self.atoms()]
+        for n, atom in enumerate(sets.atom_of):
+            held = tuple(v for i, v in enumerate(sets.variables) if sets.masks[n] >> i & 1)
+            yield StateFacts(n, atoms[atom], bool(sets.positions.last >> n & 1), held=held)
+
+    def edges(self) -> Iterator[EdgeFacts]:
+        positions = self.plan.runner.positions
+        yield EdgeFacts(-1, "", "at any event", targets=tuple(bits(positions.first)))
+        for n in range(len(positions.letters)):
+            if positions.at_once[n]:
+                yield EdgeFacts(n, ":", "at the very next event", targets=tuple(bits(positions.at_once[n])))
+            if positions.later[n]:
+                yield EdgeFacts(n, ";", "at any later event", targets=tuple(bits(positions.later[n])))
