@@ -75,7 +75,7 @@ class AttributeFacts:
 
     def _facts_of(self, values: pa.Array) -> NDArray[np.uint64]:
         if self._equalities and is_text(values.type) and len(values):
-            return self._of_texts(values)
+            return self._of_texts(values.cast(pa.large_string()) if pa.types.is_string_view(values.type) else values)
         return np.concatenate([np.zeros((1, self._words), np.uint64), self._of_values(values)])
 
     def _of_texts(self, values: pa.Array) -> NDArray[np.uint64]:

@@ -47,7 +47,7 @@ class Placed:
     def __init__(self, query: CeqlQuery, words: int) -> None:
         self._kind, self._back = kind_of(query)
         window = query.window
-        self._size = float(window.size.value) if isinstance(window, AttributeWindow) else float(self._back)
+        self._size = float(window.size.value) if isinstance(window, AttributeWindow) else 0.0
         scratch = np.zeros(1, np.float64)
         self._scratch = scratch, scratch.view(np.int64)
         few = np.zeros((3, _FEW), np.int64)
@@ -68,7 +68,7 @@ class Placed:
         if len(partition) <= _FEW:
             values = _NONE if attribute is None else plain(attribute, np.float64)
             kernels.place_few(
-                self._few.address, symbol, partition, time, values, self._kind, self._size, *self._scratch
+                self._few.address, symbol, partition, time, values, self._kind, self._back, self._size, *self._scratch
             )
             return self._few
         if self._kind == k.BY_ATTRIBUTE:

@@ -17,7 +17,7 @@ from oxiseq.engine.cea.composed import Ended
 from oxiseq.engine.expressions.column import holding
 from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total
 from oxiseq.engine.flow.rewriting import replaced
-from oxiseq.engine.kernels.flow.results import SCRATCH, integer_terms, large_terms
+from oxiseq.engine.kernels.flow.results import large_terms
 from oxiseq.engine.kernels.matches import weights as w
 from oxiseq.engine.kernels.memory.pointers import address_of
 from oxiseq.engine.kernels.terms.table import PADDING
@@ -25,6 +25,7 @@ from oxiseq.engine.matches.measures import Measure, Measures, Weight, large_numb
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.end_plan import EndPlan, counts_only, least_of
 from oxiseq.engine.output.group_rows import GroupRows, Row
+from oxiseq.engine.output.integers import integer_ids
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.value import integer_value
 from oxiseq.grammar.algebra import Aggregate, Expression
@@ -32,8 +33,6 @@ from oxiseq.grammar.algebra import Aggregate, Expression
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
 Ids = NDArray[np.uint32]
-_TEXT: Final = 72
-"""Bytes of an integer as a term, and more."""
 _AT_ONCE: Final = 256
 """Terms that the dictionary is to have room for."""
 
@@ -122,7 +121,7 @@ class EndWeights:
             number, whole = self.measures.numbers(aggregate.name, m, weights, form)
             known &= whole
             small, fits = number_of(number, weights, form)
-            columns[known & fits, c] = self._integers(small[known & fits])
+            columns[known & fits, c] = integer_ids(small[known & fits], self._terms)
             if not fits.all():
                 rows = np.flatnonzero(known & ~fits)
                 numbers = large_numbers(number, weights[rows], form)
@@ -130,15 +129,6 @@ class EndWeights:
                 columns[rows[told], c] = self._large([n for n, tells in zip(numbers, told, strict=True) if tells])
                 known[rows[~told]] = False
         return columns, known
-
-    def _integers(self, numbers: I64) -> Ids:
-        ids = np.zeros(len(numbers), np.uint32)
-        scratch = np.zeros(SCRATCH, np.uint8)
-        done = 0
-        while done < len(ids):
-            self._terms.reserve(_AT_ONCE, _TEXT * _AT_ONCE)
-            done = int(integer_terms(self._terms.address, address_of(scratch), numbers, ids, done))
-        return ids
 
     def _large(self, numbers: list[int]) -> Ids:
         """The same of integers beyond 64 bits."""

@@ -358,16 +358,16 @@ class ApartRuns(Dispatcher[AloneRun]):
     def _passed(self, member: Member, iri: str) -> _Passed | None:
         """What one that is asleep need not see at all: events that come in order, but for the last ones."""
         concern, order, seen, backlog = member.concern, member.run.order, member.seen[iri], self._streams[iri].backlog
-        if concern is None or len(member.seen) > 1:
-            return None
-        if concern.needed is None and (concern.begins is None or not member.run.idles):
+        if concern is None or len(member.seen) > 1 or (concern.needed is None and concern.begins is None):
             return None
         whole = concern.needed is None and not order.lateness  # then the last instant needs no other to be complete
         span = None if whole else concern.linger + order.lateness
         events, first, last = backlog.dispensable(seen, concern.watched, span)
-        if events and concern.needed is None and not backlog.are_tuples(seen):
+        if not events or not order.takes(0, first):
             return None
-        return _Passed(events, last) if events and order.takes(0, first) else None
+        if concern.needed is None and not (backlog.are_tuples(seen) and member.run.idles):
+            return None
+        return _Passed(events, last)
 
     def _step(self, member: Member, items: Sequence[_Item]) -> list[Outcome]:
         """Hand events and punctuations to runs in one state; the result for each."""

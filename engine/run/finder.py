@@ -10,7 +10,7 @@ thresholds (a family), may have one finder: it processes each part of the instan
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ from oxiseq.engine.plan.thresholds import member_of
 from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.clock import Instants
 from oxiseq.engine.run.letters import LetterRows, Source
-from oxiseq.engine.run.narrowed import ANY_LENGTH, Cuts
+from oxiseq.engine.run.narrowed import ANY_LENGTH, Cuts, counts_within
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
@@ -70,6 +70,8 @@ class Findings:
     error: LimitError | None = None
     drawn_from: Sequence[int] = ()
     """Of how many matches the samples of `found` were drawn, end by end, where a window's matches are sampled."""
+    times: dict[int, int] = field(default_factory=dict)
+    """The ids of times of ends as terms, as far as a query has needed them."""
 
 
 class Finder:
@@ -258,7 +260,14 @@ class Finder:
         found, family = findings.found, self.plan.runner.family
         size = 0 if plan.window is None else plan.window.size
         longest = 0 if self.plan.window is None else self.plan.window.size
-        if not found or (family is None and size == longest):
+        if family is None and size == longest:
+            return findings
+        if self.plan.runner.sequence.counted:
+            if (0, size) not in self._narrowed:
+                within = counts_within(findings.counts, self.plan.runner.sequence.keys, size)
+                self._narrowed[0, size] = replace(findings, counts=within)
+            return self._narrowed[0, size]
+        if not found:
             return findings
         if self._cuts is None:
             self._cuts = Cuts(found, self.rows, family=family is not None)

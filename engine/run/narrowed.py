@@ -1,6 +1,7 @@
 """What queries find whose sliding windows differ in length: the longest finds all, each takes what fits.
 
     matches of the longest window ─ how long each match lasts ─ **matches of a shorter one**
+    counts of the longest window, apart by starts ─ ends, starts ─ **counts of a shorter one**
 
 A sliding window only cuts: what `;`, `,` and negations between look at lies between a match's first event and its last,
 hence inside every window that holds the match (answers.md 5.2). `why_not_narrowed` says where that is not all.
@@ -8,6 +9,7 @@ hence inside every window that holds the match (answers.md 5.2). `why_not_narrow
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -17,6 +19,8 @@ from oxiseq.engine.kernels.matches.records import NO_LIMIT, NOTHING, PLACE_BITS
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.sequence.counts import Counts
+from oxiseq.engine.sequence.states import RUN_START, Value
 
 ANY_LENGTH: Final = 1 << 62
 
@@ -25,17 +29,20 @@ def why_not_narrowed(plan: QueryPlan) -> str | None:
     """Why a query cannot take its matches from those of a longer window; None: it can."""
     if plan.window is None or not plan.window.sliding:
         return "its window does not slide"
-    return why_not_cut(plan)
+    return why_not_cut(plan, counted=True)
 
 
-def why_not_cut(plan: QueryPlan) -> str | None:
-    """Why a query's matches cannot be some of those found for others, too; None: they can."""
-    clauses, graph = plan.clauses, plan.runner.sequence.graph
-    if plan.runner.sequence.counted or plan.runner.folding is not None:
+def why_not_cut(plan: QueryPlan, *, counted: bool = False) -> str | None:
+    """Why a query's matches cannot be some of those found for others, too; None: they can. `counted`: even if they are
+    only counted, as they can where counts are apart by what decides."""
+    clauses, sequence = plan.clauses, plan.runner.sequence
+    graph = sequence.graph
+    if (sequence.counted and not counted) or plan.runner.folding is not None:
         return "its matches are not listed"
     if clauses.strategy is not None or clauses.consumes != NOTHING:
         return "what is kept or forgotten depends on all matches of the window"
-    if clauses.limit != NO_LIMIT or plan.runner.limit is not None or plan.runner.written.distinct:
+    listed = plan.summary is None or not sequence.counted
+    if listed and (clauses.limit != NO_LIMIT or plan.runner.limit is not None or plan.runner.written.distinct):
         return "LIMIT or DISTINCT emit those that are found first"
     if any(edge.waits for edge in graph.edges) or any(state.negated for state in graph.states):
         return "a negation at an end of the sequence reads the whole window"
@@ -57,3 +64,13 @@ class Cuts:
         rows, ends = np.empty(len(found.rows), np.int64), np.zeros(len(found.ends), np.int64)
         kept = cut(found.rows, found.ends, self._lengths, size, self._spans, member, rows, ends)
         return Found(rows[: ends[kept]], ends[: kept + 1], found.marks[:kept])
+
+
+def counts_within(found: Sequence[Counts], keys: Sequence[Sequence[Value]], size: int) -> list[Counts]:
+    """Of what is counted in sliding windows, apart by starts (`keys`: by edge): what lasts no longer."""
+    place = np.array([key.index(RUN_START) if RUN_START in key else 0 for key in keys], np.int64)
+    narrow = []
+    for counts in found:
+        start = counts.key[np.arange(len(counts.edge)), place[counts.edge]]
+        narrow.append(counts.take(np.flatnonzero(counts.bucket - start <= size)))
+    return narrow

@@ -13,6 +13,7 @@ import numpy as np
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.counted import CountedEntries
+from oxiseq.engine.output.counted_rows import CountedRows, in_columns
 from oxiseq.engine.output.entries import InstantNumbers, instants_of
 from oxiseq.engine.output.folding import instants_of_folded
 from oxiseq.engine.output.rows import RowStore
@@ -35,9 +36,12 @@ class Teller:
         self._terms = terms
         self._writer = AnswerWriter(plan, terms)
         self._summaries = None if plan.summary is None else Summaries(plan.summary, terms)
-        self._counted = None
-        if plan.summary is not None and plan.runner.sequence.counted:
-            self._counted = CountedEntries(plan.summary, plan.runner.sequence, terms)
+        self._counted = self._counted_rows = None
+        sequence = plan.runner.sequence
+        if plan.summary is not None and sequence.counted:
+            self._counted = CountedEntries(plan.summary, sequence, terms)
+            if in_columns(plan.summary):
+                self._counted_rows = CountedRows(plan.summary, sequence.keys, terms)
         window = plan.window
         self._ranks = self._writer.ranks
         self._numbers = InstantNumbers(2 * window.size) if window is not None and window.events else None
@@ -108,6 +112,11 @@ class Teller:
         clocks = times if self._numbers is None else np.arange(number, number + len(times))
         summaries.see(times, clocks, findings.start)
         sliding = plan.window is not None and plan.window.sliding
+        if self._counted_rows is not None and self._numbers is None:
+            told = self._counted_rows.rows(findings.counts, findings.times)
+            if told is not None:
+                self._terms.hold(told.values)
+                return [told] if len(told) else []
         if self._counted is not None:
             found = self._counted.instants(findings.counts, findings.start, self._numbers)
         elif plan.runner.folding is not None:

@@ -28,6 +28,11 @@ class Counts:
     key: NDArray[np.int64]
     times: list[int]
 
+    def take(self, index: NDArray[np.int64]) -> Counts:
+        """Those of these numbers."""
+        times = self.times
+        return Counts(self.bucket[index], self.edge[index], self.key[index], [times[i] for i in index.tolist()])
+
 
 def take_counts(S: k.Memory) -> Counts:
     """Returns the counts so far and resets them."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 from typing import Any, Final
 
 import click
@@ -88,6 +90,7 @@ def main() -> None:
     Begin with `oxiseq demo`; `oxiseq COMMAND --help` describes each command. The ending of a query's file gives its
     language: .ceql, .rspql, .spectra, .rsepql or .epsparql; any other is SPAseq.
     """
+    atexit.register(gc.freeze)  # the process ends: to look through all objects for cycles first takes half a second
 
 
 for section in SECTIONS.values():

@@ -166,6 +166,8 @@ def test_more_columns_than_there_may_be_are_no_wrong_sum(monkeypatch: pytest.Mon
     ("select", "where", "way"),
     [
         ("COUNT(*) AS n", "A AS x; B", "composed windows"),
+        ("COUNT(*) AS n", "A AS x; B HAVING COUNT(*) > 1", "one group for each event at which matches end\nHAVING"),
+        ("COUNT(*) AS n", "A AS x; B PARTITION BY [k] GROUP BY [k]", "GROUP BY [k]\nmatches are counted"),
         ("NEXT COUNT(*) AS n", "A AS x; B", "none is listed: NEXT chooses among those of an event"),
         ("COUNT(*) AS n", "A AS x; B WITHIN 5 [v]", "none is listed: a window of an attribute may reach back"),
         ("SUM(x[v]) AS n", "A+ AS x; A+ AS y", "where several variables may hold an event"),

@@ -88,6 +88,16 @@ def test_work_per_event_is_the_same_in_any_window(formula: str, unit: str) -> No
     assert max(work) < 1.2 * work[0] + 2, work
 
 
+def test_windows_of_centuries_are_exact_in_small_batches() -> None:
+    """Beyond 2^53 µs doubles have no odd numbers."""
+    size = 2**53 + 1
+    driven = Driven(query(f"A; B WITHIN {size // 10**6}.{size % 10**6:06} SECONDS"))
+    events = [(0, "A"), (1, "A"), (size, "B"), (size + 1, "B"), (size + 2, "B")]
+    for time, kind in events:
+        found = driven.feed([TupleEvent(0, time, VOCAB + kind, {})])
+        assert len(found) == (max(0, size + 2 - time) if kind == "B" else 0)
+
+
 def test_unbounded_partial_matches_cost_no_more() -> None:
     driven = Driven(query("A; B+; C; D LIMIT 1"))
     events = stream(60_000)

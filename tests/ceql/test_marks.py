@@ -119,6 +119,7 @@ COLUMNS: dict[str, list[tuple[pa.DataType, list[Any]]]] = {
     "others": [
         (pa.string(), ["x", "y", "", "2", "ä"]),
         (pa.large_string(), ["x", "y", "z"]),
+        (pa.string_view(), ["x", "y", "2"]),
         (pa.dictionary(pa.int16(), pa.string()), ["x", "y", "2"]),
         (pa.dictionary(pa.uint8(), pa.large_string()), ["x", "y", "2"]),
         (pa.dictionary(pa.int64(), pa.string()), ["x", "y", "2"]),
@@ -266,3 +267,13 @@ def test_rows_are_marked_as_the_reference_reads_the_same_events(seed: int) -> No
     for found, event in zip(attribute, tuples, strict=True):
         value = value_of(event.attributes(VOCAB)[WINDOW]) if WINDOW in event.attributes(VOCAB) else None
         assert np.isnan(found) if not isinstance(value, Number) else np.array_equal(found, float(value.value), True)
+
+
+def test_texts_of_any_layout_are_compared_with_texts() -> None:
+    """By equality alone, which looks up the texts that are named."""
+    atoms = [Atom(VOCAB + "A", (predicate("v = 'x'"),)), Atom(VOCAB + "A", (predicate("v != 'x'"),))]
+    marker = TableMarker(compile_facts(atoms), VOCAB, TermDictionary())
+    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())):
+        table = pa.table({"type": ["A"] * 3, "time": [1, 2, 3], "v": pa.array(["x", "y", None], kind)})
+        [rows] = read_rows(table)
+        assert bits(marker.mark(rows).symbol) == [[0], [1], []], kind

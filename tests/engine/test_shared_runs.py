@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import pytest
 from engine_runs import STREAM, E, Reading, query, readings_batch
@@ -25,7 +26,7 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import compile_query
-from oxiseq.engine.run import dozing, shared
+from oxiseq.engine.run import dozing, shared, teller
 from oxiseq.engine.run.alike import why_no_family
 from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.narrowed import why_not_narrowed
@@ -138,12 +139,25 @@ def of_windows(dice: random.Random) -> list[str]:
     unit = dice.choice(["PT0.0000{:02}S", "PT0.0000{:02}S", "{} EVENTS"])
     if by and "EVENTS" in unit:
         shown = shown[:3]
+    elif dice.random() < 0.3:
+        shown = counted(dice, "EVENTS" not in unit)
     texts = []
     for length in dice.choices([1, 2, 3, 5, 9, 20], k=dice.choice([2, 3, 5])):
-        chosen = dice.choice(shown)
-        behind = " GROUP BY ?b" if "GROUP" in chosen else ""
+        chosen, _, behind = dice.choice(shown).partition(" GROUP BY ")
+        if "GROUP_CONCAT" in chosen:
+            behind = "?b"
+        behind = f" GROUP BY {behind}" if behind else ""
         texts.append(query(sequence, f"WITHIN {unit.format(length)} SLIDING {by}", f"SELECT {chosen}", **gpms) + behind)
     return texts
+
+
+def counted(dice: random.Random, of_time: bool) -> list[str]:
+    """What may be told of matches that are counted; some of it is apart by ?b, or by the times of ends."""
+    ends = ["(ENDTIME() AS ?t) (COUNT(*) AS ?n) GROUP BY (ENDTIME())"]
+    ends += [f"{ends[0]} HAVING (COUNT(*) > {dice.randint(1, 4)})", "(COUNT(*) AS ?n) GROUP BY (ENDTIME()) ?b"]
+    by_value = ["?b (COUNT(*) AS ?n) GROUP BY ?b", "(SUM(?av) AS ?n) ?b (COUNT(*) AS ?many) GROUP BY ?b"]
+    all_ = ["(COUNT(*) AS ?n)", "(COUNT(*) AS ?n) (MAX(?av) AS ?most)"]
+    return dice.choice([*([ends] * 2 if of_time else []), [*ends[:1], *ends] if of_time else all_, by_value, all_])
 
 
 def of_thresholds(dice: random.Random) -> list[str]:
@@ -319,12 +333,14 @@ class Drill:
         bounds: str | None = None,
         capacities: Capacities | None = None,
     ) -> None:
-        shared, alone = (
-            QueryRun(compile_query(load(text), self.terms), self.terms, self.kb, start, lateness, capacities)
-            for _ in range(2)
-        )
-        self.runs.add(shared, start, bounds=bounds)
-        self.pairs.append(Pair(text, shared, alone, start, bounds))
+        def compiled() -> QueryRun:
+            return QueryRun(compile_query(load(text), self.terms), self.terms, self.kb, start, lateness, capacities)
+
+        one = compiled()
+        with patch.object(teller, "in_columns", return_value=False):  # its rows of counts are made one by one
+            alone = compiled()
+        self.runs.add(one, start, bounds=bounds)
+        self.pairs.append(Pair(text, one, alone, start, bounds))
 
     def push(self) -> None:
         stream = self.dice.choice([STREAM, STREAM, OTHER])
@@ -681,7 +697,7 @@ def test_queries_whose_sliding_windows_differ_in_length_find_their_matches_in_th
         ("A; B", "SELECT *", "", ""),
         ("N!; A; B", "SELECT *", "SLIDING", ""),
         ("A; B; N!", "SELECT *", "SLIDING", ""),
-        ("A; B", "SELECT (COUNT(*) AS ?n)", "SLIDING", ""),
+        ("A; B", "SELECT (COUNT(*) AS ?n)", "", ""),
     ],
 )
 def test_queries_of_other_windows_find_by_themselves_where_a_longer_one_does_more_than_hold_more(
@@ -724,6 +740,20 @@ def test_a_query_that_forgets_after_an_equal_one_has_gone_on_by_itself_does_not_
     assert first.finder is not second.finder
     drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(3, "b"), Reading(4, "b")]))
     assert [run.matches for run in (first, second, third)] == [1, 1, 2]
+
+
+def test_queries_that_count_in_sliding_windows_of_other_lengths_find_together() -> None:
+    """Each counts what lasts no longer than its own window."""
+    drill = Drill(1)
+    for length in (3, 9):
+        window = f"WITHIN PT0.00000{length}S SLIDING"
+        drill.register_one(query("A; B", window, "SELECT (ENDTIME() AS ?t) (COUNT(*) AS ?n)") + " GROUP BY (ENDTIME())")
+    told = []
+    for time, kind in ((1, "a"), (2, "a"), (5, "b"), (6, "c")):
+        outcomes = drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(time, kind)]))
+        told += [[drill.terms.term(i).value for i in each.values[0]] for o in outcomes for each in o.matches]
+    assert [pair.shared.others for pair in drill.pairs] == [1, 1]
+    assert told == [["1970-01-01T00:00:00.000005Z", "1"], ["1970-01-01T00:00:00.000005Z", "2"]]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_TIME, CANNOT_END, NEVER, Events
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.clocks import window_start
-from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
 from oxiseq.engine.kernels.memory.raw import put
 
@@ -33,19 +32,20 @@ def place_few(
     time: Array,
     attribute: Array,
     kind: int,
+    back: int,
     size: float,
     double: Array,
     word: Array,
 ) -> None:
     """Copy a few events to where `E` points, which has room for them, with their clocks and cuts.
 
-    `kind`, `size`: of the window, in microseconds or units of the attribute; `double`, `word`: as above.
+    `kind`: of the window; of one of time `back` is the size in microseconds, of one of an attribute `size`. `double`,
+    `word`: as above.
     """
     count = len(partition)
     for number in range(_ARRAYS):
         put(E, WORDS * number + 1, count)
     symbols, partitions, clocks, cuts = v.symbol(E), v.partition(E), v.clock(E), v.cut(E)
-    back = i64(size) if kind == BY_TIME else i64(0)
     for row in range(count):
         partitions[row] = partition[row]
         for w in range(symbol.shape[1]):
@@ -54,7 +54,7 @@ def place_few(
             clocks[row], cuts[row] = _clock_and_cut(attribute[row], size, double, word)
         else:
             clocks[row] = time[row]
-            cuts[row] = window_start(time[row], back, 1, 0)
+            cuts[row] = window_start(time[row], back, 1, 0) if kind == BY_TIME else time[row]
 
 
 @inner

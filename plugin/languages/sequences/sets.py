@@ -64,7 +64,9 @@ class SetsExplainer(Explainer[CeaPlan]):
         return "found among the matches of an instant without listing the others"
 
     def groups(self, summary: Totals) -> Iterator[str]:
-        yield from render_groups(summary) or ["one group for each event at which matches end"]
+        if not summary.by:
+            yield "one group for each event at which matches end"
+        yield from render_groups(summary)
         because = not_composed(self.plan)
         if because is None:
             yield "matches are counted by composed windows, none is listed"
