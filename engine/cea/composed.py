@@ -28,7 +28,7 @@ from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.matches import weights as w
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, call
-from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED, Measures, new_form, reformed, words_of
+from oxiseq.engine.matches.measures import MOST_LIMBS, MOST_MEASURES, WEIGHED, Measures, reformed, words_of
 from oxiseq.engine.terms.dictionary import AnyIds
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.ceql_algebra import AttributeWindow, aggregates
@@ -145,7 +145,7 @@ class ComposedRun:
 
     def _begin(self, position: int) -> None:
         """Memory without anything."""
-        form = new_form(1, self._measures)
+        form = np.array([1, self._measures.sums, self._measures.leasts, 0], np.int64)
         words, states, count = words_of(form), self._automaton.states, self._capacities.parts
         values = int(form[w.SUMS] + form[w.LEASTS])
         held, masks = self._measures.masks(self._held)
@@ -178,7 +178,7 @@ class ComposedRun:
     def feed(self, events: MarkedEvents, ids: I64) -> list[Ended]:
         """Take in a batch of events whose attributes have these ids, i64[n, attributes]; what ends in it: the caller
         reads its least and largest values before the next call, which may forget them."""
-        if self._collected >= max(_COLLECT_EVERY, 2 * len(self._memory.parts)):
+        if self._collected >= max(_COLLECT_EVERY, 2 * len(self._memory.parts)) or self._measures.crowded:
             self.collect()
         columns = self._measures.of(ids)
         self._reform(int(self._memory.form[w.LIMBS]))
@@ -229,14 +229,10 @@ class ComposedRun:
 
     def _reform(self, limbs: int) -> None:
         """Weights of so many limbs, and of as many sums as there are by now; labels as they are by now."""
-        memory, measures = self._memory, self._measures
-        form = new_form(limbs, measures)
-        if not np.array_equal(form, memory.form):
-            held, masks = measures.masks(self._held)
-            new = measures.sums - int(memory.form[w.SUMS])
-            values = np.insert(memory.values, [int(memory.form[w.SUMS])] * new, 0, axis=1)
-            lines = {name: reformed(getattr(memory, name), memory.form, form) for name in _WEIGHTS}
-            self._memory = memory = memory._replace(form=form, values=values, held=held, masks=masks, **lines)
+        before, measures = self._memory.form, self._measures
+        if limbs != before[w.LIMBS] or measures.sums != before[w.SUMS]:
+            self._put_form(limbs, np.arange(before[w.SUMS]))
+        memory, form = self._memory, self._memory.form
         for place, before, now in measures.relabelled():
             _relabel(memory.values[:, measures.sums + place], before, now)
             word = words_of(form) - measures.leasts + place
@@ -244,11 +240,39 @@ class ComposedRun:
                 array = getattr(memory, name).view(np.int64)
                 _relabel(array.reshape(-1, words_of(form))[:, word], before, now)
 
+    def _put_form(self, limbs: int, kept: I64) -> None:
+        """Weights of so many limbs; the first sums are those that had the numbers `kept`, others are new."""
+        memory, measures = self._memory, self._measures
+        form = np.array([min(limbs, MOST_LIMBS), measures.sums, measures.leasts, limbs >= MOST_LIMBS], np.int64)
+        held, masks = measures.masks(self._held)
+        values = np.zeros((len(memory.values), measures.sums + measures.leasts), np.int64)
+        values[:, : len(kept)] = memory.values[:, kept]
+        values[:, measures.sums :] = memory.values[:, int(memory.form[w.SUMS]) :]
+        lines = {name: reformed(getattr(memory, name), memory.form, form, kept) for name in _WEIGHTS}
+        self._memory = memory._replace(form=form, values=values, held=held, masks=masks, **lines)
+
+    def _shrink(self) -> None:
+        """Forget sums that nothing adds to, and limbs that no number needs: what has come once makes nothing slow for
+        ever."""
+        memory = self._memory
+        limbs, sums = int(memory.form[w.LIMBS]), int(memory.form[w.SUMS])
+        call(c.wipe, Pointers(memory))
+        used: NDArray[np.bool_] = (memory.values[:, :sums] != 0).any(axis=0)
+        needed = 1
+        for array in (memory.maps, memory.vectors):
+            numbers = _weights(array, memory.form)[..., 1 : 1 + (1 + sums) * limbs].reshape(-1, 1 + sums, limbs)
+            used = used | numbers[:, 1:].any(axis=(0, 2))
+            needed = max(needed, _limbs_of(numbers.view(np.int64)))
+        kept = self._measures.keep(used)
+        if needed < limbs or len(kept) < sums:
+            self._put_form(needed, kept)
+
     def collect(self) -> None:
-        """Drop what has left the windows, and labels that nothing has."""
+        """Drop what has left the windows, and sums, limbs and labels that nothing has."""
         self._collected = 0
         used = np.zeros(len(self._memory.parts), np.uint8)
         self._settle(used)
+        self._shrink()
         measures, memory = self._measures, self._memory
         if measures.leasts:
             words = words_of(memory.form)
@@ -290,7 +314,7 @@ class ComposedRun:
     def idles(self) -> bool:
         """As of CeaRun."""
         if self.records:
-            self.collect()
+            self._settle(np.zeros(len(self._memory.parts), np.uint8))
         return not self.records
 
     def pass_by(self, count: int, last: int) -> None:
@@ -375,6 +399,23 @@ class ComposedRun:
 
 _WEIGHTS: Final = ("maps", "vectors", "work", "out")
 _SAVED: Final = ("scalars", "form", "parts", "maps", "entries", "vectors", "values", "flags")
+
+
+def _weights(array: U64, form: I64) -> U64:
+    """Lines of weights of this form, u64[lines, weights, words]."""
+    words = words_of(form)
+    return array.reshape(len(array), array.shape[1] // words, words)
+
+
+def _limbs_of(numbers: I64) -> int:
+    """A power of two, or all: so many of their limbs, the last axis, say what all numbers are."""
+    most, limbs = int(numbers.shape[2]), 1
+    signs = numbers >> 63
+    while limbs < most and (
+        (numbers[..., limbs:] != signs[..., -1:]).any() or (signs[..., limbs - 1] != signs[..., -1]).any()
+    ):
+        limbs *= 2
+    return min(limbs, most)
 
 
 def _relabel(labels: I64, before: I64, now: I64) -> None:

@@ -2,7 +2,8 @@
 
 In the flow: ids of the values of events → **columns** → weights (kernels/matches/weights.py) → **aggregates** → rows.
 A sum is exact whatever its values are: a value is d · 2^(62 j) / 10^k summed over some (k, j), each of which is a
-column of its own, made when it is first needed (a double needs two, at most 35 for all of them).
+column of its own, made when it is first needed (a double needs two, at most 35 for all of them) and forgotten when no
+window has such a value any more.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MOST_MEASURES: Final = 6
 WEIGHED: Final = frozenset(["COUNT", "SUM", "AVG", "MIN", "MAX"])
 """Aggregates that have columns."""
 MOST_COLUMNS: Final = 256
-"""Of sums. A value that needs yet another makes the sums that it is in unbound."""
+"""Of sums of what is in the windows at a time. A value that needs yet another makes the sums that it is in unbound."""
 MOST_LIMBS: Final = 72
 """Of weights: 64 hold what is below 2^4096, the others values and sums of it."""
 _BITS: Final = 62
@@ -112,6 +113,7 @@ class Measures:
             for column in ((m, _THERE, 0), (m, 0, 0)):
                 if measure.counted if column[1] == _THERE else measure.summed:
                     self._sums[column] = len(self._sums)
+        self._free = self._room()
         self._labels = [
             (m, _Labels(sign, terms))
             for m, measure in enumerate(measures)
@@ -123,6 +125,23 @@ class Measures:
     def sums(self) -> int:
         """How many columns of sums there are."""
         return len(self._sums)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether half of the columns that could still be made a while ago have been made."""
+        return self.sums > self._free
+
+    def keep(self, used: NDArray[np.bool_]) -> I64:
+        """Forget the columns of sums that are not `used`, bool[sums]; those that are always there stay. The numbers
+        that the others had."""
+        kept = [i for (_, k, j), i in self._sums.items() if used[i] or (k, j) in ((_THERE, 0), (0, 0))]
+        columns = [*self._sums]
+        self._sums = {columns[i]: place for place, i in enumerate(kept)}
+        self._free = self._room()
+        return np.array(kept, np.int64)
+
+    def _room(self) -> int:
+        return (self.sums + MOST_COLUMNS) // 2
 
     @property
     def leasts(self) -> int:
@@ -346,6 +365,7 @@ class Measures:
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue with those of a saved state."""
         self._sums = {(m, k, j): i for i, (m, k, j) in enumerate(state["sums"].tolist())}
+        self._free = self._room()
         for (_, labels), saved in zip(self._labels, state["labels"], strict=True):
             labels.restore(saved, terms)
 
@@ -450,18 +470,22 @@ def new_form(limbs: int, measures: Measures) -> I64:
     return np.array([min(limbs, MOST_LIMBS), measures.sums, measures.leasts, limbs >= MOST_LIMBS], np.int64)
 
 
-def reformed(array: U64, before: I64, form: I64) -> U64:
-    """Lines of weights of another form: numbers may have more limbs, and there may be more of them."""
-    old = array.reshape(len(array), array.shape[1] // words_of(before), words_of(before))
-    limbs, leasts = int(before[w.LIMBS]), int(before[w.LEASTS])
+def reformed(array: U64, before: I64, form: I64, kept: I64) -> U64:
+    """Lines of weights of another form: numbers have more limbs, or fewer that suffice; the first sums are those that
+    had the numbers `kept`."""
+    words = words_of(before)
+    old = array.reshape(len(array), array.shape[1] // words, words)
+    leasts = int(before[w.LEASTS])
     made = np.zeros((*old.shape[:2], words_of(form)), np.uint64)
     made[..., 0] = old[..., 0]
     made[..., made.shape[2] - leasts :] = old[..., old.shape[2] - leasts :]
-    for i in range(1 + int(before[w.SUMS])):
-        to, at = 1 + i * int(form[w.LIMBS]), 1 + i * limbs
-        made[..., to : to + limbs] = old[..., at : at + limbs]
+    limbs, size = int(before[w.LIMBS]), int(form[w.LIMBS])
+    same = min(limbs, size)
+    for i, number in enumerate([0, *(1 + kept).tolist()]):
+        to, at = 1 + i * size, 1 + number * limbs
+        made[..., to : to + same] = old[..., at : at + same]
         fill = (old[..., at + limbs - 1].view(np.int64) >> 63).view(np.uint64)
-        made[..., to + limbs : to + int(form[w.LIMBS])] = fill[..., None]
+        made[..., to + same : to + size] = fill[..., None]
     return made.reshape(len(array), made.shape[1] * made.shape[2])
 
 

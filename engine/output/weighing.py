@@ -132,7 +132,7 @@ class MatchWeigher:
             words = words_of(form)
             weights = self._weights
             if not np.array_equal(form, self._form):
-                weights = reformed(weights, self._form, form)
+                weights = reformed(weights, self._form, form, np.arange(self._form[numbers.SUMS]))
             if len(weights) < len(S.nodes):
                 weights = np.concatenate([weights, np.zeros((len(S.nodes) - len(weights), words), np.uint64)])
             one = np.zeros((1, words), np.uint64)

@@ -13,6 +13,8 @@ itself                      a value is compared with itself
 kinds                       a comparison with a string of what is used as something else elsewhere
 unbound                     the condition of a nested group reads a variable that is not in scope there
 local                       a variable inside EXISTS is new, though a GPM further right binds one of that name
+
+`checking.habits` has those of what is often meant otherwise (first-value, skipped).
 """
 
 from __future__ import annotations

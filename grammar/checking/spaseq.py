@@ -9,6 +9,7 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.checking.clauses import check_clauses
 from oxiseq.grammar.checking.functions import check_functions
 from oxiseq.grammar.checking.gap_bounds import check_gap_bounds
+from oxiseq.grammar.checking.habits import habits
 from oxiseq.grammar.checking.lints import lint
 from oxiseq.grammar.checking.names import check_names
 from oxiseq.grammar.checking.negated_groups import check_negated_groups
@@ -34,6 +35,7 @@ CHECKS: Final[tuple[Callable[[Overview], Iterator[Finding]], ...]] = (
     check_ranking,
     check_functions,
     lint,
+    habits,
 )
 
 

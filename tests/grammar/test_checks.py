@@ -103,6 +103,31 @@ LINTS = {
         [("unused-stream", 2, 37)],
     ),
     "no window": (query("A", "A ON S { ?a :p ?x }").replace("WITHIN 1 HOUR", ""), [("unbounded", 4, 7)]),
+    "PREV falls back on a value": (
+        query("A; B+", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y FILTER(?y > COALESCE(PREV(?y), ?x)) }"),
+        [("first-value", 6, 44)],
+    ),
+    "PREV alone": (query("A; B+", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y FILTER(?y > PREV(?y)) }"), []),
+    "another value falls back": (
+        query("A; B+", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y FILTER(?y > COALESCE(?x, PREV(?y))) }"),
+        [],
+    ),
+    "`,` passes over what no pattern matches": (
+        query("A, B", "A ON S { ?a :p ?x ; :k :one }", "B ON S { ?a :q 2 }").replace(
+            "WITHIN", "PARTITION BY ?a WITHIN"
+        ),
+        [("skipped", 4, 7)],
+    ),
+    "one pattern takes all events of the partition": (
+        query("A, B", "A ON S { ?a :p ?x ; :k :one }", "B ON S { ?a :q _:x }").replace(
+            "WITHIN", "PARTITION BY ?a WITHIN"
+        ),
+        [],
+    ),
+    "`;` passes over events anyway": (
+        query("A; B", "A ON S { ?a :p 1 }", "B ON S { ?a :q 2 }").replace("WITHIN", "PARTITION BY ?a WITHIN"),
+        [],
+    ),
     "unjoined": (query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?b :p ?y }"), [("unjoined", 4, 10)]),
     "joined by a filter": (query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?b :p ?y FILTER(?y > ?x) }"), []),
     "unjoined leading negation": (
