@@ -181,7 +181,7 @@ class ComposedRun:
     def feed(self, events: MarkedEvents, ids: I64) -> list[Ended]:
         """Take in a batch of events whose attributes have these ids, i64[n, attributes]; what ends in it: the caller
         reads its least and largest values before the next call, which may forget them."""
-        if self._collected >= max(_COLLECT_EVERY, 2 * len(self._memory.parts)):
+        if self._collected >= max(_COLLECT_EVERY, 2 * len(self._memory.parts)) or self._measures.crowded:
             self.collect()
         columns = self._measures.of(ids)
         self._reform(int(self._memory.form[w.LIMBS]))
@@ -232,14 +232,10 @@ class ComposedRun:
 
     def _reform(self, limbs: int) -> None:
         """Weights of so many limbs, and of as many sums as there are by now; labels as they are by now."""
-        memory, measures = self._memory, self._measures
-        form = np.array([min(limbs, _MOST_LIMBS), measures.sums, measures.leasts, limbs >= _MOST_LIMBS], np.int64)
-        if not np.array_equal(form, memory.form):
-            held, masks = measures.masks(self._held)
-            new = measures.sums - int(memory.form[w.SUMS])
-            values = np.insert(memory.values, [int(memory.form[w.SUMS])] * new, 0, axis=1)
-            lines = {name: _reformed(getattr(memory, name), memory.form, form) for name in _WEIGHTS}
-            self._memory = memory = memory._replace(form=form, values=values, held=held, masks=masks, **lines)
+        before, measures = self._memory.form, self._measures
+        if limbs != before[w.LIMBS] or measures.sums != before[w.SUMS]:
+            self._put_form(limbs, np.arange(before[w.SUMS]))
+        memory, form = self._memory, self._memory.form
         for place, before, now in measures.relabelled():
             _relabel(memory.values[:, measures.sums + place], before, now)
             word = words_of(form) - measures.leasts + place
@@ -247,11 +243,39 @@ class ComposedRun:
                 array = getattr(memory, name).view(np.int64)
                 _relabel(array.reshape(-1, words_of(form))[:, word], before, now)
 
+    def _put_form(self, limbs: int, kept: I64) -> None:
+        """Weights of so many limbs; the first sums are those that had the numbers `kept`, others are new."""
+        memory, measures = self._memory, self._measures
+        form = np.array([min(limbs, _MOST_LIMBS), measures.sums, measures.leasts, limbs >= _MOST_LIMBS], np.int64)
+        held, masks = measures.masks(self._held)
+        values = np.zeros((len(memory.values), measures.sums + measures.leasts), np.int64)
+        values[:, : len(kept)] = memory.values[:, kept]
+        values[:, measures.sums :] = memory.values[:, int(memory.form[w.SUMS]) :]
+        lines = {name: _reformed(getattr(memory, name), memory.form, form, kept) for name in _WEIGHTS}
+        self._memory = memory._replace(form=form, values=values, held=held, masks=masks, **lines)
+
+    def _shrink(self) -> None:
+        """Forget sums that nothing adds to, and limbs that no number needs: what has come once makes nothing slow for
+        ever."""
+        memory = self._memory
+        limbs, sums = int(memory.form[w.LIMBS]), int(memory.form[w.SUMS])
+        call(c.wipe, Pointers(memory))
+        used: NDArray[np.bool_] = (memory.values[:, :sums] != 0).any(axis=0)
+        needed = 1
+        for array in (memory.maps, memory.vectors):
+            numbers = _weights(array, memory.form)[..., 1 : 1 + (1 + sums) * limbs].reshape(-1, 1 + sums, limbs)
+            used = used | numbers[:, 1:].any(axis=(0, 2))
+            needed = max(needed, _limbs_of(numbers.view(np.int64)))
+        kept = self._measures.keep(used)
+        if needed < limbs or len(kept) < sums:
+            self._put_form(needed, kept)
+
     def collect(self) -> None:
-        """Drop what has left the windows, and labels that nothing has."""
+        """Drop what has left the windows, and sums, limbs and labels that nothing has."""
         self._collected = 0
         used = np.zeros(len(self._memory.parts), np.uint8)
         self._settle(used)
+        self._shrink()
         measures, memory = self._measures, self._memory
         if measures.leasts:
             words = words_of(memory.form)
@@ -293,7 +317,7 @@ class ComposedRun:
     def idles(self) -> bool:
         """As of CeaRun."""
         if self.records:
-            self.collect()
+            self._settle(np.zeros(len(self._memory.parts), np.uint8))
         return not self.records
 
     def pass_by(self, count: int, last: int) -> None:
@@ -380,23 +404,39 @@ _WEIGHTS: Final = ("maps", "vectors", "work", "out")
 _SAVED: Final = ("scalars", "form", "parts", "maps", "entries", "vectors", "values", "flags")
 
 
-def _reformed(array: U64, before: I64, form: I64) -> U64:
-    """Lines of weights of another form: numbers may have more limbs, and there may be more of them."""
-    old = (
-        array.reshape(len(array), -1, words_of(before))
-        if array.size
-        else np.zeros((len(array), array.shape[1] // words_of(before), words_of(before)), np.uint64)
-    )
-    limbs, leasts = int(before[w.LIMBS]), int(before[w.LEASTS])
+def _weights(array: U64, form: I64) -> U64:
+    """Lines of weights of this form, u64[lines, weights, words]."""
+    words = words_of(form)
+    return array.reshape(len(array), array.shape[1] // words, words)
+
+
+def _limbs_of(numbers: I64) -> int:
+    """A power of two, or all: so many of their limbs, the last axis, say what all numbers are."""
+    most, limbs = int(numbers.shape[2]), 1
+    signs = numbers >> 63
+    while limbs < most and (
+        (numbers[..., limbs:] != signs[..., -1:]).any() or (signs[..., limbs - 1] != signs[..., -1]).any()
+    ):
+        limbs *= 2
+    return min(limbs, most)
+
+
+def _reformed(array: U64, before: I64, form: I64, kept: I64) -> U64:
+    """Lines of weights of another form: numbers have more limbs, or fewer that suffice; the first sums are those that
+    had the numbers `kept`."""
+    old = _weights(array, before)
+    leasts = int(before[w.LEASTS])
     made = np.zeros((*old.shape[:2], words_of(form)), np.uint64)
     made[..., 0] = old[..., 0]
     made[..., made.shape[2] - leasts :] = old[..., old.shape[2] - leasts :]
-    for i in range(1 + int(before[w.SUMS])):
-        to, at = 1 + i * int(form[w.LIMBS]), 1 + i * limbs
-        made[..., to : to + limbs] = old[..., at : at + limbs]
+    limbs, size = int(before[w.LIMBS]), int(form[w.LIMBS])
+    same = min(limbs, size)
+    for i, number in enumerate([0, *(1 + kept).tolist()]):
+        to, at = 1 + i * size, 1 + number * limbs
+        made[..., to : to + same] = old[..., at : at + same]
         fill = (old[..., at + limbs - 1].view(np.int64) >> 63).view(np.uint64)
-        made[..., to + limbs : to + int(form[w.LIMBS])] = fill[..., None]
-    return made.reshape(len(array), -1) if array.size else made.reshape(len(array), made.shape[1] * made.shape[2])
+        made[..., to + same : to + size] = fill[..., None]
+    return made.reshape(len(array), made.shape[1] * made.shape[2])
 
 
 def _relabel(labels: I64, before: I64, now: I64) -> None:

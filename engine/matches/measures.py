@@ -2,7 +2,8 @@
 
 In the flow: ids of the values of events → **columns** → weights (kernels/matches/weights.py) → **aggregates** → rows.
 A sum is exact whatever its values are: a value is d · 2^(62 j) / 10^k summed over some (k, j), each of which is a
-column of its own, made when it is first needed (a double needs two, at most 35 for all of them).
+column of its own, made when it is first needed (a double needs two, at most 35 for all of them) and forgotten when no
+window has such a value any more.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ U64 = NDArray[np.uint64]
 MOST_MEASURES: Final = 6
 """Whose flags a weight has room for."""
 MOST_COLUMNS: Final = 256
-"""Of sums. A value that needs yet another makes the sums that it is in unbound."""
+"""Of sums of what is in the windows at a time. A value that needs yet another makes the sums that it is in unbound."""
 _BITS: Final = 62
 _MISSING, _ERROR, _NAN, _PLUS, _MINUS = (1 << bit for bit in range(len(KINDS), len(KINDS) + 5))
 _FLAGS: Final = len(KINDS) + 5
@@ -108,6 +109,7 @@ class Measures:
             for column in ((m, _THERE, 0), (m, 0, 0)):
                 if measure.counted if column[1] == _THERE else measure.summed:
                     self._sums[column] = len(self._sums)
+        self._free = self._room()
         self._labels = [
             (m, _Labels(sign, terms))
             for m, measure in enumerate(measures)
@@ -119,6 +121,23 @@ class Measures:
     def sums(self) -> int:
         """How many columns of sums there are."""
         return len(self._sums)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether half of the columns that could still be made a while ago have been made."""
+        return self.sums > self._free
+
+    def keep(self, used: NDArray[np.bool_]) -> I64:
+        """Forget the columns of sums that are not `used`, bool[sums]; those that are always there stay. The numbers
+        that the others had."""
+        kept = [i for (_, k, j), i in self._sums.items() if used[i] or (k, j) in ((_THERE, 0), (0, 0))]
+        columns = [*self._sums]
+        self._sums = {columns[i]: place for place, i in enumerate(kept)}
+        self._free = self._room()
+        return np.array(kept, np.int64)
+
+    def _room(self) -> int:
+        return (self.sums + MOST_COLUMNS) // 2
 
     @property
     def leasts(self) -> int:
@@ -328,6 +347,7 @@ class Measures:
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue with those of a saved state."""
         self._sums = {(m, k, j): i for i, (m, k, j) in enumerate(state["sums"].tolist())}
+        self._free = self._room()
         for (_, labels), saved in zip(self._labels, state["labels"], strict=True):
             labels.restore(saved, terms)
 

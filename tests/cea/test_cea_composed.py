@@ -142,6 +142,7 @@ def test_the_rows_are_those_of_the_sets(
     with pytest.MonkeyPatch.context() as patch:
         if small:
             patch.setattr(order, "_MOST", 64)  # labels of least values have no room and are given anew
+            patch.setattr(composed, "_COLLECT_EVERY", 4)
         assert told(plan, events, size, capacities, sets=False, at=at) == expected
 
 
@@ -155,11 +156,31 @@ def test_least_values_are_read_before_they_are_forgotten(monkeypatch: pytest.Mon
 
 def test_more_columns_than_there_may_be_are_no_wrong_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measures, "MOST_COLUMNS", 2)
-    plan = compile_ceql(load(f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM S WHERE A AS x WITHIN 1 EVENTS", "ceql"))
+    plan = compile_ceql(load(f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM S WHERE A+ AS x WITHIN 9 EVENTS", "ceql"))
     values = ("1.5", "2", "1e300", "3.25")
     events = [event(second, "A", 0, value, 0) for second, value in enumerate(values)]
     rows = told(plan, events, 1, Capacities(), sets=False, at=9)
-    assert [None if row is None else row.value for _, (row,) in rows] == ["1.5", "2", None, None]
+    assert [None if row is None else row.value for _, (row,) in rows] == ["1.5", "5.5", None, None]
+
+
+def test_what_has_left_makes_nothing_slow_or_unbound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns that only values of before need make room for others, and numbers have as many limbs as they need."""
+    monkeypatch.setattr(measures, "MOST_COLUMNS", 4)
+    text = f"VOCAB <{E}> SELECT SUM(x[v]) AS s, MAX(x[v]) AS m FROM S WHERE A+ AS x; B WITHIN 8 EVENTS"
+    run = TupleRun(compile_ceql(load(text, "ceql")), terms := TermDictionary())
+    shown, limbs, sizes = [], [], []
+    for second in range(40):
+        kind = "B" if second % 8 == 7 else "A"
+        value = f"{2**61}" if second < 8 else f"1.{'0' * (second // 8)}1"
+        run.push(f"{E}S", encode_events([event(second, kind, 0, value, 0)], terms))
+        run.settle()
+        for batch in run.advance():
+            shown += [terms.term(i).value if i else None for i in batch.values[:, 0].tolist()]
+        limbs.append(run.state["limbs"])
+        run.collect()
+        sizes.append(run.state["limbs"])
+    assert shown == [f"{2**61 * 7 * 64}", "452.48", "448.448", "448.0448", "448.00448"]
+    assert max(limbs) == 2 and sizes[-1] == 1
 
 
 @pytest.mark.parametrize(

@@ -458,6 +458,28 @@ def settle(A: Ptr[Cache], S: Ptr[Composed], used: Array, tau: int) -> None:
 
 
 @kernel
+def wipe(S: Ptr[Composed]) -> None:
+    """Nothing is left of what has left the windows: in free entries, and in vectors of `back`, which has none."""
+    e = i64(scalars(S)[FREE])
+    while e >= 0:
+        for x in range(values(S).shape[1]):
+            values(S)[e, x] = 0
+        _no_vector(S, e)
+        e = i64(entries(S)[e].next)
+    for p in range(parts(S).shape[0]):
+        e = i64(parts(S)[p].back)
+        while e >= 0:
+            _no_vector(S, e)
+            e = i64(entries(S)[e].next)
+
+
+@inner
+def _no_vector(S: Ptr[Composed], e: int) -> None:
+    for x in range(vectors(S).shape[1]):
+        vectors(S)[e, x] = np.uint64(0)
+
+
+@kernel
 def begin(S: Ptr[Composed], fresh: Array) -> None:
     """These partitions have not seen anything; `fresh`: i64."""
     for i in range(fresh.shape[0]):

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+BEFORE_ENUMERATION: Final = "chosen before matches are enumerated"
+"""When a strategy chooses, in most cases."""
+ENDS_ENUMERATION: Final = "ends the enumeration"
+"""How LIMIT is kept, in most cases."""
 
 
 @dataclass(frozen=True, slots=True)

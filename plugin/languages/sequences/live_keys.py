@@ -49,6 +49,9 @@ from oxiseq.grammar.render import render
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import GpmParts, holds_exists, subexpressions
 from oxiseq.languages.sequences.facts import (
+    BEFORE_ENUMERATION,
+    ENDS_ENUMERATION,
+    AtomFacts,
     EdgeFacts,
     FilterFacts,
     GpmFacts,
@@ -57,7 +60,6 @@ from oxiseq.languages.sequences.facts import (
     StreamFacts,
     WaitFacts,
 )
-from oxiseq.languages.sequences.walk import Explainer
 
 _OPERATORS: Mapping[Op, str] = {
     Op.STRICT: "at the next instant",
@@ -106,39 +108,43 @@ def _thresholds(plan: QueryPlan) -> str:
     return f", or in the number in {conditions} where each is stricter than the one before"
 
 
-class LiveKeysExplainer(Explainer[QueryPlan]):
+class LiveKeysExplainer:
     """`kb` answers the GRAPH patterns."""
 
     def __init__(self, plan: QueryPlan, kb: KnowledgeBase | None) -> None:
-        super().__init__(plan)
-        self.kb = kb
+        self.plan, self.kb = plan, kb
+        self.form = type(plan.query.form).__name__.upper()
         self.write = SparqlWriter(dict(plan.query.prefixes))
         self.parts = {name: gpm.parts for name, gpm in plan.runner.gpms.items()}
 
-    def form(self) -> str:
-        return type(self.plan.query.form).__name__.upper()
-
     def columns(self) -> tuple[str, ...]:
+        """What it selects."""
         return tuple(f"?{c.variable.value}" for c in self.plan.runner.answer.columns)
 
     def sequence(self) -> str:
+        """What is looked for, in a line."""
         return _line_of(render(self.plan.query), "SEQ(")
 
     def window(self) -> str:
+        """WITHIN, or `none`."""
         return window_text(self.plan.query.window)
 
     def correlation(self) -> str:
+        """How events could be dealt out to several runs."""
         return correlation(self.plan).text()
 
     def sharing(self) -> str:
+        """What it shares with other queries."""
         return _sharing(self.plan)
 
     # --- clauses ------------------------------------------------------------------------------------
 
     def partition(self) -> str:
+        """What PARTITION BY names."""
         return " ".join(_names(self.plan.by))
 
     def filters(self) -> Iterator[str]:
+        """Conditions on whole matches, and what else partitions need."""
         plan = self.plan
         for member in plan.runner.members:
             request = plan.runner.requests[member.stream]
@@ -152,14 +158,16 @@ class LiveKeysExplainer(Explainer[QueryPlan]):
             yield f"FILTER {conditions}: evaluated on each match that is found{when}"
 
     def selection(self) -> str:
-        return "chosen when all of one end are known" if self.plan.runner.deferred else super().selection()
+        """When a strategy chooses."""
+        return "chosen when all of one end are known" if self.plan.runner.deferred else BEFORE_ENUMERATION
 
     def limit(self) -> str:
-        return super().limit() if self.plan.runner.limit is None else "cuts what was enumerated"
+        """How LIMIT is kept."""
+        return ENDS_ENUMERATION if self.plan.runner.limit is None else "cuts what was enumerated"
 
     def ranked(self) -> Iterator[str]:
-        ranking = self.plan.ranking
-        assert ranking is not None, "SAMPLE is a ranking"
+        """ORDER BY, SAMPLE, LIMIT."""
+        ranking = self._ranking
         if ranking.order_by:
             keys = (f"{'DESC ' if down else ''}{self.write.expression(e)}" for e, down in ranking.order_by)
             yield f"ORDER BY {', '.join(keys)}"
@@ -168,7 +176,14 @@ class LiveKeysExplainer(Explainer[QueryPlan]):
         if ranking.limit is not None:
             yield f"LIMIT {ranking.limit}" + (f" OFFSET {ranking.offset}" if ranking.offset else "")
 
-    def ranking(self, ranking: Ranking) -> str:
+    @property
+    def _ranking(self) -> Ranking:
+        assert self.plan.ranking is not None, "ORDER BY or SAMPLE"
+        return self.plan.ranking
+
+    def ranking(self) -> str:
+        """How those are found."""
+        ranking = self._ranking
         how = "found among the matches of an instant without listing the others"
         if ranking.listed is not None:
             how = f"lists every match of an instant, {MOST_LISTED} at most: {ranking.listed}"
@@ -179,7 +194,10 @@ class LiveKeysExplainer(Explainer[QueryPlan]):
             how += f"; {kept} of each window kept until it closes, when they are reported"
         return how
 
-    def groups(self, summary: SummaryPlan) -> Iterator[str]:
+    def groups(self) -> Iterator[str]:
+        """How matches become rows of groups."""
+        summary = self.plan.summary
+        assert summary is not None, "matches are rows of groups"
         keys = ", ".join(self.write.expression(e) for e in summary.written[: len(summary.keys)])
         yield f"GROUP BY {keys}" if keys else "one group of all matches"
         listed = self.plan.runner.listed
@@ -205,12 +223,18 @@ class LiveKeysExplainer(Explainer[QueryPlan]):
     # --- graph patterns ---------------------------------------------------------------------------
 
     def streams(self) -> Iterator[StreamFacts]:
+        """Those of the query."""
         for stream in self.plan.query.streams:
             request = self.plan.runner.requests[self.plan.streams.index(stream.iri.value)]
             yield StreamFacts(stream.name, stream.iri.value, 0 if request is None else request.slots)
 
     def gpms(self) -> Iterator[GpmFacts]:
+        """Letters that are graph patterns."""
         yield from (self.gpm(gpm.name) for gpm in self.plan.query.gpms if gpm.name in self.plan.runner.gpms)
+
+    def atoms(self) -> Iterator[AtomFacts]:
+        """Letters that are typed predicates."""
+        yield from ()
 
     def gpm(self, name: str) -> GpmFacts:
         gpm = self.plan.runner.gpms[name]
@@ -240,6 +264,7 @@ class LiveKeysExplainer(Explainer[QueryPlan]):
     # --- automaton --------------------------------------------------------------------------------
 
     def states(self) -> Iterator[StateFacts]:
+        """The places where a match may stand."""
         automaton = self.plan.runner.automaton
         counted = {edge.source for edge in self.plan.runner.sequence.graph.edges if edge.counts is not None}
         for number, state in enumerate(self.plan.runner.sequence.graph.states):
@@ -249,6 +274,7 @@ class LiveKeysExplainer(Explainer[QueryPlan]):
             yield StateFacts(number, " | ".join(letter_text(x) for x in letters), final, tuple(bound))
 
     def edges(self) -> Iterator[EdgeFacts]:
+        """The waits between them."""
         tables = self.plan.runner.sequence
         low, after = 0, tuple[str, ...]()
         for edge, key, words in zip(tables.graph.edges, tables.keys, tables.indexes, strict=True):

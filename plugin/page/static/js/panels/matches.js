@@ -88,10 +88,10 @@ function plan() {
   });
 }
 
-/** GPMs in the order of the query; without an explanation those of the matches. */
+/** GPMs in the order of the query; without an explanation, or where it has none, what the matches name. */
 export function lanesOf() {
   const gpms = state.explanation?.explanation.gpms?.filter((gpm) => !gpm.negated).map((gpm) => gpm.name);
-  return gpms ?? [...new Set(state.matches.slice(-PAGE).flatMap((match) => Object.keys(match.events)))];
+  return gpms?.length ? gpms : [...new Set(state.matches.slice(-PAGE).flatMap((match) => Object.keys(match.events)))];
 }
 
 function show() {

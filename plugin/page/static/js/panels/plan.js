@@ -1,4 +1,4 @@
-// The chosen query's automaton, now or at a past instant, its waits in words; of other languages than SPAseq the server's
+// The chosen query's automaton, now or at a past instant, its waits in words; where live keys do not run it the server's
 // picture and text.
 
 import { byId, fill, h } from "../dom.js";
@@ -20,8 +20,9 @@ function show() {
   const place = byId("automaton");
   if (!state.explanation) return fill(place);
   const { explanation, waiting, picture, text } = state.explanation;
-  byId("plan-title").textContent = explanation.states ? "Automaton" : "Plan";
-  if (!explanation.states) {
+  const byLiveKeys = explanation.states && !explanation.atoms.length; // else states and atoms, but no groups that wait
+  byId("plan-title").textContent = byLiveKeys ? "Automaton" : "Plan";
+  if (!byLiveKeys) {
     byId("plan-facts").textContent = "";
     fill(byId("waits"));
     return fill(place, drawn(picture), h("details", { class: "more" }, h("summary", {}, "The plan as text"),
