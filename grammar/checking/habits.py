@@ -25,14 +25,14 @@ def habits(seen: Overview) -> Iterator[Finding]:
                 yield lint_finding(
                     "first-value",
                     "COALESCE(PREV(...), ...) admits any first value: a condition with PREV begins with the second",
-                    at_pattern(r"(?i:COALESCE)\s*\(", element.span, seen.text),
+                    at_pattern(r"(?i:COALESCE)\s*\((?=[^,]*(?i:PREV))", element.span, seen.text),
                     "give the first iteration a GPM and a FILTER of its own in front of the repeat",
                 )
     yield from _skipped(seen)
 
 
 def _falls_back(call: Call) -> bool:
-    return call.name == "COALESCE" and any(True for _ in parts(call.args[0], Prev))
+    return call.name == "COALESCE" and any(True for arg in call.args[:1] for _ in parts(arg, Prev))
 
 
 def _skipped(seen: Overview) -> Iterator[Finding]:

@@ -108,6 +108,11 @@ LINTS = {
         [("first-value", 6, 44)],
     ),
     "PREV alone": (query("A; B+", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y FILTER(?y > PREV(?y)) }"), []),
+    "PREV falls back in the second COALESCE": (
+        query("B+", "B ON S { ?a :q ?y FILTER(?y > COALESCE(?a, 1) && ?y > COALESCE(PREV(?y), 1)) }"),
+        [("first-value", 5, 68)],
+    ),
+    "COALESCE of nothing": (query("A", "A ON S { ?a :p ?x FILTER(COALESCE() = ?x) }"), []),
     "another value falls back": (
         query("A; B+", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y FILTER(?y > COALESCE(?x, PREV(?y))) }"),
         [],
