@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from pyoxigraph import Variable
+from pyoxigraph import Literal, Variable
 
 from oxiseq.grammar.algebra import (
     Atom,
     Bounded,
+    BoundKind,
+    Call,
     Conjunction,
     Disjunction,
+    Expression,
     Gpm,
+    MatchFunction,
     Maybe,
     Not,
     Query,
@@ -26,6 +30,7 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
 )
 from oxiseq.grammar.scope import GpmParts, split_gpm, visible_variables
+from oxiseq.grammar.terms import XSD_DAY_TIME_DURATION
 
 Variables = frozenset[Variable]
 NOTHING: Variables = frozenset()
@@ -89,6 +94,12 @@ def overview(query: Query, text: str = "") -> Overview:
     places = tuple(_walk(query.sequence, _Walk(binds)))
     seen = {p.name: p.seen for p in places}
     parts = {name: split_gpm(gpm, seen.get(name, NOTHING)) for name, gpm in gpms.items()}
+    for gap in group_gaps(query.sequence):
+        condition = gap.condition
+        if condition is None:
+            continue
+        for name in {a.name for a in atoms(gap.steps[-1])} & parts.keys():
+            parts[name] = replace(parts[name], stateful=(*parts[name].stateful, condition))
     bound = frozenset(v for p in places if not p.negated for v in binds.get(p.name, NOTHING))
     return Overview(query, text, gpms, parts, places, bound)
 
@@ -225,3 +236,99 @@ def skippable(element: SequenceElement) -> bool:
             return any(skippable(i) for i in items)
         case _:
             return all(skippable(c) for c in children(element))
+
+
+def shortest(element: SequenceElement) -> int | None:
+    """The smallest WITHIN behind an element, in µs."""
+    found: int | None = None
+    while isinstance(element, Bounded):
+        if element.kind is BoundKind.WITHIN:
+            found = element.size if found is None else min(found, element.size)
+        element = element.item
+    return found
+
+
+# --- negated groups -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGap:
+    """A negated group with its bounds, and what stands before and after it, in the order of the text.
+
+    In a repeat the iteration before and the next one stand there too, as optional elements.
+    """
+
+    element: SequenceElement
+    before: tuple[SequenceElement, ...]
+    after: tuple[SequenceElement, ...]
+
+    @property
+    def steps(self) -> tuple[SequenceElement, ...]:
+        """The group's elements."""
+        negated = negation(self.element)
+        assert negated is not None
+        return steps_of(negated.item)
+
+    @property
+    def start(self) -> str | None:
+        """The GPM at whose event the gap begins in every match; None if it is not always the same."""
+        return _last_gpm(self.before)
+
+    @property
+    def ends(self) -> bool:
+        """Whether no event has to come after it."""
+        return all(map(skippable, self.after))
+
+    @property
+    def condition(self) -> Expression | None:
+        """What WITHIN asks of the group's last event, as a FILTER of its GPM would; None without WITHIN, and where the
+        checks refuse it."""
+        within, start = shortest(self.element), self.start
+        if within is None or start is None or self.ends:
+            return None
+        return time_condition("<=", start, within)
+
+
+def time_condition(comparison: str, start: str, size: int) -> Call:
+    """`EVENTTIME() <= TIMEOF(A) + d`; `size` in µs."""
+    seconds, micros = divmod(size, 1_000_000)
+    span = Literal(f"PT{seconds}.{micros:06d}S" if micros else f"PT{seconds}S", datatype=XSD_DAY_TIME_DURATION)
+    return Call(comparison, (MatchFunction("EVENTTIME"), Call("+", (MatchFunction("TIMEOF", start), span))))
+
+
+def group_gaps(
+    element: SequenceElement, before: tuple[SequenceElement, ...] = (), after: tuple[SequenceElement, ...] = ()
+) -> Iterator[GroupGap]:
+    """The gap around each negated group of more than one element."""
+    negated = negation(element)
+    if negated is not None:
+        if len(steps_of(negated.item)) > 1:
+            yield GroupGap(element, before, after)
+    elif isinstance(element, Sequence):
+        items = children(element)
+        for i, item in enumerate(items):
+            yield from group_gaps(item, (*before, *items[:i]), (*items[i + 1 :], *after))
+    elif isinstance(element, Repeat):
+        again = Maybe(element.item)
+        yield from group_gaps(element.item, (*before, again), (again, *after))
+    else:
+        for child in children(element):
+            yield from group_gaps(child, before, after)
+
+
+def _last_gpm(items: tuple[SequenceElement, ...]) -> str | None:
+    """The GPM that has the last event of `items` in every match."""
+    nearest = next((item for item in reversed(items) if negation(item) is None), None)
+    if nearest is None or skippable(nearest):
+        return None
+    match nearest:
+        case Atom(name):
+            return name
+        case Conjunction(parts):  # its GPMs have events of one time
+            return next((found for part in parts if (found := _last_gpm((part,))) is not None), None)
+        case Repeat(item) | Bounded(item):
+            return _last_gpm((item,))
+        case Sequence():
+            return _last_gpm(children(nearest))
+        case _:
+            return None

@@ -248,9 +248,10 @@ class Shape:
                 break
             if self.room >= 2 and self.dice.chance(20):
                 text += f"{self.dice.pick([',', ';', ':'])} {self.letter(positive=False)}!{self.bound(['WITHIN'])}"
-            elif self.room >= 3 and not self.bounds and self.dice.chance(8):
+            elif self.room >= 3 and self.dice.chance(8):
                 steps = [self.letter(positive=False) for _ in range(2)]
                 text += f"{self.dice.pick([',', ';', ':'])} ({self.dice.pick(['; ', ': ']).join(steps)})!"
+                text += self.bound(["WITHIN"])
             text += f"{self.dice.pick([';', ',', ':'])} "
             text += self.element(depth) if self.room >= 1 else self.name()
             text += self.bound() + self.bound()

@@ -26,7 +26,7 @@ from oxiseq.grammar.algebra import (
     Sequence,
     SequenceElement,
 )
-from oxiseq.grammar.places import negation, steps_of
+from oxiseq.grammar.places import negation, shortest, steps_of
 
 Letter: TypeAlias = tuple[str, ...]
 """GPM names that must match at one instant, joined; in the order of the text."""
@@ -40,7 +40,8 @@ MAX_POSITIONS = 2_000
 @dataclass(frozen=True, slots=True)
 class Guard:
     """A negated letter in a gap, or the letters of each step of a negated group; `loops` are the repeats around the
-    place of its own. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap."""
+    place of its own. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap. A bound
+    of a group is a condition of its last step (grammar/places.py)."""
 
     steps: tuple[tuple[Letter, ...], ...]
     loops: tuple[int, ...]
@@ -218,7 +219,8 @@ class _Builder:
         for op, item in flatten(node):
             negated = negation(item)
             if negated is not None:
-                steps, within = tuple(plain_letters(e) or () for e in steps_of(negated.item)), shortest(item)
+                steps = tuple(plain_letters(e) or () for e in steps_of(negated.item))
+                within = shortest(item) if len(steps) == 1 else None
                 split = [(letter,) for letter in steps[0]] if len(steps) == 1 else [steps[0]]
                 guards = tuple(Guard((step, *steps[1:]), self.loops, within) for step in split)
                 prefix.guards += guards
@@ -291,16 +293,6 @@ class _Builder:
         self.loops = outer_loops
         exits = tuple(dict.fromkeys(leaving + running))
         return _Fragment(tuple(entries), exits, body.nullable or node.least == 0)
-
-
-def shortest(element: SequenceElement) -> int | None:
-    """The smallest WITHIN behind an element, in µs."""
-    found: int | None = None
-    while isinstance(element, Bounded):
-        if element.kind is BoundKind.WITHIN:
-            found = element.size if found is None else min(found, element.size)
-        element = element.item
-    return found
 
 
 def flatten(node: Sequence) -> list[tuple[Op | None, SequenceElement]]:

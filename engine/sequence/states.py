@@ -474,6 +474,7 @@ class StateBuilder:
         group = next((each for each in guards if len(each.steps) > 1), None)
         plain = [each for each in guards if each is not group]
         if group is not None:
+            assert not least and most is None and all(each.within is None for each in plain), "the checks refuse it"
             first, alone = len(self.edges), tuple(each.steps[0][0] for each in plain)
             for number, step in enumerate(group.steps[:-1]):
                 moves = tuple(Move(check.letter, check.check, first + number + 1) for check in step)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.sequence.positions import flatten
 from oxiseq.grammar.algebra import Bounded, Not, Op, Query, Sequence, SequenceElement
 from oxiseq.grammar.errors import OxiseqError
-from oxiseq.grammar.places import atoms, negation
+from oxiseq.grammar.places import atoms, group_gaps, negation, shortest
 from oxiseq.languages.reasons.bounds import FREE, Bounds
 from oxiseq.languages.reasons.read import History
 from oxiseq.languages.spaseq.reasons.answering import Found, answered
@@ -37,15 +38,22 @@ def blockers(
         answer = answered(with_items(query, items), history, kb, bounds)
     except OxiseqError:
         return ()
-    seen = {
-        time
-        for each in answer.found
-        if {g: t for g, t in each.events if g not in negated} == own
-        for gpm, times in each.events
-        if gpm in negated
-        for time in times
-    }
+    end = _end(query, relaxation.negated, own)
+    seen: set[int] = set()
+    for each in answer.found:
+        if {g: t for g, t in each.events if g not in negated} == own:
+            times = {time for gpm, of in each.events if gpm in negated for time in of}
+            seen |= times if end is None or max(times, default=end) <= end else set()
     return tuple(sorted(seen))
+
+
+def _end(query: Query, negated: SequenceElement, own: Mapping[str, tuple[int, ...]]) -> int | None:
+    """Until when (µs) the last event of a negated group with a bound counts, beside these events; None: without end."""
+    for gap in group_gaps(query.sequence):
+        within, start = shortest(gap.element), gap.start
+        if gap.element == negated and within is not None and start is not None and start in own:
+            return max(own[start]) + within
+    return None
 
 
 def _seen(item: SequenceElement) -> SequenceElement:
