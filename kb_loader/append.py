@@ -120,5 +120,5 @@ def _add(job: Job, store: RdfStore, report: LoadReport, *, reasons: bool) -> Non
             report.inferred = reason(store)
     job.watch(Progress("counting", total, total, work.read))
     with report.timed("counting"):
-        _, report.statistics = describe(store, report.inferred or None)
+        report.statistics = describe(store, report.inferred or None)
     store.flush()

@@ -41,7 +41,7 @@ def load_plain(job: Job, store: RdfStore, report: LoadReport) -> None:
     total = sum(source.size for source in job.sources)
     with report.timed("loading"):
         work.into(store)
-    report.read, report.without = work.read, work.without
+    report.read, report.stored, report.without = work.read, len(store), work.without
     inferred = None
     if job.reasoning:
         job.watch(Progress("reasoning", total, total, work.read))
@@ -49,9 +49,7 @@ def load_plain(job: Job, store: RdfStore, report: LoadReport) -> None:
             inferred = report.inferred = reason(store)
     job.watch(Progress("counting", total, total, work.read))
     with report.timed("counting"):
-        counts, report.statistics = describe(store, inferred or None)
-    # the store's own count would read all once more
-    report.stored = counts.statements + (0 if job.reasoning else counts.inferred or 0)
+        report.statistics = describe(store, inferred or None)
     store.flush()
 
 

@@ -31,18 +31,12 @@ class Counts:
     """Class → instances."""
     inferred: int | None
 
-    @property
-    def statements(self) -> int:
-        """All but the inferred ones."""
-        return sum(self.predicates.values())
 
-
-def describe(store: RdfStore, inferred: int | None = None) -> tuple[Counts, int]:
-    """Count again and write the description; returns the counts and its number of statements. `inferred`: how many the
-    store has, if that is known. Raises OSError."""
+def describe(store: RdfStore, inferred: int | None = None) -> int:
+    """Count again and write the description; returns its number of statements. `inferred`: how many the store has, if
+    that is known. Raises OSError."""
     store.remove_graph(STATISTICS)
-    counts = counted(store, inferred)
-    return counts, write(store, counts)
+    return write(store, counted(store, inferred))
 
 
 def write(store: RdfStore, counts: Counts) -> int:
@@ -79,7 +73,7 @@ def counted(store: RdfStore, inferred: int | None = None) -> Counts:
 
 def _description(counts: Counts) -> Iterator[Quad]:
     yield _fact(DATASET, TYPE, NamedNode(_VOID + "Dataset"))
-    yield _count(DATASET, "triples", counts.statements)
+    yield _count(DATASET, "triples", sum(counts.predicates.values()))
     yield _count(DATASET, "distinctSubjects", counts.subjects)
     yield _count(DATASET, "distinctObjects", counts.objects)
     yield _count(DATASET, "properties", len(counts.predicates))

@@ -28,7 +28,7 @@ from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.matches import weights as w
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, call
-from oxiseq.engine.matches.measures import MOST_MEASURES, Measures, words_of
+from oxiseq.engine.matches.measures import MOST_LIMBS, MOST_MEASURES, WEIGHED, Measures, reformed, words_of
 from oxiseq.engine.terms.dictionary import AnyIds
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.ceql_algebra import AttributeWindow, aggregates
@@ -39,9 +39,6 @@ MOST_STATES: Final = 12
 _MOST_STEPS: Final = 2_000
 _MOST_ATOMS: Final = 14
 """Symbols are not more than two to that."""
-_MOST_LIMBS: Final = 72
-"""64 hold what is below 2^4096, the others values and sums of it."""
-_NAMES: Final = frozenset(["COUNT", "SUM", "AVG", "MIN", "MAX"])
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _COLLECT_EVERY: Final = 1 << 16
 _MOST_OUT: Final = 1 << 16
@@ -61,7 +58,7 @@ def not_composed(plan: CeaPlan) -> str | None:
     if plan.runner.ambiguous and any(aggregate.arg is not None for aggregate in found):
         return "several variables may hold an event"
     for aggregate in found:
-        if aggregate.distinct or aggregate.name not in _NAMES:
+        if aggregate.distinct or aggregate.name not in WEIGHED:
             return f"{render_predicate(aggregate)} needs each value"
     if len({aggregate.arg for aggregate in found} - {None}) > MOST_MEASURES:
         return f"they are over more than {MOST_MEASURES} things"
@@ -246,12 +243,12 @@ class ComposedRun:
     def _put_form(self, limbs: int, kept: I64) -> None:
         """Weights of so many limbs; the first sums are those that had the numbers `kept`, others are new."""
         memory, measures = self._memory, self._measures
-        form = np.array([min(limbs, _MOST_LIMBS), measures.sums, measures.leasts, limbs >= _MOST_LIMBS], np.int64)
+        form = np.array([min(limbs, MOST_LIMBS), measures.sums, measures.leasts, limbs >= MOST_LIMBS], np.int64)
         held, masks = measures.masks(self._held)
         values = np.zeros((len(memory.values), measures.sums + measures.leasts), np.int64)
         values[:, : len(kept)] = memory.values[:, kept]
         values[:, measures.sums :] = memory.values[:, int(memory.form[w.SUMS]) :]
-        lines = {name: _reformed(getattr(memory, name), memory.form, form, kept) for name in _WEIGHTS}
+        lines = {name: reformed(getattr(memory, name), memory.form, form, kept) for name in _WEIGHTS}
         self._memory = memory._replace(form=form, values=values, held=held, masks=masks, **lines)
 
     def _shrink(self) -> None:
@@ -419,24 +416,6 @@ def _limbs_of(numbers: I64) -> int:
     ):
         limbs *= 2
     return min(limbs, most)
-
-
-def _reformed(array: U64, before: I64, form: I64, kept: I64) -> U64:
-    """Lines of weights of another form: numbers have more limbs, or fewer that suffice; the first sums are those that
-    had the numbers `kept`."""
-    old = _weights(array, before)
-    leasts = int(before[w.LEASTS])
-    made = np.zeros((*old.shape[:2], words_of(form)), np.uint64)
-    made[..., 0] = old[..., 0]
-    made[..., made.shape[2] - leasts :] = old[..., old.shape[2] - leasts :]
-    limbs, size = int(before[w.LIMBS]), int(form[w.LIMBS])
-    same = min(limbs, size)
-    for i, number in enumerate([0, *(1 + kept).tolist()]):
-        to, at = 1 + i * size, 1 + number * limbs
-        made[..., to : to + same] = old[..., at : at + same]
-        fill = (old[..., at + limbs - 1].view(np.int64) >> 63).view(np.uint64)
-        made[..., to + same : to + size] = fill[..., None]
-    return made.reshape(len(array), made.shape[1] * made.shape[2])
 
 
 def _relabel(labels: I64, before: I64, now: I64) -> None:

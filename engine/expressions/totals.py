@@ -37,6 +37,9 @@ class Total(Protocol):
     def add(self, value: int, times: int) -> None:
         """The term `value` (an id, 0 for an error) is there so many times more, or less."""
 
+    def merge(self, other: Any) -> None:
+        """What another one of the same aggregate has is there, too."""
+
     def term(self) -> Term:
         """Its present value. Raises ExpressionError for SPARQL's error."""
 
@@ -85,6 +88,9 @@ class CountTotal:
     def add(self, value: int, times: int) -> None:
         if value or self._everything:
             self.count += times
+
+    def merge(self, other: CountTotal) -> None:
+        self.count += other.count
 
     def term(self) -> Term:
         return integer(self.count)
@@ -147,6 +153,12 @@ class SumTotal:
                 self.add(value, times)
         self._sum += total
         self._of_kind[0] += count
+
+    def merge(self, other: SumTotal) -> None:
+        self._sum += other._sum
+        self._of_kind = [mine + its for mine, its in zip(self._of_kind, other._of_kind, strict=True)]
+        self._special.update(other._special)
+        self._errors += other._errors
 
     def term(self) -> Term:
         if self._errors:
@@ -214,6 +226,10 @@ class BagTotal:
             self._bag[value] = count
         else:
             del self._bag[value]
+
+    def merge(self, other: BagTotal) -> None:
+        for value, times in other._bag.items():
+            self.add(value, times)
 
     def term(self) -> Term:
         name = self._aggregate.name

@@ -34,8 +34,12 @@ U64 = NDArray[np.uint64]
 
 MOST_MEASURES: Final = 6
 """Whose flags a weight has room for."""
+WEIGHED: Final = frozenset(["COUNT", "SUM", "AVG", "MIN", "MAX"])
+"""Aggregates that have columns."""
 MOST_COLUMNS: Final = 256
 """Of sums of what is in the windows at a time. A value that needs yet another makes the sums that it is in unbound."""
+MOST_LIMBS: Final = 72
+"""Of weights: 64 hold what is below 2^4096, the others values and sums of it."""
 _BITS: Final = 62
 _MISSING, _ERROR, _NAN, _PLUS, _MINUS = (1 << bit for bit in range(len(KINDS), len(KINDS) + 5))
 _FLAGS: Final = len(KINDS) + 5
@@ -260,14 +264,14 @@ class Measures:
         """An aggregate over the events of a measure, or with None over matches."""
         if aggregate.name == "COUNT":
             counted = CountTotal(True)
-            counted.add(1, weight.count if m is None else weight.sums[self._sums[m, _THERE, 0]])
+            counted.add(1, weight.count if m is None else self.events(m, weight))
             return counted
         assert m is not None
         flags = weight.flags >> (_FIRST_FLAG + _FLAGS * m)
         if aggregate.name in ("MIN", "MAX"):
             return self._extreme(aggregate, m, flags & _MISSING != 0, weight)
         total = SumTotal(aggregate.name == "AVG", self._terms)
-        count = weight.sums[self._sums[m, _THERE, 0]] if aggregate.name == "AVG" else 1
+        count = self.events(m, weight) if aggregate.name == "AVG" else 1
         kind = max((i for i in range(len(KINDS)) if flags >> i & 1), default=None)
         special = [value for flag, value in ((_NAN, 0.0), (_PLUS, math.inf), (_MINUS, -math.inf)) if flags & flag]
         total.put(
@@ -307,6 +311,10 @@ class Measures:
         sign = 1 if name == "MIN" else -1
         return next((i, labels) for i, (of, labels) in enumerate(self._labels) if of == m and labels.sign == sign)
 
+    def events(self, m: int, weight: Weight) -> int:
+        """How many values there are, of measures that are counted."""
+        return weight.sums[self._sums[m, _THERE, 0]]
+
     def _of(self, m: int) -> Iterator[tuple[Column, int]]:
         return ((column, i) for column, i in self._sums.items() if column[0] == m and column[1] != _THERE)
 
@@ -331,6 +339,16 @@ class Measures:
         ascending, and now."""
         changed = ((place, labels.take_changes()) for place, (_, labels) in enumerate(self._labels))
         return [(place, *change) for place, change in changed if change is not None]
+
+    @property
+    def labels(self) -> int:
+        """How many values may be least."""
+        return sum(len(labels.numbers) for _, labels in self._labels)
+
+    def begin(self) -> None:
+        """No weight has a least value."""
+        for _, labels in self._labels:
+            labels.forget(np.zeros(0, np.int64))
 
     def forget(self, used: Sequence[I64]) -> None:
         """Only these labels of each column of least values are still in use."""
@@ -445,6 +463,30 @@ class _Placed:
 def words_of(form: I64) -> int:
     """How many words a weight of a form has."""
     return int(1 + (1 + form[w.SUMS]) * form[w.LIMBS] + form[w.LEASTS])
+
+
+def new_form(limbs: int, measures: Measures) -> I64:
+    """The form of weights of these measures, with so many limbs, or as many as there may be."""
+    return np.array([min(limbs, MOST_LIMBS), measures.sums, measures.leasts, limbs >= MOST_LIMBS], np.int64)
+
+
+def reformed(array: U64, before: I64, form: I64, kept: I64) -> U64:
+    """Lines of weights of another form: numbers have more limbs, or fewer that suffice; the first sums are those that
+    had the numbers `kept`."""
+    words = words_of(before)
+    old = array.reshape(len(array), array.shape[1] // words, words)
+    leasts = int(before[w.LEASTS])
+    made = np.zeros((*old.shape[:2], words_of(form)), np.uint64)
+    made[..., 0] = old[..., 0]
+    made[..., made.shape[2] - leasts :] = old[..., old.shape[2] - leasts :]
+    limbs, size = int(before[w.LIMBS]), int(form[w.LIMBS])
+    same = min(limbs, size)
+    for i, number in enumerate([0, *(1 + kept).tolist()]):
+        to, at = 1 + i * size, 1 + number * limbs
+        made[..., to : to + same] = old[..., at : at + same]
+        fill = (old[..., at + limbs - 1].view(np.int64) >> 63).view(np.uint64)
+        made[..., to + same : to + size] = fill[..., None]
+    return made.reshape(len(array), made.shape[1] * made.shape[2])
 
 
 def number_of(i: int, weights: U64, form: I64) -> tuple[I64, NDArray[np.bool_]]:

@@ -46,6 +46,8 @@ class Clauses:
     consumes: int = NOTHING
     partitioned: bool = False
     picks: bool = False
+    notes: bool = False
+    """What ends is weighed, without being enumerated (output/weighing.py)."""
 
     @property
     def chooses(self) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.expressions.totals import Total
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.saved import State
 
@@ -35,12 +36,20 @@ class Bundle(NamedTuple):
     times: int
 
 
+class Weighed(NamedTuple):
+    """The same with the totals of measures as they are."""
+
+    key: Key
+    totals: tuple[Total, ...]
+    times: int
+
+
 class Instant(NamedTuple):
     """The matches that end at one instant; `clock` of it, in the window's unit."""
 
     time: int
     clock: int
-    entries: Sequence[Entry | Bundle]
+    entries: Sequence[Entry | Bundle | Weighed]
 
 
 class InstantNumbers:

@@ -18,7 +18,7 @@ from oxiseq.engine.expressions.totals import TOO_MANY
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence.records import Memory
 from oxiseq.engine.matches.frozen import FrozenMatches, sums_by
-from oxiseq.engine.output.entries import Bundle, Instant, InstantNumbers, Key
+from oxiseq.engine.output.entries import Bundle, Instant, InstantNumbers, Key, Weighed
 from oxiseq.engine.output.rows import RowBlock, RowStore
 from oxiseq.engine.plan.folding import Folding, OfEvents
 from oxiseq.engine.plan.query import QueryPlan
@@ -32,7 +32,7 @@ class Folded(NamedTuple):
     """Of the matches that end at `time` those of one key."""
 
     time: int
-    bundle: Bundle
+    bundle: Bundle | Weighed
 
 
 class _Outputs(NamedTuple):
@@ -127,7 +127,7 @@ class MatchFolder:
 
 def instants_of_folded(folded: Sequence[Folded], numbers: InstantNumbers | None) -> Iterator[Instant]:
     """In order of their ends; those of one end together. `numbers`: where clocks are not times."""
-    by_time: dict[int, list[Bundle]] = {}
+    by_time: dict[int, list[Bundle | Weighed]] = {}
     for time, bundle in folded:
         by_time.setdefault(time, []).append(bundle)
     for time in sorted(by_time):

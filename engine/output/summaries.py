@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.totals import Total, add_all, total_of
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.output.entries import Bundle, Entry, Instant, Key
+from oxiseq.engine.output.entries import Bundle, Entry, Instant, Key, Weighed
 from oxiseq.engine.output.group_rows import GroupRows, Ranked, Row
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
@@ -199,7 +199,7 @@ class Summaries:
         if changes:
             self._report(instant.time, list(_less(self._rows_of(self._groups, touched), before)))
 
-    def _add(self, groups: dict[Key, _Group], entry: Entry | Bundle, sign: int) -> None:
+    def _add(self, groups: dict[Key, _Group], entry: Entry | Bundle | Weighed, sign: int) -> None:
         group = groups.get(entry.key)
         if group is None:
             totals = tuple(total_of(m.aggregate, self._terms) for m in self._plan.measures)
@@ -207,6 +207,10 @@ class Summaries:
         times, keys = sign * entry.times, len(self._plan.keys)
         group.matches += times
         group.known = False
+        if isinstance(entry, Weighed):
+            for total, more in zip(group.totals, entry.totals, strict=True):
+                total.merge(more)
+            return
         if isinstance(entry, Bundle):
             for total, pairs in zip(group.totals, entry.values, strict=True):
                 add_all(total, pairs)

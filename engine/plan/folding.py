@@ -8,14 +8,15 @@ folded is known of each event by itself: keys that one event of a match has, and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyoxigraph import Variable
 
+from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED
 from oxiseq.engine.plan.answer import Iterations
 from oxiseq.engine.plan.ranking import owner_of
 from oxiseq.engine.plan.summary import SummaryPlan
-from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction
+from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Query
 from oxiseq.grammar.places import Overview
 
 
@@ -36,6 +37,8 @@ class Folding:
 
     keys: tuple[tuple[str, Variable] | None, ...]
     measures: tuple[OfEvents | None, ...]
+    weighed: bool = False
+    """Whether weights of nodes say it all (output/weighing.py): they stand as long as all that is below them does."""
 
     @property
     def variables(self) -> frozenset[Variable]:
@@ -57,7 +60,19 @@ def folding_of(summary: SummaryPlan, seen: Overview, iterations: Mapping[Aggrega
         )
     except _NotOfEventsError:
         return None
-    return Folding(keys, measures)
+    found = Folding(keys, measures)
+    return replace(found, weighed=weighed(found, summary, seen.query))
+
+
+def weighed(folding: Folding, summary: SummaryPlan, query: Query) -> bool:
+    """Whether weights of nodes stand, and say all that groups need."""
+    columns = (
+        each is None or each.variable is None or (m.aggregate.name in WEIGHED and not m.aggregate.distinct)
+        for m, each in zip(summary.measures, folding.measures, strict=True)
+    )
+    stand = query.selection is None and (query.window is None or not query.window.sliding)
+    few = len(set(folding.measures) - {None}) <= MOST_MEASURES
+    return stand and few and all(columns) and all(key is None for key in folding.keys)
 
 
 class _NotOfEventsError(Exception):

@@ -164,7 +164,7 @@ def compile_query(
     folding = _folded(plan, plan.summary, seen)
     if folding is None:
         return replace(plan, runner=replace(plan.runner, listed=because))
-    plan = _compile(seen, terms, None, wanted, folding=True)
+    plan = _compile(seen, terms, None, wanted, folding=True, weighed=folding.weighed)
     return replace(plan, runner=replace(plan.runner, listed=because, folding=folding))
 
 
@@ -207,11 +207,13 @@ def _compile(
     *,
     picking: bool = False,
     folding: bool = False,
+    weighed: bool = False,
     family: Family | None = None,
     page: Page | None = None,
 ) -> QueryPlan:
     """`told_apart`: matches are counted, apart by the values of these variables. `picking`: those that ORDER BY or
-    SAMPLE choose are found on the compact set. `folding`: so are totals, and one match of an instant is emitted."""
+    SAMPLE choose are found on the compact set. `folding`: so are totals, and one match of an instant is emitted, or
+    none if nodes are `weighed`."""
     query = seen.query
     parts = dict(seen.parts)
     automaton = build_automaton(query.sequence)
@@ -230,7 +232,7 @@ def _compile(
     deferred = chosen and any(edge.waits for edge in graph.edges)
     clauses = _clauses(query, automaton, summarised, ranking)
     if folding:
-        clauses = replace(clauses, limit=1, picks=True)
+        clauses = replace(clauses, limit=1, picks=not weighed, notes=weighed)
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned)
     ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}

@@ -26,6 +26,7 @@ from oxiseq.engine.output.folding import Folded, MatchFolder
 from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.sieve import MatchSieve
+from oxiseq.engine.output.weighing import MatchWeigher
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query
@@ -117,15 +118,21 @@ class Finder:
         plan, exists = self.plan, self.answers.exists
         self.rows = RowStore(len(plan.runner.stored))
         picker: Picker | None = None
-        self._folder = self._picker = None
-        if plan.runner.folding is not None:
-            picker = self._folder = MatchFolder(plan, plan.runner.folding, self.rows, self._terms)
+        self._picker = None
+        self._folder: MatchFolder | MatchWeigher | None = None
+        self._weigher: MatchWeigher | None = None
+        folding = plan.runner.folding
+        if folding is not None and folding.weighed:
+            self._folder = self._weigher = MatchWeigher(plan, folding, self.rows, self._terms)
+        elif folding is not None:
+            picker = self._folder = MatchFolder(plan, folding, self.rows, self._terms)
         if plan.ranking is not None and (plan.ranking.listed is None or plan.ranking.page is not None):
             picker = self._picker = MatchPicker(plan, plan.ranking, self.rows, self._terms)
         self._sieve = MatchSieve(plan, self.rows, self._terms) if plan.runner.sieved else None
         sieve = None if plan.runner.deferred else self._sieve
         ask = None if exists is None else exists.ask
-        self.sequence = SequenceRun(plan.runner.sequence, self._terms, self.capacities, ask, picker, sieve)
+        sequence, terms = plan.runner.sequence, self._terms
+        self.sequence = SequenceRun(sequence, terms, self.capacities, ask, picker, sieve, self._weigher)
         self._deferred = _deferred(plan)
         self.partitions: Partitions | None = None
         if plan.query.partition is not None:
@@ -166,6 +173,8 @@ class Finder:
         yield from self.sequence.held_ids()
         if self.partitions is not None:
             yield from self.partitions.held_ids()
+        if self._weigher is not None:
+            yield from self._weigher.held_ids()
 
     # --- saved and restored -------------------------------------------------------------------------
 
@@ -311,6 +320,8 @@ class Finder:
             if written:
                 self._write_rows(sources, instants, number, answers, split)
             passed = self._time_until(newest, last, instants.passed)
+            if self._weigher is not None:
+                self._weigher.origin = self.window_start
             found = self.sequence.feed(self._letters.buffer if written else None, until, self.rows.times, passed)
             if plan.ranking is not None and plan.ranking.page is not None:
                 found = self._of_end(found, plan.ranking.page.at)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.sequence import records as k
@@ -54,10 +55,22 @@ class Picker(Protocol):
         ...
 
 
+class Weigher(Protocol):
+    """Takes the finals of instants as they are."""
+
+    def weigh(self, S: k.Memory, found: Found, clock: NDArray[np.int64], time: NDArray[np.int64]) -> None:
+        """The nodes in `found.rows` are finals of instants of these clocks and times (µs). Raises LimitError."""
+        ...
+
+    def moved(self, oldest_row: int) -> None:
+        """Nodes have other numbers from now on; none refers to an earlier row, nor will one."""
+        ...
+
+
 class SequenceRun(MatchRunner[k.Memory]):
     """The running state of one sequence. `oldest_row`: no node refers to an earlier row; `ask` answers the EXISTS of
     its filters, if they have some; `sieve` picks among an instant's matches before a strategy does, `picker` behind it,
-    if the tables say so."""
+    if the tables say so; `weigher` has all finals."""
 
     _AT, _PHASE = k.INSTANT, k.PHASE
 
@@ -69,6 +82,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         ask: Ask | None = None,
         picker: Picker | None = None,
         sieve: Picker | None = None,
+        weigher: Weigher | None = None,
     ) -> None:
         self._compiled = compiled
         self._terms = terms
@@ -79,9 +93,11 @@ class SequenceRun(MatchRunner[k.Memory]):
         self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
         self._defers = any(edge.waits for edge in compiled.graph.edges)
-        self._sieve, self._picker = sieve, picker
+        self._sieve, self._picker, self._weigher = sieve, picker, weigher
         self._counts: list[Counts] = []
         self.oldest_row = 0
+        self._first_row = 0
+        """Of the batch in work, or of the last one."""
 
     @property
     def _memory(self) -> k.Memory:
@@ -134,6 +150,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         scalars[k.INSTANT] = 0
         if rows is None:
             rows = self._no_rows
+        self._first_row = int(rows.arrays.base[0])
         table = self._tables.of
         T, R, C = table(tables).address, rows.pointers.address, table(self._terms.columns).address
         for m in self._compiled.measures:
@@ -146,7 +163,8 @@ class SequenceRun(MatchRunner[k.Memory]):
             at = int(self._memory.scalars[k.INSTANT])
             if need == matches.NEED_NODES:
                 collections += 1
-                self._free(again=failed == at, busy=collections > _OFTEN)
+                self._weigh(rows)
+                self._free(again=failed == at, busy=collections > _OFTEN or self._weigher is not None)
                 failed = at
             elif need == matches.NEED_CHOICE:
                 self._choose(lambda: self._chosen(positions or (_ROW_IDS, 0)))
@@ -162,9 +180,23 @@ class SequenceRun(MatchRunner[k.Memory]):
                 opened = int(rows.arrays.tau[at]) if at < rows.instants else k.BEFORE_ALL
                 memory = self._memory
                 self._memory = grow(table(tables), table(memory), memory, need, self._compiled, opened)
+        self._weigh(rows)
         self._drain()
         found = self._taken()
         return _by_end(found, positions) if self._defers and not self._compiled.shared else found
+
+    def _weigh(self, rows: RowBuffer) -> None:
+        """Hand on the finals of instants since the last time."""
+        if self._weigher is None:
+            return
+        self._drain()
+        found = self._taken()
+        if len(found):
+            at = found.marks[:, 0]
+            try:
+                self._weigher.weigh(self._memory, found, rows.arrays.clock[at], rows.arrays.time[at])
+            except LimitError as error:
+                self._too_much = self._too_much or error
 
     def count_by(self, origin: int, width: int) -> None:
         """Count matches together if they end at one clock, or, if `width` is not 0, if (clock - origin) // width is the
@@ -192,10 +224,13 @@ class SequenceRun(MatchRunner[k.Memory]):
         return memory if self._picker is None else self._picker.pick(memory)
 
     def _free(self, again: bool, *, busy: bool = False) -> None:
-        """Free dead nodes; `again`: that has not helped just before; `busy`: it happens often in this batch."""
+        """Free dead nodes; `again`: that has not helped just before; `busy`: it happens often in this batch, or is
+        dear, since weighing begins anew."""
         memory = self._memory
         tables = self._tables.of(self._compiled.tables)
         self._memory, self.oldest_row = make_nodes(tables, self._tables.of(memory), memory, again, busy=busy)
+        if self._weigher is not None:
+            self._weigher.moved(min(self.oldest_row, self._first_row))  # nodes to come may be of any of the batch
 
     def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
         """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""

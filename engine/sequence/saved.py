@@ -56,13 +56,12 @@ def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> Sta
 
 
 def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, terms: KnownTerms) -> k.Memory:
-    """Memory that continues from a saved state. Raises KeyError, ValueError for one of another layout."""
+    """Memory that continues from a saved state."""
     S = allocate(compiled, sizes)
     if compiled.tables.sizes[k.STRICTS]:
         size = table_size(max(len(S.entries), len(state["entries"])))
         S = S._replace(waits=no_waits(len(state["waits"])), chains=np.full(size, -1, np.int32))
     else:
-        state = {name: array for name, array in state.items() if name not in ("entries", "entry_keys")}
         S = S._replace(waits=no_waits(len(state["floors"])))
     limbs = state["weights"].shape[1]
     if limbs > S.weights.shape[1]:

@@ -219,12 +219,14 @@ def test_explain_says_how() -> None:
     counted = query("A; B", "WITHIN 5 MINUTES", "SELECT ?k (COUNT(*) AS ?n)", **KEYED) + " GROUP BY ?k"
     assert "matches are counted as they are found, apart by ?k" in oxiseq.Query(counted).explain().clauses
     visits = "matches are counted by visiting the live nodes of an instant, none is listed"
-    for window, inner, how in (
-        ("", "MIN", "lists every match"),
-        ("WITHIN PT1M SLIDING", "SUM", "lists every match"),
-        ("", "SUM", visits),
+    weights = "matches are counted and summed as they are found, by weights of nodes"
+    for window, inner, tail, how in (
+        ("", "MIN", "", "lists every match"),
+        ("WITHIN PT1M SLIDING", "SUM", "", "lists every match"),
+        ("WITHIN PT1M SLIDING", "SUM", "GROUP BY (ENDTIME())", visits),
+        ("", "SUM", "", weights),
     ):
-        made = query("A; B+", window, f"SELECT (SUM({inner}(?bv)) AS ?n)", **KEYED)
+        made = query("A; B+", window, f"SELECT (SUM({inner}(?bv)) AS ?n)", **KEYED) + f" {tail}"
         assert f"{how}: {inner}(?bv) is no value that a run carries" in oxiseq.Query(made).explain().clauses
 
 

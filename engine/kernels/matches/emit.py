@@ -25,6 +25,25 @@ from oxiseq.engine.kernels.memory.pointers import Ptr
 
 
 @inner
+def note(S: Ptr[HasMatches], mark: int) -> int:
+    """Write the node of each final as if it were the one row of a match; resumable when a buffer is full. Each carries
+    `mark`."""
+    scalars, finals = v.scalars(S), v.finals(S)
+    while scalars[PROGRESS] < scalars[FINALS]:
+        node, cut = finals[scalars[PROGRESS], 0], finals[scalars[PROGRESS], 1]
+        if v.nodes(S)[node].maxs >= cut:
+            rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
+            if rows == v.out_rows(S).shape[0] or matches + 2 > v.out_ends(S).shape[0]:
+                return OUT_FULL
+            v.out_rows(S)[rows] = node
+            v.out_ends(S)[matches + 1] = rows + 1
+            v.out_marks(S)[matches, 0], v.out_marks(S)[matches, 1] = mark, cut
+            scalars[OUT_ROWS], scalars[OUT_MATCHES] = rows + 1, matches + 1
+        scalars[PROGRESS] += 1
+    return DONE
+
+
+@inner
 def emit(S: Ptr[HasMatches], limit: int, mark: int) -> int:
     """Enumerate the final nodes into the output buffers; resumable when a buffer is full.
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.emit import emit
+from oxiseq.engine.kernels.matches.emit import emit, note
 from oxiseq.engine.kernels.matches.families import emit_spans
 from oxiseq.engine.kernels.matches.records import (
     CARRIED,
@@ -45,6 +45,7 @@ from oxiseq.engine.kernels.sequence.records import (
     BEFORE_ALL,
     BEGIN,
     CHOICE,
+    CHOOSES,
     COLUMNS,
     CONSUMED,
     CONSUMES,
@@ -56,6 +57,7 @@ from oxiseq.engine.kernels.sequence.records import (
     INSTANT,
     LIMIT,
     MOVING,
+    NOTES,
     NUMBERED,
     OPENED,
     PARTITIONED,
@@ -130,13 +132,17 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
             scalars[CHOSEN] = 0
             scalars[PHASE] = EMIT
         if scalars[FINALS] > 0:
-            if v.sizes(T)[CHOICE] and not scalars[CHOSEN]:
+            choice = v.sizes(T)[CHOICE]
+            if choice == CHOOSES and not scalars[CHOSEN]:
                 return NEED_CHOICE
-            need = emit_spans(S) if v.spans(S).shape[0] else emit(S, v.sizes(T)[LIMIT], scalars[WAVE])
+            if choice == NOTES:
+                need = note(S, k)
+            else:
+                need = emit_spans(S) if v.spans(S).shape[0] else emit(S, v.sizes(T)[LIMIT], scalars[WAVE])
             if need != DONE:
                 return need
             scalars[FINALS] = 0
-            if v.sizes(T)[CHOICE]:
+            if choice == CHOOSES:
                 scalars[NODE_TOP] = scalars[NODE_BASE]
             _consume(T, S, R, k, clock)
         scalars[PHASE] = BEGIN

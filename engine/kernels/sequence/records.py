@@ -279,11 +279,13 @@ class Tables(NamedTuple):
     NUMBERED,
     STRICTS,
 ) = range(15)
-"""LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: 1 if a strategy chooses among an
-instant's finals; CONSUMES: what an instant with matches makes forgotten. PARTITIONED: 1 if instants are those of
-partitions; COUNTED: 1 if their clocks are their numbers in the partition, not to be compared between partitions.
-MOVING: how many of the aged edges make no matches by themselves; AGEING: how many there are. NUMBERED: 1 if the window
-counts instants, so that its clocks are no times. STRICTS: 1 if some edge is a `,`."""
+"""LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: CHOOSES if a strategy chooses among an
+instant's finals, NOTES if these are written as they are (matches/weighing.py); CONSUMES: what an instant with matches
+makes forgotten. PARTITIONED: 1 if instants are those of partitions; COUNTED: 1 if their clocks are their numbers in the
+partition, not to be compared between partitions. MOVING: how many of the aged edges make no matches by themselves;
+AGEING: how many there are. NUMBERED: 1 if the window counts instants, so that its clocks are no times. STRICTS: 1 if
+some edge is a `,`."""
+CHOOSES, NOTES = 1, 2
 NO_AGE = -1
 NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)

@@ -200,8 +200,10 @@ class LiveKeysExplainer:
         assert summary is not None, "matches are rows of groups"
         keys = ", ".join(self.write.expression(e) for e in summary.written[: len(summary.keys)])
         yield f"GROUP BY {keys}" if keys else "one group of all matches"
-        listed = self.plan.runner.listed
-        if self.plan.runner.folding is not None:
+        listed, folding = self.plan.runner.listed, self.plan.runner.folding
+        if folding is not None and folding.weighed:
+            yield f"matches are counted and summed as they are found, by weights of nodes: {listed}"
+        elif folding is not None:
             yield f"matches are counted by visiting the live nodes of an instant, none is listed: {listed}"
         elif listed is not None:
             yield f"lists every match: {listed}"
