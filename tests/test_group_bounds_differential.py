@@ -49,7 +49,7 @@ def _reading(kind: str, key: int, number: int) -> str:
     return f'{it} <http://e/kind> <http://e/{kind}> .\n{it} <http://e/k> "{key}" .\n'
 
 
-@drawn(50)
+@drawn(25)
 @given(grouped())
 def test_run_agrees_with_the_reference(situation: Situation) -> None:
     try:
