@@ -377,7 +377,10 @@ class ComposedRun:
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        """Continue from a saved state; for a run that has not seen any event."""
+        """Continue from a saved state; for a run that has not seen any event. Raises KeyError, ValueError for one of
+        another layout: fingerprints of plans do not depend on it, for earlier versions saved sets."""
+        if (state["parts"].dtype, state["entries"].dtype, len(state["scalars"])) != (c.PART, c.ENTRY, c.SCALARS):
+            raise ValueError("composed windows of another layout")
         self._measures.restore(state["measures"], terms)
         self._cache.begin(
             [Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]]

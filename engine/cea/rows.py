@@ -36,16 +36,17 @@ else:
 Table: TypeAlias = NDArray[Any]
 """What the codes of a dictionary mean, the missing one first."""
 _INTEGERS: Final = {
-    pa.int64(): arrow.I64,
-    pa.int32(): arrow.I32,
-    pa.int16(): arrow.I16,
-    pa.int8(): arrow.I8,
-    pa.uint32(): arrow.U32,
-    pa.uint16(): arrow.U16,
-    pa.uint8(): arrow.U8,
+    "int64": arrow.I64,
+    "int32": arrow.I32,
+    "int16": arrow.I16,
+    "int8": arrow.I8,
+    "uint32": arrow.U32,
+    "uint16": arrow.U16,
+    "uint8": arrow.U8,
 }
-_FLOATS: Final = {pa.float64(): (arrow.F64, kinds.DOUBLE), pa.float32(): (arrow.F32, kinds.FLOAT)}
-_DECODED: Final = {pa.uint64(): kinds.INTEGER, pa.float16(): kinds.FLOAT}
+"""By Arrow's name of the type: this module is loaded where pyarrow is not installed, too."""
+_FLOATS: Final = {"double": (arrow.F64, kinds.DOUBLE), "float": (arrow.F32, kinds.FLOAT)}
+_DECODED: Final = {"uint64": kinds.INTEGER, "halffloat": kinds.FLOAT}
 
 
 @dataclass(slots=True)
@@ -181,19 +182,20 @@ def _column(
 ) -> _Column:
     kind = schema.field(place).type
     if pa.types.is_dictionary(kind):
-        value, stored = kind.value_type, _INTEGERS.get(kind.index_type)
+        value, stored = kind.value_type, _INTEGERS.get(str(kind.index_type))
         plain = stored is not None and (pa.types.is_string(value) or pa.types.is_large_string(value))
-        number = None if is_text(value) else _kind_of(value)
+        number = None if is_text(value) else _kind_of(str(value))
         return _Column(place, number, use, stored or 0, not plain, table_of, attribute)
-    if attribute is not None and kind in _INTEGERS:
-        return _Column(place, kinds.INTEGER, k.NUMBERS, _INTEGERS[kind], False, table_of, attribute)
-    if attribute is not None and kind in _FLOATS:
-        return _Column(place, _FLOATS[kind][1], k.NUMBERS, _FLOATS[kind][0], False, table_of, attribute)
-    return _Column(place, _kind_of(kind), use, 0, True, table_of, attribute)
+    name = str(kind)
+    if attribute is not None and name in _INTEGERS:
+        return _Column(place, kinds.INTEGER, k.NUMBERS, _INTEGERS[name], False, table_of, attribute)
+    if attribute is not None and name in _FLOATS:
+        return _Column(place, _FLOATS[name][1], k.NUMBERS, _FLOATS[name][0], False, table_of, attribute)
+    return _Column(place, _kind_of(name), use, 0, True, table_of, attribute)
 
 
-def _kind_of(kind: pa.DataType) -> int | None:
+def _kind_of(name: str) -> int | None:
     """Of the numbers of a type."""
-    if kind in _INTEGERS:
+    if name in _INTEGERS:
         return kinds.INTEGER
-    return _FLOATS[kind][1] if kind in _FLOATS else _DECODED.get(kind)
+    return _FLOATS[name][1] if name in _FLOATS else _DECODED.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -181,6 +182,16 @@ def test_what_has_left_makes_nothing_slow_or_unbound(monkeypatch: pytest.MonkeyP
         sizes.append(run.state["limbs"])
     assert shown == [f"{2**61 * 7 * 64}", "452.48", "448.448", "448.0448", "448.00448"]
     assert max(limbs) == 2 and sizes[-1] == 1
+
+
+def test_a_state_of_another_layout_is_refused() -> None:
+    """Kernels read records where they lie."""
+    plan = compile_ceql(load(f"VOCAB <{E}> SELECT COUNT(*) AS n FROM S WHERE A; B WITHIN 3 EVENTS", "ceql"))
+    run = TupleRun(plan, terms := TermDictionary())
+    saved = run.save(SavedTerms(terms))
+    saved["automaton"]["entries"] = np.zeros(1, [("clock", "i8"), ("symbol", "i4"), ("next", "i4"), ("more", "i8")])
+    with pytest.raises(ValueError, match="another layout"):
+        TupleRun(plan, terms).restore(saved, SameTerms(terms))
 
 
 @pytest.mark.parametrize(

@@ -307,3 +307,17 @@ def test_what_a_clause_leaves_out(drawn: list[tuple[int, str, int, int]], clause
 
 
 KINDS_OF_CLAUSES = {"strategy", "consumption", "limit", "sample"}
+
+
+def test_what_only_the_kb_binds_may_be_asked_for_anywhere() -> None:
+    """By PREV, by an aggregate over iterations, behind the sequence: all of it goes with the knowledge base."""
+    query = f"""
+PREFIX : <{EX}>
+SELECT ?k WITHIN {WINDOW} SECONDS SLIDING FROM STREAM S <{EX}s>
+WHERE {{
+  SEQ(A;+)
+  FILTER(SUM(?fact) > 1)
+  DEFINE GPM A ON S {{ ?a :k ?k FILTER(?fact > PREV(?fact)) GRAPH :none {{ ?k :fact ?fact }} }}
+}}"""
+    found = oxiseq.Query(query).why({"S": [(0, Event(0, "a", 0, 1).graph)]}, KB)
+    assert [reason.kind for reason in found.reasons] == ["knowledge base"]

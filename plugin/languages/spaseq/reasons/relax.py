@@ -79,7 +79,7 @@ def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
             yield Relaxation(
                 "knowledge base",
                 f"{name}: GRAPH",
-                _with_gpm(here, _without_kb(gpm)),
+                _without_kb(here, gpm, items),
                 tuple(v.value for v in split_gpm(gpm).pattern_variables),
                 last,
             )
@@ -170,12 +170,24 @@ def _without(gpm: Gpm, dropped: set[int]) -> Gpm:
     return replace(gpm, pattern=Group(tuple(elements)))
 
 
-def _without_kb(gpm: Gpm) -> Gpm:
-    """Without its GRAPH patterns, and without the conditions that read what only they bind."""
+def _without_kb(query: Query, gpm: Gpm, items: Items) -> Query:
+    """Without the GRAPH patterns of a GPM, and without the conditions that read what only they bind, of whatever GPM
+    and behind the sequence."""
     own = Group(tuple(e for e in gpm.pattern.elements if not isinstance(e, GraphPattern)))
     facts = set(visible_variables(gpm.pattern)) - set(visible_variables(own))
-    loose = {id(c) for c in _conditions(gpm) if expression_variables(c) & facts}
-    return _without(replace(gpm, pattern=own), loose)
+    names = {atom.name for _, item in items for atom in atoms(item, positive=True)} - {gpm.name}
+    gone = facts - {v for g in query.gpms if g.name in names for v in visible_variables(g.pattern)}
+
+    def loose(each: Gpm, unbound: set[Variable]) -> Gpm:
+        return _without(each, {id(c) for c in _conditions(each) if _reads(c, unbound)})
+
+    bare = replace(gpm, pattern=own)
+    gpms = tuple(loose(bare, facts) if g.name == gpm.name else loose(g, gone) for g in query.gpms)
+    return replace(query, gpms=gpms, filters=tuple(f for f in query.filters if not _reads(f.condition, gone)))
+
+
+def _reads(condition: Expression, variables: set[Variable]) -> bool:
+    return not variables.isdisjoint(expression_variables(condition) | prev_variables(condition))
 
 
 def _with_gpm(query: Query, gpm: Gpm) -> Query:
