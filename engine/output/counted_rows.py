@@ -46,8 +46,8 @@ def in_columns(plan: SummaryPlan) -> bool:
 def _variable_of(e: Expression) -> Variable | None:
     """Of which variable the innermost value is written, if so."""
     match e:
-        case Variable() | Aggregate("LAST", Variable()):
-            return e if isinstance(e, Variable) else e.arg
+        case (Variable() as variable) | Aggregate("LAST", Variable() as variable):
+            return variable
     return None
 
 
