@@ -51,7 +51,12 @@ SPASEQ: Final = {
     "alert": ("SELECT (COUNT(*) AS ?n)", f"HAVING (COUNT(*) > {NEVER})"),
     "sum over iterations": ("SELECT (SUM(SUM(?bv)) AS ?s)", ""),
     "list and sum": ("SELECT (SUM(MAX(?bv)) AS ?s)", ""),
+    "count at each end": ("SELECT (COUNT(*) AS ?n)", "GROUP BY (ENDTIME())"),
+    "sum at each end": ("SELECT (SUM(?av) AS ?s)", "GROUP BY (ENDTIME())"),
+    "sum over iterations at each end": ("SELECT (SUM(SUM(?bv)) AS ?s)", "GROUP BY (ENDTIME())"),
+    "sum on change": ("SELECT (SUM(?av) AS ?s)", "REPORT ON CONTENT CHANGE"),
 }
+SPANS: Final = {"tumbling, 1,000 events": "WITHIN PT1S", "sliding, 1,000 events": "WITHIN PT1S SLIDING"}
 
 
 def table(events: int) -> pa.Table:
@@ -81,10 +86,10 @@ def ceql(text: str, rows: pa.Table) -> Callable[[], int]:
     return task
 
 
-def spaseq(select: str, tail: str, rows: pa.Table) -> Callable[[], int]:
-    """The same of `A : B;+ : C` of one key in tumbling windows of 1,000 events."""
+def spaseq(select: str, tail: str, window: str, rows: pa.Table) -> Callable[[], int]:
+    """The same of `A; B;+; C` of one key."""
     gpms = " ".join(f"DEFINE GPM {n} ON S {{ ?{n.lower()} :is :{n} ; :k ?k ; :v ?{n.lower()}v }}" for n in "ABC")
-    where = f"WITHIN PT1S FROM STREAM S <{E}s> WHERE {{ SEQ(A; B;+; C) {gpms} }}"
+    where = f"{window} FROM STREAM S <{E}s> WHERE {{ SEQ(A; B;+; C) {gpms} }}"
     query = load(f"PREFIX : <{E}> {select} {where} {tail}")
     terms = TermDictionary()
     plan = compile_query(query, terms)
@@ -117,11 +122,9 @@ def cases(rows: pa.Table) -> Iterator[tuple[str, str, dict[str, Callable[[], int
                 window,
                 {name: ceql(text.format(f"FROM S WHERE {pattern} {clause}"), rows) for name, text in CEQL.items()},
             )
-    yield (
-        "SPAseq A; B;+; C of one key",
-        "tumbling, 1,000 events",
-        {name: spaseq(*parts, rows) for name, parts in SPASEQ.items()},
-    )
+    for span, window in SPANS.items():
+        ways = {name: spaseq(*parts, window, rows) for name, parts in SPASEQ.items()}
+        yield "SPAseq A; B;+; C of one key", span, ways
 
 
 def main() -> None:

@@ -56,16 +56,15 @@ class MatchBatch:
         return self.take(np.argsort(self.time, kind="stable"))
 
     @classmethod
+    def of_groups(cls, time: NDArray[np.int64], values: NDArray[np.uint32]) -> MatchBatch:
+        """Rows of groups, which name no events."""
+        return cls(time, values, np.zeros(len(time) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
+
+    @classmethod
     def concat(cls, batches: list[MatchBatch], columns: int) -> MatchBatch:
         """Several batches as one."""
         if not batches:
-            return cls(
-                np.zeros(0, np.int64),
-                np.zeros((0, columns), np.uint32),
-                np.zeros(1, np.int64),
-                np.zeros(0, np.int32),
-                np.zeros(0, np.int64),
-            )
+            return cls.of_groups(np.zeros(0, np.int64), np.zeros((0, columns), np.uint32))
         if len(batches) == 1:
             return batches[0]
         sizes = np.concatenate([np.diff(b.ends) for b in batches])

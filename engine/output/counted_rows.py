@@ -1,7 +1,8 @@
-"""A run's counts → rows of groups, a batch at a time, where a group is of one instant and needs nothing but a count.
+"""A run's counts → rows of groups, a batch at a time, where a group is of one instant.
 
-In the flow: counts of a run → **rows**. These are the usual alerts, `GROUP BY (ENDTIME()) ?k HAVING (COUNT(*) > 9)`;
-what else groups may need is computed one by one (counted.py, summaries.py).
+In the flow: counts of a run → weights of groups → **rows**. These are the usual alerts, `GROUP BY (ENDTIME()) ?k HAVING
+(COUNT(*) > 9)`, and COUNT, SUM, AVG, MIN and MAX of what a run carries; what else groups may need is computed one by
+one (counted.py, summaries.py).
 """
 
 from __future__ import annotations
@@ -11,77 +12,94 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import Variable
 
 from oxiseq.engine.events.time import to_literal
-from oxiseq.engine.expressions.exact import Leaf, holds
+from oxiseq.engine.kernels.matches import weights as w
+from oxiseq.engine.matches.measures import MOST_COLUMNS, MOST_MEASURES, WEIGHED, Measure, Measures, new_form, words_of
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.output.integers import integer_ids
+from oxiseq.engine.output.weight_rows import WeightRows
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.counts import Counts
 from oxiseq.engine.sequence.states import Value
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.normal import XSD
-from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, OnChange
-from oxiseq.grammar.scope import expression_variables, subexpressions
+from oxiseq.grammar.algebra import Aggregate, Every, Expression, MatchFunction
 
 I64 = NDArray[np.int64]
+U64 = NDArray[np.uint64]
 _MOST: Final = 1 << 62
-"""Counts are added in 64 bits."""
+"""Counts and sums are added in 64 bits."""
+FEW: Final = 8
+"""Counts of a batch below which columns cost more than they save."""
 _ENDTIME: Final = -1
-_INTEGER: Final = NamedNode(XSD + "integer")
 
 
 def in_columns(plan: SummaryPlan) -> bool:
-    """Whether rows need counts alone."""
-    plain = plan.instantly and isinstance(plan.report, OnChange) and not plan.order_by and not plan.distinct
-    whole = plan.limit is None and not plan.offset and len(plan.written) == len(plan.keys)
-    keys = all(isinstance(e, Variable) or (isinstance(e, MatchFunction) and e.name == "ENDTIME") for e in plan.written)
-    columns = all(isinstance(e, Aggregate) or (isinstance(e, Variable) and e in plan.keys) for e in plan.columns)
-    counts = all(a.name == "COUNT" and a.arg is None and not a.distinct for a in plan.aggregates)
-    return plain and whole and keys and columns and counts and all(map(_counts_only, plan.having))
+    """Whether rows need counts and sums alone."""
+    plain = plan.instantly and not isinstance(plan.report, Every) and not plan.order_by and not plan.distinct
+    whole = plan.limit is None and not plan.offset and len(plan.written) - len(plan.keys) <= MOST_MEASURES
+    written = all(e == MatchFunction("ENDTIME") or _variable_of(e) is not None for e in plan.written)
+    totals = all(a.name in WEIGHED and not a.distinct for a in plan.aggregates)
+    return plain and whole and written and totals
 
 
-def _counts_only(condition: Expression) -> bool:
-    parts = subexpressions(condition)
-    return not expression_variables(condition) and not any(isinstance(part, MatchFunction) for part in parts)
+def _variable_of(e: Expression) -> Variable | None:
+    """Of which variable the innermost value is written, if so."""
+    match e:
+        case (Variable() as variable) | Aggregate("LAST", Variable() as variable):
+            return variable
+    return None
 
 
 class CountedRows:
     """Makes the rows of one query, whose plan is `in_columns`. `keys`: by edge what counts are apart by."""
 
     def __init__(self, plan: SummaryPlan, keys: Sequence[Sequence[Value]], terms: TermDictionary) -> None:
-        self._plan, self._terms = plan, terms
-        self._places = [[*map(_place_of(key).get, plan.written)] for key in keys]
-        """By edge, of each key of a group, the column of a count's key; `_ENDTIME`, or None for a variable that no
-        match has."""
-        self._columns = [plan.keys.index(e) if isinstance(e, Variable) else None for e in plan.columns]
+        self._terms, self._keys, self._width = terms, len(plan.keys), 1 + len(plan.written)
+        self._places = [[_place_of(e, key) for e in plan.written] for key in keys]
+        """By edge, of each value written, the column of a count's key; `_ENDTIME`, or None for a variable that no match
+        has."""
+        self._columns = len(plan.columns)
+        measured = [None if m.column is None else m.column - self._keys for m in plan.measures]
+        names: list[set[str]] = [set() for _ in plan.written[self._keys :]]
+        for aggregate, m in zip(plan.aggregates, measured, strict=True):
+            if m is not None:
+                names[m].add(aggregate.name)
+        self._measures = Measures([Measure.of(m, each) for m, each in enumerate(names)], terms)
+        self._rows = WeightRows(plan, self._measures, measured, plan.having, terms)
 
     def rows(self, found: Sequence[Counts], times: dict[int, int]) -> MatchBatch | None:
-        """The rows of what has been counted, by the instant of their end; None where a number is too large for it.
-        `times`: the ids of times as terms, as far as they are known; more are added."""
+        """The rows of what has been counted, by the instant of their end; None where a number is too large for it, or
+        where there are so few that one by one is faster. `times`: the ids of times as terms, as far
+        as they are known; more are added."""
         number = [n for counts in found for n in counts.times]
-        if sum(number) >= _MOST:
+        most = sum(number)
+        if 0 < len(number) < FEW or most >= _MOST:
             return None
-        parts = [self._keys(counts, times) for counts in found]
         if not number:
-            return self._batch(np.zeros((0, 1 + len(self._plan.keys)), np.int64), np.zeros(0, np.int64))
-        rows, count = np.concatenate(parts), np.array(number, np.int64)
+            return MatchBatch.of_groups(np.zeros(0, np.int64), np.zeros((0, self._columns), np.uint32))
+        rows = np.concatenate([self._written(counts, times) for counts in found])
+        count = np.array(number, np.int64)
         if not count.all():
             rows, count = rows[count > 0], count[count > 0]
-        order = np.lexsort(rows.T[::-1])
-        ordered = rows[order]
+        groups = rows[:, : 1 + self._keys]
+        order = np.lexsort(groups.T[::-1])
+        ordered = groups[order]
         new = np.ones(len(rows), np.bool_)
         new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
         first = np.flatnonzero(new)
-        totals = np.add.reduceat(count[order], first) if len(first) else count
+        weights = self._weights(rows[order, 1 + self._keys :], count[order], first, most)
+        if weights is None:
+            return None
         shown = np.lexsort((order[first], ordered[first, 0]))  # those of an instant as they have come
-        return self._batch(ordered[first][shown], totals[shown])
+        keys = ordered[first][shown]
+        kept, values = self._rows.of(keys[:, 1:].astype(np.uint32), weights[shown], new_form(1, self._measures))
+        self._forget()
+        return MatchBatch.of_groups(keys[kept, 0], values)
 
-    def _keys(self, counts: Counts, times: dict[int, int]) -> I64:
-        """i64[n, 1 + keys]: the ends of counts, and the ids of their groups' keys."""
-        found = np.zeros((len(counts.bucket), 1 + len(self._plan.keys)), np.int64)
+    def _written(self, counts: Counts, times: dict[int, int]) -> I64:
+        """i64[n, 1 + written]: the ends of counts, and the ids of the values written for them."""
+        found = np.zeros((len(counts.bucket), self._width), np.int64)
         found[:, 0] = counts.bucket
         for edge in np.unique(counts.edge).tolist():
             rows = np.flatnonzero(counts.edge == edge)
@@ -100,31 +118,34 @@ class CountedRows:
                 times[end] = self._terms.intern(to_literal(end))
         return np.array([times[end] for end in every], np.int64)[place]
 
-    def _batch(self, rows: I64, totals: I64) -> MatchBatch:
-        if self._plan.having:
-            kept = self._kept(totals)
-            rows, totals = rows[kept], totals[kept]
-        values = np.zeros((len(rows), len(self._columns)), np.uint32)
-        counted = integer_ids(totals, self._terms) if None in self._columns else totals
-        for column, key in enumerate(self._columns):
-            values[:, column] = counted if key is None else rows[:, 1 + key]
-        return MatchBatch(
-            rows[:, 0].copy(), values, np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64)
-        )
+    def _weights(self, ids: I64, count: I64, first: I64, most: int) -> U64 | None:
+        """Of each group, whose counts begin at `first`: u64[groups, words]; None where a number is too large. There are
+        `most` matches."""
+        measures = self._measures
+        values, flags = measures.of(ids)
+        sums, form = measures.sums, new_form(1, measures)
+        largest = np.abs(values[:, :sums].astype(np.float64)).max(initial=0)
+        if sums >= MOST_COLUMNS or largest * most >= _MOST:
+            self._forget()
+            return None
+        weights = np.zeros((len(first), words_of(form)), np.uint64)
+        if len(first):
+            weights[:, 0] = np.bitwise_or.reduceat(flags, first) | np.uint64(w.PRESENT)
+            weights[:, 1] = np.add.reduceat(count, first)
+            weights[:, 2 : 2 + sums] = np.add.reduceat(values[:, :sums] * count[:, None], first).view(np.uint64)
+            weights[:, 2 + sums :] = np.minimum.reduceat(values[:, sums:], first).view(np.uint64)
+        return weights
 
-    def _kept(self, totals: I64) -> NDArray[np.bool_]:
-        """Which counts HAVING keeps; each is examined once."""
-        distinct, place = np.unique(totals, return_inverse=True)
-        plan = self._plan
-        terms = [Literal(str(n), datatype=_INTEGER) for n in distinct.tolist()]
-        given: list[dict[Leaf, Term]] = [dict.fromkeys(plan.aggregates, term) for term in terms]
-        kept = [all(holds(e, leaves) for e in plan.having) for leaves in given]
-        return np.array(kept, np.bool_)[place]
+    def _forget(self) -> None:
+        """No weight is kept."""
+        if self._measures.measures:
+            self._measures.keep(np.zeros(self._measures.sums, np.bool_))
+            self._measures.begin()
 
 
-def _place_of(key: Sequence[Value]) -> dict[Expression, int]:
-    """Of variables, the column of a key; the innermost value of one comes last, and counts."""
-    return {
-        MatchFunction("ENDTIME"): _ENDTIME,
-        **{value.variable: column for column, value in enumerate(key) if value.variable is not None},
-    }
+def _place_of(e: Expression, key: Sequence[Value]) -> int | None:
+    """Where a key has what is written; the innermost value of a variable comes last, and counts."""
+    if isinstance(e, MatchFunction):
+        return _ENDTIME
+    variable = _variable_of(e)
+    return next((at for at in range(len(key) - 1, -1, -1) if key[at].variable == variable), None)

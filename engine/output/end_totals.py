@@ -104,13 +104,7 @@ class EndTotals:
             return None
         values = np.array([row for _, row in rows], np.uint32).reshape(len(rows), len(self._plan.names))
         self._terms.hold(values)
-        return MatchBatch(
-            np.array([time for time, _ in rows], np.int64),
-            values,
-            np.zeros(len(rows) + 1, np.int64),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int64),
-        )
+        return MatchBatch.of_groups(np.array([time for time, _ in rows], np.int64), values)
 
     def _totals(self, found: FrozenMatches, holders: Holders, at: int) -> list[Total]:
         try:

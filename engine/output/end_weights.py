@@ -1,40 +1,23 @@
 """Weights of what ends at events → rows, a batch at a time (semantics.md 2.6b).
 
-In the flow: weights of ends (cea/composed.py) → **rows**. Counts, sums of integers, least and largest values become
-terms as columns, and HAVING is decided on columns; the others are computed once for each weight that differs.
+In the flow: weights of ends (cea/composed.py) → **keys and times of ends** → rows (weight_rows.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Variable
 
 from oxiseq.engine.cea.composed import Ended
-from oxiseq.engine.expressions.column import holding
-from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total
-from oxiseq.engine.flow.rewriting import replaced
-from oxiseq.engine.kernels.flow.results import large_terms
-from oxiseq.engine.kernels.matches import weights as w
-from oxiseq.engine.kernels.memory.pointers import address_of
-from oxiseq.engine.kernels.terms.table import PADDING
-from oxiseq.engine.matches.measures import Measure, Measures, Weight, large_numbers, number_of
+from oxiseq.engine.matches.measures import Measure, Measures
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.end_plan import EndPlan, counts_only, least_of
-from oxiseq.engine.output.group_rows import GroupRows, Row
-from oxiseq.engine.output.integers import integer_ids
+from oxiseq.engine.output.weight_rows import WeightRows
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.value import integer_value
-from oxiseq.grammar.algebra import Aggregate, Expression
 
 I64 = NDArray[np.int64]
-U64 = NDArray[np.uint64]
-Ids = NDArray[np.uint32]
-_AT_ONCE: Final = 256
-"""Terms that the dictionary is to have room for."""
 
 
 class EndWeights:
@@ -44,7 +27,6 @@ class EndWeights:
         self, plan: EndPlan, terms: TermDictionary, values: Callable[[I64], I64], times: Callable[[I64], I64]
     ) -> None:
         self._plan, self._terms, self._values, self._times = plan, terms, values, times
-        self._group = GroupRows(plan, terms)
         of: dict[tuple[int, int | None], list[str]] = {}
         for aggregate, (variable, attribute) in zip(plan.aggregates, plan.measured, strict=True):
             if variable is not None:
@@ -53,106 +35,19 @@ class EndWeights:
         """Of each measure."""
         self.measures = Measures([Measure.of(attribute, names) for (_, attribute), names in of.items()], terms)
         numbers = {key: m for m, key in enumerate(of)}
-        self._measured = [None if v is None else numbers[v, a] for v, a in plan.measured]
+        measured = [None if v is None else numbers[v, a] for v, a in plan.measured]
         self.least = max([1, *map(least_of, plan.having)])
-        names: dict[Expression, Expression] = {a: Variable(f"__{i}") for i, a in enumerate(plan.aggregates)}
-        self._having = [replaced(e, names) for e in plan.having if not counts_only(e)]
-        self._names = [Variable(f"__{i}") for i in range(len(plan.aggregates))]
-        self._plain = [self._source(column) for column in plan.columns]
-
-    def _source(self, column: Expression) -> int | None:
-        """What a column is of: an aggregate by number, a key by -1 and less; None: it is computed."""
-        if isinstance(column, Aggregate):
-            return self._plan.aggregates.index(column)
-        if isinstance(column, Variable) and column in self._plan.keys:
-            return -1 - self._plan.keys.index(column)
-        return None
+        having = [e for e in plan.having if not counts_only(e)]
+        self._rows = WeightRows(plan, self.measures, measured, having, terms)
 
     def rows(self, found: list[Ended]) -> MatchBatch | None:
         """Of what ends; None: there are none."""
-        made = [self._rows(*ended) for ended in found]
-        times = np.concatenate([np.zeros(0, np.int64), *(times for times, _ in made)])
-        if not len(times):
-            return None
-        values = np.concatenate([values for _, values in made])
-        self._terms.hold(values)
-        return MatchBatch(
-            times, values, np.zeros(len(times) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64)
-        )
-
-    def _rows(self, at: I64, weights: U64, form: I64) -> tuple[I64, Ids]:
-        keys = self._values(at)[:, list(self._plan.key_columns)].astype(np.uint32)
-        columns, known = self._columns(weights, form)
-        if self._having:
-            given = dict(zip(self._names, columns.T, strict=True)) | dict(zip(self._plan.keys, keys.T, strict=True))
-            kept = ~known | holding(self._having, given, len(at), self._terms)
-            at, weights, keys, columns, known = at[kept], weights[kept], keys[kept], columns[kept], known[kept]
-        values = np.zeros((len(at), len(self._plain)), np.uint32)
-        for c, source in enumerate(self._plain):
-            if source is None:
-                known[:] = False
-            else:
-                values[:, c] = columns[:, source] if source >= 0 else keys[:, -1 - source]
-        kept = np.ones(len(at), np.bool_)
-        made: dict[tuple[bytes, bytes], Row | None] = {}
-        for i in np.flatnonzero(~known).tolist():
-            same = weights[i].tobytes(), keys[i].tobytes()
-            if same not in made:
-                row = self._group.row(tuple(keys[i].tolist()), self._totals(weights[i], form))
-                made[same] = None if row is None else row[0]
-            row_of = made[same]
-            kept[i] = row_of is not None
-            values[i] = 0 if row_of is None else row_of
-        return self._times(at[kept]), values[kept]
-
-    # --- as columns -------------------------------------------------------------------------------------
-
-    def _columns(self, weights: U64, form: I64) -> tuple[Ids, NDArray[np.bool_]]:
-        """The ids of each aggregate, and for which weights they are known."""
-        columns = np.zeros((len(weights), len(self._measured)), np.uint32)
-        known = weights[:, 0] & np.uint64(w.HUGE) == 0
-        for c, (aggregate, m) in enumerate(zip(self._plan.aggregates, self._measured, strict=True)):
-            if not known.any():
-                break
-            if aggregate.name in ("MIN", "MAX"):
-                assert m is not None
-                columns[:, c] = self.measures.extremes(aggregate.name, m, weights, form)
-                continue
-            number, whole = self.measures.numbers(aggregate.name, m, weights, form)
-            known &= whole
-            small, fits = number_of(number, weights, form)
-            columns[known & fits, c] = integer_ids(small[known & fits], self._terms)
-            if not fits.all():
-                rows = np.flatnonzero(known & ~fits)
-                numbers = large_numbers(number, weights[rows], form)
-                told = np.array([abs(n) < TOO_MANY for n in numbers], np.bool_)
-                columns[rows[told], c] = self._large([n for n, tells in zip(numbers, told, strict=True) if tells])
-                known[rows[~told]] = False
-        return columns, known
-
-    def _large(self, numbers: list[int]) -> Ids:
-        """The same of integers beyond 64 bits."""
-        texts = [b'"%d"^^<http://www.w3.org/2001/XMLSchema#integer>' % number for number in numbers]
-        values = [integer_value(number) for number in numbers]
-        data = np.frombuffer(b"".join(texts) + bytes(PADDING), np.uint8)
-        ends = np.cumsum([0, *map(len, texts)])
-        nearest, quality = np.array([v.number for v in values]), np.array([v.quality for v in values], np.uint8)
-        ids, done = np.zeros(len(texts), np.uint32), 0
-        while done < len(ids):
-            few = texts[done : done + _AT_ONCE]
-            self._terms.reserve(len(few), sum(map(len, few)) + PADDING)
-            done = int(large_terms(self._terms.address, address_of(data), ends, nearest, quality, ids, done))
-        return ids
-
-    # --- one by one -------------------------------------------------------------------------------------
-
-    def _totals(self, words: U64, form: I64) -> list[Total]:
-        weight = Weight.of(words, form)
-        return [self._total(*each, weight) for each in zip(self._plan.aggregates, self._measured, strict=True)]
-
-    def _total(self, aggregate: Aggregate, m: int | None, weight: Weight) -> Total:
-        if m is not None and weight.count >= TOO_MANY and aggregate.name not in ("MIN", "MAX"):
-            unknown = SumTotal(False, self._terms)
-            unknown.add(0, 1)  # an error
-            return unknown
-        return self.measures.total(aggregate, m, weight)
+        times, values = [np.zeros(0, np.int64)], [np.zeros((0, len(self._plan.columns)), np.uint32)]
+        for at, weights, form in found:
+            keys = self._values(at)[:, list(self._plan.key_columns)].astype(np.uint32)
+            kept, rows = self._rows.of(keys, weights, form)
+            times.append(self._times(at[kept]))
+            values.append(rows)
+        made = MatchBatch.of_groups(np.concatenate(times), np.concatenate(values))
+        self._terms.hold(made.values)
+        return made if len(made) else None

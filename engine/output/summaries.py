@@ -94,7 +94,7 @@ class Summaries:
         self._last = int(times[-1])
         if isinstance(report, Every) and self._tick == _NEVER:
             self._tick = self._first_tick(int(times[0]), start, report.period)
-        if isinstance(report, OnClose) and window is not None:
+        if isinstance(report, OnClose) and window is not None and not self._plan.instantly:
             numbers = (clocks - start) // window.size
             ends = np.flatnonzero(np.append(np.diff(numbers) != 0, True))
             for at in ends.tolist():
@@ -247,13 +247,7 @@ class Summaries:
     def _batch(self) -> MatchBatch:
         rows, self._rows = self._rows, []
         values = np.array([row for _, row in rows], np.uint32).reshape(len(rows), len(self._plan.names))
-        return MatchBatch(
-            np.array([time for time, _ in rows], np.int64),
-            values,
-            np.zeros(len(rows) + 1, np.int64),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int64),
-        )
+        return MatchBatch.of_groups(np.array([time for time, _ in rows], np.int64), values)
 
     # --- its saved state --------------------------------------------------------------------------------
 
@@ -303,7 +297,8 @@ class Summaries:
             for number, (start, ids, times) in enumerate(entries)
         ]
         self._entered = len(self._leaving)
-        self._closing = deque((number, time) for number, time in state["closing"].tolist())
+        closing = [] if self._plan.instantly else state["closing"].tolist()  # earlier versions kept them all the same
+        self._closing = deque((number, time) for number, time in closing)
         self._window, self._last, self._tick = int(state["window"]), int(state["last"]), int(state["tick"])
 
 

@@ -8,7 +8,7 @@ matches, late events and counters must be those of its lonely twin.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from unittest.mock import patch
 
@@ -23,6 +23,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Store
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.output import counted_rows
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import compile_query
@@ -41,6 +42,13 @@ OTHER = E + "s2"
 KEYED = "KEYED"
 WINDOWS = ["", "WITHIN PT0.00001S", "WITHIN PT0.00001S SLIDING", "WITHIN 5 EVENTS", "WITHIN 4 EVENTS SLIDING"]
 TAGGED = "GRAPH :tags { ?k :tag ?tag }"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few() -> Iterator[None]:
+    """A single count is made a row as columns, too."""
+    with patch.object(counted_rows, "FEW", 1):
+        yield
 
 
 def two_streams(sequence: str, window: str) -> str:

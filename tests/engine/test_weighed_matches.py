@@ -12,6 +12,7 @@ from pyoxigraph import Store
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.output import counted_rows
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence.memory import Capacities
@@ -39,24 +40,28 @@ PATTERNS = {
     "A; B?; C": "?bv",
     "A; (B | C)": "?bv",
 }
-WINDOWS = ("", "WITHIN PT5S", "WITHIN 6 EVENTS", "WITHIN PT20S", "WITHIN PT5S REPORT ON CONTENT CHANGE")
+SLIDING = "WITHIN PT5S SLIDING"
+"""In which weights do not stand; what a run carries is counted all the same."""
+WINDOWS = ("", "WITHIN PT5S", "WITHIN 6 EVENTS", "WITHIN PT20S", "WITHIN PT5S REPORT ON CONTENT CHANGE", SLIDING)
+GROUPS = ("", "(ENDTIME())", "?k (ENDTIME())")
+HAVINGS = ("", "HAVING (COUNT(*) > 1)", "HAVING ({} > 3)", "HAVING (COUNT(*) > 1 && {} != 1)")
 OUTER = ("SUM", "AVG", "MIN", "MAX", "COUNT")
 CLAUSES = ("", "PARTITION BY ?k", "CONSUME BY ANY")
 Told = list[tuple[int, tuple[Term | None, ...]]]
 
 
-def text_of(pattern: str, measured: Sequence[str], window: str, clause: str, ends: bool) -> str:
+def text_of(pattern: str, measured: Sequence[str], window: str, clause: str, group: str, having: str) -> str:
     window, _, report = window.partition(" REPORT")
     gpms = " ".join(
         f"DEFINE GPM {n} ON S {{ ?{n.lower()} :is :{n} ; :k ?k . OPTIONAL {{ ?{n.lower()} :v ?{n.lower()}v }} }}"
         for n in "ABCN"
         if n in pattern
     )
-    select = " ".join(f"({each} AS ?x{i})" for i, each in enumerate(measured))
-    group = "GROUP BY (ENDTIME())" if ends else ""
-    tail = "" if ends or not report else f"REPORT{report}"
+    select = " ".join(["?k"] * ("?k" in group) + [f"({each} AS ?x{i})" for i, each in enumerate(measured)])
+    tail = "" if group or not report else f"REPORT{report}"
+    tail = f"{'GROUP BY' if group else ''} {group} {having.format(measured[0])} {tail}"
     where = f"WHERE {{ SEQ({pattern}) {gpms} }}"
-    return f"PREFIX : <{E}> SELECT {select} {window} {clause} FROM STREAM S <{E}s> {where} {group} {tail}"
+    return f"PREFIX : <{E}> SELECT {select} {window} {clause} FROM STREAM S <{E}s> {where} {tail}"
 
 
 def told(
@@ -90,7 +95,8 @@ def read(run: QueryRun, terms: TermDictionary) -> Told:
     st.lists(st.sampled_from(OUTER), min_size=1, max_size=3, unique=True),
     st.sampled_from(WINDOWS),
     st.sampled_from(CLAUSES),
-    st.booleans(),
+    st.sampled_from(GROUPS),
+    st.sampled_from(HAVINGS),
     st.lists(
         st.tuples(
             st.integers(0, 2),
@@ -109,7 +115,8 @@ def test_the_rows_are_those_of_listed_matches(
     outer: list[str],
     window: str,
     clause: str,
-    ends: bool,
+    group: str,
+    having: str,
     drawn: list[tuple[int, str, int, str | None]],
     size: int,
     small: bool,
@@ -117,9 +124,12 @@ def test_the_rows_are_those_of_listed_matches(
 ) -> None:
     inner = PATTERNS[pattern]
     measured = [f"{name}({inner})" for name in outer] if inner[0] == "?" else [f"SUM({inner})", "COUNT(*)"]
-    if "EVENTS" in window:  # which would count in each partition
+    if inner[0] != "?" or "CONSUME" in clause:  # neither are counted
+        window, group = window.removesuffix(" SLIDING"), group.removeprefix("?k ")
+    if "EVENTS" in window:  # which would count in each partition, and the end of a match is no number of an instant
+        group = group.removeprefix("?k ")
         clause = clause.removeprefix("PARTITION BY ?k")
-    text = text_of(pattern, measured, window, clause, ends)
+    text = text_of(pattern, measured, window, clause, group, having)
     second, events = 0, []
     for number, (gap, kind, k, value) in enumerate(drawn):
         second += gap
@@ -129,6 +139,7 @@ def test_the_rows_are_those_of_listed_matches(
     capacities = Capacities.smallest() if small else Capacities()
     expected = told(text, events, size, capacities, listing=True, at=at)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counted_rows, "FEW", 1)  # a single count is made a row as columns, too
         if small:
             patch.setattr(order, "_MOST", 64)  # labels of least values have no room and are given anew
         assert told(text, events, size, capacities, listing=False, at=at) == expected
