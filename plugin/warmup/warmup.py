@@ -64,6 +64,12 @@ _QUERIES: Final = (
     ("SELECT ?d ?e", "", "D"),
     ("SELECT MAX ?d", "WITHIN 5 EVENTS SLIDING PARTITION BY ?s CONSUME BY ANY", "D:+; A"),
     ("SELECT ?d", "", "D; D2", "ORDER BY ?d LIMIT 1"),
+    (
+        "SELECT (ENDTIME() AS ?t) (COUNT(*) AS ?n) (SUM(?f) AS ?z)",
+        "",
+        "D; D2",
+        "GROUP BY (ENDTIME()) HAVING (COUNT(*) > 1)",
+    ),
 )
 _WINDOWS: Final = (
     "PREFIX : <urn:w:> SELECT * FROM STREAM :S [RANGE 10 SECONDS SLIDE 2 SECONDS] WHERE { ?s :v ?a . ?s :w ?b . "
@@ -94,6 +100,7 @@ _CEQL: Final = (
     "VOCAB <urn:w:> SELECT LAST y FROM S WHERE A AS x; B+ AS y; A CONSUME BY ANY",
     "VOCAB <urn:w:> SELECT x, y FROM S WHERE (A AS x; B) OR (A AS y; A) WITHIN 9 EVENTS",
     "VOCAB <urn:w:> SELECT MAX x FROM S WHERE A AS x; B+ AS y WITHIN 9 [v]",
+    "VOCAB <urn:w:> SELECT COUNT(*) AS n, SUM(y[v]) AS s, MAX(y[w]) AS m FROM S WHERE A AS x; B+ AS y WITHIN 9 EVENTS",
 )
 
 _INTERVALS: Final = (

@@ -96,7 +96,7 @@ def test_every_language_has_a_picture(address: str) -> None:
     assert ask(address, "PUT", "/queries/trades", headers, ceql).status == 200
     found = json.loads(ask(address, "GET", "/queries/trades/explanation").body)
     assert found["picture"].startswith("<svg ") and ">SELL<" in found["picture"]
-    assert "position 1" in found["text"] and len(found["explanation"]["positions"]) == 2
+    assert "state 1, after BUY" in found["text"] and len(found["explanation"]["states"]) == 2
 
 
 MAPPING = {
