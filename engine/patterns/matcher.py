@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from pyoxigraph import Store
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase, StoreKb
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.kernels.matching import match
@@ -30,10 +31,14 @@ from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.asking import KNOWN_TRUE
 from oxiseq.engine.matching.conditions import ConditionMemo, passes
 from oxiseq.engine.matching.tables import build_tables
-from oxiseq.engine.patterns.operators import CHUNK, OperatorMatcher
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
+
+if TYPE_CHECKING:
+    from oxiseq.engine.patterns import operators
+else:
+    operators = needed("oxiseq.engine.patterns.operators")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class MatchLimits:
     hash_from: int = 16
     """Triples of a view from which on it is searched by hash."""
     grow_heads: bool = True
-    chunk: int = CHUNK
+    chunk: int = 4096
     """Events that operators get in one step."""
 
 
@@ -123,14 +128,16 @@ class StreamMatcher:
         self._terms = terms
         self._limits = limits
         self._memo = ConditionMemo(plan.memo, terms)
-        self._operators: list[OperatorMatcher] = []
+        self._operators: list[operators.OperatorMatcher] = []
         if plan.operators:
             in_time = KbInTime.of(StoreKb(Store()) if kb is None else kb)
             blanks = KbBlanks(terms) if blanks is None else blanks
             self._operators = [
-                OperatorMatcher(gpm, terms, in_time, blanks, limits.rows, limits.chunk) for gpm in plan.operators
+                operators.OperatorMatcher(gpm, terms, in_time, blanks, limits.rows, limits.chunk)
+                for gpm in plan.operators
             ]
         self._kernel: _Kernel | None = None  # a query among others may never need its own
+        self._wanted = np.ones(len(plan.kernel), np.bool_)
         self.nothing = [
             Rows.of(np.zeros(0, np.int64), np.zeros((0, max(width, 1)), np.uint32)) for width in plan.widths
         ]
@@ -158,17 +165,23 @@ class StreamMatcher:
         for request, conditions in self.plan.everywhere:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
             found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))
-        for operators in self._operators if len(batch) else ():
-            found[operators.gpm.request] = Rows.of(
-                *operators.match(
+        for each in self._operators if len(batch) else ():
+            found[each.gpm.request] = Rows.of(
+                *each.match(
                     batch,
                     [
                         (rows.event[rows.low : rows.high], rows.values[rows.low : rows.high])
-                        for rows in found[operators.gpm.first_leaf :][: len(operators.gpm.leaves)]
+                        for rows in found[each.gpm.first_leaf :][: len(each.gpm.leaves)]
                     ],
                 )
             )
         return found
+
+    def want(self, wanted: NDArray[np.bool_]) -> None:
+        """Of the kernel's GPMs `find` finds these from now on, by number; at first all."""
+        self._wanted = wanted
+        if self._kernel is not None:
+            self._kernel.want(wanted)
 
     def release(self) -> None:
         """Release the kernel's tables and buffers, until they are needed again."""
@@ -181,6 +194,7 @@ class StreamMatcher:
         says which. Raises LimitError as `match` does."""
         if self._kernel is None:
             self._kernel = _Kernel(build_tables(self.plan.native, self._terms), self._limits)
+            self._kernel.want(self._wanted)
         kernel = self._kernel
         rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
         if rows < 0:
@@ -251,6 +265,8 @@ class _Kernel:
     def __init__(self, tables: MatchTables, limits: MatchLimits) -> None:
         self._limits = limits
         self._most_hits_per_triple = int(tables.widths[3])
+        self._gpm, self._gpm0 = tables.gpm, tables.gpm0[:-1]
+        self._bit = np.arange(len(tables.gpm)) - np.repeat(self._gpm0, np.diff(tables.gpm0))
         self._tables = Pointers(tables)
         self.state = np.zeros(k.STATES, np.int64)
         self.state[[k.HASH_FROM, k.MOST_ROWS, k.MOST_VISITS, k.GROW_HEADS]] = (
@@ -283,6 +299,11 @@ class _Kernel:
                 self._make_room(int(self.state[k.NEEDED]))
             else:
                 return status
+
+    def want(self, wanted: NDArray[np.bool_]) -> None:
+        """See `StreamMatcher.want`."""
+        bits = wanted[self._gpm].astype(np.int64) << self._bit
+        self.memory.wanted[:] = np.bitwise_or.reduceat(bits, self._gpm0)
 
     def _point(self) -> None:
         memory = self.memory
@@ -335,6 +356,7 @@ def _memory(tables: MatchTables, limits: MatchLimits, state: NDArray[np.int64]) 
         flag=np.zeros(limits.buffer, np.uint8),
         row_values=np.zeros((limits.buffer, width), np.uint32),
         row0=np.zeros(gpms + 1, np.int64),
+        wanted=np.zeros(len(tables.gpm0) - 1, np.int64),
     )
 
 
