@@ -137,6 +137,7 @@ class StreamMatcher:
                 for gpm in plan.operators
             ]
         self._kernel: _Kernel | None = None  # a query among others may never need its own
+        self._wanted = np.ones(len(plan.kernel), np.bool_)
         self.nothing = [
             Rows.of(np.zeros(0, np.int64), np.zeros((0, max(width, 1)), np.uint32)) for width in plan.widths
         ]
@@ -176,6 +177,12 @@ class StreamMatcher:
             )
         return found
 
+    def want(self, wanted: NDArray[np.bool_]) -> None:
+        """Of the kernel's GPMs `find` finds these from now on, by number; at first all."""
+        self._wanted = wanted
+        if self._kernel is not None:
+            self._kernel.want(wanted)
+
     def release(self) -> None:
         """Release the kernel's tables and buffers, until they are needed again."""
         self._kernel = None
@@ -187,6 +194,7 @@ class StreamMatcher:
         says which. Raises LimitError as `match` does."""
         if self._kernel is None:
             self._kernel = _Kernel(build_tables(self.plan.native, self._terms), self._limits)
+            self._kernel.want(self._wanted)
         kernel = self._kernel
         rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
         if rows < 0:
@@ -257,6 +265,8 @@ class _Kernel:
     def __init__(self, tables: MatchTables, limits: MatchLimits) -> None:
         self._limits = limits
         self._most_hits_per_triple = int(tables.widths[3])
+        self._gpm, self._gpm0 = tables.gpm, tables.gpm0[:-1]
+        self._bit = np.arange(len(tables.gpm)) - np.repeat(self._gpm0, np.diff(tables.gpm0))
         self._tables = Pointers(tables)
         self.state = np.zeros(k.STATES, np.int64)
         self.state[[k.HASH_FROM, k.MOST_ROWS, k.MOST_VISITS, k.GROW_HEADS]] = (
@@ -289,6 +299,11 @@ class _Kernel:
                 self._make_room(int(self.state[k.NEEDED]))
             else:
                 return status
+
+    def want(self, wanted: NDArray[np.bool_]) -> None:
+        """See `StreamMatcher.want`."""
+        bits = wanted[self._gpm].astype(np.int64) << self._bit
+        self.memory.wanted[:] = np.bitwise_or.reduceat(bits, self._gpm0)
 
     def _point(self) -> None:
         memory = self.memory
@@ -341,6 +356,7 @@ def _memory(tables: MatchTables, limits: MatchLimits, state: NDArray[np.int64]) 
         flag=np.zeros(limits.buffer, np.uint8),
         row_values=np.zeros((limits.buffer, width), np.uint32),
         row0=np.zeros(gpms + 1, np.int64),
+        wanted=np.zeros(len(tables.gpm0) - 1, np.int64),
     )
 
 

@@ -8,6 +8,7 @@ made: it matches the waiting instants alone, as far as its window reaches back.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -42,9 +43,11 @@ class Asleep:
 
     def __init__(self) -> None:
         self._since: dict[Finder, int] = {}
-        """The position of the first such instants; who has waited longest is first."""
+        """The position of the first such instants; who has been looked at longest ago is first."""
         self._parts: list[Instants] = []
         self._base = 0
+        self._kept = 0
+        """Parts that waited when the last ones were freed."""
         self._in_vain: dict[Finder, int] = {}
 
     def __contains__(self, finder: object) -> bool:
@@ -83,39 +86,53 @@ class Asleep:
             self._parts.append(part)
 
     def overdue(self, instants: int) -> Iterator[Finder]:
-        """Those furthest behind, if too far; as many as it takes for each to catch up once while as many instants come
-        as it may be behind. They do so one after the other (`missed`)."""
+        """Those too far behind; as many as it takes for each to catch up once while as many instants come as it may be
+        behind. They do so one after the other (`missed`). Whose window has left most of what waits is spared that."""
         for _ in range(1 + len(self._since) * instants // MOST):
             finder = next(iter(self._since), None)
-            at = len(self._parts) if finder is None else self._since[finder] - self._base
-            if finder is None or at == len(self._parts):
-                return
-            newest = self._parts[-1]
-            if newest.first + len(newest.time) - self._parts[at].first <= MOST:
-                return
-            yield finder
+            if finder is None or self._behind(self._since[finder] - self._base) <= MOST:
+                break
+            at = self._reach(finder)
+            if self._behind(at) > MOST:
+                yield finder
+                continue
+            del self._since[finder]
+            self._since[finder] = self._base + at
+        self._trim()
+
+    def _behind(self, at: int) -> int:
+        """How many instants wait from part `at` on."""
+        if at == len(self._parts):
+            return 0
+        newest = self._parts[-1]
+        return newest.first + len(newest.time) - self._parts[at].first
+
+    def _reach(self, finder: Finder) -> int:
+        """The first part that a sleeping one has not processed and that its window still holds."""
+        at, window = self._since[finder] - self._base, finder.plan.window
+        if window is None or window.events or at == len(self._parts):
+            return at
+        floor = self._parts[-1].time[-1] - window.size
+        return bisect_left(self._parts, floor, at, key=lambda part: part.time[-1])
 
     def missed(self, finder: Finder) -> Instants | None:
         """The instants that a sleeping one has not processed, as far as its window reaches; they now count as
         processed."""
-        parts = self._parts[self._since.pop(finder) - self._base :]
+        parts = self._parts[self._reach(finder) :]
+        del self._since[finder]
         self._since[finder] = self._base + len(self._parts)
         self._trim()
         window = finder.plan.window
         if window is not None and not window.events and parts:
-            floor = int(parts[-1].time[-1]) - window.size
-            parts = [part for part in parts if part.time[-1] >= floor]
-            oldest = parts[0]
+            floor, oldest = int(parts[-1].time[-1]) - window.size, parts[0]
             parts[0] = oldest.slice(int(oldest.time.searchsorted(floor)), len(oldest.time))
         return Instants.concat(parts) if parts else None
 
     def _trim(self) -> None:
-        """Instants that all have processed are freed once they are most of what waits."""
-        if not self._since:
-            self._base += len(self._parts)
-            self._parts = []
+        """Instants that nobody needs any more are freed once there are twice as many as the last time."""
+        if self._since and len(self._parts) < 2 * self._kept:
             return
-        gone = next(iter(self._since.values())) - self._base
-        if 2 * gone > len(self._parts):
-            del self._parts[:gone]
-            self._base += gone
+        gone = min(self._since.values(), default=self._base + len(self._parts)) - self._base
+        del self._parts[:gone]
+        self._base += gone
+        self._kept = len(self._parts)

@@ -59,6 +59,8 @@ class JointMatching:
         for finder in asleep:
             self.mark(finder, asleep=True)
         self._streams = [self._stream(number, ends, terms) for number in range(len(runs[0].plan.streams))]
+        self._marked = True
+        """Whether one has fallen asleep, or is awake again, since the kernels know what is wanted."""
 
     def _stream(self, number: int, ends: Sequence[frozenset[str]], terms: TermDictionary) -> _Stream:
         plans = [finder.plan.runner.requests[number] or _NO_REQUESTS for finder in self._finders]
@@ -74,15 +76,33 @@ class JointMatching:
     def mark(self, finder: Finder, *, asleep: bool) -> None:
         """One falls asleep, or is awake again."""
         self._asleep[self._number[finder]] = asleep
+        self._marked = True
 
     def rows(self, part: Instants, asleep: Container[Finder]) -> Matched | None:
         """What instants of the clock of those `asleep` bring; None when a limit was passed."""
-        hits: list[NDArray[np.int64]] = []
         try:
-            for stream, batch in zip(self._streams, part.batches, strict=True):
-                hits.append(_NONE if stream.matcher is None or not len(batch) else stream.matcher.find(batch))
+            hits = self._hits(part)
+            matched = self._roused(hits, asleep)
+            if matched.roused:  # the rows that nobody wanted while they slept
+                hits = self._hits(part)
         except LimitError:
             return None
+        return matched._replace(rows=self._rows(hits))
+
+    def _hits(self, part: Instants) -> list[NDArray[np.int64]]:
+        """Per stream the patterns that have rows: of those asleep only where a match may end. Raises LimitError."""
+        if self._marked:
+            for stream in self._streams:
+                if stream.matcher is not None:
+                    stream.matcher.want(stream.ends | ~self._asleep[stream.finder])
+            self._marked = False
+        return [
+            _NONE if stream.matcher is None or not len(batch) else stream.matcher.find(batch)
+            for stream, batch in zip(self._streams, part.batches, strict=True)
+        ]
+
+    def _roused(self, hits: Sequence[NDArray[np.int64]], asleep: Container[Finder]) -> Matched:
+        """Who has rows at which a match may end, without the rows; those who slept are awake."""
         numbers = {
             number
             for stream, hit in zip(self._streams, hits, strict=True)
@@ -92,7 +112,7 @@ class JointMatching:
         roused = tuple(finder for finder in may_end if finder in asleep)
         for finder in roused:
             self.mark(finder, asleep=False)
-        return Matched(self._rows(hits), may_end, roused)
+        return Matched({}, may_end, roused)
 
     def _rows(self, hits: Sequence[NDArray[np.int64]]) -> dict[Finder, list[list[Rows]] | None]:
         found: dict[Finder, list[list[Rows]]] = {}

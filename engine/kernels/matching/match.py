@@ -131,7 +131,7 @@ def match_events(
     state, views, touched = i64s(M, r.M_STATE), i64_rows(M, r.M_VIEWS, 4), i64s(M, r.M_TOUCHED)
     hit, chain, head = i64_rows(M, r.M_HITS, 5), i64_rows(M, r.M_CHAIN, 3), i64_rows(M, r.M_HEAD, 6)
     built, candidates, vals = i64_rows(M, r.M_BUILT, 2), i64s(M, r.M_CANDIDATES), i64s(M, r.M_VALUES)
-    depths, written = i64_rows(M, r.M_DEPTHS, 4), i64s(M, r.M_WRITTEN)
+    depths, written, wanted = i64_rows(M, r.M_DEPTHS, 4), i64s(M, r.M_WRITTEN), i64s(M, r.M_WANTED)
     numbers, entries, memo = f64_table(M, r.M_NUMBERS), i64_table(M, r.M_ENTRIES), u8_table(M, r.M_MEMO)
     # the rows of a single GPM are written where they will stay
     out, out_values = i64_rows(M, r.M_OUT, 3), u32_table(M, r.M_OUT_VALUES if len(written) > 1 else r.M_ROW_VALUES)
@@ -242,7 +242,7 @@ def match_events(
             slot = touched[_u(k)]
             for q in range(slots[_u(slot), 3], slots[_u(slot), 4]):
                 b = i64(trigger[q])
-                filled = True
+                filled = wanted[_u(b)] != 0
                 for j in range(instance0[_u(b)], instance0[b + 1]):
                     if views[pattern_slot[_u(j)], 0] != stamp:
                         filled = False
@@ -266,7 +266,7 @@ def match_events(
             d = 0
             depths[0, 0] = views[steps[_u(step0), 0], 1]
             depths[0, 1] = -1
-            depths[0, 2] = (i64(1) << n_gpms) - 1
+            depths[0, 2] = wanted[_u(b)]
             depths[0, 3] = 0
             while d >= 0:
                 step = step0 + d

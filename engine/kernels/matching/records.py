@@ -136,6 +136,8 @@ class MatchMemory(NamedTuple):
     """the same rows, sorted by GPM"""
     row0: I64
     """GPM → its rows"""
+    wanted: I64
+    """instance → mask of those of its GPMs whose rows somebody wants"""
 
 
 (
@@ -159,7 +161,8 @@ class MatchMemory(NamedTuple):
     M_FLAG,
     M_ROW_VALUES,
     M_ROW0,
-) = range(20)
+    M_WANTED,
+) = range(21)
 
 # places in MatchMemory.state
 FIRST: Final = 0
