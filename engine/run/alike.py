@@ -56,6 +56,8 @@ def why_no_family(plan: QueryPlan) -> str | None:
 def found_by(plan: QueryPlan, *, narrowed: bool) -> Hashable:
     """What is the same in the plans of queries that are alike and may share. narrowed: also those of longer or shorter
     windows, and other thresholds."""
+    if narrowed and plan.runner.otherwise is not None and why_not_narrowed(plan.runner.otherwise) is None:
+        plan = plan.runner.otherwise
     query, summary, window = plan.query, plan.summary, plan.window
     gpms: Hashable = query.gpms
     if narrowed and why_no_family(plan) is None:
@@ -76,6 +78,7 @@ def found_by(plan: QueryPlan, *, narrowed: bool) -> Hashable:
         plan.runner.sequence.counted,
         plan.runner.deferred,
         plan.runner.folding,
+        plan.runner.composing,
         query.filters if plan.runner.sieved else (),
         PARTITION in plan.runner.stored,
         plan.runner.sequence.counted and summary is not None and summary.by_window,
@@ -116,11 +119,15 @@ def _make_families(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
 
 def _make_one(runs: Sequence[QueryRun], family: Family | None, terms: TermDictionary) -> None:
     """`family`: where they have one, in order of strictness."""
+    if len({(run.plan.runner.composing, run.plan.window) for run in runs}) > 1:
+        for run in runs:
+            run.compose_no_more()
     plan = _widest(runs).plan
     if family is not None or any(run.plan.runner.stored != plan.runner.stored for run in runs):
         wanted = frozenset(variable for run in runs for variable in run.plan.runner.answer.wanted)
         lenient = replace(plan.query, gpms=runs[0].plan.query.gpms)
-        plan = compile_query(lenient, terms, wanted=wanted, family=family)
+        composing = plan.runner.composing is not None
+        plan = compile_query(lenient, terms, wanted=wanted, family=family, composing=composing)
     finder, tellers = _widest(runs).finder.another(plan), dict[Hashable, Teller]()
     for run in runs:
         key = told_by(run.plan), None if family is None else member_of(run.plan, family)

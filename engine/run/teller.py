@@ -25,11 +25,13 @@ from oxiseq.engine.run.finder import Findings, Part
 from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
+from oxiseq.engine.windows.window import end_of
 from oxiseq.grammar.algebra import OnClose
 
 if TYPE_CHECKING:
-    from oxiseq.engine.output import counted_rows
+    from oxiseq.engine.output import composing, counted_rows
 else:
+    composing = needed("oxiseq.engine.output.composing")
     counted_rows = needed("oxiseq.engine.output.counted_rows")
 
 
@@ -41,12 +43,14 @@ class Teller:
         self._terms = terms
         self._writer = AnswerWriter(plan, terms)
         self._summaries = None if plan.summary is None else Summaries(plan.summary, terms)
-        self._counted = self._counted_rows = None
+        self._counted = self._counted_rows = self._composed = None
         sequence = plan.runner.sequence
         if plan.summary is not None and sequence.counted:
             self._counted = CountedEntries(plan.summary, sequence, terms)
             if counted_rows.in_columns(plan.summary):
                 self._counted_rows = counted_rows.CountedRows(plan.summary, sequence.keys, terms)
+        if plan.summary is not None and plan.runner.composing is not None:
+            self._composed = composing.ComposedRows(plan.summary, plan.runner.composing, terms)
         window = plan.window
         self._ranks = self._writer.ranks
         self._numbers = InstantNumbers(2 * window.size) if window is not None and window.events else None
@@ -100,7 +104,7 @@ class Teller:
             if len(times):
                 self._numbers.see(times, part.number)
             closing = ranks.closing(findings.until, findings.start)
-            lasts = {number: self._numbers.last((number + 1) * window.size) for number in closing}
+            lasts = {number: self._numbers.last(end_of(window, number, 0)) for number in closing}
         batches = ranks.take(findings.until, findings.start, lasts)
         for batch in batches:
             self._terms.hold(batch.values)
@@ -117,6 +121,12 @@ class Teller:
         clocks = times if self._numbers is None else np.arange(number, number + len(times))
         summaries.see(times, clocks, findings.start)
         sliding = plan.window is not None and plan.window.sliding
+        if self._composed is not None:
+            composed = self._composed.rows(findings.ends, findings.times)
+            if composed is None:
+                return []
+            self._terms.hold(composed.values)
+            return [composed]
         if self._counted_rows is not None and self._numbers is None:
             told = self._counted_rows.rows(findings.counts, findings.times)
             if told is not None:

@@ -27,7 +27,7 @@ from oxiseq.engine.output import counted_rows
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import compile_query
-from oxiseq.engine.run import dozing, shared, teller
+from oxiseq.engine.run import dozing, shared
 from oxiseq.engine.run.alike import why_no_family
 from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.narrowed import why_not_narrowed
@@ -341,12 +341,13 @@ class Drill:
         bounds: str | None = None,
         capacities: Capacities | None = None,
     ) -> None:
-        def compiled() -> QueryRun:
-            return QueryRun(compile_query(load(text), self.terms), self.terms, self.kb, start, lateness, capacities)
+        def compiled(*, composing: bool) -> QueryRun:
+            plan = compile_query(load(text), self.terms, composing=composing)
+            return QueryRun(plan, self.terms, self.kb, start, lateness, capacities)
 
-        one = compiled()
-        with patch.object(teller, "in_columns", return_value=False):  # its rows of counts are made one by one
-            alone = compiled()
+        one = compiled(composing=True)
+        with patch.object(counted_rows, "in_columns", return_value=False):  # its rows of counts are made one by one
+            alone = compiled(composing=False)
         self.runs.add(one, start, bounds=bounds)
         self.pairs.append(Pair(text, one, alone, start, bounds))
 

@@ -201,7 +201,9 @@ class LiveKeysExplainer:
         keys = ", ".join(self.write.expression(e) for e in summary.written[: len(summary.keys)])
         yield f"GROUP BY {keys}" if keys else "one group of all matches"
         listed, folding = self.plan.runner.listed, self.plan.runner.folding
-        if folding is not None and folding.weighed:
+        if self.plan.runner.composing is not None:
+            yield "matches are counted by composed windows, none is listed"
+        elif folding is not None and folding.weighed:
             yield f"matches are counted and summed as they are found, by weights of nodes: {listed}"
         elif folding is not None:
             yield f"matches are counted by visiting the live nodes of an instant, none is listed: {listed}"
