@@ -20,13 +20,14 @@ from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_node
 
 @dataclass(frozen=True, slots=True)
 class Capacities:
-    """Numbers of records to begin with; how many `moves` the automaton's table is to hold; `disorder`: ageing.py."""
+    """Numbers of records to begin with, few, since most of a thousand queries have no partial match; how many `moves`
+    the automaton's table is to hold; `disorder`: ageing.py."""
 
-    nodes: int = 256
+    nodes: int = 8
     live: int = 64
     fresh: int = 16
     parts: int = 4
-    out: int = 128
+    out: int = 16
     stack: int = 32
     moves: int = 1 << 18
     disorder: int = 1 << 12

@@ -103,7 +103,7 @@ def put_finals(S: M, picked: Array) -> M:
 def with_room_for_nodes(S: M, again: bool, least: int = 0) -> M:
     """After a collection: twice the room if more than half is still in use, or if it did not help before (`again`)."""
     if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes) or len(S.nodes) < least:
-        size = 2 * len(S.nodes)
+        size = max(2 * len(S.nodes), 2 * SPINE)
         spans = longer(S.spans, size) if len(S.spans) else S.spans
         return S._replace(nodes=longer(S.nodes, size), weights=longer(S.weights, size), spans=spans)
     return S

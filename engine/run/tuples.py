@@ -6,6 +6,7 @@ push ─ marks ─ merging ─ events in order ─ complex event automaton ─ c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import ClassVar, Self, TypeVar
 
 import numpy as np
@@ -78,7 +79,8 @@ class TupleRun(AloneRun):
         self._dictionary = terms
         summed = summed_attributes(query)
         self._terms = TermMarker(facts, vocab, terms, by, window, summed)
-        self._tables = TableMarker(facts, vocab, terms, by, window, summed)
+        self._table_marker = partial(TableMarker, facts, vocab, terms, by, window, summed)
+        self._tables: TableMarker | None = None  # most queries never see a table
         self._merging = Merging(len(plan.streams), lateness, start)
         self._log = log = PositionLog(len(summed), len(plan.streams))
         self._totals: EndTotals | None = None
@@ -100,9 +102,7 @@ class TupleRun(AloneRun):
             if self._weights is None
             else ComposedRun(plan, capacities, self._weights.measures, self._weights.variables, self._weights.least)
         )
-        self._at_once = None
-        if isinstance(self._cea, CeaRun) and not by and not summed and len(plan.streams) == 1:
-            self._at_once = AtOnce(self._tables, self._cea)
+        self._at_once: AtOnce | None = None
         self._begin_partitions()
 
     @property
@@ -160,9 +160,13 @@ class TupleRun(AloneRun):
         Events that are no tuple events are left out (`faults`). Raises EventError for a column of a table that cannot
         be an attribute; then none of the batch is taken.
         """
-        if isinstance(batch, TupleRows) and self._pass_on(stream, batch):
-            return None
-        marks = self._terms.mark(batch) if isinstance(batch, EventBatch) else self._tables.mark(batch)
+        if isinstance(batch, EventBatch):
+            marks = self._terms.mark(batch)
+        else:
+            tables = self._tables or self._begin_tables()
+            if self._pass_on(stream, batch):
+                return None
+            marks = tables.mark(batch)
         if marks.fault is not None:
             wrong = unfit(stream, batch.time, marks.fault, self._terms.attributes)
             self.faults = self.faults.more(wrong)
@@ -186,6 +190,14 @@ class TupleRun(AloneRun):
             raise error
         self.matches += sum(map(len, found))
         return found
+
+    def _begin_tables(self) -> TableMarker:
+        """The first table has come."""
+        self._tables = tables = self._table_marker()
+        summed = summed_attributes(self._plan.query)
+        if isinstance(self._cea, CeaRun) and not self._by and not summed and len(self._plan.streams) == 1:
+            self._at_once = AtOnce(tables, self._cea)
+        return tables
 
     def _pass_on(self, stream: str, batch: TupleRows) -> bool:
         """Mark a batch of few rows whose place is known at once, if it is one."""
@@ -318,7 +330,7 @@ class TupleRun(AloneRun):
     @property
     def notes(self) -> tuple[str, ...]:
         """Columns of tables whose type never fits the query."""
-        return self._tables.notes
+        return () if self._tables is None else self._tables.notes
 
     @property
     def behind(self) -> int:
@@ -349,7 +361,8 @@ class TupleRun(AloneRun):
         """How large its arrays are, which do not become smaller but by `forget`, and about what the values of
         partitions take."""
         partitions = 0 if self._partitions is None else self._partitions.bytes
-        return self._cea.bytes + self._log.bytes + partitions + self._tables.bytes
+        tables = 0 if self._tables is None else self._tables.bytes
+        return self._cea.bytes + self._log.bytes + partitions + tables
 
     def collect(self) -> None:
         """Frees dead memory, so that `records` counts what lives."""

@@ -22,7 +22,17 @@ from oxiseq.engine.run.dozing import ending
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.sequence.asked import gpm_of_time
 from oxiseq.engine.sequence.positions import START, Letter
-from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Move, Value, ValueKind, own_filters
+from oxiseq.engine.sequence.states import (
+    LAST_EVENT,
+    PARTITION,
+    Check,
+    Edge,
+    GuardCheck,
+    Move,
+    Value,
+    ValueKind,
+    own_filters,
+)
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
@@ -311,7 +321,7 @@ class LiveKeysExplainer:
                 tuple(value_text(v) for v in key),
                 age_text(low, limit),
                 _then(edge),
-                tuple(f"lasts {span_text(size)} at most" for _, size in edge.lasting if not edge.waits),
+                tuple(f"lasts {span_text(size)} at most" for v, size in edge.lasting if v != LAST_EVENT),
                 after,
                 steps,
             )
