@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
+from threading import RLock
 from typing import Any, Final
 
 from oxiseq.engine.errors import ExtraError
@@ -50,6 +51,10 @@ EXTRAS: Final = {
     "websockets": "websockets",
 }
 """Package → the extra that brings it."""
+
+_ONE_AT_A_TIME: Final = RLock()
+"""Threads that first import parts of one package at once have failed with a KeyError inside Python's import; no module
+uses a `needed` one while it is itself imported, so nobody waits for this with an import of its own."""
 
 
 class Needed:
@@ -84,7 +89,8 @@ def loaded(name: str) -> Any:
     """Import a module of a package in `EXTRAS`, or of oxiseq. Raises ExtraError where the package is not installed."""
     package = name.partition(".")[0]
     try:
-        return import_module(name)
+        with _ONE_AT_A_TIME:
+            return import_module(name)
     except ModuleNotFoundError as error:
         if package not in EXTRAS or (error.name or "").partition(".")[0] != package:
             raise

@@ -6,7 +6,8 @@ Match functions and aggregates over iterations become columns first (parts.py), 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -38,7 +39,8 @@ class ExpressionColumns:
         order = [] if plan.ranking is None else [expression for expression, _ in plan.ranking.order_by]
         computed = [(i, c.variable, c.expression) for i, c in enumerate(columns) if c.expression is not None]
         parts = [part for e in (*filters, *order, *(e for _, _, e in computed)) for part in match_parts(e)]
-        self._parts = {Variable(f"__part_{n}"): part for n, part in enumerate(dict.fromkeys(parts))}
+        stem = _stem(variables, computed, filters, order)
+        self._parts = {Variable(f"{stem}{n}"): part for n, part in enumerate(dict.fromkeys(parts))}
         """Match functions and aggregates, as variables."""
         names: dict[Expression, Expression] = {part: name for name, part in self._parts.items()}
         self._columns = [(i, variable, _Prepared.of(replaced(e, names))) for i, variable, e in computed]
@@ -128,6 +130,21 @@ class ExpressionColumns:
     def _terms_of(self, columns: Mapping[Variable, Ids], m: int) -> dict[Variable, Term]:
         """The values of match `m`; what is unbound, or an error, has none."""
         return {variable: self._terms.term(int(ids[m])) for variable, ids in columns.items() if ids[m]}
+
+
+def _stem(
+    variables: Iterable[Variable],
+    computed: Iterable[tuple[int, Variable, Expression]],
+    *others: Iterable[Expression],
+) -> str:
+    """How names begin that no variable of a query has."""
+    used = {*variables, *(variable for _, variable, _ in computed)}
+    for expression in chain((e for _, _, e in computed), *others):
+        used |= expression_variables(expression)
+    stem = "__part_"
+    while any(variable.value.startswith(stem) for variable in used):
+        stem = f"_{stem}"
+    return stem
 
 
 class _Prepared(NamedTuple):

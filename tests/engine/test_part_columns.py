@@ -11,6 +11,7 @@ from engine_runs import Driven, Reading, query
 from pyoxigraph import Literal, NamedNode, Variable
 from strategies import Dice
 
+import oxiseq
 from oxiseq.engine.expressions.aggregate import aggregate
 from oxiseq.engine.expressions.exact import ExpressionError
 from oxiseq.engine.output.parts import MatchRows, PartColumns
@@ -74,3 +75,17 @@ def test_nothing_is_kept_of_matches_that_have_been_written() -> None:
     run = Driven(query("A : B:+", "", "SELECT (SUM(?bv) AS ?s) (COUNT(B) AS ?n)"))
     assert len(run.answer([Reading(time, kind) for time, kind in enumerate("abbb")])) > 3
     assert not [each for each in gc.get_objects() if isinstance(each, MatchRows)]
+
+
+def test_a_variable_with_a_name_like_those_of_parts() -> None:
+    """It is a variable of the text all the same."""
+    text = """SELECT (?__part_0 AS ?x) (SUM(?p) AS ?s) FROM STREAM S <http://e/s>
+    WHERE { SEQ(A; B+) DEFINE GPM A ON S { ?a <http://e/price> ?__part_0 }
+      DEFINE GPM B ON S { ?a <http://e/paid> ?p } }"""
+    events = [
+        (1, "<http://e/a> <http://e/price> 7 ."),
+        (2, "<http://e/a> <http://e/paid> 2 ."),
+        (3, "<http://e/a> <http://e/paid> 3 ."),
+    ]
+    found = oxiseq.run(text, streams={"S": events})
+    assert [(m["x"].value, m["s"].value) for m in found] == [("7", "2"), ("7", "5")]
