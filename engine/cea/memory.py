@@ -20,14 +20,15 @@ from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_node
 
 @dataclass(frozen=True, slots=True)
 class Capacities:
-    """Numbers of records to begin with; how many `moves` the automaton's table is to hold; `disorder`: ageing.py."""
+    """Numbers of records to begin with, few, since most of a thousand queries have no partial match; how many `moves`
+    the automaton's table is to hold; `disorder`: ageing.py."""
 
-    nodes: int = 256
-    live: int = 64
-    fresh: int = 16
+    nodes: int = 8
+    live: int = 8
+    fresh: int = 8
     parts: int = 4
-    out: int = 128
-    stack: int = 32
+    out: int = 16
+    stack: int = 8
     moves: int = 1 << 18
     disorder: int = 1 << 12
     """A window of an attribute keeps what one of so many events of the partition could still reach."""

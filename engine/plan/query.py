@@ -144,7 +144,7 @@ def compile_query(
 ) -> QueryPlan:
     """Compile a checked query; constants are interned in `terms`. `listing`: groups are made of listed matches, also
     where these could be counted, and the best, or a sample, are chosen among listed matches. `wanted`: rows keep these
-    variables for other answers, too. `family`: of listed matches, of which this is the most lenient query. `page`: only
+    variables for other answers, too. `family`: of which this is the most lenient query. `page`: only
     these of its matches."""
     seen = overview(query)
     plan = _compile(seen, terms, None, wanted, family=family, page=page)
@@ -160,7 +160,7 @@ def compile_query(
     enriched = (name for name, gpm in plan.runner.gpms.items() if gpm.enriched)
     because = listed_because(plan.summary, seen, plan.runner.automaton.ambiguous, enriched, plan.runner.sequence.graph)
     if because is None:
-        return _compile(seen, terms, carried(plan.summary), wanted)
+        return _compile(seen, terms, carried(plan.summary), wanted, family=family)
     folding = _folded(plan, plan.summary, seen)
     if folding is None:
         return replace(plan, runner=replace(plan.runner, listed=because))
@@ -236,7 +236,9 @@ def _compile(
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned)
     ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}
-    sequence = build_tables(graph, builder.scopes, query.window, terms, clauses, ranked)
+    sequence = build_tables(
+        graph, builder.scopes, query.window, terms, clauses, ranked, 0 if family is None else len(family.members)
+    )
     positive = {letter for position in automaton.positions for letter in position.letters}
     summary = summary_of(seen, answer)
     together = {letter: _named(own_filters(letter, parts), letter, asked) for letter in sequence.letters}

@@ -39,7 +39,7 @@ def why_alone(plan: QueryPlan) -> str | None:
 
 def why_no_family(plan: QueryPlan) -> str | None:
     """Why a query cannot take its matches from what is found for one with more lenient thresholds; None: it can."""
-    cut, graph = why_not_cut(plan), plan.runner.sequence.graph
+    cut, graph = why_not_cut(plan, counted=True), plan.runner.sequence.graph
     if cut is not None:
         return cut
     if any(edge.bounded for edge in graph.edges):

@@ -11,7 +11,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 I64 = NDArray[np.int64]
-_FIRST: Final = 64
+_FIRST: Final = 16
 """Events that there is room for to begin with."""
 
 

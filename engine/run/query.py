@@ -256,7 +256,7 @@ class QueryRun(Run):
         self.origin = None
         part = Part(instants, instants.first - self._joined.instants, last)
         findings = self.finder.of(self.finder.find(part, found, answers), self.plan)
-        batches = self.teller.tell(part, findings, self.finder.rows)
+        batches = self.teller.tell(part, findings, self.finder)
         if findings.error is not None:
             self._too_much = self._too_much or findings.error
         self.matches += sum([len(batch) for batch in batches])

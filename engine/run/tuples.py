@@ -6,6 +6,7 @@ push ─ marks ─ merging ─ events in order ─ complex event automaton ─ c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import ClassVar, Self, TypeVar
 
 import numpy as np
@@ -77,7 +78,8 @@ class TupleRun(AloneRun):
         self._dictionary = terms
         summed = summed_attributes(query)
         self._terms = TermMarker(facts, vocab, terms, by, window, summed)
-        self._tables = TableMarker(facts, vocab, terms, by, window, summed)
+        self._table_marker = partial(TableMarker, facts, vocab, terms, by, window, summed)
+        self._tables: TableMarker | None = None  # most queries never see a table
         self._merging = Merging(len(plan.streams), lateness, start)
         self._log = log = PositionLog(len(summed))
         self._totals: EndTotals | None = None
@@ -153,7 +155,11 @@ class TupleRun(AloneRun):
         Events that are no tuple events are left out (`faults`). Raises EventError for a column of a table that cannot
         be an attribute; then none of the batch is taken.
         """
-        marks = self._terms.mark(batch) if isinstance(batch, EventBatch) else self._tables.mark(batch)
+        if isinstance(batch, EventBatch):
+            marks = self._terms.mark(batch)
+        else:
+            self._tables = self._tables or self._table_marker()
+            marks = self._tables.mark(batch)
         if marks.fault is not None:
             wrong = unfit(stream, batch.time, marks.fault, self._terms.attributes)
             self.faults = self.faults.more(wrong)
@@ -283,7 +289,7 @@ class TupleRun(AloneRun):
     @property
     def notes(self) -> tuple[str, ...]:
         """Columns of tables whose type never fits the query."""
-        return self._tables.notes
+        return () if self._tables is None else self._tables.notes
 
     @property
     def behind(self) -> int:
@@ -314,7 +320,8 @@ class TupleRun(AloneRun):
         """How large its arrays are, which do not become smaller but by `forget`, and about what the values of
         partitions take."""
         partitions = 0 if self._partitions is None else self._partitions.bytes
-        return self._cea.bytes + self._log.bytes + partitions + self._tables.bytes
+        tables = 0 if self._tables is None else self._tables.bytes
+        return self._cea.bytes + self._log.bytes + partitions + tables
 
     def collect(self) -> None:
         """Frees dead memory, so that `records` counts what lives."""
