@@ -42,14 +42,13 @@ def load_plain(job: Job, store: RdfStore, report: LoadReport) -> None:
     with report.timed("loading"):
         work.into(store)
     report.read, report.stored, report.without = work.read, len(store), work.without
-    inferred = None
     if job.reasoning:
         job.watch(Progress("reasoning", total, total, work.read))
         with report.timed("reasoning"):
-            inferred = report.inferred = reason(store)
+            report.inferred = reason(store)
     job.watch(Progress("counting", total, total, work.read))
     with report.timed("counting"):
-        report.statistics = describe(store, inferred or None)
+        report.statistics = describe(store, report.inferred or None)
     store.flush()
 
 

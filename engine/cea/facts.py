@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.cea.plan import Atom
+from oxiseq.engine.cea.plan import Atom, words_of
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.scope import expression_variables
 
@@ -71,7 +71,7 @@ def compile_facts(atoms: Sequence[Atom]) -> FactPlan:
     compiler = _Compiler()
     asked = [[fact for p in atom.predicates for fact in compiler.conjuncts(p)] for atom in atoms]
     leaves = tuple(compiler.leaves)
-    words = max(1, -(-(len(leaves) + len(compiler.gates)) // 64))
+    words = words_of(len(leaves) + len(compiler.gates))
     numbers = [[i for i, atom in enumerate(atoms) if atom.type == t] for t in types]
     first_atom, atom_of = _ranges(numbers)
     first_leaf, leaf_of = _ranges(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.facts import FactPlan
+from oxiseq.engine.cea.plan import words_of
 from oxiseq.engine.kernels.cea import facts as kernels
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -70,7 +71,7 @@ class Marks:
 
 def symbols(plan: FactPlan, facts: NDArray[np.uint64], type_of: NDArray[np.int64]) -> NDArray[np.uint64]:
     """u64[n, words of atoms], from the facts about leaves (u64[n, plan.words], changed) and the numbers of types."""
-    out = np.zeros((len(type_of), max(1, -(-plan.atoms // 64))), np.uint64)
+    out = np.zeros((len(type_of), words_of(plan.atoms)), np.uint64)
     kernels.symbols(
         facts, type_of, len(plan.leaves), plan.gates, plan.any_of, plan.first_atom, plan.atom_of, plan.masks, out
     )

@@ -24,6 +24,7 @@ from oxiseq.engine.cea.column_notes import ColumnNotes
 from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.cea.machine import LeafMachine
 from oxiseq.engine.cea.marks import Marks, symbols
+from oxiseq.engine.cea.plan import words_of
 from oxiseq.engine.cea.rows import RowProgram
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.cells import Cells, Coded, Numbers, is_text, read_cells
@@ -102,7 +103,7 @@ class TableMarker:
             layout.program.give(cells)
         facts, type_of = self._few if count <= len(self._few[1]) else self._room(count)
         window = _NO_WINDOW if self._window is None else np.empty(count, np.float64)
-        symbol = np.zeros((count, max(1, -(-self._facts.atoms // 64))), np.uint64)
+        symbol = np.zeros((count, words_of(self._facts.atoms)), np.uint64)
         layout.program.mark(batch, facts, type_of, window, symbol, layout.whole)
         if not layout.whole:
             symbol = self._finished(layout.program, cells, facts[:count], type_of[:count])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import errno
 import gc
+from functools import cache
 from typing import Any, Final
 
 import click
@@ -82,6 +83,12 @@ def complain(message: str) -> None:
     click.echo(click.style("error: ", fg="red", bold=True) + message, err=True)
 
 
+@cache
+def _end_at_once() -> None:
+    """To look through all objects for cycles before the process ends takes half a second."""
+    atexit.register(gc.freeze)
+
+
 @click.group(cls=OxiseqGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="oxiseq", prog_name="oxiseq")
 def main() -> None:
@@ -90,7 +97,7 @@ def main() -> None:
     Begin with `oxiseq demo`; `oxiseq COMMAND --help` describes each command. The ending of a query's file gives its
     language: .ceql, .rspql, .spectra, .rsepql or .epsparql; any other is SPAseq.
     """
-    atexit.register(gc.freeze)  # the process ends: to look through all objects for cycles first takes half a second
+    _end_at_once()
 
 
 for section in SECTIONS.values():

@@ -15,14 +15,11 @@ from oxiseq.engine.kernels.expressions.machine import (
     CONSTANT,
     EQUAL,
     FALSE,
-    FUSED,
     TRUE,
     UNDECIDED,
     UNEQUAL,
     VARIABLE,
-    entry_truth,
-    fused,
-    run,
+    truth,
 )
 from oxiseq.engine.kernels.memory.hashing import SPREAD
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -157,13 +154,8 @@ def leaf_facts(
             leaf = leaf_of[i]
             start, end = starts[leaf], starts[leaf + 1]
             outcome = _text_relation(code, start, end, vals, kind)
-            if outcome < 0 and code[start + 2] == FUSED and end == start + 6:
-                outcome = fused(
-                    code[start + 3], vals[code[start + 4]], i64(code[start + 5]), kind, number, exact, quality
-                )
-            elif outcome < 0:
-                run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
-                outcome = entry_truth(0, numbers, entries)
+            if outcome < 0:
+                outcome = truth(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
             if outcome == TRUE:
                 _mark(facts, row, leaf)
             elif outcome == UNDECIDED:

@@ -456,6 +456,5 @@ def truth_column(
     memo = np.empty((1, 1), np.uint8)
     outcomes = np.empty(n, np.uint8)
     for r in range(n):
-        run(code, start, end, vals[r], kind, number, exact, quality, memo, numbers, entries)
-        outcomes[r] = entry_truth(0, numbers, entries)
+        outcomes[r] = truth(code, start, end, vals[r], kind, number, exact, quality, memo, numbers, entries)
     return outcomes

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, entry_truth, run
+from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, Delta
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr, view_of
@@ -75,7 +75,7 @@ def _outcome(S: Ptr[Sifting], D: Terms) -> int:
     """TRUE if all conditions hold; else the first other outcome."""
     ends, numbers, entries = _ends(S), _numbers(S), _machine(S)
     for number in range(ends.shape[0] - 1):
-        run(
+        outcome = truth(
             _code(S),
             ends[number],
             ends[number + 1],
@@ -88,7 +88,6 @@ def _outcome(S: Ptr[Sifting], D: Terms) -> int:
             numbers,
             entries,
         )
-        outcome = entry_truth(0, numbers, entries)
         if outcome != TRUE:
             return outcome
     return TRUE

@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, entry_truth, run
+from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth
 from oxiseq.engine.kernels.matching import records as r
 from oxiseq.engine.kernels.memory.hashing import SPREAD
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -338,7 +338,7 @@ def match_events(
                                     outcome = i64(filters[_u(f), 3])
                         if outcome == UNDECIDED:
                             program = filters[_u(f), 0]
-                            run(
+                            outcome = truth(
                                 code,
                                 program0[program],
                                 program0[program + 1],
@@ -351,7 +351,6 @@ def match_events(
                                 numbers,
                                 entries,
                             )
-                            outcome = entry_truth(0, numbers, entries)
                         if outcome == UNDECIDED:
                             doubt |= concerned
                         elif outcome != TRUE:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, entry_truth, fused, run
+from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, fused, truth
 from oxiseq.engine.kernels.matching.match import object_place
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, Ptr
@@ -286,7 +286,7 @@ def _accepts(T: Ptr[Tables], S: Ptr[Memory], C: Columns, filter0: int, filter1: 
             if known != 0:
                 outcome = known - 1
             else:
-                run(
+                outcome = truth(
                     code,
                     at,
                     each.code1,
@@ -299,7 +299,6 @@ def _accepts(T: Ptr[Tables], S: Ptr[Memory], C: Columns, filter0: int, filter1: 
                     v.numbers(S),
                     v.machine(S),
                 )
-                outcome = entry_truth(0, v.numbers(S), v.machine(S))
         if outcome == UNDECIDED:
             known = i64(v.memo(S)[each.condition, term])
             if known == 0:

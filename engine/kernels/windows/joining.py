@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, entry_truth, run
+from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth
 from oxiseq.engine.kernels.matching.match import lowest
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
@@ -250,7 +250,7 @@ def _passes(T: Ptr[Tables], S: Ptr[Memory], C: Columns, query: int, before: int,
         mask = joint[f].mask
         if mask & ~bound or (d > 0 and mask & ~before == 0):
             continue
-        run(
+        outcome = truth(
             v.code(T),
             joint[f].code0,
             joint[f].code1,
@@ -263,7 +263,6 @@ def _passes(T: Ptr[Tables], S: Ptr[Memory], C: Columns, query: int, before: int,
             v.numbers(S),
             v.machine(S),
         )
-        outcome = entry_truth(0, v.numbers(S), v.machine(S))
         if outcome == UNDECIDED:
             doubt = i64(1)
         elif outcome != TRUE:
