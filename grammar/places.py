@@ -284,7 +284,7 @@ class GroupGap:
         """What WITHIN asks of the group's last event, as a FILTER of its GPM would; None without WITHIN, and where the
         checks refuse it."""
         within, start = shortest(self.element), self.start
-        if within is None or start is None or self.ends:
+        if within is None or start is None:
             return None
         return time_condition("<=", start, within)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from benchmarks.spectra.streams import LUBM, METERS, SEAS, UB
-from oxiseq.engine.windows import ConjunctiveQuery
+from oxiseq.engine.windows.plan import ConjunctiveQuery
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Filter, Query, TriplePattern
 

@@ -30,7 +30,9 @@ from rdflib.plugins.sparql import prepareQuery
 from benchmarks.spectra.queries import WindowQuery
 from benchmarks.spectra.streams import Stream, batch
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows import Report, Window, WindowRun, compile_windows
+from oxiseq.engine.windows.plan import compile_windows
+from oxiseq.engine.windows.run import Report, WindowRun
+from oxiseq.engine.windows.window import Window
 from oxiseq.grammar.algebra import TriplePattern
 
 NEW, ENDED, AGAIN, WHOLE, DELTA, RDFLIB = "new", "new and ended", "again", "whole", "delta", "rdflib"

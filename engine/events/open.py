@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from pyoxigraph import NamedNode
 
@@ -23,14 +23,18 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.bytes import DAMAGED, ByteSource
 from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
 from oxiseq.engine.events.messages.announced import HEAD, RDF_FORMATS, VERSION, MessageFormat, announces
-from oxiseq.engine.events.messages.reading import read_message_file
-from oxiseq.engine.events.messages.writing import write_messages
 from oxiseq.engine.events.quads import GENERATED_AT, QuadFormat, read_quads
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.tables import read_table, write_table
 from oxiseq.engine.events.write import write_quads
+from oxiseq.engine.extras import needed
 from oxiseq.engine.folders import is_hidden, lake_log
 from oxiseq.engine.terms.dictionary import TermDictionary
+
+if TYPE_CHECKING:
+    from oxiseq.engine.events.messages import reading, writing
+else:
+    reading, writing = (needed(f"oxiseq.engine.events.messages.{name}") for name in ("reading", "writing"))
 
 EventFormat: TypeAlias = Literal["nquads", "trig", "jelly", "arrow", "parquet"] | MessageFormat
 
@@ -118,7 +122,7 @@ def open_events(
         read = _jelly(path).read_jelly
         batches = read(file, terms, report, time_predicate=time_predicate, on_error=on_error)
     elif (messages := _messages(file, chosen, named=format is None)) is not None:
-        batches = read_message_file(
+        batches = reading.read_message_file(
             file,
             terms,
             report,
@@ -204,7 +208,7 @@ def write_events(
         return int(_jelly(path).write_jelly(batches, terms, file, time_predicate=time_predicate))
     if chosen == "nquads" or chosen == "trig":
         return write_quads(batches, terms, file, format=chosen, time_predicate=time_predicate)
-    return write_messages(batches, terms, file, format=chosen, time_predicate=time_predicate)
+    return writing.write_messages(batches, terms, file, format=chosen, time_predicate=time_predicate)
 
 
 def _jelly(path: str | Path) -> Any:

@@ -20,7 +20,9 @@ from oxiseq.engine.flow.plan import FlowPlan, GraphPlace, Patterns, Place, Windo
 from oxiseq.engine.flow.sinks import Sinks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows import ConjunctiveQuery, Report, Window, WindowRun, compile_windows
+from oxiseq.engine.windows.plan import ConjunctiveQuery, compile_windows
+from oxiseq.engine.windows.run import Report, WindowRun
+from oxiseq.engine.windows.window import Window
 from oxiseq.grammar.algebra import TriplePattern
 
 _NEWEST: Final = Window(1, 1, counted=True)

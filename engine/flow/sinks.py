@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.flow.delta import Buffer, Ids
 from oxiseq.engine.kernels.flow.handing import NONE_FULL, Handing, hand_on
 from oxiseq.engine.kernels.memory.pointers import Replaceable
-from oxiseq.engine.windows import Report
+from oxiseq.engine.windows.run import Report
 
 _NEW: Final = int(Report.NEW)
 

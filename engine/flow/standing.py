@@ -22,8 +22,8 @@ from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows import Report as Wanted
-from oxiseq.engine.windows import Window
+from oxiseq.engine.windows.run import Report as Wanted
+from oxiseq.engine.windows.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
 _BOTH: Final = Wanted.NEW | Wanted.ENDED

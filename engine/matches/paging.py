@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.matches import records as k
-from oxiseq.engine.matches.frozen import FrozenMatches, Places
 from oxiseq.engine.matches.memory import M, put_matches
 
+if TYPE_CHECKING:
+    from oxiseq.engine.matches import frozen
+else:
+    frozen = needed("oxiseq.engine.matches.frozen")
+
+PAGE: Final = 100
+"""Matches of a page where nobody says how many."""
 MOST_ROWS: Final = 100_000
 """Events of a page's matches: to compute what is selected of these takes seconds, in which nothing can end it."""
 
@@ -48,12 +55,12 @@ class Pager:
             return put_matches(S, _one(S) if self._consumes else [])
         if self._whole:
             return S
-        found = FrozenMatches(S)
+        found = frozen.FrozenMatches(S)
         before, self.count = self.count, self.count + found.count
         low, high = max(page.offset, before), min(page.offset + page.size, self.count)
         return put_matches(S, list(self._picked(found, range(low - before, high - before))))
 
-    def _picked(self, found: FrozenMatches, wanted: range) -> Iterator[Places]:
+    def _picked(self, found: frozen.FrozenMatches, wanted: range) -> Iterator[frozen.Places]:
         rows = 0
         for i in wanted:
             self._page.check()
@@ -63,7 +70,7 @@ class Pager:
                 raise LimitError(rows, MOST_ROWS, "events of a page's matches, of which a smaller limit has fewer")
 
 
-def _one(S: M) -> list[Places]:
+def _one(S: M) -> list[frozen.Places]:
     """One of the matches below the finals; none if all are out of the window."""
     finals = S.finals[: S.scalars[k.FINALS]]
     live = finals[S.nodes["maxs"][finals[:, 0]] >= finals[:, 1], 0]

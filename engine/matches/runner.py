@@ -4,15 +4,20 @@ call a kernel, take what it has written and choose among what ends at an instant
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Generic
+from typing import TYPE_CHECKING, ClassVar, Generic
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.kernels.memory.pointers import PointerTables
-from oxiseq.engine.matches.choice import Chooser
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matches.memory import M, begin_choice, more_out
 from oxiseq.grammar.algebra import Strategy
+
+if TYPE_CHECKING:
+    from oxiseq.engine.matches import choice
+else:
+    choice = needed("oxiseq.engine.matches.choice")
 
 
 class MatchRunner(Generic[M]):
@@ -24,7 +29,7 @@ class MatchRunner(Generic[M]):
 
     def __init__(self, strategy: Strategy | None, capacity: int, silent: int = -1) -> None:
         """`capacity`, `silent`: as of `Chooser`."""
-        self._chooser = Chooser(strategy, capacity, silent) if strategy is not None else None
+        self._chooser = choice.Chooser(strategy, capacity, silent) if strategy is not None else None
         self._tables = PointerTables()
         self._parts: list[Found] = []
         self._too_much: LimitError | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from pyoxigraph import Store
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase, StoreKb
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.kernels.matching import match
@@ -30,10 +31,14 @@ from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.asking import KNOWN_TRUE
 from oxiseq.engine.matching.conditions import ConditionMemo, passes
 from oxiseq.engine.matching.tables import build_tables
-from oxiseq.engine.patterns.operators import CHUNK, OperatorMatcher
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
+
+if TYPE_CHECKING:
+    from oxiseq.engine.patterns import operators
+else:
+    operators = needed("oxiseq.engine.patterns.operators")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class MatchLimits:
     hash_from: int = 16
     """Triples of a view from which on it is searched by hash."""
     grow_heads: bool = True
-    chunk: int = CHUNK
+    chunk: int = 4096
     """Events that operators get in one step."""
 
 
@@ -123,12 +128,13 @@ class StreamMatcher:
         self._terms = terms
         self._limits = limits
         self._memo = ConditionMemo(plan.memo, terms)
-        self._operators: list[OperatorMatcher] = []
+        self._operators: list[operators.OperatorMatcher] = []
         if plan.operators:
             in_time = KbInTime.of(StoreKb(Store()) if kb is None else kb)
             blanks = KbBlanks(terms) if blanks is None else blanks
             self._operators = [
-                OperatorMatcher(gpm, terms, in_time, blanks, limits.rows, limits.chunk) for gpm in plan.operators
+                operators.OperatorMatcher(gpm, terms, in_time, blanks, limits.rows, limits.chunk)
+                for gpm in plan.operators
             ]
         self._kernel: _Kernel | None = None  # a query among others may never need its own
         self._wanted = np.ones(len(plan.kernel), np.bool_)
@@ -159,13 +165,13 @@ class StreamMatcher:
         for request, conditions in self.plan.everywhere:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
             found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))
-        for operators in self._operators if len(batch) else ():
-            found[operators.gpm.request] = Rows.of(
-                *operators.match(
+        for each in self._operators if len(batch) else ():
+            found[each.gpm.request] = Rows.of(
+                *each.match(
                     batch,
                     [
                         (rows.event[rows.low : rows.high], rows.values[rows.low : rows.high])
-                        for rows in found[operators.gpm.first_leaf :][: len(operators.gpm.leaves)]
+                        for rows in found[each.gpm.first_leaf :][: len(each.gpm.leaves)]
                     ],
                 )
             )

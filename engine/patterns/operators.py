@@ -28,8 +28,6 @@ from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.content import content_order
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-CHUNK: Final = 4096
-"""Events of one step."""
 _EVENT: Final = "urn:oxiseq:event:"
 _NO_BLANKS: Final = np.zeros(0, np.uint32)
 Found: TypeAlias = tuple[NDArray[np.int64], Ids]
@@ -46,7 +44,7 @@ class OperatorMatcher:
         kb: KbInTime,
         blanks: KbBlanks,
         most_rows: int,
-        chunk: int = CHUNK,
+        chunk: int,
     ) -> None:
         self.gpm, self._terms, self._most_rows, self._chunk = gpm, terms, most_rows, chunk
         self._kb, self._blanks = kb, blanks

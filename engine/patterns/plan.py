@@ -9,17 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.expressions.program import compile_program
+from oxiseq.engine.extras import needed
 from oxiseq.engine.matching.bgp import basic_patterns, canonical
 from oxiseq.engine.matching.conditions import Condition, condition
 from oxiseq.engine.matching.tables import NativeFilter, NativeGpm
-from oxiseq.engine.patterns.operator_plan import OperatorGpm, compile_operators
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression, TriplePattern
 from oxiseq.grammar.scope import GpmParts
+
+if TYPE_CHECKING:
+    from oxiseq.engine.patterns import operator_plan
+else:
+    operator_plan = needed("oxiseq.engine.patterns.operator_plan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class StreamPlan:
     """By the kernel's numbers. After the requests come those of the operators' basic patterns."""
     everywhere: tuple[tuple[int, tuple[Condition, ...]], ...]
     """Requests with an empty pattern: one empty mapping on every event, if the conditions hold."""
-    operators: tuple[OperatorGpm, ...]
+    operators: tuple[operator_plan.OperatorGpm, ...]
     memo: tuple[Condition, ...]
     """Conditions that have a memo table, in the order of the tables."""
     native: tuple[NativeGpm, ...]
@@ -139,7 +145,7 @@ class _Compiler:
         self.native: list[NativeGpm] = []
         self.kernel: list[KernelGpm] = []
         self.everywhere: list[tuple[int, tuple[Condition, ...]]] = []
-        self.operators: list[OperatorGpm] = []
+        self.operators: list[operator_plan.OperatorGpm] = []
         self.leaves: list[tuple[str, int]] = []
         self.memo: dict[Condition, int] = {}
 
@@ -154,7 +160,7 @@ class _Compiler:
             self.add_native(number, patterns, parts.filters, request.keep)
 
     def add_operators(self, number: int, request: GpmRequest) -> None:
-        compiled = compile_operators(number, request.name, request.parts, request.keep)
+        compiled = operator_plan.compile_operators(number, request.name, request.parts, request.keep)
         first = self.requests + len(self.leaves)
         for i, leaf in enumerate(compiled.leaves):
             self.add_native(first + i, leaf.patterns, leaf.filters, leaf.variables)

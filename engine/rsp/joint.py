@@ -27,8 +27,8 @@ from oxiseq.engine.rsp.joint_kb import JointKnowledge
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.steady import full_rows, is_steady, window_of
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows import Report as Wanted
-from oxiseq.engine.windows import Window
+from oxiseq.engine.windows.run import Report as Wanted
+from oxiseq.engine.windows.window import Window
 from oxiseq.grammar.rsp_algebra import Report
 
 _NO_BLANKS = np.zeros(0, np.uint32)

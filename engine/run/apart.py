@@ -61,6 +61,22 @@ class _Stream:
     """Predicates of keys that have an object, and how many such keys there are."""
     known: dict[Member, None] = field(default_factory=dict)
     """Those of known lineage, which others may join as long as nothing comes."""
+    watches: dict[Member, frozenset[Key]] = field(default_factory=dict)
+    """The keys that the backlog watches for each."""
+
+    def watch(self, member: Member) -> None:
+        """Have the backlog watch what this one counts, and no longer what it does not."""
+        keys = frozenset[Key]() if member.concern is None else member.concern.watched
+        before = self.watches.get(member, frozenset())
+        self.backlog.watch(keys - before)
+        self.backlog.unwatch(before - keys)
+        self.watches[member] = keys
+
+    def leave(self, member: Member) -> None:
+        """It reads the stream no longer."""
+        self.awake.pop(member, None)
+        self.asleep.pop(member, None)
+        self.backlog.unwatch(self.watches.pop(member))
 
 
 class ApartRuns(Dispatcher[AloneRun]):
@@ -120,6 +136,7 @@ class ApartRuns(Dispatcher[AloneRun]):
     def _want_more(self, member: Member, known: Mapping[str, Iterable[Key]]) -> None:
         """There are others in its state. known: by stream the earlier keys."""
         for iri, keys in known.items():
+            self._streams[iri].watch(member)
             self._want(member, iri, frozenset(self._keys(member, iri)).difference(keys))
 
     def _enter(self, member: Member) -> None:
@@ -127,8 +144,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         for iri in member.seen:
             stream = self._streams[iri]
             stream.awake[member] = None
-            if member.concern is not None:
-                stream.backlog.watch(member.concern.watched)
+            stream.watch(member)
             self._want(member, iri, self._keys(member, iri))
 
     def _want(self, member: Member, iri: str, keys: Iterable[Key]) -> None:
@@ -152,8 +168,7 @@ class ApartRuns(Dispatcher[AloneRun]):
         self._reunions.leave(member)
         for iri in member.seen:
             stream = self._streams[iri]
-            stream.awake.pop(member, None)
-            stream.asleep.pop(member, None)
+            stream.leave(member)
             for key in self._keys(member, iri):
                 del stream.wanted[key][member]
                 if not stream.wanted[key]:

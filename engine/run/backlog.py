@@ -35,17 +35,38 @@ class Backlog:
         """The position from which on times do not fall."""
         self._last: dict[Key, int] = {}
         """Of keys that are watched, the position behind the last triple that has it."""
-        self._paired: set[int] = set()
-        """The predicates of those that have an object."""
+        self._watchers: dict[Key, int] = {}
+        """How many watch each."""
+        self._paired: dict[int, int] = {}
+        """The predicates of those that have an object, and of how many keys."""
         self._looked_at = self._no_tuples = 0
         """The position up to which it is known which events are tuple events, and that behind the last that is none."""
 
     def watch(self, keys: Iterable[Key]) -> None:
         """Note where these come."""
         for key in keys:
-            self._last.setdefault(key, self.end)
+            self._watchers[key] = self._watchers.get(key, 0) + 1
+            if key not in self._last:
+                self._last[key] = self.end
+                if key != predicate_of(key):
+                    self._paired[predicate_of(key)] = self._paired.get(predicate_of(key), 0) + 1
+
+    def unwatch(self, keys: Iterable[Key]) -> None:
+        """One of those that watch these does so no longer."""
+        for key in keys:
+            self._watchers[key] -= 1
+            if self._watchers[key]:
+                continue
+            del self._watchers[key], self._last[key]
             if key != predicate_of(key):
-                self._paired.add(predicate_of(key))
+                self._paired[predicate_of(key)] -= 1
+                if not self._paired[predicate_of(key)]:
+                    del self._paired[predicate_of(key)]
+
+    @property
+    def watched(self) -> int:
+        """How many keys are watched, for tests of leaks."""
+        return len(self._last)
 
     def pass_by(self, events: int) -> None:
         """Events that no run needs later; all that is held is freed."""

@@ -11,22 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
-from oxiseq.engine.output.folding import Folded, MatchFolder
-from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.rows import RowStore
-from oxiseq.engine.output.sieve import MatchSieve
-from oxiseq.engine.output.weighing import MatchWeigher
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.query import QueryPlan, compile_query
@@ -48,6 +46,12 @@ from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
 from oxiseq.engine.windows.window import cut_of
 from oxiseq.grammar.algebra import Window
 
+if TYPE_CHECKING:
+    from oxiseq.engine.output import folding, picking, sieve, weighing
+else:
+    folding, picking = needed("oxiseq.engine.output.folding"), needed("oxiseq.engine.output.picking")
+    sieve, weighing = needed("oxiseq.engine.output.sieve"), needed("oxiseq.engine.output.weighing")
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -65,7 +69,7 @@ class Findings:
 
     found: Found | None
     counted: CountedPart | None
-    folded: Sequence[Folded]
+    folded: Sequence[folding.Folded]
     until: int
     start: int
     error: LimitError | None = None
@@ -121,20 +125,20 @@ class Finder:
         self.rows = RowStore(len(plan.runner.stored))
         picker: Picker | None = None
         self._picker = None
-        self._folder: MatchFolder | MatchWeigher | None = None
-        self._weigher: MatchWeigher | None = None
-        folding = plan.runner.folding
-        if folding is not None and folding.weighed:
-            self._folder = self._weigher = MatchWeigher(plan, folding, self.rows, self._terms)
-        elif folding is not None:
-            picker = self._folder = MatchFolder(plan, folding, self.rows, self._terms)
+        self._folder: folding.MatchFolder | weighing.MatchWeigher | None = None
+        self._weigher: weighing.MatchWeigher | None = None
+        folded = plan.runner.folding
+        if folded is not None and folded.weighed:
+            self._folder = self._weigher = weighing.MatchWeigher(plan, folded, self.rows, self._terms)
+        elif folded is not None:
+            picker = self._folder = folding.MatchFolder(plan, folded, self.rows, self._terms)
         if plan.ranking is not None and (plan.ranking.listed is None or plan.ranking.page is not None):
-            picker = self._picker = MatchPicker(plan, plan.ranking, self.rows, self._terms)
-        self._sieve = MatchSieve(plan, self.rows, self._terms) if plan.runner.sieved else None
-        sieve = None if plan.runner.deferred else self._sieve
+            picker = self._picker = picking.MatchPicker(plan, plan.ranking, self.rows, self._terms)
+        self._sieve = sieve.MatchSieve(plan, self.rows, self._terms) if plan.runner.sieved else None
+        sieved = None if plan.runner.deferred else self._sieve
         ask = None if exists is None else exists.ask
         sequence, terms = plan.runner.sequence, self._terms
-        self.sequence = SequenceRun(sequence, terms, self.capacities, ask, picker, sieve, self._weigher)
+        self.sequence = SequenceRun(sequence, terms, self.capacities, ask, picker, sieved, self._weigher)
         self._deferred = _deferred(plan)
         self.partitions: Partitions | None = None
         if plan.query.partition is not None:

@@ -6,14 +6,14 @@ In the flow: finder → **answers**. Queries with the same output for the same m
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from oxiseq.engine.extras import needed
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.counted import CountedEntries
-from oxiseq.engine.output.counted_rows import CountedRows, in_columns
 from oxiseq.engine.output.entries import InstantNumbers, instants_of
 from oxiseq.engine.output.folding import instants_of_folded
 from oxiseq.engine.output.rows import RowStore
@@ -28,6 +28,11 @@ from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
 from oxiseq.grammar.algebra import OnClose
 
+if TYPE_CHECKING:
+    from oxiseq.engine.output import counted_rows
+else:
+    counted_rows = needed("oxiseq.engine.output.counted_rows")
+
 
 class Teller:
     """The running state of a plan's output."""
@@ -41,8 +46,8 @@ class Teller:
         sequence = plan.runner.sequence
         if plan.summary is not None and sequence.counted:
             self._counted = CountedEntries(plan.summary, sequence, terms)
-            if in_columns(plan.summary):
-                self._counted_rows = CountedRows(plan.summary, sequence.keys, terms)
+            if counted_rows.in_columns(plan.summary):
+                self._counted_rows = counted_rows.CountedRows(plan.summary, sequence.keys, terms)
         window = plan.window
         self._ranks = self._writer.ranks
         self._numbers = InstantNumbers(2 * window.size) if window is not None and window.events else None

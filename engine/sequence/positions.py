@@ -40,8 +40,8 @@ MAX_POSITIONS = 2_000
 @dataclass(frozen=True, slots=True)
 class Guard:
     """A negated letter in a gap, or the letters of each step of a negated group; `loops` are the repeats around the
-    place of its own. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap. A bound
-    of a group is a condition of its last step (grammar/places.py)."""
+    place of its own. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap. That of
+    a group is a condition of its last step, too (grammar/places.py)."""
 
     steps: tuple[tuple[Letter, ...], ...]
     loops: tuple[int, ...]
@@ -220,7 +220,7 @@ class _Builder:
             negated = negation(item)
             if negated is not None:
                 steps = tuple(plain_letters(e) or () for e in steps_of(negated.item))
-                within = shortest(item) if len(steps) == 1 else None
+                within = shortest(item)
                 split = [(letter,) for letter in steps[0]] if len(steps) == 1 else [steps[0]]
                 guards = tuple(Guard((step, *steps[1:]), self.loops, within) for step in split)
                 prefix.guards += guards

@@ -39,14 +39,15 @@ class ValueKind(Enum):
     SPAN = "span"
     FOLD = "fold"
     FLOOR = "floor"
+    LAST = "last"
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """Something a run carries in a state: a variable's value in a scope (level 0 is outside all repeats), its
     value in the previous iteration, an aggregate over iterations (its variable stands for it), the clock of the run's
-    start, the last clock of a leading negation, the time (µs) at which the LASTING of number `level` began, or, in a
-    family, the first query for which it still waits."""
+    start, the last clock of a leading negation, the time (µs) at which the LASTING of number `level` began, that of its
+    last event, or, in a family, the first query for which it still waits."""
 
     kind: ValueKind
     level: int = 0
@@ -56,6 +57,7 @@ class Value:
 RUN_START = Value(ValueKind.START)
 LAST_NEGATED = Value(ValueKind.NEGATED)
 FLOOR = Value(ValueKind.FLOOR)
+LAST_EVENT = Value(ValueKind.LAST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,8 @@ class Edge:
     most: int | None = None
     """Of an edge by `,`, which has no segments: the bounds of its gap in µs."""
     lasting: tuple[tuple[Value, int], ...] = ()
-    """(when it began, how long it may last) for each LASTING that the gap lies in."""
+    """(when it began, how long it may last) for each LASTING that the gap lies in. Where it waits for time: when the
+    gap began, and how long after that a run that is still there is a match."""
     moves: tuple[Move, ...] = ()
     """Of a gap with a negated group: what takes runs to the edge that waits for the group's next step."""
     counts: tuple[Value, ...] | None = None
@@ -190,6 +193,11 @@ class Edge:
         """What rows of each letter are compared with there."""
         arms, guards = ((x.letter, x.check) for x in self.arms), ((x.letter, x.check) for x in self.guards)
         return (*arms, *guards, *((x.letter, x.check) for x in self.moves))
+
+    @property
+    def longest(self) -> int | None:
+        """How long (µs) after the gap's beginning the last segment, or a negated group at the end, has a run wait."""
+        return max((size for _, size in self.lasting), default=self.limit) if self.waits else self.limit
 
     @property
     def bounded(self) -> bool:
@@ -217,7 +225,7 @@ class StateGraph:
     def longest_wait(self) -> int | None:
         """How long (µs) after its last event a match may be undecided, its window aside; None where only the end of the
         window decides, and where nothing waits."""
-        limits = [edge.limit for edge in self.edges if edge.waits and edge.then is None]
+        limits = [edge.longest for edge in self.edges if edge.waits and edge.then is None]
         return None if None in limits else max((x for x in limits if x is not None), default=None)
 
 
@@ -466,7 +474,20 @@ class StateBuilder:
                 guards = [self._guard(g, scopes) for g in ending.guards]
                 bounds = [g.within for g in ending.guards]
                 most = None if None in bounds else max(b for b in bounds if b is not None)
-                self._segments(Edge(state, Op.ANY, (), (), waits=True), 0, most, guards)
+                gap = Edge(state, Op.ANY, (), (), waits=True)
+                deadline = self._deadline(position)
+                if deadline is not None:
+                    gap, most = replace(gap, lasting=((LAST_EVENT, deadline),)), None
+                self._segments(gap, 0, most, guards)
+
+    def _deadline(self, position: int) -> int | None:
+        """How long (µs) after its last event a match that ends at a position may wait for steps of a negated group, in
+        which runs have no age; None: there is no such group, or the window's end decides."""
+        for ending in self.automaton.endings:
+            bounds = [g.within for g in ending.guards]
+            if ending.source == position and None not in bounds and any(len(g.steps) > 1 for g in ending.guards):
+                return max(b for b in bounds if b is not None)
+        return None
 
     def _segments(self, gap: Edge, least: int, most: int | None, guards: Sequence[_Guarded]) -> None:
         """The gap as a chain of edges, one for each range of ages in which the same arms and guards are at work, or one
@@ -509,11 +530,11 @@ class StateBuilder:
         after.iterate(letter, self.asked.folds)
         target = self._enter(way.target, after)
         spans = self.automaton.positions[way.target].spans
-        fill = self._fill(after, way.source == START, spans, way.inside)
+        fill = self._fill(after, way.source == START, spans, way.inside, way.target)
         return Arm(letter, self._check(scope, before), target, tuple(fill))
 
     def _fill(
-        self, after: _Scopes, starts: bool, spans: tuple[LastingSpan, ...], inside: int
+        self, after: _Scopes, starts: bool, spans: tuple[LastingSpan, ...], inside: int, target: int
     ) -> Iterable[tuple[Value, Source]]:
         for value, cell in _cells(after):
             yield value, cell.source
@@ -526,6 +547,8 @@ class StateBuilder:
         for depth, span in enumerate(spans):
             value = span_value(span)
             yield value, Kept(value) if depth < inside else RowTime()
+        if self._deadline(target) is not None:
+            yield LAST_EVENT, RowTime()
 
     def _check(self, scope: LetterScope, before: _Scopes) -> Check:
         equal: list[tuple[Variable, Value]] = []
@@ -580,6 +603,8 @@ class StateBuilder:
         if scopes.negated:
             values |= {LAST_NEGATED}
         values |= {span_value(span) for span in self.automaton.positions[position].spans}
+        if self._deadline(position) is not None:
+            values |= {LAST_EVENT}
         return State(position, values, final, scopes.negated)
 
     def _value_of(self, fold: Fold) -> Value:

@@ -211,7 +211,7 @@ class _TableBuilder:
         most = max((e["probe1"] - e["probe0"] for e in self.edges), default=1)
         size = self.window.size if self.window else 0
         aged = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and not e.waits]
-        deciding = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and e.waits]
+        deciding = [i for i, e in enumerate(self.graph.edges) if e.longest is not None and e.waits]
         sizes = [
             max(self.width, 1),
             max(self.wide, 1),

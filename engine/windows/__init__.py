@@ -16,20 +16,3 @@ Conjunctive queries over one stream and one window share one plan, and so their 
         answers = run.push(batch)
         answers.time, answers.new[0].at, answers.new[0].values, answers.ended[0]...
 """
-
-from oxiseq.engine.windows.plan import CompiledQuery, ConjunctiveQuery, WindowPlan, compile_windows, not_native
-from oxiseq.engine.windows.run import Answers, Report, Rows, WindowRun
-from oxiseq.engine.windows.window import Window
-
-__all__ = [
-    "Answers",
-    "CompiledQuery",
-    "ConjunctiveQuery",
-    "Report",
-    "Rows",
-    "Window",
-    "WindowPlan",
-    "WindowRun",
-    "compile_windows",
-    "not_native",
-]

@@ -73,15 +73,19 @@ def _bounds(gap: GroupGap, seen: Overview) -> Iterator[Finding]:
     if within is not None and gap.start is None:
         message = f"WITHIN on the negated group `{text}`: its gap does not always begin at an event of the same GPM"
         yield error("bounds", message, gap.element.span, "write a query for each GPM that may come before the group")
-    elif within is not None and gap.start is not None and gap.ends:
-        message = f"WITHIN on the negated group `{text}` at the end: a run between its steps has no deadline"
+    elif within is not None and gap.start is not None and gap.ends and _counts_events(seen):
+        message = f"WITHIN on the negated group `{text}` at the end: beside a window of EVENTS it has no deadline"
         last = " and in ".join(a.name for a in atoms(gap.steps[-1]))
         instead = f"write in {last} {_filter('<=', gap.start, within)}"
-        hint = f"{instead} and give the query a WITHIN, at whose end the match comes"
+        hint = f"{instead}: the match comes at the window's end; or give the query a WITHIN of time, or none"
         yield error("bounds", message, gap.element.span, hint)
     for bound in (*_met(gap.before[::-1], False), *_met(gap.after, True)):
         message = f"{bound.kind.value} bounds the gap of the negated group `{text}`: a run between its steps has no age"
         yield error("bounds", message, bound.span, _instead(bound, gap, seen))
+
+
+def _counts_events(seen: Overview) -> bool:
+    return seen.query.window is not None and seen.query.window.events
 
 
 def _instead(bound: Bounded, gap: GroupGap, seen: Overview) -> str:

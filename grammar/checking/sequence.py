@@ -122,14 +122,13 @@ def _negations(top: SequenceElement, seen: Overview) -> Iterator[Finding]:
     if seen.query.window is None:
         for element in trailing_negations(top):
             if not isinstance(element, Bounded):
-                text, negated = render_sequence(element), negation(element)
-                single = negated is not None and len(steps_of(negated.item)) == 1
+                text = render_sequence(element)
                 hint = f"bound it: {text} WITHIN 10 MINUTES, or give the query a WITHIN"
                 yield error(
                     "negation",
                     f"`{text}` at the end needs a window: without one it is never decided",
                     element.span,
-                    hint if single else "give the query a WITHIN",
+                    hint,
                 )
 
 

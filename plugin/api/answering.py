@@ -15,6 +15,7 @@ from oxiseq.options import QUERY, SOURCES, Options, said
 from oxiseq.options.query_text import QueryText
 from oxiseq.sources.knowledge import Kb, knowledge_of, opened
 from oxiseq.sources.warned import warn_caller
+from oxiseq.warmup.importing import loading
 
 _ANY: Final = ("any stream",)
 """What an EP-SPARQL query that names no stream reads, when it is not known what there is."""
@@ -25,13 +26,14 @@ def answered(query: QueryText, streams: Mapping[str, Any], kb: Kb, given: Mappin
 
     Raises QueryError, EventError, KbError, OxiseqError.
     """
-    language: Language[Any] = language_named(query.language)
-    algebra = query.algebra
-    check_kb(language, kb)
-    options = said(query.language, given, (QUERY, SOURCES), checked_names(streams))
-    if language.asks_kb:
-        kb = opened(kb)
-    driver = language.driver(algebra, kb, options)
+    with loading():  # of a language's first query: its grammar's tables, its modules
+        language: Language[Any] = language_named(query.language)
+        algebra = query.algebra
+        check_kb(language, kb)
+        options = said(query.language, given, (QUERY, SOURCES), checked_names(streams))
+        if language.asks_kb:
+            kb = opened(kb)
+        driver = language.driver(algebra, kb, options)
     if language.asks_kb:
         for lint in missing_graphs(algebra, query.text, knowledge_of(kb), options.rules):
             warn_caller(f"{lint.message}: {lint.hint}", MissingGraphWarning)

@@ -5,23 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from types import MappingProxyType
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from oxiseq.api.answering import answered, checked_names, shape_of
-from oxiseq.api.what_if import WhatIf, difference
 from oxiseq.engine.events.time import Time
+from oxiseq.engine.extras import needed
+from oxiseq.engine.matches.paging import PAGE
 from oxiseq.grammar.arguments import public
-from oxiseq.grammar.translating import translated_text
-from oxiseq.languages.explanation import Explanation
-from oxiseq.languages.reasons.paging import PAGE, page_asked
-from oxiseq.languages.reasons.read import reading_of
-from oxiseq.languages.reasons.report import Why, WhyRequest
 from oxiseq.languages.registry import check_kb, language_named
 from oxiseq.matches.matches import Matches
 from oxiseq.options import HISTORY, QUERY, SOURCES, said
 from oxiseq.options.keywords import RunKeywords, WhyKeywords, documented
 from oxiseq.options.query_text import QueryLike, QueryText, query_text
 from oxiseq.sources.knowledge import Kb
+
+if TYPE_CHECKING:
+    from oxiseq.api import what_if
+    from oxiseq.api.what_if import WhatIf
+    from oxiseq.grammar import translating
+    from oxiseq.languages.explanation import Explanation
+    from oxiseq.languages.reasons import paging, read, report
+    from oxiseq.languages.reasons.report import Why
+else:
+    what_if, translating = needed("oxiseq.api.what_if"), needed("oxiseq.grammar.translating")
+    paging, read = needed("oxiseq.languages.reasons.paging"), needed("oxiseq.languages.reasons.read")
+    report = needed("oxiseq.languages.reasons.report")
 
 
 @public
@@ -81,7 +89,7 @@ class Query(QueryText):
         }
         <BLANKLINE>
         """
-        return Query.of(translated_text(self.algebra, language), language)
+        return Query.of(translating.translated_text(self.algebra, language), language)
 
     @documented(QUERY, SOURCES)
     def run(self, streams: Mapping[str, Any], kb: Kb = None, **options: Unpack[RunKeywords]) -> Matches:
@@ -101,7 +109,7 @@ class Query(QueryText):
         query = self.algebra
         check_kb(language, kb)
         chosen = said(self.language, options, (QUERY, SOURCES, HISTORY), checked_names(streams))
-        return language.why(query, streams, kb, chosen, WhyRequest(reading_of(chosen), chosen.limit))
+        return language.why(query, streams, kb, chosen, report.WhyRequest(read.reading_of(chosen), chosen.limit))
 
     @documented(QUERY, SOURCES)
     def matches_at(
@@ -130,10 +138,10 @@ class Query(QueryText):
         """
         language = language_named(self.language)
         check_kb(language, kb)
-        page = page_asked(time, offset, limit)
+        page = paging.page_asked(time, offset, limit)
         chosen = said(self.language, options, (QUERY, SOURCES), checked_names(streams))
-        reading = reading_of(chosen, language.reach(self.algebra, page.at, chosen))
-        return language.matches_at(self.algebra, streams, kb, chosen, WhyRequest(reading), page)
+        reading = read.reading_of(chosen, language.reach(self.algebra, page.at, chosen))
+        return language.matches_at(self.algebra, streams, kb, chosen, report.WhyRequest(reading), page)
 
     @documented(QUERY, SOURCES)
     def compare(
@@ -150,7 +158,7 @@ class Query(QueryText):
         if not isinstance(other, QueryText) and not draft.name:
             draft = query_text(other, self.language)
         chosen = said(self.language, options, (QUERY, SOURCES), checked_names(streams))
-        return difference(draft, self, streams, kb, chosen)
+        return what_if.difference(draft, self, streams, kb, chosen)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.text)}</pre>"

@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from html import escape
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from oxiseq.engine.flow.explain import Step
 from oxiseq.pictures.drawing import Drawing, draw
 from oxiseq.pictures.graphviz import dot
 from oxiseq.pictures.svg import Svg
+
+if TYPE_CHECKING:
+    from oxiseq.engine.flow.explain import Step
 
 WITH_EQUALS: Final = "all, with equal queries that began at the same event"
 """What a query shares whose state depends on when it began."""

@@ -10,34 +10,39 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast
 
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.plan.correlation import Correlation
 from oxiseq.engine.run.run import Run
-from oxiseq.engine.snapshot.saving import AnyPlan, restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import GraphPattern, Span
 from oxiseq.grammar.languages import AnyQuery, Syntax
 from oxiseq.grammar.parts import parts
 from oxiseq.languages.driving import Driver, Opener
-from oxiseq.languages.explanation import Explanation
-from oxiseq.languages.reasons.bounds import Bounds
-from oxiseq.languages.reasons.provenance import Evidence
-from oxiseq.languages.reasons.read import History
-from oxiseq.languages.reasons.read import Span as ReadSpan
-from oxiseq.languages.reasons.report import Why, WhyRequest
-from oxiseq.languages.reasons.states import Point
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
 from oxiseq.sources.sources import batches_of
+
+if TYPE_CHECKING:
+    from oxiseq.engine.matches.paging import Page
+    from oxiseq.engine.snapshot import saving
+    from oxiseq.languages.explanation import Explanation
+    from oxiseq.languages.reasons.bounds import Bounds
+    from oxiseq.languages.reasons.provenance import Evidence
+    from oxiseq.languages.reasons.read import History
+    from oxiseq.languages.reasons.read import Span as ReadSpan
+    from oxiseq.languages.reasons.report import Why, WhyRequest
+    from oxiseq.languages.reasons.states import Point
+else:
+    saving = needed("oxiseq.engine.snapshot.saving")
 
 Q = TypeVar("Q", bound=AnyQuery)
 LOG: Final = logging.getLogger("oxiseq")
@@ -109,7 +114,7 @@ class Language(ABC, Generic[Q]):
 
     def resume(self, state: bytes, run: Run, terms: TermDictionary, kb: KnowledgeBase) -> Run:
         """A run that continues from a snapshot of a run of the same plan. Raises SnapshotError, KbError."""
-        return restore(state, cast(AnyPlan, run.plan), terms, kb)
+        return saving.restore(state, cast("saving.AnyPlan", run.plan), terms, kb)
 
     def driver(self, query: Q, kb: Kb, options: Options) -> Driver:
         """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""

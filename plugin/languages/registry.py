@@ -1,26 +1,45 @@
-"""Which `Language` speaks for a name, or for a query: ours, those that are registered, and plug-ins."""
+"""Which `Language` speaks for a name, or for a query: ours, those that are registered, and plug-ins.
+
+Ours are loaded when they are first asked for.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from oxiseq.engine.errors import ArgumentTypeError, OxiseqError
+from oxiseq.engine.extras import needed
 from oxiseq.grammar import languages
 from oxiseq.grammar.languages import AnyQuery, plugged
-from oxiseq.languages.ceql.language import Ceql
-from oxiseq.languages.epsparql.language import EpSparql
 from oxiseq.languages.language import Language
-from oxiseq.languages.rsp.language import RsepQl, RspQl, Spectra
-from oxiseq.languages.spaseq.language import Spaseq
 from oxiseq.sources.knowledge import Kb
 
-_ALL: Final[tuple[Language[Any], ...]] = (Spaseq(), Ceql(), EpSparql(), RspQl(), Spectra(), RsepQl())
-_OURS: Final = {language.name: language for language in _ALL}
+if TYPE_CHECKING:
+    from oxiseq.languages.ceql import language as ceql
+    from oxiseq.languages.epsparql import language as epsparql
+    from oxiseq.languages.rsp import language as rsp
+    from oxiseq.languages.spaseq import language as spaseq
+else:
+    ceql = needed("oxiseq.languages.ceql.language")
+    epsparql = needed("oxiseq.languages.epsparql.language")
+    rsp = needed("oxiseq.languages.rsp.language")
+    spaseq = needed("oxiseq.languages.spaseq.language")
+
+_OURS: Final[dict[str, Callable[[], Language[Any]]]] = {
+    "spaseq": lambda: spaseq.Spaseq(),
+    "ceql": lambda: ceql.Ceql(),
+    "epsparql": lambda: epsparql.EpSparql(),
+    "rspql": lambda: rsp.RspQl(),
+    "spectra": lambda: rsp.Spectra(),
+    "rsepql": lambda: rsp.RsepQl(),
+}
 
 
 def language_named(name: str) -> Language[Any]:
     """Raises OxiseqError for a language that is not known, or whose plug-in cannot be used."""
-    return _OURS.get(name) or _checked(plugged(name))
+    return _ours(name) if name in _OURS else _checked(plugged(name))
 
 
 def language_for(query: AnyQuery) -> Language[Any]:
@@ -35,6 +54,11 @@ def register(language: Language[Any], *, replace: bool = False) -> None:
     for what is no language, and where another one has its name or its media type.
     """
     languages.register(_checked(language), replace=replace)
+
+
+@cache
+def _ours(name: str) -> Language[Any]:
+    return _OURS[name]()
 
 
 def _checked(language: object) -> Language[Any]:

@@ -7,8 +7,8 @@ a file              CSV, TSV, JSON, JSON Lines, Parquet that is no coded event t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,13 +40,6 @@ def row_tables(source: Any, key: Key) -> Iterator[Table] | None:
     if hasattr(source, "to_dict") and hasattr(source, "columns"):  # pandas without Arrow's protocol
         return dict_tables(source.to_dict("records"), key)
     return None
-
-
-def begun(source: Iterable[Any]) -> tuple[bool, Iterator[Any]]:
-    """Whether the first element is a row, and all of them."""
-    remaining = iter(source)
-    first = list(islice(remaining, 1))
-    return bool(first) and isinstance(first[0], Mapping), chain(first, remaining)
 
 
 def dict_tables(rows: Iterable[Any], key: Key) -> Iterator[Table]:

@@ -15,9 +15,10 @@ from oxiseq.api.continuous import CallbackHandle
 from oxiseq.api.query import Query
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time, to_microseconds, to_text
+from oxiseq.engine.matches.paging import PAGE
 from oxiseq.grammar.arguments import faced
 from oxiseq.journal import CursorError, DamagedBatchError, UnknownError
-from oxiseq.languages.reasons.paging import PAGE, page_asked
+from oxiseq.languages.reasons.paging import page_asked
 from oxiseq.languages.reasons.report import SHOWN, Why
 from oxiseq.languages.reasons.told import why_of
 from oxiseq.languages.registry import language_named

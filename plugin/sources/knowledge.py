@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase, StoreKb
-from oxiseq.kb_loader import is_path, load_file, load_text, open_kb
+
+if TYPE_CHECKING:
+    from oxiseq.kb_loader import files
+else:
+    files = needed("oxiseq.kb_loader.files")
 
 
 @runtime_checkable
@@ -53,10 +58,10 @@ def kb_store(kb: Kb) -> RdfStore:
         return store
     if not isinstance(kb, str | Path):
         raise KbError(f"a knowledge base is a file, text, a folder or a store, not {kb!r}")
-    if is_path(kb):
+    if files.is_path(kb):
         if Path(kb).is_dir():
-            return open_kb(Path(kb))
-        load_file(store, kb)
+            return files.open_kb(Path(kb))
+        files.load_file(store, kb)
     else:
-        load_text(store, str(kb))
+        files.load_text(store, str(kb))
     return store

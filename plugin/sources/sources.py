@@ -6,9 +6,9 @@ In the flow: a source → **batches** → drivers, streams of a store.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from pyoxigraph import NamedNode
 
@@ -20,11 +20,18 @@ from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.time import Time, to_microseconds
+from oxiseq.engine.extras import needed
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.mappings.declared import StreamMapping
-from oxiseq.mappings.events import mapped
-from oxiseq.mappings.rows import BadRow, Table, object_table
-from oxiseq.mappings.sources import begun, dict_tables, row_tables
+
+if TYPE_CHECKING:
+    from oxiseq.mappings import events as mapping_events
+    from oxiseq.mappings import rows as mapping_rows
+    from oxiseq.mappings import sources as mapping_sources
+    from oxiseq.mappings.declared import StreamMapping
+    from oxiseq.mappings.rows import BadRow, Table
+else:
+    mapping_events, mapping_rows = needed("oxiseq.mappings.events"), needed("oxiseq.mappings.rows")
+    mapping_sources = needed("oxiseq.mappings.sources")
 
 
 @runtime_checkable
@@ -60,16 +67,16 @@ def batches_of(
     """The events of a source, coded in `terms`. `report` gets the running report of a file. With a `mapping` the
     source may hold rows; `bad` is notified of those that are left out (`on_error="skip"`). Raises EventError,
     ArgumentTypeError for what is no source; while reading EventError, TypeError."""
-    if mapping is not None and (tables := row_tables(events, mapping.key)) is not None:
+    if mapping is not None and (tables := mapping_sources.row_tables(events, mapping.key)) is not None:
         return _mapped(tables, mapping, terms, on_error, bad)
     if not isinstance(events, str | Path):
         if callable(events):
             return events(terms)  # type: ignore[no-any-return]
-        rows, source = begun(iterated(events))
+        rows, source = _begun(iterated(events))
         if rows and mapping is None:
             raise EventError(None, None, "an event is (graph, time): for rows the stream needs a mapping")
         if rows and mapping is not None:
-            return _mapped(dict_tables(source, mapping.key), mapping, terms, on_error, bad)
+            return _mapped(mapping_sources.dict_tables(source, mapping.key), mapping, terms, on_error, bad)
         return _pairs(source, terms)
     contexts = NO_CONTEXTS if mapping is None else mapping.contexts
     reader = open_events(events, terms, time_predicate, on_error, contexts=contexts)
@@ -91,11 +98,18 @@ def row_event(row: Row, mapping: StreamMapping | None, time: Time | None, terms:
     if mapping.time and time is not None:
         raise EventError(None, None, "time is given twice: the stream's mapping names its columns")
     at = None if time is None else to_microseconds(time)
-    parts = list(mapped(object_table([row], mapping.key), mapping, terms, at))
+    parts = list(mapping_events.mapped(mapping_rows.object_table([row], mapping.key), mapping, terms, at))
     for part in parts:
         for bad in part.bad:
             raise EventError(None, None, str(bad))
     return EventBatch.concat([part.batch for part in parts])
+
+
+def _begun(source: Iterable[Any]) -> tuple[bool, Iterator[Any]]:
+    """Whether the first element is a row, and all of them."""
+    remaining = iter(source)
+    first = list(islice(remaining, 1))
+    return bool(first) and isinstance(first[0], Mapping), chain(first, remaining)
 
 
 def _mapped(
@@ -106,7 +120,7 @@ def _mapped(
     bad: Callable[[BadRow], object],
 ) -> Iterator[EventBatch]:
     for table in tables:
-        for part in mapped(table, mapping, terms):
+        for part in mapping_events.mapped(table, mapping, terms):
             for row in part.bad:
                 if on_error == "stop":
                     raise EventError(None, row.place, str(row))

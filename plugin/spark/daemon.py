@@ -11,6 +11,8 @@ from typing import Final
 import pyarrow as pa
 from pyspark.daemon import manager
 
+from oxiseq.grammar.languages import ours
+from oxiseq.languages.registry import language_named
 from oxiseq.spark.kept import Snapshot
 from oxiseq.spark.order import Order
 from oxiseq.spark.steps import deal, step
@@ -23,7 +25,9 @@ _EVENT: Final = '_:e <urn:oxiseq:k> 1 .\n_:e <urn:oxiseq:v> "{}"^^<http://www.w3
 
 
 def load() -> None:
-    """Deal and match two events, twice in a bucket: that loads what most queries need."""
+    """All languages of ours; deal and match two events, twice in a bucket: that loads what most queries need."""
+    for language in ours():
+        language_named(language.name)
     order = Order(_QUERY, None, None, ("urn:oxiseq:s",), 2)
     rows = pa.record_batch({"time": [1, 2], "graph": [_EVENT.format(n) for n in (1, 2)]})
     dealt = [batch.to_pandas() for batch in deal(order, 0, (0, 1), 0, iter([rows]))]

@@ -1,7 +1,7 @@
-"""Loading the engine: Numba and hundreds of modules, about a second.
+"""Loading the engine: Numba, hundreds of modules, the tables of a grammar: most of a second.
 
-Python looks through all objects for garbage again and again while many are made. Imports make much and no garbage: a
-fifth of their time would go there.
+Python looks through all objects for garbage again and again while many are made. Loading makes much and no garbage: a
+fifth of its time would go there.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from contextlib import contextmanager
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Collect no garbage meanwhile."""
+    """Collect no garbage meanwhile. Then all objects are of the oldest generation, as if they had been looked through:
+    else the next collections would walk all that was loaded, three times."""
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if enabled and not gc.get_freeze_count():  # who has frozen objects keeps them so
+            gc.freeze()
+            gc.unfreeze()
         if enabled:
             gc.enable()

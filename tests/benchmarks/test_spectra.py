@@ -13,7 +13,8 @@ from benchmarks.spectra.page import Found, missed
 from benchmarks.spectra.queries import QUERIES, WindowQuery
 from benchmarks.spectra.streams import batch, stream
 from benchmarks.spectra.ways import DELTA, NEW, WHOLE, Coded, Rate, Setting, Summary, stores, substituted
-from oxiseq.engine.windows import Report, WindowRun, compile_windows
+from oxiseq.engine.windows.plan import compile_windows
+from oxiseq.engine.windows.run import Report, WindowRun
 
 
 @pytest.fixture(scope="module")

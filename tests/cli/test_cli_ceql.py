@@ -140,7 +140,7 @@ def test_the_explanation_tells_the_automaton() -> None:
     text = oxiseq("explain", "sells.ceql").stdout
     for line in (
         "window: 10 SECONDS",
-        "CONSUME BY: a match makes all that has started forgotten",
+        "CONSUME BY: after a match all partial matches are discarded",
         "PARTITION BY [name]: an event is split by its values, all partitions share one run",
         f"  Stock <{VOCAB}Stock>",
         "  start\n    at any event → state 0",
@@ -158,7 +158,7 @@ def test_the_explanation_tells_the_automaton() -> None:
     facts = json.loads(oxiseq("explain", "sells.ceql", "--json").stdout)
     later = {edge["source"]: edge["targets"] for edge in facts["edges"] if edge["op"] == ";"}
     assert later[0] == [1] and facts["atoms"][1]["type"] == "BUY"
-    assert any(clause.startswith("CONSUME BY: a match makes all ") for clause in facts["clauses"])
+    assert any(clause.startswith("CONSUME BY: after a match all ") for clause in facts["clauses"])
     dot = oxiseq("explain", "sells.ceql", "--dot").stdout
     assert 's0 -> s1 [label=";"];' in dot and 's1 -> s1 [label=";"];' in dot and "start -> s0;" in dot
 

@@ -157,7 +157,7 @@ def test_the_clauses_and_what_is_done_for_them(folder: Path) -> None:
     lines = oxiseq("explain", write(folder, "clauses.spaseq", text.rstrip() + " LIMIT 2\n")).stdout.splitlines()
     assert "PARTITION BY ?who: an event is split by its values, all partitions share one run" in lines
     assert "SELECT LAST: chosen before matches are enumerated" in lines
-    assert "CONSUME BY: a match makes all of its partition that has started forgotten" in lines
+    assert "CONSUME BY: after a match all partial matches of its partition are discarded" in lines
     assert "LIMIT 2: ends the enumeration" in lines
     assert any("same partition" in line for line in lines)
 

@@ -31,8 +31,10 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
-from oxiseq.engine.windows import ConjunctiveQuery, Report, Window, WindowRun, compile_windows
 from oxiseq.engine.windows.memory import Capacities as Small
+from oxiseq.engine.windows.plan import ConjunctiveQuery, compile_windows
+from oxiseq.engine.windows.run import Report, WindowRun
+from oxiseq.engine.windows.window import Window
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Call, TriplePattern
 from oxiseq.warmup.warmup import warm_up

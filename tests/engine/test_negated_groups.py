@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
-from engine_runs import Driven, Reading, query
+from engine_runs import STREAM, Driven, Reading, Row, query, random_readings
 from loaded import load
 
 import oxiseq
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.grammar.errors import QueryError
+
+END = 1_000_000
+"""Behind all events (µs)."""
 
 
 def readings(text: str) -> list[Reading]:
@@ -76,6 +79,77 @@ def test_bounds_beside_a_group(sequence: str, events: str, ends: list[int], capa
     assert [end for end, _, _ in run.answer(readings(events))] == ends
 
 
+@pytest.mark.parametrize("capacities", [None, Capacities.smallest()], ids=["usual", "smallest"])
+@pytest.mark.parametrize(
+    ("sequence", "events", "window", "ends"),
+    [
+        ("A; (B; C)! WITHIN PT0.000005S", "a@0 b@1 c@5 n@9", "", []),
+        ("A; (B; C)! WITHIN PT0.000005S", "a@0 b@1 c@6", "", [0]),  # its last event counts
+        ("A; (B; C)! WITHIN PT0.000005S", "a@0 b@1 c@5 a@5 b@10 c@11", "", [5]),  # a run in a step has its deadline
+        ("A; (B; C)! WITHIN PT0.000005S", "a@0 a@2 b@3 c@6 n@9", "", [0]),
+        ("A; (B; C)! WITHIN PT0.000005S", "a@0 a@2 b@3 c@6 n@9", "WITHIN PT0.000004S", [0, 2]),  # the window ends first
+        ("A; (B; C)! WITHIN PT0.000005S", "a@0 a@2 b@3 c@6 n@9", "WITHIN PT0.000004S SLIDING", [0]),
+        ("A; X; (B; C)! WITHIN PT0.000002S", "a@0 a@1 x@2 b@3 c@4 a@5 x@6 b@7 c@9", "WITHIN PT0.000020S SLIDING", [6]),
+        ("A; (B; C)! WITHIN PT0.000002S; N!", "a@0 n@9 a@12 b@13 c@14 a@16", "WITHIN PT0.000010S", [16]),
+    ],
+)
+def test_a_bound_at_the_end_completes_matches(
+    sequence: str, events: str, window: str, ends: list[int], capacities: Capacities | None
+) -> None:
+    run = Driven(query(sequence, window), capacities, start=0)
+    assert [end for end, _, _ in run.answer(readings(events))] == ends
+
+
+def test_such_a_match_comes_with_the_clock() -> None:
+    run = Driven(query("A; (B; C)! WITHIN PT0.000005S"), start=0)
+    run.push(readings("a@0 b@1"))
+    ends = []
+    for time in (2, 5, 6):
+        run.run.punctuate(STREAM, time)
+        ends.append([end for end, _, _ in run.advance()])
+        assert run.run.deadline == (5 if time < 6 else None)
+    assert ends == [[], [], [0]] and run.run.state["groups"] == 0
+
+
+@pytest.mark.parametrize("window", ["", "WITHIN PT0.000020S", "WITHIN PT0.000009S SLIDING"])
+@pytest.mark.parametrize("sequence", ["A: X: (B; C)! WITHIN PT0.000007S", "(A; X);+; (B; (C | D))! WITHIN PT0.000004S"])
+def test_each_match_comes_when_its_bound_or_window_has_passed(sequence: str, window: str) -> None:
+    """Whatever the batches: in order of that moment, then of its end."""
+    bound = int(sequence[-2])
+    for seed in range(2):
+        events = random_readings(seed, 40, "aabcdxx")
+        whole = Driven(query(sequence, window), start=0).answer(events)
+        run, told = Driven(query(sequence, window), start=0), []
+        for i, each in enumerate(events):
+            run.push([each])
+            if i % 3 == 0:
+                run.run.punctuate(STREAM, each.time)
+                told += [(each.time, row) for row in run.advance()]
+        told += [(END, row) for row in run.finish()]
+        assert [row for _, row in told] == whole and whole
+        closed = [min(row[0] + bound, _close(window, row)) for row in whole]
+        assert sorted(zip(closed, (row[0] for row in whole), strict=True)) == [
+            (moment, row[0]) for moment, row in zip(closed, whole, strict=True)
+        ]
+        assert all(moment < seen for moment, (seen, _) in zip(closed, told, strict=True))
+        heard = [each.time for i, each in enumerate(events) if i % 3 == 0] + [END]
+        assert all(seen == next(t for t in heard if t > moment) for moment, (seen, _) in zip(closed, told, strict=True))
+
+
+def _close(window: str, row: Row) -> int:
+    """The last time (µs) of a match's window."""
+    end, _, events = row
+    if "SLIDING" in window:
+        return min(time for _, time in events) + 9
+    return end // 20 * 20 + 19 if window else END
+
+
+def test_explain_says_when_it_is_complete() -> None:
+    text = str(oxiseq.Query(query("A; (B; C)! WITHIN 10 MINUTES")).explain())
+    assert text.count("a run that has waited up to 10 MINUTES; older, it is a match") == 2
+    assert "waits for the window's end" not in text
+
+
 def test_explain_says_the_bound_as_a_condition_of_the_last_step() -> None:
     text = str(oxiseq.Query(query("A; (B; C)! WITHIN 10 MINUTES; N")).explain())
     assert "not C: ordered index, EVENTTIME() <= TIMEOF(A) + " in text and '"PT600S"' in text
@@ -97,6 +171,7 @@ def test_why_names_the_events_that_the_bound_lets_count() -> None:
         ("(B; C)!; A", "comes first", "SEQ(A; (B; C)!; D)"),
         ("A; (B, C)!; N", "`,` cannot be used in a negated group", "join its GPMs with ;"),
         ("A; (B; C)!; N; (A; B)!; C", "SEQ has one negated group", "two queries"),
+        ("A; (B; C)!", "at the end needs a window", "(B; C)! WITHIN 10 MINUTES"),
         ("A; ((C | D) & B); X? ; (N; M)! WITHIN PT1S; Y", "does not always begin at", "a query for each GPM"),
         ("A; (B; C)!; (N WITHIN PT1S)+", "WITHIN bounds the gap of the negated group `(B; C)!`", "leave the bound out"),
     ],
@@ -110,7 +185,7 @@ def test_what_is_refused(sequence: str, reason: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("sequence", "reason", "instead", "window", "name"),
     [
-        ("A; (B; C)! WITHIN PT1S", "has no deadline", "A; (B; C)!", "WITHIN 1 HOURS", "C"),
+        ("A; (B; C)! WITHIN PT1S", "beside a window of EVENTS", "A; (B; C)!", "WITHIN 9 EVENTS", "C"),
         ("A; (B; C)!; N WITHIN PT1S", "WITHIN bounds the gap", "A; (B; C)!; N", "", "N"),
         ("A; (B; C)!; N AFTER PT1S", "AFTER bounds the gap", "A; (B; C)!; N", "", "N"),
         ("A; N! WITHIN PT1S; (B; C)!; D", "WITHIN bounds the gap", "A; N!; (B; C)!; D", "", "N"),
@@ -119,7 +194,7 @@ def test_what_is_refused(sequence: str, reason: str, hint: str) -> None:
 )
 def test_what_the_hint_says_is_accepted(sequence: str, reason: str, instead: str, window: str, name: str) -> None:
     with pytest.raises(QueryError) as refused:
-        load(query(sequence))
+        load(query(sequence, window))
     said = re.search(f"write in {name} (FILTER\\(.*>\\))", str(refused.value))
     assert reason in str(refused.value) and "^" in str(refused.value) and said is not None
     load(query(instead, window, **{name: said[1]}))

@@ -21,7 +21,7 @@ from oxiseq.engine.flow.sinks import Sinks
 from oxiseq.engine.kernels.windows import records
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
-from oxiseq.engine.windows import Report
+from oxiseq.engine.windows.run import Report
 from oxiseq.grammar.algebra import Call
 
 A, B, LINKS, KEPT, GONE, BOTH, ALL, SUMS, TOP, PATHS, LARGE, MORE = 0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13

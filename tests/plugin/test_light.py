@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ import pytest
 
 import oxiseq
 from oxiseq.engine.extras import EXTRAS, Needed, needed
+from oxiseq.warmup.importing import loading
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("numba", "numpy", "pyoxigraph", "pyarrow", "rdflib", "pandas", "rich", "lark", "click")
@@ -64,6 +66,42 @@ print(len(list(query.wait("100ms"))))
         python(code, tmp_path / "events.nq")
         == "2 ['who,first,second', 'http://example.org/ann,0,1', 'http://example.org/ann,1,2']\n2\n"
     )
+
+
+UNNEEDED = (
+    *("api.what_if", "engine.cea", "engine.flow.flow", "engine.rsp", "engine.snapshot", "engine.windows.run"),
+    *("kb_loader", "languages.ceql", "languages.epsparql", "languages.reasons", "languages.rsp", "mappings"),
+)
+
+
+def test_a_first_match_loads_no_other_language_and_no_explanations() -> None:
+    code = f"""
+import sys, oxiseq
+assert len(oxiseq.run({QUERY!r}, {{"S": [(1, "<urn:a> <http://example.org/paid> 1 .")] * 2}})) == 0
+print(*[name for name in {UNNEEDED!r} if "oxiseq." + name in sys.modules])
+"""
+    assert python(code).split() == []
+
+
+def test_loading_leaves_the_collector_as_it_was() -> None:
+    with loading():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with loading():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with loading():
+            pass
+        assert gc.get_freeze_count() == frozen
+    finally:
+        gc.unfreeze()
 
 
 def test_ceql_over_rdf_loads_no_arrow() -> None:

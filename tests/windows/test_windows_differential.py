@@ -14,7 +14,9 @@ from window_cases import Case, decoded, graphs, random_case
 from window_invariants import check
 
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows import Answers, Report, Window, WindowRun, compile_windows
+from oxiseq.engine.windows.plan import compile_windows
+from oxiseq.engine.windows.run import Answers, Report, WindowRun
+from oxiseq.engine.windows.window import Window
 
 EVERYTHING = Report.NEW | Report.ENDED | Report.ALL
 

@@ -15,17 +15,10 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows import (
-    Answers,
-    ConjunctiveQuery,
-    Report,
-    Rows,
-    Window,
-    WindowRun,
-    compile_windows,
-    not_native,
-)
 from oxiseq.engine.windows.memory import Capacities
+from oxiseq.engine.windows.plan import ConjunctiveQuery, compile_windows, not_native
+from oxiseq.engine.windows.run import Answers, Report, Rows, WindowRun
+from oxiseq.engine.windows.window import Window
 from oxiseq.grammar.algebra import TriplePattern
 
 EVERYTHING = Report.NEW | Report.ENDED | Report.ALL

@@ -15,7 +15,8 @@ from reference.windows import Graph, sliding
 from window_cases import Match, decoded, graphs, random_case
 
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows import Report, WindowRun, compile_windows
+from oxiseq.engine.windows.plan import compile_windows
+from oxiseq.engine.windows.run import Report, WindowRun
 
 
 @drawn(20)

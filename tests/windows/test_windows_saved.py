@@ -17,7 +17,9 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows import ConjunctiveQuery, Report, Window, WindowRun, compile_windows
+from oxiseq.engine.windows.plan import ConjunctiveQuery, compile_windows
+from oxiseq.engine.windows.run import Report, WindowRun
+from oxiseq.engine.windows.window import Window
 
 EVERYTHING = Report.NEW | Report.ENDED | Report.ALL
 

@@ -15,8 +15,10 @@ from window_invariants import check
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows import ConjunctiveQuery, Report, Window, WindowRun, compile_windows
 from oxiseq.engine.windows.memory import Capacities
+from oxiseq.engine.windows.plan import ConjunctiveQuery, compile_windows
+from oxiseq.engine.windows.run import Report, WindowRun
+from oxiseq.engine.windows.window import Window
 
 A, B, C, P, Q = (NamedNode(f"http://e/{name}") for name in "abcpq")
 Events = list[tuple[int, list[Triple]]]

@@ -12,7 +12,9 @@ from window_cases import decoded, query_of, random_case
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows import Report, Window, WindowRun, compile_windows
+from oxiseq.engine.windows.plan import compile_windows
+from oxiseq.engine.windows.run import Report, WindowRun
+from oxiseq.engine.windows.window import Window
 
 E = "http://e/"
 P = NamedNode(E + "p")

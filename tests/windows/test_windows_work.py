@@ -12,7 +12,9 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import parse_term
-from oxiseq.engine.windows import ConjunctiveQuery, Report, Window, WindowRun, compile_windows
+from oxiseq.engine.windows.plan import ConjunctiveQuery, compile_windows
+from oxiseq.engine.windows.run import Report, WindowRun
+from oxiseq.engine.windows.window import Window
 
 TRIANGLE = "?x :p ?y . ?y :p ?z . ?z :p ?x"
 

@@ -14,8 +14,10 @@ from reference.windows import Graph, Match
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows import ConjunctiveQuery, Rows, Window
 from oxiseq.engine.windows.memory import Capacities
+from oxiseq.engine.windows.plan import ConjunctiveQuery
+from oxiseq.engine.windows.run import Rows
+from oxiseq.engine.windows.window import Window
 from oxiseq.grammar.algebra import Filter, Term, TriplePattern
 
 E = "http://e/"

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from oxiseq.engine.kernels.windows import records as k
-from oxiseq.engine.windows import WindowRun
+from oxiseq.engine.windows.run import WindowRun
 
 _POSITIONS = (("s", "sn", "sp", 1), ("p", "pn", "pp", 2), ("o", "on", "op", 4))
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.terms.texts import Term
-from oxiseq.engine.windows import ConjunctiveQuery
+from oxiseq.engine.windows.plan import ConjunctiveQuery
 from oxiseq.grammar.algebra import TermOrVariable, TriplePattern
 
 

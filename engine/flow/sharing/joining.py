@@ -17,7 +17,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.sharing.lifting import NotLiftedError, lifted, parameter
 from oxiseq.engine.flow.sharing.opening import Constant, Filling, Opened, closed, opened, slot
 from oxiseq.engine.flow.sharing.widening import put
-from oxiseq.engine.windows import ConjunctiveQuery
+from oxiseq.engine.windows.plan import ConjunctiveQuery
 from oxiseq.grammar.algebra import TriplePattern
 
 LEAST: Final = 3

@@ -16,7 +16,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.sharing.opening import closed, stars
-from oxiseq.engine.windows import ConjunctiveQuery
+from oxiseq.engine.windows.plan import ConjunctiveQuery
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.scope import conjuncts, expression_variables
 

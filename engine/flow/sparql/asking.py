@@ -17,7 +17,7 @@ from oxiseq.engine.flow.sparql.around import Around
 from oxiseq.engine.flow.sparql.correlation import correlated
 from oxiseq.engine.flow.sparql.grounds import EachEvent, EachGraph, Ground, Merge, Scope
 from oxiseq.engine.flow.sparql.rebuilding import among_named
-from oxiseq.engine.windows import ConjunctiveQuery
+from oxiseq.engine.windows.plan import ConjunctiveQuery
 from oxiseq.grammar.algebra import (
     Bind,
     Call,

@@ -12,8 +12,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.sparql.grounds import EachEvent, EachGraph, Ground, Merge
-from oxiseq.engine.windows import ConjunctiveQuery
-from oxiseq.engine.windows.plan import MOST_PATTERNS, MOST_VARIABLES
+from oxiseq.engine.windows.plan import MOST_PATTERNS, MOST_VARIABLES, ConjunctiveQuery
 from oxiseq.grammar.algebra import Expression, TermOrVariable, TriplePattern
 from oxiseq.grammar.scope import plain_variables
 

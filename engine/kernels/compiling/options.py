@@ -114,9 +114,7 @@ def _wide(type_: Any) -> Any:
 @lru_cache
 def _forget_stale(cache: str) -> None:
     """Remove compiled kernels that another state of the sources has left in the folder `cache`."""
-    sources = b"".join(file.read_bytes() for file in sorted(_KERNELS.rglob("*.py")))
-    digest = hashlib.sha256(sources).hexdigest()
-    folder = Path(cache)
+    folder, digest = Path(cache), _digest()
     stamp = folder / "kernels.digest"
     with suppress(OSError):  # Numba itself handles a cache that cannot be read or written
         if stamp.exists() and stamp.read_text() == digest:
@@ -125,3 +123,9 @@ def _forget_stale(cache: str) -> None:
             compiled.unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
         stamp.write_text(digest)
+
+
+@lru_cache
+def _digest() -> str:
+    """Of the sources of all kernels."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_KERNELS.rglob("*.py")))).hexdigest()

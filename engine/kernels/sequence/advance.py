@@ -161,7 +161,7 @@ def _pass(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, cloc
     need = DONE
     if sizes[NUMBERED] and not sizes[COUNTED]:
         need = close_waits(T, S, clock)
-    if need == DONE and scalars[FINALS] == 0 and sizes[AGEING] > 0:
+    if need == DONE and sizes[AGEING] > 0:  # also again, for the rest of the moment in work
         need = pass_time(T, S, C, v.time(R)[k] if at else passed, clock, rows)
     if need != DONE or (scalars[FINALS] > 0 and sizes[MOVING] < sizes[AGEING]):
         return need  # without such bounds they are of windows, for which there was no room before: the others follow

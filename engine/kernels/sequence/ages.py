@@ -11,7 +11,7 @@ from oxiseq.engine.kernels.matches.records import DONE, FINALS
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
-from oxiseq.engine.kernels.sequence.closings import add_final, close_first
+from oxiseq.engine.kernels.sequence.closings import add_final, close_first, cut_of
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
 from oxiseq.engine.kernels.sequence.queues import pop, turn
 from oxiseq.engine.kernels.sequence.records import (
@@ -25,8 +25,6 @@ from oxiseq.engine.kernels.sequence.records import (
     NEVER_CLOSES,
     NUMBERED,
     SLIDING,
-    WINDOW,
-    WINDOWED,
     Memory,
     Tables,
 )
@@ -127,8 +125,4 @@ def _cut(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
     """What starts before does not belong to the window of group `g`, which becomes a match at MOMENT."""
     if v.sizes(T)[SLIDING] == 1 and v.sizes(T)[NUMBERED] == 1:
         return i64(BEFORE_ALL)  # all its prefixes start together, in the window
-    if v.sizes(T)[SLIDING] == 1:  # all its prefixes start together, not before this: the same cut for all of a moment
-        return v.scalars(S)[MOMENT] - v.sizes(T)[WINDOW]
-    if v.sizes(T)[WINDOWED] == 1:
-        return v.groups(S)[g].close - v.sizes(T)[WINDOW] + 1
-    return i64(BEFORE_ALL)
+    return cut_of(T, S, g, v.scalars(S)[MOMENT])

@@ -1,4 +1,4 @@
-"""Groups that become matches when their window has closed: a heap by closing time."""
+"""Groups that become matches when their window has closed, or a bound has passed: a heap by that time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
 from oxiseq.engine.kernels.sequence.queues import is_queue, pop, turn
-from oxiseq.engine.kernels.sequence.records import CLOSINGS, LAPSES, NEED_FINALS, SLIDING, WINDOW, Memory, Tables
+from oxiseq.engine.kernels.sequence.records import (
+    BEFORE_ALL,
+    CLOSINGS,
+    LAPSES,
+    NEED_FINALS,
+    SLIDING,
+    WINDOW,
+    WINDOWED,
+    Memory,
+    Tables,
+)
 
 
 @inner
@@ -88,12 +98,10 @@ def _pop(heap: Array, scalars: Array, count: int) -> None:
 
 @inner
 def end_wait(T: Ptr[Tables], S: Ptr[Memory], g: int, close: int) -> bool:
-    """Make group `g`, whose window ends at `close`, final unless something has killed it; False: there is no room."""
+    """Make group `g`, whose wait ends at `close`, final unless something has killed it; False: there is no room."""
     edge = i64(v.groups(S)[g].edge)
     if not killed(T, S, g):
-        cut = close - v.sizes(T)[WINDOW]
-        if v.sizes(T)[SLIDING] == 0:
-            cut += 1
+        cut = cut_of(T, S, g, close)
         if is_queue(T, edge):
             while v.groups(S)[g].old >= 0 or v.groups(S)[g].new >= 0:
                 turn(T, S, g)  # it has no unions, so it needs no nodes
@@ -104,6 +112,16 @@ def end_wait(T: Ptr[Tables], S: Ptr[Memory], g: int, close: int) -> bool:
             return False
     remove_group(T, S, g)
     return True
+
+
+@inner
+def cut_of(T: Ptr[Tables], S: Ptr[Memory], g: int, close: int) -> int:
+    """What starts before does not belong to the window of group `g`, whose wait ends at `close`."""
+    if v.sizes(T)[SLIDING] == 1:  # all its prefixes start together, not before this: the same cut for all of a moment
+        return close - v.sizes(T)[WINDOW]
+    if v.sizes(T)[WINDOWED] == 1:
+        return v.groups(S)[g].close - v.sizes(T)[WINDOW] + 1
+    return i64(BEFORE_ALL)
 
 
 @inner

@@ -115,7 +115,7 @@ EDGE = np.dtype(
         ("limit", "i8"),  # how old a run gets here (µs), or NO_AGE
         ("least", "i8"),  # of ',': bounds of the gap (µs)
         ("most", "i8"),
-        ("lasting0", "i4"),  # (slot, µs) pairs: what began then and lasts so long at most
+        ("lasting0", "i4"),  # (slot, µs) pairs: what began then and lasts so long at most; of a wait, its end
         ("lasting1", "i4"),
         ("floor", "i4"),  # of a family: the key slot of the first query for which the runs still wait, or -1
     ],

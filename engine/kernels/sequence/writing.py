@@ -204,8 +204,10 @@ def insert_run(
         lapse = _lapses_at(T, S, edge)
         if lapse != NEVER_CLOSES:
             push_lapse(S, lapse, g)
-    elif close != NEVER_CLOSES:
-        push_closing(S, close, g)
+    else:
+        close = min(close, _lapses_at(T, S, edge))
+        if close != NEVER_CLOSES:
+            push_closing(S, close, g)
     _index(T, S, C, g, edge)
     return DONE
 
@@ -230,7 +232,8 @@ def _join(T: Ptr[Tables], S: Ptr[Memory], g: int, node: int, time: int, tau: int
 
 @inner
 def _lapses_at(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
-    """When (µs) what LASTING bounds has lasted too long in a group of `edge`; its key is in `v.key(S)`."""
+    """When (µs) what LASTING bounds has lasted too long in a group of `edge`, or a negated group at the end has been
+    waited for; its key is in `v.key(S)`."""
     lapse = i64(NEVER_CLOSES)
     for i in range(v.edges(T)[edge].lasting0, v.edges(T)[edge].lasting1):
         lapse = min(lapse, v.key(S)[v.lasting(T)[i, 0]] + v.lasting(T)[i, 1])

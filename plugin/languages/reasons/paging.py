@@ -17,8 +17,6 @@ from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.options.kinds import CountKind, whole_number
 
-PAGE: Final = 100
-"""Matches of a page where nobody says how many."""
 MOST: Final = 10_000
 """Matches of a page."""
 _BITS: Final = 64 * MOST_LIMBS

@@ -59,8 +59,8 @@ def _clauses(by: Explainer) -> Iterator[str]:
     if query.selection is not None:
         yield f"SELECT {query.selection.strategy.value}: {by.selection()}"
     if query.consumption is not None:
-        what = "all" if forgotten_by(query) == EVERYTHING else "all of its partition"
-        yield f"CONSUME BY: a match makes {what} that has started forgotten"
+        where = "" if forgotten_by(query) == EVERYTHING else " of its partition"
+        yield f"CONSUME BY: after a match all partial matches{where} are discarded"
     if plan.summary is not None:
         yield from by.groups()
     elif plan.ranking is not None or query.sample is not None:

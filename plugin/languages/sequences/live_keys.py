@@ -283,7 +283,7 @@ class LiveKeysExplainer:
             if edge.counts is not None:
                 continue
             low, after = (low, after) if edge.follows else (edge.least, ())
-            limit = edge.most if edge.limit is None else edge.limit
+            limit = edge.most if edge.longest is None else edge.longest
             at_start = edge.source == START
             index = iter(words)
             arms = tuple(
@@ -309,12 +309,12 @@ class LiveKeysExplainer:
                 tuple(value_text(v) for v in key),
                 age_text(low, limit),
                 _then(edge),
-                tuple(f"lasts {span_text(size)} at most" for _, size in edge.lasting),
+                tuple(f"lasts {span_text(size)} at most" for _, size in edge.lasting if not edge.waits),
                 after,
                 steps,
             )
             after += (" | ".join(step.letter for step in steps),) if steps else ()
-            low = 0 if limit is None else limit + 1
+            low = 0 if limit is None or steps else limit + 1
 
     def guard(self, guard: GuardCheck | Move, index: str) -> WaitFacts:
         return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.letter, guard.check))
@@ -368,11 +368,13 @@ def value_text(value: Value) -> str:
             return "last time of the leading negation"
         case ValueKind.SPAN:
             return "beginning of what LASTING bounds"
+        case ValueKind.LAST:
+            return "time of its last event"
 
 
 def _then(edge: Edge) -> str:
     """What becomes of a run that is older than an age segment holds."""
-    if edge.limit is None:
+    if edge.longest is None:
         return ""
     if edge.then is not None:
         return "it continues to wait"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyoxigraph import Variable
 
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.plan.correlation import Correlation, correlation, with_key
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
@@ -18,18 +18,7 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.languages import Syntax, syntax_named
 from oxiseq.languages.driving import Opener
-from oxiseq.languages.explanation import Explanation
 from oxiseq.languages.language import LOG, Language
-from oxiseq.languages.reasons.bounds import Bounds
-from oxiseq.languages.reasons.provenance import Evidence
-from oxiseq.languages.reasons.read import History, Span, read_history
-from oxiseq.languages.reasons.report import Why, WhyRequest
-from oxiseq.languages.reasons.states import Point, states_of
-from oxiseq.languages.sequences.explain import explain
-from oxiseq.languages.spaseq.reasons.evidence import evidence_of
-from oxiseq.languages.spaseq.reasons.paging import every_match, page_of, reach_of
-from oxiseq.languages.spaseq.reasons.why import why_of
-from oxiseq.languages.spaseq.reasons.windows import same_windows
 from oxiseq.languages.spaseq.shape import spaseq_shape
 from oxiseq.languages.tables import graphs_opener, names_in
 from oxiseq.matches.matches import Matches
@@ -37,6 +26,23 @@ from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.sources.knowledge import Kb, knowledge_of
 from oxiseq.warmup.first_run import prepare
+
+if TYPE_CHECKING:
+    from oxiseq.engine.matches.paging import Page
+    from oxiseq.languages.explanation import Explanation
+    from oxiseq.languages.reasons import read, states
+    from oxiseq.languages.reasons.bounds import Bounds
+    from oxiseq.languages.reasons.provenance import Evidence
+    from oxiseq.languages.reasons.read import History, Span
+    from oxiseq.languages.reasons.report import Why, WhyRequest
+    from oxiseq.languages.reasons.states import Point
+    from oxiseq.languages.sequences import explain
+    from oxiseq.languages.spaseq.reasons import evidence, paging, why, windows
+else:
+    explain = needed("oxiseq.languages.sequences.explain")
+    read, states = needed("oxiseq.languages.reasons.read"), needed("oxiseq.languages.reasons.states")
+    evidence, paging = (needed(f"oxiseq.languages.spaseq.reasons.{name}") for name in ("evidence", "paging"))
+    why, windows = (needed(f"oxiseq.languages.spaseq.reasons.{name}") for name in ("why", "windows"))
 
 
 class Spaseq(Language[Query]):
@@ -61,7 +67,7 @@ class Spaseq(Language[Query]):
         return graphs_opener(query, options)
 
     def origin(self, run: Run) -> int | None:
-        return same_windows(run.plan.query.window, run.window_start) if isinstance(run, QueryRun) else None
+        return windows.same_windows(run.plan.query.window, run.window_start) if isinstance(run, QueryRun) else None
 
     def evidence(
         self,
@@ -72,7 +78,7 @@ class Spaseq(Language[Query]):
         kb: KnowledgeBase,
         bounds: Bounds,
     ) -> Evidence:
-        return evidence_of(query, events, row, history, kb, bounds)
+        return evidence.evidence_of(query, events, row, history, kb, bounds)
 
     def correlation(self, query: Query, plan: QueryPlan) -> Correlation:
         return correlation(plan)
@@ -81,27 +87,27 @@ class Spaseq(Language[Query]):
         return with_key(query, by)
 
     def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
-        return explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))
+        return explain.explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))
 
     def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
-        history = read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
-        return why_of(query, history, knowledge_of(kb), asked.provenance, asked.bounds)
+        history = read.read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
+        return why.why_of(query, history, knowledge_of(kb), asked.provenance, asked.bounds)
 
     def reach(self, query: Query, at: int, options: Options) -> Span:
-        return reach_of(query, at, options.origin)
+        return paging.reach_of(query, at, options.origin)
 
     def every_match(self, query: Query) -> Query:
-        return every_match(query)
+        return paging.every_match(query)
 
     def matches_at(
         self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, page: Page
     ) -> Matches:
-        history = read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
-        return page_of(query, history, knowledge_of(kb), page, asked.bounds)
+        history = read.read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
+        return paging.page_of(query, history, knowledge_of(kb), page, asked.bounds)
 
     def states(
         self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest, points: int
     ) -> tuple[Point, ...]:
-        history = read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
+        history = read.read_history(query, streams, asked.reading, self.opener(query, options), names_in(query) or "")
         run = QueryRun(compile_query(query, history.terms), history.terms, knowledge_of(kb), history.start)
-        return states_of(run, history, asked.bounds, points)
+        return states.states_of(run, history, asked.bounds, points)

@@ -9,12 +9,11 @@ from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.matches.paging import Page
+from oxiseq.engine.matches.paging import PAGE, Page
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.languages import media_types
 from oxiseq.journal.lines import match_lines
 from oxiseq.journal.rows import pack_block, unpack_matches
-from oxiseq.languages.reasons.paging import PAGE
 from oxiseq.languages.reasons.read import Span
 from oxiseq.live.api.problems import as_problem, query_problem
 from oxiseq.live.api.queries import NAME
