@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.output.counted_rows import CountedRows
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.counts import Case, Counts, lengths_of
 from oxiseq.engine.sequence.states import Value
+
+if TYPE_CHECKING:
+    from oxiseq.engine.output.counted_rows import CountedRows
 
 
 @dataclass(slots=True, eq=False)

@@ -27,7 +27,7 @@ from oxiseq.engine.output import counted_rows
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import compile_query
-from oxiseq.engine.run import dozing, shared, teller
+from oxiseq.engine.run import dozing, shared
 from oxiseq.engine.run.alike import why_no_family
 from oxiseq.engine.run.dispatching import Outcome
 from oxiseq.engine.run.narrowed import why_not_narrowed
@@ -201,7 +201,8 @@ def of_thresholds(dice: random.Random) -> list[str]:
     shown = ["*", "?a", "(STARTTIME() AS ?from) ?a"]
     if "A; B?" in sequence:
         shown.append("?b (GROUP_CONCAT(?av) AS ?all) GROUP BY ?b")
-    if "B" in base and "|" not in sequence and not (by and "EVENTS" in window) and dice.random() < 0.5:
+    known = "B" in base and "|" not in sequence and "A;+" not in sequence
+    if known and not (by and "EVENTS" in window) and dice.random() < 0.5:
         shown = counted(dice, "EVENTS" not in window)
     texts = []
     for _ in range(dice.choice([2, 3, 5, 9])):
@@ -346,7 +347,7 @@ class Drill:
             return QueryRun(compile_query(load(text), self.terms), self.terms, self.kb, start, lateness, capacities)
 
         one = compiled()
-        with patch.object(teller, "in_columns", return_value=False):  # its rows of counts are made one by one
+        with patch.object(counted_rows, "in_columns", return_value=False):  # its rows of counts are made one by one
             alone = compiled()
         self.runs.add(one, start, bounds=bounds)
         self.pairs.append(Pair(text, one, alone, start, bounds))
