@@ -140,6 +140,7 @@ class ComposedRun:
         self._held = self._held.reshape(len(masks), len(variables))
         self._tables = PointerTables()
         self._placed = Placed(plan.query, plan.runner.words)
+        self._by_time = self._sizes[k.KIND] == k.BY_TIME
         self._tau = k.BEFORE_ALL
         self._begin(0)
 
@@ -184,8 +185,8 @@ class ComposedRun:
         self._reform(int(self._memory.form[w.LIMBS]))
         symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
         E = self._placed.place(symbol, partition, time, None)
-        if len(time) and (cut := self._placed.cut(time.item(-1))) is not None:
-            self._tau = cut
+        if self._by_time and len(time):
+            self._tau = self._placed.cut(time.item(-1))
         found: list[Ended] = []
         self._memory.scalars[c.AT] = 0
         table = self._tables.of
@@ -321,8 +322,8 @@ class ComposedRun:
         """As of CeaRun."""
         self._memory.scalars[c.BASE] += count
         self._memory.parts[0]["clock"] += count
-        cut = self._placed.cut(last)
-        self._tau = self._tau if cut is None else cut
+        if self._by_time:
+            self._tau = self._placed.cut(last)
 
     @property
     def position(self) -> int:

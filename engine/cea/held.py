@@ -6,6 +6,8 @@ they are not, the match is read again, for which the events' symbols are kept as
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,8 +16,10 @@ from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import AMBIGUOUS, FIRST_MASK, Subsets
 from oxiseq.engine.kernels.cea import held as kernels
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, call
+from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables, Ptr, call
 from oxiseq.engine.terms.saved import State
+
+_NO_HISTORY: Final = Ptr[kernels.Letters](0), np.zeros(0, np.int64), -1
 
 
 class Holders:
@@ -28,10 +32,15 @@ class Holders:
             self.masks[FIRST_MASK + n] = as_words(mask, words)
         self._history = _History(plan, words) if plan.runner.ambiguous else None
 
-    def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64]) -> None:
-        """Events come in."""
+    def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64], count: int) -> None:
+        """So many events come in, the first of these."""
         if self._history is not None:
-            self._history.append(symbol, partition)
+            self._history.append(symbol, partition, count)
+
+    def room(self, count: int) -> tuple[Ptr[kernels.Letters], NDArray[np.int64], int]:
+        """Where so many events of the only partition come in: the history, the last position in it, their place there;
+        −1: none is kept. The caller enters them."""
+        return _NO_HISTORY if self._history is None else self._history.room(count)
 
     def forget(self, oldest: int) -> None:
         """No run refers to an earlier position."""
@@ -92,25 +101,31 @@ class _History:
             sizes=np.array([0, not all(sets.masks)], np.int64),
         )
         self._tables = PointerTables()
-        self._last = np.zeros(0, np.int64)
+        self._last = np.full(1, -1, np.int64)
         self._count = 0
         self._scratch = _scratch(64, count)
 
-    def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64]) -> None:
-        low, high = self._count, self._count + len(partition)
+    def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64], count: int) -> None:
+        table, last, low = self.room(count)
+        most = kernels.append(table, symbol, partition, count, low, last)
+        if most:
+            self._know(max(most, 2 * len(last)))
+            kernels.append(table, symbol, partition, count, low, self._last)
+
+    def room(self, count: int) -> tuple[Ptr[kernels.Letters], NDArray[np.int64], int]:
+        """As of Holders."""
+        low, high = self._count, self._count + count
         letters = self._letters
         if high > len(letters.before):
             room = max(high, 2 * len(letters.before))
             letters = letters._replace(symbol=longer(letters.symbol, room), before=longer(letters.before, room))
             self._letters = letters
-        table = self._tables.of(letters).address
-        most = kernels.append(table, symbol, partition, low, self._last)
-        if most:
-            known = len(self._last)
-            self._last = longer(self._last, max(most, 2 * known))
-            self._last[known:] = -1
-            kernels.append(table, symbol, partition, low, self._last)
         self._count = high
+        return self._tables.of(letters).address, self._last, low
+
+    def _know(self, partitions: int) -> None:
+        known, self._last = len(self._last), longer(self._last, partitions)
+        self._last[known:] = -1
 
     def forget(self, oldest: int) -> None:
         """Moves what remains to the front, once that is less than half."""
@@ -140,6 +155,7 @@ class _History:
         self._letters = self._letters._replace(symbol=state["symbol"].copy(), before=state["before"].copy())
         self._letters.sizes[kernels.OLDEST] = int(state["oldest"])
         self._last, self._count = state["last"].copy(), len(state["before"])
+        self._know(max(1, len(self._last)))
 
     def resolve(self, found: kernels.Matches, matches: NDArray[np.int64]) -> None:
         """Write `found.held` of some matches."""

@@ -149,6 +149,7 @@ class RowProgram:
         type_of: NDArray[np.int64],
         window: NDArray[np.float64],
         symbol: NDArray[np.uint64],
+        *,
         whole: bool,
     ) -> None:
         """As `kernels.cea.rows.mark_rows`."""

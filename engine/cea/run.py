@@ -32,12 +32,14 @@ from oxiseq.engine.cea.windows import Placed, plain
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
+from oxiseq.engine.kernels.cea.few import enter_few
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.runner import MatchRunner
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
+I64 = NDArray[np.int64]
 _COLLECT_EVERY = 1 << 14
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that continue when partial matches are given up. The cache remembers numbers that SERIAL had."""
@@ -55,10 +57,10 @@ class FoundEvents:
     beside each position the plan's variables that hold it, `held`, u64[len(positions), words of variables].
     """
 
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    positions: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    start: I64
+    end: I64
+    positions: I64
+    offsets: I64
     held: NDArray[np.uint64]
 
     def __len__(self) -> int:
@@ -76,7 +78,7 @@ class Ends(Protocol):
     def counts(self) -> bool:
         """Whether numbers are enough."""
 
-    def count(self, at: NDArray[np.int64], number: NDArray[np.int64]) -> None:
+    def count(self, at: I64, number: I64) -> None:
         """So many end at the events at these positions, in order."""
 
     def see(self, found: FrozenMatches, holders: Holders, at: int, time: int) -> None:
@@ -119,19 +121,39 @@ class CeaRun(MatchRunner[k.Memory]):
         self._placed = Placed(plan.query, plan.runner.words)
         self._collected = 0
         self._rebuilt = -1
+        self._by_time = self._sizes[k.KIND] == k.BY_TIME
         self._tau = k.BEFORE_ALL
+        self._forgotten = 0
+        """`oldest` when memory of events was freed last."""
 
     def feed(self, events: MarkedEvents) -> FoundEvents:
         """Take in a batch; the complex events that end in it. Those that end at an event where they are past a limit
         are as if they were none: see `take_error`."""
         symbol, partition, time = plain(events.symbol, _U64), plain(events.partition, _I64), plain(events.time, _I64)
-        self._times = time
         E = self._placed.place(symbol, partition, time, events.attribute)
-        self._holders.append(symbol, partition)
-        if len(time) and (cut := self._placed.cut(time.item(-1))) is not None:
-            self._tau = cut
+        self._holders.append(symbol, partition, len(time))
+        self._memory.scalars[k.AT] = 0
+        return self._fed(E, partition, time)
+
+    @property
+    def few(self) -> k.Few:
+        """Where a batch may be written at once, for `feed_few`: its symbols and values of the window's attribute."""
+        return self._placed.few
+
+    def feed_few(self, time: I64, log: I64, low: int) -> FoundEvents:
+        """As `feed`, of the events in `few`, at these times, of a query without PARTITION BY. The times are copied to
+        `log` from place `low` on."""
+        placed, memory = self._placed, self._tables.of(self._memory)
+        history, last, held = self._holders.room(len(time))
+        enter_few(memory.address, placed.few_address, time, log, low, history, last, held)
+        return self._fed(placed.placed_few, placed.few.partition, time)
+
+    def _fed(self, E: Pointers[k.Events], partition: I64, time: I64) -> FoundEvents:
+        """What ends in a batch that has been placed: the first events of `partition`."""
+        self._times, count = time, len(time)
+        if self._by_time and count:
+            self._tau = self._placed.cut(time.item(-1))
         scalars = self._memory.scalars
-        scalars[k.AT] = 0
         failed, table = -1, self._tables.of
         while True:
             A, S = table(self._cache.arrays), table(self._memory)
@@ -158,8 +180,11 @@ class CeaRun(MatchRunner[k.Memory]):
         if self._ends is not None:
             self._tell_counts(self._ends)
         found = self._found()
-        scalars[k.BASE] += len(events)
-        self._collect_at_times(len(events))
+        scalars[k.BASE] += count
+        self._collect_at_times(count)
+        if self.oldest != self._forgotten:
+            self._forgotten = self.oldest
+            self._holders.forget(self.oldest)
         return found
 
     def collect(self) -> None:
@@ -167,7 +192,7 @@ class CeaRun(MatchRunner[k.Memory]):
         self._times = self._times[:0]
         self._free(again=False)
 
-    def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
+    def begin_partitions(self, fresh: I64, count: int) -> None:
         """Between batches: there are `count` partitions; those `fresh` are new, or have another meaning from now on."""
         self._memory = begin_parts(self._memory, fresh, count)
         self._holders.begin_partitions(fresh)
@@ -194,8 +219,8 @@ class CeaRun(MatchRunner[k.Memory]):
         """Such events have come, the last one at `last` (µs); there are no partial matches."""
         self._memory.scalars[k.BASE] += count
         self._memory.parts[0]["clock"] += count
-        cut = self._placed.cut(last)
-        self._tau = self._tau if cut is None else cut
+        if self._by_time:
+            self._tau = self._placed.cut(last)
         self.oldest = self.position
         self._holders.forget(self.position)
 
@@ -290,8 +315,8 @@ class CeaRun(MatchRunner[k.Memory]):
         """Free dead nodes in the midst of a batch or at its end."""
         scalars = self._memory.scalars
         at, tau = int(scalars[k.AT]), self._tau
-        if at < len(self._times) and (cut := self._placed.cut(int(self._times[at]))) is not None:
-            tau = cut
+        if self._by_time and at < len(self._times):
+            tau = self._placed.cut(int(self._times[at]))
         self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, tau, again)
         position = int(scalars[k.BASE]) + (at if len(self._times) else 0)
         self.oldest = max(self.oldest, min(oldest, position))
@@ -299,11 +324,12 @@ class CeaRun(MatchRunner[k.Memory]):
     def _collect_at_times(self, events: int) -> None:
         """So that `oldest` moves even if nodes are few; amortised over the events."""
         self._collected += events
+        if self._collected < _COLLECT_EVERY:
+            return
         nodes, parts = int(self._memory.scalars[matches.NODE_TOP]), len(self._memory.parts)
-        if self._collected >= max(_COLLECT_EVERY, 2 * nodes + parts):
+        if self._collected >= 2 * nodes + parts:
             self._collected = 0
             self.collect()
-        self._holders.forget(self.oldest)
 
     def _learn(self, need: int) -> None:
         """Computes what the kernel lacks (a step, an answer), or grows an array; the kernel then repeats the event."""

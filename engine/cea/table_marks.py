@@ -26,6 +26,7 @@ from oxiseq.engine.cea.machine import LeafMachine
 from oxiseq.engine.cea.marks import Marks, symbols
 from oxiseq.engine.cea.plan import words_of
 from oxiseq.engine.cea.rows import RowProgram
+from oxiseq.engine.cea.windows import FEW
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.cells import Cells, Coded, Numbers, is_text, read_cells
 from oxiseq.engine.events.tuples import TupleRows
@@ -43,8 +44,6 @@ else:
 
 _EXACT: Final = kinds.ROUNDED | kinds.EXACT_INTEGER | kinds.EXACT_NUMBER
 _TWO_53: Final = 2**53
-_FEW: Final = 128
-"""Batches of so many rows have their facts in memory that is used again."""
 _MOST_LAYOUTS: Final = 4
 """Schemas of tables that are known at once."""
 _NO_WINDOW: Final = np.zeros(0, np.float64)
@@ -104,12 +103,25 @@ class TableMarker:
         facts, type_of = self._few if count <= len(self._few[1]) else self._room(count)
         window = _NO_WINDOW if self._window is None else np.empty(count, np.float64)
         symbol = np.zeros((count, words_of(self._facts.atoms)), np.uint64)
-        layout.program.mark(batch, facts, type_of, window, symbol, layout.whole)
+        layout.program.mark(batch, facts, type_of, window, symbol, whole=layout.whole)
         if not layout.whole:
             symbol = self._finished(layout.program, cells, facts[:count], type_of[:count])
         if self._window is not None and isinstance(coded := cells.get(self._window), Coded):
             window = _numbers(coded)
         return Marks(symbol, batch.time, None if self._window is None else window, self._values(cells, symbol))
+
+    def mark_few(self, batch: TupleRows, symbol: NDArray[np.uint64], window: NDArray[np.float64]) -> bool:
+        """Write what `mark` would say of at most FEW rows to the first rows of these; False where one call of the
+        kernel does not find all of it, or PARTITION BY or aggregates need values: nothing has happened then. Raises
+        EventError as `mark`."""
+        layout = self._layout_of(batch)
+        if not layout.whole or layout.cells or layout.reads_types:
+            return False
+        if not layout.noted:
+            layout.noted = self._columns.look(batch)
+        facts, type_of = self._few if len(self._few[1]) else self._room(1)
+        layout.program.mark(batch, facts, type_of, window, symbol, whole=True)
+        return True
 
     def _finished(
         self,
@@ -139,10 +151,10 @@ class TableMarker:
         return values
 
     def _room(self, count: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """For the facts and types of so many rows; of a few it is used again."""
-        size = _FEW if 0 < count < _FEW else count
+        """For the facts and types of so many rows; of few it is used again."""
+        size = FEW if 0 < count < FEW else count
         made = np.empty((size, self._facts.words), np.uint64), np.empty(size, np.int64)
-        if 0 < size <= _FEW:
+        if 0 < size <= FEW:
             self._few = made
         return made
 

@@ -3,7 +3,7 @@ later."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,12 @@ from oxiseq.engine.kernels.cea import clocks as kernels
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.compiling.options import in_python
 from oxiseq.engine.kernels.matches.clocks import window_start
-from oxiseq.engine.kernels.memory.pointers import Array, Pointers
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers, Ptr
 from oxiseq.grammar.algebra import Window
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 
-_FEW: Final = 128
+FEW: Final = 128
 """Batches of at most so many events are copied to where the kernel looks: cheaper than passing their addresses."""
-_NONE: Final = np.zeros(0, np.float64)
 _window_start: Final[Any] = in_python(window_start)
 
 
@@ -33,29 +32,48 @@ def kind_of(query: CeqlQuery) -> tuple[int, int]:
             return (k.BY_EVENTS if events else k.BY_TIME), size
 
 
-def attribute_clocks(values: NDArray[np.float64], size: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Clocks and cuts of events with these values of the window's attribute, which may fall; NaN: it has none."""
-    clocks, cuts = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
+def room_for_few(words: int, kind: int, back: int, size: float) -> k.Few:
+    """For FEW events with symbols of so many words, in a window: of time of `back` µs, or of an attribute of `size`."""
     scratch = np.zeros(1, np.float64)
-    kernels.attribute_clocks(np.ascontiguousarray(values), size, scratch, scratch.view(np.int64), clocks, cuts)
+    return k.Few(
+        symbol=np.zeros((FEW, words), np.uint64),
+        partition=np.zeros(FEW, np.int64),
+        clock=np.zeros(FEW, np.int64),
+        cut=np.zeros(FEW, np.int64),
+        attribute=np.zeros(FEW if kind == k.BY_ATTRIBUTE else 0, np.float64),
+        numbers=np.array([kind, back], np.int64),
+        size=np.array([size]),
+        double=scratch,
+        word=scratch.view(np.int64),
+    )
+
+
+def attribute_clocks(few: Pointers[k.Few], values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Clocks and cuts of events with these values of the attribute of its window, which may fall; NaN: it has none."""
+    clocks, cuts = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
+    kernels.attribute_clocks(few.address, values, clocks, cuts)
     return clocks, cuts
 
 
 class Placed:
-    """Batches of a query's events as its kernel reads them, with clocks and cuts. `words`: of a symbol."""
+    """Batches of a query's events as its kernel reads them, with clocks and cuts. `words`: of a symbol.
+
+    `few`: where a batch of at most FEW events is put, or written at once; `few_address`: of it, for kernels;
+    `placed_few`: the events there.
+    """
 
     def __init__(self, query: CeqlQuery, words: int) -> None:
         self._kind, self._back = kind_of(query)
         window = query.window
-        self._size = float(window.size.value) if isinstance(window, AttributeWindow) else 0.0
-        scratch = np.zeros(1, np.float64)
-        self._scratch = scratch, scratch.view(np.int64)
-        few = np.zeros((3, _FEW), np.int64)
-        self._few = Pointers(k.Events(np.zeros((_FEW, words), np.uint64), *few))
+        size = float(window.size.value) if isinstance(window, AttributeWindow) else 0.0
+        self.few = room_for_few(words, self._kind, self._back, size)
+        self._few = Pointers(self.few)
+        self.few_address: Ptr[k.Few] = self._few.address
+        self.placed_few = cast(Pointers[k.Events], self._few)  # it begins as one
 
-    def cut(self, time: int) -> int | None:
-        """That of an event at `time`, in a window of time."""
-        return _window_start(time, self._back, 1, 0) if self._kind == k.BY_TIME else None
+    def cut(self, time: int) -> int:
+        """That of an event at `time` (µs), in a window of time."""
+        return cast(int, _window_start(time, self._back, 1, 0))
 
     def place(
         self,
@@ -65,17 +83,22 @@ class Placed:
         attribute: NDArray[np.float64] | None,
     ) -> Pointers[k.Events]:
         """A batch, until the next one is placed."""
-        if len(partition) <= _FEW:
-            values = _NONE if attribute is None else plain(attribute, np.float64)
-            kernels.place_few(
-                self._few.address, symbol, partition, time, values, self._kind, self._back, self._size, *self._scratch
-            )
-            return self._few
+        count, few = len(partition), self.few
+        if count <= FEW:
+            few.symbol[:count], few.partition[:count] = symbol, partition
+            if attribute is not None:
+                few.attribute[:count] = attribute
+            return self.place_few(time, count)
         if self._kind == k.BY_ATTRIBUTE:
             assert attribute is not None
-            return Pointers(k.Events(symbol, partition, *attribute_clocks(plain(attribute, np.float64), self._size)))
+            return Pointers(k.Events(symbol, partition, *attribute_clocks(self._few, plain(attribute, np.float64))))
         cut = _window_start(time, self._back, 1, 0) if self._kind == k.BY_TIME else time
         return Pointers(k.Events(symbol, partition, time, cut))
+
+    def place_few(self, time: NDArray[np.int64], count: int) -> Pointers[k.Events]:
+        """A batch whose symbols, partitions and values of the window's attribute are in `few`."""
+        kernels.place_few(self._few.address, time, count)
+        return self.placed_few
 
 
 def plain(array: Array, dtype: Any) -> Array:

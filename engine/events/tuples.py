@@ -26,7 +26,7 @@ from oxiseq.engine.events.tables import FORMAT_KEY
 from oxiseq.engine.events.time import OUTSIDE, outside
 from oxiseq.engine.events.units import TimeUnit, all_as_microseconds, check_unit
 from oxiseq.engine.extras import needed
-from oxiseq.engine.kernels.events.arrow import copy_times
+from oxiseq.engine.kernels.events.arrow import MISSING, RISING, copy_times
 from oxiseq.engine.kinds import FIRST_TIME, LAST_TIME
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class TupleRows:
     time: NDArray[np.int64]
     rows: pa.RecordBatch
     naming: Naming
+    rising: bool = False
+    """Whether it is known that no time is smaller than the one before."""
     _exported: Exported | None = None
 
     def __len__(self) -> int:
@@ -127,11 +129,13 @@ def is_tuple_file(path: str | Path) -> bool:
 def read_rows(source: TableLike, naming: Naming = USUAL_NAMES) -> Iterator[TupleRows]:
     """The rows of a table in batches. Raises EventError, some of it at once."""
     name = "the table"
-    if _is_frame(source):
-        source = _from_pandas(source)
     if isinstance(source, pa.RecordBatch):
+        if source.num_rows <= BATCH_ROWS:  # most that are pushed one by one
+            return iter(_read(source, _clock_of(source.schema, naming, name), naming.unit, name))
         source = [source]
-    elif isinstance(source, pa.Table):
+    elif _is_frame(source):
+        source = _from_pandas(source)
+    if isinstance(source, pa.Table):
         _check(source.schema, naming, name)
         source = source.to_batches()
     return _cut(iter(source), naming, name)
@@ -224,10 +228,27 @@ def _cut(batches: Iterable[pa.RecordBatch], naming: Naming, name: str) -> Iterat
         count = batch.num_rows
         for low in range(0, count, BATCH_ROWS):
             part = batch if count <= BATCH_ROWS else batch.slice(low, BATCH_ROWS)
-            rows = TupleRows(_NO_TIMES, part, naming)
-            rows.time = _times_of(rows, clock, unit, name)
-            yield rows
+            yield from _read(part, clock, unit, name)
             unit = unit or "us"  # the first batch's integers were microseconds, if no unit is given
+
+
+def _read(batch: pa.RecordBatch, clock: _Clock, unit: TimeUnit | None, name: str) -> tuple[TupleRows, ...]:
+    """Those of a batch, if it has rows. Raises EventError."""
+    count = batch.num_rows
+    if not count:
+        return ()
+    rows = TupleRows(_NO_TIMES, batch, clock.naming)
+    title = clock.naming.time
+    if clock.plain:
+        times = np.empty(count, np.int64)
+        order = copy_times(rows.exported.address, clock.place, times)
+        if order != MISSING:
+            rows.rising = order == RISING
+            low, high = (times.item(0), times.item(-1)) if rows.rising else (int(times.min()), int(times.max()))
+            rows.time = _from_integers(times, low, high, title, unit, name)
+            return (rows,)
+    rows.time = _times(batch.column(clock.place), title, unit, name)
+    return (rows,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,16 +277,6 @@ def _clock_of(schema: pa.Schema, naming: Naming, name: str) -> _Clock:
     return clock
 
 
-def _times_of(rows: TupleRows, clock: _Clock, unit: TimeUnit | None, name: str) -> NDArray[np.int64]:
-    """The times of rows. Raises EventError."""
-    title = clock.naming.time
-    if clock.plain:
-        times = np.empty(rows.rows.num_rows, np.int64)
-        if copy_times(rows.exported.address, clock.place, times) == 0:
-            return _from_integers(times, title, unit, name)
-    return _times(rows.rows.column(clock.place), title, unit, name)
-
-
 def _settled(naming: Naming) -> Naming:
     """Behind the first batch: its integers were microseconds, if no unit is given."""
     return replace(naming, unit="us") if naming.unit is None else naming
@@ -291,19 +302,20 @@ def _times(column: pa.Array, title: str, unit: TimeUnit | None, name: str) -> ND
     else:
         raise EventError(name, None, f"the column {title!r} holds {kind}; timestamps or integer microseconds expected")
     times = np.array(np.from_dlpack(column), np.int64)
-    return _from_integers(times, title, unit, name) if pa.types.is_integer(kind) else _checked(times, title, name)
+    if not pa.types.is_integer(kind):
+        return _checked(times, title, name)
+    return _from_integers(times, int(times.min()), int(times.max()), title, unit, name)
 
 
-def _from_integers(times: NDArray[np.int64], title: str, unit: TimeUnit | None, name: str) -> NDArray[np.int64]:
-    if not len(times):
-        return times
+def _from_integers(
+    times: NDArray[np.int64], low: int, high: int, title: str, unit: TimeUnit | None, name: str
+) -> NDArray[np.int64]:
+    """Of integers from `low` to `high`. Raises EventError."""
     try:
         if unit is None:
-            one = len(times) == 1  # most are, of those that are pushed one by one
-            low, high = (times.item(0), times.item(0)) if one else (int(times.min()), int(times.max()))
             check_unit(low, high, title)
-            if low >= FIRST_TIME and high <= LAST_TIME:
-                return times
+        if (unit is None or unit == "us") and low >= FIRST_TIME and high <= LAST_TIME:
+            return times
         times = all_as_microseconds(times, unit)
     except EventError as error:
         raise EventError(name, None, error.reason) from None

@@ -58,8 +58,8 @@ class MatchRunner(Generic[M]):
         if full:
             self._memory = more_out(memory)
         s = memory.scalars
-        rows, count = int(s[k.OUT_ROWS]), int(s[k.OUT_MATCHES])
-        if count:
+        if count := s.item(k.OUT_MATCHES):
+            rows = s.item(k.OUT_ROWS)
             marks = memory.out_marks[:count].copy()
             self._parts.append(Found(memory.out_rows[:rows].copy(), memory.out_ends[: count + 1].copy(), marks))
             s[k.OUT_ROWS] = s[k.OUT_MATCHES] = 0

@@ -17,17 +17,18 @@ _FIRST: Final = 16
 
 class PositionLog:
     """Time, stream and values of the events by position, from some position on. `attributes`: how many values each
-    has."""
+    has; `streams`: how many there are; of one its number is not written."""
 
-    def __init__(self, attributes: int) -> None:
-        self._attributes = attributes
+    def __init__(self, attributes: int, streams: int) -> None:
+        self._attributes, self._several = attributes, streams > 1
         self.newest = 0
         """The time of the last one that came; 0 if none has."""
         self.begin(0)
 
     def begin(self, first: int) -> None:
         """Nothing before this position is needed, and nothing has come since."""
-        self._first, self._count, self._gone = first, 0, 0
+        self._first = self._needed = first
+        self._count = self._gone = 0
         self._time = np.zeros(_FIRST, np.int64)
         self._stream = np.zeros(_FIRST, np.int64)
         self._values = np.zeros((_FIRST, self._attributes), np.int64)
@@ -60,7 +61,8 @@ class PositionLog:
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state."""
-        self._first, self._count, self._gone = int(state["first"]), 0, 0
+        self._first = self._needed = int(state["first"])
+        self._count = self._gone = 0
         self.add(state["time"], state["stream"], terms.ids(state["values"]).astype(np.int64))
         self.newest = int(state["newest"])
 
@@ -68,15 +70,29 @@ class PositionLog:
         """The events at the next positions."""
         count = self._count + len(time)
         if count > len(self._time):
-            room = max(count, 2 * len(self._time))
-            self._time, self._stream = longer(self._time, room), longer(self._stream, room)
-            self._values = longer(self._values, room)
+            self._widen(count)
         part = slice(self._count, count)
-        self._time[part], self._stream[part] = time, stream
+        self._time[part] = time
+        if self._several:
+            self._stream[part] = stream
         if self._attributes:
             self._values[part] = values
         self._count = count
-        self.newest = int(time[-1]) if len(time) else self.newest
+        self.newest = time.item(-1) if len(time) else self.newest
+
+    def room(self, count: int) -> tuple[I64, int]:
+        """Where the times of as many events of a single stream at the next positions come: the array, and their place
+        there. The caller writes them; no value is kept of them."""
+        low = self._count
+        if low + count > len(self._time):
+            self._widen(low + count)
+        self._count = low + count
+        return self._time, low
+
+    def _widen(self, count: int) -> None:
+        room = max(count, 2 * len(self._time))
+        self._time, self._stream = longer(self._time, room), longer(self._stream, room)
+        self._values = longer(self._values, room)
 
     def at(self, positions: I64) -> tuple[I64, I64]:
         """Times and streams."""
@@ -93,6 +109,9 @@ class PositionLog:
 
     def forget(self, before: int) -> None:
         """Nothing before this position is needed; it is freed once it is most of the content."""
+        if before == self._needed:
+            return
+        self._needed = before
         gone = self._gone = min(max(before - self._first, 0), self._count)
         if 2 * gone > self._count:
             kept = self._count - gone

@@ -19,7 +19,7 @@ class PositionClock(Clock):
 
     def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
         super().__init__(streams, lateness, start)
-        self.log = PositionLog(0)
+        self.log = PositionLog(0, streams)
 
     def take(self) -> Instants:
         """The events whose position is known by now."""

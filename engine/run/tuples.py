@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
+from oxiseq.engine.cea.at_once import AtOnce
 from oxiseq.engine.cea.composed import ComposedRun, not_composed
 from oxiseq.engine.cea.events import MarkedEvents
 from oxiseq.engine.cea.facts import compile_facts
@@ -81,7 +82,7 @@ class TupleRun(AloneRun):
         self._table_marker = partial(TableMarker, facts, vocab, terms, by, window, summed)
         self._tables: TableMarker | None = None  # most queries never see a table
         self._merging = Merging(len(plan.streams), lateness, start)
-        self._log = log = PositionLog(len(summed))
+        self._log = log = PositionLog(len(summed), len(plan.streams))
         self._totals: EndTotals | None = None
         self._weights: EndWeights | None = None
         if query.totals is not None:  # they read the log, not this run, which may come to be in another state
@@ -101,6 +102,7 @@ class TupleRun(AloneRun):
             if self._weights is None
             else ComposedRun(plan, capacities, self._weights.measures, self._weights.variables, self._weights.least)
         )
+        self._at_once: AtOnce | None = None
         self._begin_partitions()
 
     @property
@@ -137,7 +139,7 @@ class TupleRun(AloneRun):
 
     @property
     def idles(self) -> bool:
-        return not self._by and not self._merging.open and self._cea.idles
+        return not self._by and not self.order.open and self._cea.idles
 
     def pass_by(self, events: int, last: int) -> None:
         super().pass_by(events, last)
@@ -147,6 +149,9 @@ class TupleRun(AloneRun):
 
     @property
     def order(self) -> Merging:
+        once = self._at_once
+        if once is not None and (marks := once.taken()) is not None:
+            self._merging.mark(0).wait(marks)
         return self._merging
 
     def push(self, stream: str, batch: Arrived) -> Arrived | None:
@@ -158,13 +163,15 @@ class TupleRun(AloneRun):
         if isinstance(batch, EventBatch):
             marks = self._terms.mark(batch)
         else:
-            self._tables = self._tables or self._table_marker()
-            marks = self._tables.mark(batch)
+            tables = self._tables or self._begin_tables()
+            if self._pass_on(stream, batch):
+                return None
+            marks = tables.mark(batch)
         if marks.fault is not None:
             wrong = unfit(stream, batch.time, marks.fault, self._terms.attributes)
             self.faults = self.faults.more(wrong)
             marks, batch = marks.take(wrong.fit), batch.take(wrong.fit)
-        late = self._merging.take_in(self.plan.streams.index(stream), marks)
+        late = self.order.take_in(self.plan.streams.index(stream), marks)
         return None if late is None else batch.take(late)
 
     def advance(self) -> list[ComplexEvents | MatchBatch]:
@@ -172,8 +179,10 @@ class TupleRun(AloneRun):
         of totals. Raises LimitError for the complex events of an event; these are not emitted, and the next call
         returns the rest (or `left`)."""
         found, self._left = self._left, []
-        taken = self._merging.take()
-        if taken is not None:
+        once = self._at_once
+        if once is not None and once.time is not None:
+            found += self._feed_few(once)
+        elif (taken := self._merging.take()) is not None:
             found += self._found(*taken)
         error = self._cea.take_error()
         if error is not None:
@@ -181,6 +190,35 @@ class TupleRun(AloneRun):
             raise error
         self.matches += sum(map(len, found))
         return found
+
+    def _begin_tables(self) -> TableMarker:
+        """The first table has come."""
+        self._tables = tables = self._table_marker()
+        summed = summed_attributes(self._plan.query)
+        if isinstance(self._cea, CeaRun) and not self._by and not summed and len(self._plan.streams) == 1:
+            self._at_once = AtOnce(tables, self._cea)
+        return tables
+
+    def _pass_on(self, stream: str, batch: TupleRows) -> bool:
+        """Mark a batch of few rows whose place is known at once, if it is one."""
+        once, order, time = self._at_once, self._merging, batch.time
+        if once is None or once.time is not None or order.lateness or stream != self._plan.streams[0]:
+            return False
+        if not once.mark(batch):
+            return False
+        if not order.pass_at_once(len(time), time.item(0), time.item(-1)):
+            once.time = None
+            return False
+        return True
+
+    def _feed_few(self, once: AtOnce) -> list[ComplexEvents | MatchBatch]:
+        """Those of the batch that has been marked."""
+        assert once.time is not None and isinstance(self._cea, CeaRun)
+        time, once.time = once.time, None
+        made = self._emitted(self._cea.feed_few(time, *self._log.room(len(time))))
+        self._log.newest = time.item(-1)
+        self._log.forget(self._cea.oldest)
+        return [] if made is None else [made]
 
     def left(self) -> list[ComplexEvents | MatchBatch]:
         found, self._left = self._left, []
@@ -228,7 +266,9 @@ class TupleRun(AloneRun):
         if isinstance(self._cea, ComposedRun):
             assert self._weights is not None
             return self._weights.rows(self._cea.feed(events, values))
-        found = self._cea.feed(events)
+        return self._emitted(self._cea.feed(events))
+
+    def _emitted(self, found: FoundEvents) -> ComplexEvents | MatchBatch | None:
         if self._totals is not None:
             return self._totals.take()
         return self._complex_events(found) if len(found) else None
@@ -251,6 +291,7 @@ class TupleRun(AloneRun):
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches."""
+        order = self.order
         if self._partitions is not None:
             self._partitions.forget_unused()
         automaton = self._cea.save(terms)
@@ -260,7 +301,7 @@ class TupleRun(AloneRun):
             "resets": self.resets.save(),
             "faults": self.faults.save(),
             "partitions": None if self._partitions is None else self._partitions.save(terms),
-            "merging": self._merging.save(terms),
+            "merging": order.save(terms),
             "automaton": automaton,
             "log": self._log.save(terms),
         }

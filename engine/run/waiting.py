@@ -140,6 +140,18 @@ class Order(Watermarks[Waiting[P]]):
         waiting.wait_in_order(piece, first, last)
         return None
 
+    def pass_at_once(self, count: int, first: int, last: int) -> bool:
+        """Events of the only stream that come in order, from the time `first` to `last`. True: they are complete, none
+        is late or before the start, and they count as taken; False: `take_in` is to get them."""
+        waiting = self._streams[0]
+        if self.lateness or waiting.pending or first < waiting.largest or first < waiting.punctuation:
+            return False
+        if self._start is not None and first < self._start:
+            return False
+        self.events += count
+        waiting.largest, self.accepted = last, max(self.accepted, last)
+        return True
+
     def _leave_one(self, waiting: Waiting[P], time: int) -> NDArray[np.int64] | None:
         """A single event that is late, or lies before the start."""
         late = time < waiting.at(self.lateness)

@@ -14,8 +14,10 @@ from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.cea.positions import MOST_LETTERS
 from oxiseq.engine.cea.run import CeaRun
-from oxiseq.engine.cea.windows import attribute_clocks
+from oxiseq.engine.cea.windows import attribute_clocks, room_for_few
 from oxiseq.engine.errors import LimitError, QueryError
+from oxiseq.engine.kernels.cea import records as k
+from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.grammar import load
 from oxiseq.grammar.parser import parse
 
@@ -154,7 +156,7 @@ def test_an_empty_batch() -> None:
 
 
 def near(first: float, last: float, size: float) -> bool:
-    clocks, cuts = attribute_clocks(np.array([first, last]), size)
+    clocks, cuts = attribute_clocks(Pointers(room_for_few(1, k.BY_ATTRIBUTE, 0, size)), np.array([first, last]))
     return bool(clocks[0] >= cuts[1])
 
 

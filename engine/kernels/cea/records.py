@@ -137,3 +137,20 @@ class Events(NamedTuple):
     partition: Array  # i64[n]; -1: in none
     clock: Array  # i64[n]: what starts here has this clock (windows of time and attribute)
     cut: Array  # i64[n]: what ends here must start at this clock or later (the same)
+
+
+class Few(NamedTuple):
+    """Room for a batch of few events, and what places them in the window; it begins as `Events`."""
+
+    symbol: Array
+    partition: Array
+    clock: Array
+    cut: Array
+    attribute: Array  # f64[n]: values of the window's attribute, NaN: none; empty in other windows
+    numbers: Array  # i64: the kind of window; of one of time its size in microseconds
+    size: Array  # f64[1]: of a window of an attribute
+    double: Array  # f64[1], scratch,
+    word: Array  # i64[1]: the same memory
+
+
+assert Few._fields[: len(Events._fields)] == Events._fields

@@ -94,8 +94,8 @@ def mark_rows(
     """Mark `count` rows. DONE, or the number of the column whose dictionary is new: the caller makes its table.
 
     array: the address of the record batch's struct. Written: facts u64[>= count, words] (of leaves of one attribute),
-    type_of i64[>= count] (-1: none of the query's), window f64[count] (NaN: none; or empty); and where `whole` is set,
-    symbol u64[count, words of atoms].
+    type_of i64[>= count] (-1: none of the query's), window f64[>= count] (NaN: none; or empty); and where `whole` is
+    set, symbol u64[>= count, words of atoms].
     """
     columns = _columns(P)
     for at in range(columns.shape[0]):
@@ -109,7 +109,7 @@ def mark_rows(
         type_of[row] = -1
         for word in range(words):
             facts[row, word] = 0
-    for row in range(len(window)):
+    for row in range(min(count, i64(len(window)))):
         window[row] = np.nan
     for at in range(columns.shape[0]):
         column = columns[at]
@@ -126,6 +126,9 @@ def mark_rows(
         else:
             _mark_reals(P, column, facts, window, count)
     if whole:
+        for row in range(count):
+            for word in range(symbol.shape[1]):
+                symbol[row, word] = 0
         symbols_of_rows(
             facts, type_of, count, leaves, _gates(P), _any_of(P), _first_atom(P), _atom_of(P), _masks(P), symbol
         )

@@ -31,6 +31,8 @@ WORDS: Final = 10
 """Of a struct ArrowArray."""
 I64, I32, I16, I8, U32, U16, U8, F64, F32 = range(9)
 """How values are stored; F64 and F32 are no integers."""
+RISING, FALLING, MISSING = range(3)
+"""Of a column of times: none is smaller than the one before; some are; some may be missing."""
 
 
 @inner
@@ -83,9 +85,14 @@ def real(stored: int, values: int, row: int) -> float:
 
 @kernel
 def copy_times(array: int, place: int, times: Array) -> int:
-    """Copy a column of 64-bit integers into `times`, i64[n]. Returns how many of them are missing (−1: unknown)."""
+    """Copy a column of 64-bit integers into `times`, i64[n], n at least 1. Returns RISING, FALLING or MISSING."""
     column = child_of(array, place)
     values, first = buffer_of(column, 1), get(column, OFFSET)
+    before, rising = get(values, first), i64(1)
     for row in range(len(times)):
         times[row] = get(values, first + row)
-    return i64(get(column, NULLS))
+        rising &= i64(before <= times[row])
+        before = times[row]
+    if get(column, NULLS) != 0:
+        return i64(MISSING)
+    return i64(RISING if rising else FALLING)

@@ -1,0 +1,45 @@
+"""Batches of few rows that need not wait for others: their symbols are written where the automaton reads them.
+
+In the flow: table → **symbols of a few rows** → `CeaRun.feed_few`, past `Marks` and merging. What is seen from
+outside is the same: between two calls of the run such a batch may have to become one that waits (`taken`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.cea.marks import Marks
+from oxiseq.engine.cea.run import CeaRun
+from oxiseq.engine.cea.table_marks import TableMarker
+from oxiseq.engine.cea.windows import FEW
+from oxiseq.engine.events.tuples import TupleRows
+
+_NO_VALUES = np.zeros((FEW, 0), np.int64)
+
+
+class AtOnce:
+    """For a query of one stream without PARTITION BY and values that aggregates need. `time`: of the batch that has
+    been marked and not been fed, i64[n], µs; None: there is none."""
+
+    def __init__(self, marker: TableMarker, runner: CeaRun) -> None:
+        self._marker, self._runner = marker, runner
+        self.time: NDArray[np.int64] | None = None
+
+    def mark(self, batch: TupleRows) -> bool:
+        """Mark a batch that comes in order; False: it is not one for this, and nothing has happened. Raises EventError
+        as `TableMarker.mark`."""
+        few = self._runner.few
+        if not batch.rising or len(batch.time) > FEW or not self._marker.mark_few(batch, few.symbol, few.attribute):
+            return False
+        self.time = batch.time
+        return True
+
+    def taken(self) -> Marks | None:
+        """The marked batch, as others are, once."""
+        time, self.time = self.time, None
+        if time is None:
+            return None
+        few, count = self._runner.few, len(time)
+        attribute = few.attribute[:count].copy() if len(few.attribute) else None
+        return Marks(few.symbol[:count].copy(), time, attribute, _NO_VALUES[:count])
