@@ -24,11 +24,11 @@ class Capacities:
     the automaton's table is to hold; `disorder`: ageing.py."""
 
     nodes: int = 8
-    live: int = 8
-    fresh: int = 8
+    live: int = 64
+    fresh: int = 16
     parts: int = 4
     out: int = 16
-    stack: int = 8
+    stack: int = 32
     moves: int = 1 << 18
     disorder: int = 1 << 12
     """A window of an attribute keeps what one of so many events of the partition could still reach."""
