@@ -3,13 +3,21 @@ between GPMs and at the end, where a bound completes matches by itself."""
 
 from __future__ import annotations
 
+import random
+import sys
 from itertools import accumulate
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import drawn
 from strategies import Situation
 from test_differential import difference, disorder, fail_small
+
+sys.path.insert(0, str(Path(__file__).parent / "snapshot"))
+sys.path.insert(0, str(Path(__file__).parent / "buckets"))
+from saved_runs import assert_same, both
+from test_buckets import compare
 
 from oxiseq.grammar.checks import load
 from oxiseq.grammar.errors import QueryError
@@ -58,7 +66,7 @@ def _reading(kind: str, key: int, number: int) -> str:
     return f'{it} <http://e/kind> <http://e/{kind}> .\n{it} <http://e/k> "{key}" .\n'
 
 
-@drawn(25)
+@drawn(15)
 @given(grouped())
 def test_run_agrees_with_the_reference(situation: Situation) -> None:
     try:
@@ -67,3 +75,24 @@ def test_run_agrees_with_the_reference(situation: Situation) -> None:
         return
     fail_small(situation, difference)
     fail_small(situation, disorder)
+
+
+@drawn(15)
+@given(grouped(), st.integers(0, 1 << 30))
+def test_a_run_that_is_saved_and_restored_continues(situation: Situation, seed: int) -> None:
+    try:
+        load(situation.text)
+    except QueryError:
+        return
+    moving, still = both(situation, random.Random(seed), crowd=True)
+    assert_same(moving, still)
+
+
+@drawn(15)
+@given(grouped(), st.integers(0, 1 << 30), st.sampled_from([1, 3]), st.booleans())
+def test_buckets_find_what_one_run_finds(situation: Situation, seed: int, buckets: int, fresh: bool) -> None:
+    try:
+        load(situation.text)
+    except QueryError:
+        return
+    compare(situation, seed, buckets, fresh)

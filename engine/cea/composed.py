@@ -179,7 +179,7 @@ class ComposedRun:
     def feed(self, events: MarkedEvents, ids: I64) -> list[Ended]:
         """Take in a batch of events whose attributes have these ids, i64[n, attributes]; what ends in it: the caller
         reads its least and largest values before the next call, which may forget them."""
-        if self._collected >= max(_COLLECT_EVERY, 2 * len(self._memory.parts)) or self._measures.crowded:
+        if self._collected >= max(_COLLECT_EVERY, 2 * len(self._memory.parts)):
             self.collect()
         columns = self._measures.of(ids)
         self._reform(int(self._memory.form[w.LIMBS]))

@@ -262,7 +262,8 @@ class _Clock:
 
 
 _last: list[_Clock] = []
-"""That of the last table, since most are like the one before."""
+"""That of the last table, since most are like the one before. It is replaced as a whole and never changed, so threads
+that read tables of several schemas at once only make it anew for each other."""
 
 
 def _clock_of(schema: pa.Schema, naming: Naming, name: str) -> _Clock:

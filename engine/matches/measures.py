@@ -1,9 +1,11 @@
 """What the values of events add to weights: sums as columns of numbers of 64 bits, least and largest values as labels.
 
 In the flow: ids of the values of events → **columns** → weights (kernels/matches/weights.py) → **aggregates** → rows.
-A sum is exact whatever its values are: a value is d · 2^(62 j) / 10^k summed over some (k, j), each of which is a
-column of its own, made when it is first needed (a double needs two, at most 35 for all of them) and forgotten when no
-window has such a value any more.
+A sum is exact: a value is d · 2^(62 j) / 10^k summed over some (k, j), each of which is a column of its own, made when
+it is first needed and forgotten when no window has such a value any more. All doubles need 35 of them, two each;
+decimals of 64 bits have one for each number of digits behind the point, at most 15; longer ones have one for each 18
+digits there, and integers for each 62 bits. So there are few columns whatever comes, and what is not summed follows
+from the value alone, not from what came with it.
 """
 
 from __future__ import annotations
@@ -36,8 +38,12 @@ MOST_MEASURES: Final = 6
 """Whose flags a weight has room for."""
 WEIGHED: Final = frozenset(["COUNT", "SUM", "AVG", "MIN", "MAX"])
 """Aggregates that have columns."""
-MOST_COLUMNS: Final = 256
-"""Of sums of what is in the windows at a time. A value that needs yet another makes the sums that it is in unbound."""
+_DIGITS: Final = 18
+"""Of a long decimal in a column; more than `kinds.MAX_SCALE`."""
+_MOST_FRACTIONS: Final = 56
+"""Columns for what is behind the point. A decimal of more than 1,008 digits there makes the sums that it is in unbound,
+as an integer beyond `_MOST_WHOLE` columns does, 2^4154."""
+_MOST_WHOLE: Final = 67
 MOST_LIMBS: Final = 72
 """Of weights: 64 hold what is below 2^4096, the others values and sums of it."""
 _BITS: Final = 62
@@ -113,7 +119,6 @@ class Measures:
             for column in ((m, _THERE, 0), (m, 0, 0)):
                 if measure.counted if column[1] == _THERE else measure.summed:
                     self._sums[column] = len(self._sums)
-        self._free = self._room()
         self._labels = [
             (m, _Labels(sign, terms))
             for m, measure in enumerate(measures)
@@ -126,22 +131,13 @@ class Measures:
         """How many columns of sums there are."""
         return len(self._sums)
 
-    @property
-    def crowded(self) -> bool:
-        """Whether half of the columns that could still be made a while ago have been made."""
-        return self.sums > self._free
-
     def keep(self, used: NDArray[np.bool_]) -> I64:
         """Forget the columns of sums that are not `used`, bool[sums]; those that are always there stay. The numbers
         that the others had."""
         kept = [i for (_, k, j), i in self._sums.items() if used[i] or (k, j) in ((_THERE, 0), (0, 0))]
         columns = [*self._sums]
         self._sums = {columns[i]: place for place, i in enumerate(kept)}
-        self._free = self._room()
         return np.array(kept, np.int64)
-
-    def _room(self) -> int:
-        return (self.sums + MOST_COLUMNS) // 2
 
     @property
     def leasts(self) -> int:
@@ -190,14 +186,14 @@ class Measures:
         whole = exactly & (kind == kinds.INTEGER)
         if whole.any():
             flags[whole] = _flag(kinds.INTEGER)
-            self._enter((m, 0, 0), whole, exact, found, flags)
+            self._enter((m, 0, 0), whole, exact, found)
         if whole.all():
             return flags
         decimal = exactly & (kind == kinds.DECIMAL)
         flags[decimal] = _flag(kinds.DECIMAL)
         scale = columns.quality[ids] >> kinds.SCALE_SHIFT
         for k in np.unique(scale[decimal]).tolist():
-            self._enter((m, k, 0), decimal & (scale == k), exact, found, flags)
+            self._enter((m, k, 0), decimal & (scale == k), exact, found)
         binary = (kind == kinds.DOUBLE) | (kind == kinds.FLOAT)
         for of_kind in (kinds.DOUBLE, kinds.FLOAT):
             flags[kind == of_kind] = _flag(of_kind)
@@ -207,18 +203,12 @@ class Measures:
             self._enter_other(m, row, int(ids[row]), found, flags)
         return flags
 
-    def _enter(
-        self, column: Column, rows: NDArray[np.bool_], digits: I64, found: dict[Column, I64], flags: I64
-    ) -> None:
-        """Enter the digits of these rows; where a column is lacking of which there may be no more, they are errors."""
+    def _enter(self, column: Column, rows: NDArray[np.bool_], digits: I64, found: dict[Column, I64]) -> None:
+        """Enter the digits of these rows."""
         rows = rows & (digits != 0)
         if not rows.any():
             return
-        if column not in self._sums:
-            if self.sums >= MOST_COLUMNS:
-                flags[rows] |= _ERROR
-                return
-            self._sums[column] = len(self._sums)
+        self._sums.setdefault(column, len(self._sums))
         if column not in found:
             found[column] = np.zeros(len(digits), np.int64)
         found[column][rows] = digits[rows]
@@ -240,23 +230,25 @@ class Measures:
         low = sign * ((bits << shift) & np.uint64((1 << _BITS) - 1)).astype(np.int64)
         high = sign * (bits >> (np.uint64(_BITS) - shift)).astype(np.int64)
         for at in np.unique(j[rows]).tolist():
-            self._enter((m, 0, at), rows & (j == at), low, found, flags)
-            self._enter((m, 0, at + 1), rows & (j == at), high, found, flags)
+            self._enter((m, 0, at), rows & (j == at), low, found)
+            self._enter((m, 0, at + 1), rows & (j == at), high, found)
 
     def _enter_other(self, m: int, row: int, value: int, found: dict[Column, I64], flags: I64) -> None:
         """An integer or decimal of more than 64 bits, or no number."""
         number = read(self._terms.term(value))
         if number.kind not in (kinds.INTEGER, kinds.DECIMAL) or isinstance(number.number, float):
             return
+        whole, rest = divmod(Fraction(number.number), 1)
+        blocks = _blocks(abs(whole))
+        fractions = _fractions(rest)
+        if blocks is None or fractions is None:
+            return  # an error
         flags[row] = _flag(number.kind)
-        k = _digits_behind_the_point(Fraction(number.number))
-        rest = int(abs(number.number) * 10**k)
-        sign, j = (-1 if number.number < 0 else 1), 0
-        here = np.arange(len(flags)) == row
-        while rest:
-            digits = np.full(len(flags), sign * (rest & ((1 << _BITS) - 1)), np.int64)
-            self._enter((m, k, j), here, digits, found, flags)
-            rest, j = rest >> _BITS, j + 1
+        here, sign = np.arange(len(flags)) == row, -1 if whole < 0 else 1
+        for j, digits in enumerate(blocks):
+            self._enter((m, 0, j), here, np.full(len(flags), sign * digits, np.int64), found)
+        for i, digits in enumerate(fractions, 1):
+            self._enter((m, _DIGITS * i, 0), here, np.full(len(flags), digits, np.int64), found)
 
     # --- weights → aggregates ---------------------------------------------------------------------------
 
@@ -365,7 +357,6 @@ class Measures:
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue with those of a saved state."""
         self._sums = {(m, k, j): i for i, (m, k, j) in enumerate(state["sums"].tolist())}
-        self._free = self._room()
         for (_, labels), saved in zip(self._labels, state["labels"], strict=True):
             labels.restore(saved, terms)
 
@@ -514,9 +505,20 @@ def _unit(column: Column) -> Fraction:
     return Fraction(power, 10**k)
 
 
-def _digits_behind_the_point(number: Fraction) -> int:
-    """Of a decimal: its denominator divides a power of ten."""
-    k, rest = 0, number.denominator
-    while 10**k % rest:
-        k += 1
-    return k
+def _blocks(whole: int) -> list[int] | None:
+    """A number from 0 on in blocks of 62 bits, the least first; None: it has too many."""
+    if whole.bit_length() > _BITS * _MOST_WHOLE:
+        return None
+    mask = (1 << _BITS) - 1
+    return [whole >> at & mask for at in range(0, whole.bit_length(), _BITS)]
+
+
+def _fractions(rest: Fraction) -> list[int] | None:
+    """The digits of a decimal of less than 1, in columns; None: it has too many."""
+    found: list[int] = []
+    while rest:
+        if len(found) == _MOST_FRACTIONS:
+            return None
+        digits, rest = divmod(rest * 10**_DIGITS, 1)
+        found.append(int(digits))
+    return found

@@ -16,7 +16,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.kernels.matches import weights as w
-from oxiseq.engine.matches.measures import MOST_COLUMNS, MOST_MEASURES, WEIGHED, Measure, Measures, new_form, words_of
+from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED, Measure, Measures, new_form, words_of
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.weight_rows import WeightRows
 from oxiseq.engine.plan.summary import SummaryPlan
@@ -29,6 +29,8 @@ I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
 _MOST: Final = 1 << 62
 """Counts and sums are added in 64 bits."""
+_MOST_SUMS: Final = 256
+"""Columns of sums beyond which they are given up: most are of values that do not come any more."""
 FEW: Final = 8
 """Counts of a batch below which columns cost more than they save."""
 _ENDTIME: Final = -1
@@ -173,7 +175,7 @@ class CountedRows:
         measures, first, values = self._measures, groups.first, groups.values
         sums, form = measures.sums, new_form(1, measures)
         largest = np.abs(values[:, :sums].astype(np.float64)).max(initial=0)
-        if sums >= MOST_COLUMNS or largest * float(totals.sum(axis=0).max(initial=0)) >= _MOST:
+        if sums >= _MOST_SUMS or largest * float(totals.sum(axis=0).max(initial=0)) >= _MOST:
             return None
         weights = np.zeros((len(group), words_of(form)), np.uint64)
         weights[:, 0], weights[:, 1] = np.uint64(w.PRESENT), totals[group, case]

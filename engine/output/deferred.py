@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
+from oxiseq.engine.kernels.memory.growing import flat
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.terms.saved import State
+from oxiseq.engine.windows.window import closed_at
 from oxiseq.grammar.algebra import Strategy, Window
 
 MOST_HELD: Final = 1_000_000
@@ -91,9 +93,9 @@ class DeferredMatches:
         times = [sorted(match.times) for match in held]
         return {
             "ends": np.array([(*key, e.clock, len(e.matches)) for key, e in self._ends.items()], np.int64),
-            "rows": _flat([match.rows for match in held]),
+            "rows": flat([match.rows for match in held], np.int64),
             "row_counts": _lengths([match.rows for match in held]),
-            "times": _flat(times),
+            "times": flat(times, np.int64),
             "time_counts": _lengths(times),
         }
 
@@ -143,9 +145,7 @@ class DeferredMatches:
         """From which clock on all matches are known that end at `end`."""
         first = _AT_LAST if self._wait is None else end + self._wait + 1
         if self._window is not None:
-            size = self._window.size
-            closed = end + size + 1 if self._window.sliding else start + ((end - start) // size + 1) * size
-            first = min(first, closed)
+            first = min(first, closed_at(self._window, end, start))
         return first
 
     def _decided(
@@ -158,10 +158,6 @@ class DeferredMatches:
             if len(at):
                 return int(seen.moment[at[0]])
         return _AT_LAST if until >= first else None
-
-
-def _flat(lists: Sequence[Sequence[int] | NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(0, np.int64), *(np.asarray(each, np.int64) for each in lists)])
 
 
 def _lengths(lists: Sequence[Sequence[int] | NDArray[np.int64]]) -> NDArray[np.int64]:

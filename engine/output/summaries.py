@@ -26,6 +26,7 @@ from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.order import sort_by
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.windows.window import closed_at, end_of, number_of
 from oxiseq.grammar.algebra import Every, OnChange, OnClose
 
 MOST_TICKS: Final = 1_000_000
@@ -78,7 +79,7 @@ class Summaries:
         due = [self._tick] if self._tick != _NEVER else []
         window = self._plan.window
         if self._closing and window is not None:
-            due.append(start + (self._closing[0][0] + 1) * window.size - 1)
+            due.append(end_of(window, self._closing[0][0], start) - 1)
         return min(due, default=None)
 
     @property
@@ -95,7 +96,7 @@ class Summaries:
         if isinstance(report, Every) and self._tick == _NEVER:
             self._tick = self._first_tick(int(times[0]), start, report.period)
         if isinstance(report, OnClose) and window is not None and not self._plan.instantly:
-            numbers = (clocks - start) // window.size
+            numbers = number_of(window, clocks, start)
             ends = np.flatnonzero(np.append(np.diff(numbers) != 0, True))
             for at in ends.tolist():
                 number, time = int(numbers[at]), int(times[at])
@@ -128,7 +129,7 @@ class Summaries:
         window = self._plan.window
         while self._closing and window is not None:
             number, last = self._closing[0]
-            end = start + (number + 1) * window.size
+            end = end_of(window, number, start)
             if end > clock:
                 break
             self._closing.popleft()
@@ -161,7 +162,7 @@ class Summaries:
         window = self._plan.window
         if window is None or window.sliding:
             return max(self._last, start + 1)
-        return start + ((self._last - start) // window.size + 1) * window.size - 1
+        return closed_at(window, self._last, start) - 1
 
     def _enter(self, clock: int, start: int) -> None:
         """Matches outside of the extent at `clock` leave it."""
@@ -169,7 +170,7 @@ class Summaries:
         if window is None:
             return
         if not window.sliding:
-            number = (clock - start) // window.size
+            number = number_of(window, clock, start)
             if number != self._window:
                 self._groups, self._window = {}, number
             return

@@ -94,6 +94,8 @@ class WeightRows:
         """The ids of each aggregate, and for which weights they are known."""
         columns = np.zeros((len(weights), len(self._measured)), np.uint32)
         known = weights[:, 0] & np.uint64(w.HUGE) == 0
+        if form[w.LIMBS] * 64 > TOO_MANY.bit_length():  # of more matches than numbers say, sums are unknown, too
+            known &= np.array([count < TOO_MANY for count in large_numbers(0, weights, form)], np.bool_)
         for c, (aggregate, m) in enumerate(zip(self._plan.aggregates, self._measured, strict=True)):
             if not known.any():
                 break

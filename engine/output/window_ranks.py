@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels.memory.growing import flat
 from oxiseq.engine.matches.sampling import sample, share_of
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.order import Key, order_key, sort_by
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.windows.window import end_of, number_of
 from oxiseq.grammar.algebra import Expression, Window
 
 KEPT: Final = "matches of one window that are kept until it closes (write a smaller LIMIT)"
@@ -90,16 +92,13 @@ class WindowRanks:
 
     def deadline(self, start: int) -> int | None:
         """The last time (µs) of the oldest window that has matches; `start`: the window's t."""
-        return min([self._close(number, start) - 1 for number in self._windows], default=None)
-
-    def _close(self, number: int, start: int) -> int:
-        return start + (number + 1) * self._window.size
+        return min([end_of(self._window, number, start) - 1 for number in self._windows], default=None)
 
     def hold(self, found: Candidates, ends: Sequence[End], start: int) -> None:
         """Take matches, those of one end together, in order of their ends. `start`: the window's t. Raises
         LimitError, with all of the end before."""
         for end in ends:
-            number = (int(found.clock[end.low]) - start) // self._window.size
+            number = number_of(self._window, int(found.clock[end.low]), start)
             window = self._windows.setdefault(number, _Window())
             matches = list(self._matches(found, range(end.low, end.high)))
             if self._ranking.sample is not None:
@@ -152,10 +151,10 @@ class WindowRanks:
     def take(self, until: int, start: int, lasts: Mapping[int, int] | None) -> list[MatchBatch]:
         """The rows of the windows that have closed. `until`: the smallest clock that may still come, `start`: the
         window's t; `lasts`: the time of each window's last instant, where windows count instants."""
-        closed = sorted(number for number in self._windows if self._close(number, start) <= until)
+        closed = sorted(number for number in self._windows if end_of(self._window, number, start) <= until)
         batches = []
         for number in closed:
-            time = self._close(number, start) - 1 if lasts is None else lasts[number]
+            time = end_of(self._window, number, start) - 1 if lasts is None else lasts[number]
             ordered = self._ordered(self._windows.pop(number).matches)[self._ranking.offset :][: self._ranking.limit]
             if ordered:
                 batches.append(self._batch(ordered, time))
@@ -163,15 +162,15 @@ class WindowRanks:
 
     def closing(self, until: int, start: int) -> list[int]:
         """The numbers of the windows that `take` would report."""
-        return [number for number in self._windows if self._close(number, start) <= until]
+        return [number for number in self._windows if end_of(self._window, number, start) <= until]
 
     def _batch(self, matches: Sequence[_Match], time: int) -> MatchBatch:
         return MatchBatch(
             np.full(len(matches), time, np.int64),
             np.array([match.values for match in matches], np.uint32).reshape(len(matches), -1),
             np.cumsum([0, *(len(match.rows) for match in matches)]).astype(np.int64),
-            _flat([match.letters for match in matches], np.int32),
-            _flat([match.times for match in matches], np.int64),
+            flat([match.letters for match in matches], np.int32),
+            flat([match.times for match in matches], np.int64),
         )
 
     # --- what it keeps --------------------------------------------------------------------------------
@@ -191,9 +190,9 @@ class WindowRanks:
             "keys": terms.ids(_table([match.key_ids for match in matches])),
             "values": terms.ids(_table([match.values for match in matches])),
             "lengths": np.array([len(match.rows) for match in matches], np.int64),
-            "rows": _flat([match.rows for match in matches], np.int64),
-            "letters": _flat([match.letters for match in matches], np.int64),
-            "times": _flat([match.times for match in matches], np.int64),
+            "rows": flat([match.rows for match in matches], np.int64),
+            "letters": flat([match.letters for match in matches], np.int64),
+            "times": flat([match.times for match in matches], np.int64),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -210,10 +209,6 @@ class WindowRanks:
             window = self._windows[number] = _Window()
             window.matches, window.count = matches[at : at + size], int(count)
             at += size
-
-
-def _flat(lists: Sequence[Sequence[int]], kind: type[Any]) -> NDArray[Any]:
-    return np.array([value for each in lists for value in each], kind)
 
 
 def _table(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:

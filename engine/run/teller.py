@@ -26,6 +26,7 @@ from oxiseq.engine.run.finder import Finder, Findings, Part
 from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
+from oxiseq.engine.windows.window import end_of
 from oxiseq.grammar.algebra import OnClose
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Teller:
             if len(times):
                 self._numbers.see(times, part.number)
             closing = ranks.closing(findings.until, findings.start)
-            lasts = {number: self._numbers.last((number + 1) * window.size) for number in closing}
+            lasts = {number: self._numbers.last(end_of(window, number, 0)) for number in closing}
         batches = ranks.take(findings.until, findings.start, lasts)
         for batch in batches:
             self._terms.hold(batch.values)

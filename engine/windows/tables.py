@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.matching.match import fill_objects
+from oxiseq.engine.kernels.memory.growing import flat
 from oxiseq.engine.kernels.memory.pointers import I32, I64, Array
 from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.windows.plan import OBJECT, PREDICATE, SUBJECT, CompiledQuery, PatternPlan, View, WindowPlan
@@ -33,11 +34,11 @@ def build_tables(plan: WindowPlan) -> k.Tables:
     return k.Tables(
         predicate=routes.predicate,
         view0=_starts_of(routes.lists),
-        view_at=_flat(routes.lists),
+        view_at=flat(routes.lists, np.int32),
         with_object=np.array(routes.with_object, np.uint8),
         objects=routes.objects(),
         object0=_starts_of(list(routes.by_object.values())),
-        object_at=_flat(list(routes.by_object.values())),
+        object_at=flat(routes.by_object.values(), np.int32),
         views=np.array(
             [
                 (*view.constants, view.equal, index[i], *filter0[i : i + 2], *start0[i : i + 2], view.source)
@@ -63,10 +64,6 @@ def _starts_of(lists: Sequence[Sequence[object]]) -> I32:
     starts = np.zeros(len(lists) + 1, np.int32)
     np.cumsum([len(each) for each in lists], out=starts[1:])
     return starts
-
-
-def _flat(lists: Sequence[Sequence[int]]) -> I32:
-    return np.array([value for each in lists for value in each], np.int32)
 
 
 def _filters(view: View) -> list[tuple[int, int]]:

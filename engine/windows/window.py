@@ -27,6 +27,22 @@ def cut_of(window: algebra.Window, clock: C, start: int) -> C:
     return begins
 
 
+def number_of(window: algebra.Window, clock: C, start: int) -> C:
+    """Which tumbling window a clock is in. start: the first clock of number 0."""
+    number: C = (clock - start) // window.size
+    return number
+
+
+def end_of(window: algebra.Window, number: int, start: int) -> int:
+    """The first clock behind a tumbling window."""
+    return start + (number + 1) * window.size
+
+
+def closed_at(window: algebra.Window, clock: int, start: int) -> int:
+    """The first clock that is in no window with `clock`, nor is any behind it."""
+    return clock + window.size + 1 if window.sliding else end_of(window, number_of(window, clock, start), start)
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """The window at clock τ holds the events with τ_b < τ' ≤ τ, τ_b = ⌈τ/slide⌉·slide − range.

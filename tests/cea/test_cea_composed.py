@@ -4,6 +4,7 @@ are batched, with a snapshot in the midst."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.cea.run import CeaRun
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.matches import measures
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms import order
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -155,18 +155,36 @@ def test_least_values_are_read_before_they_are_forgotten(monkeypatch: pytest.Mon
     assert [tuple(int(value.value) for value in row) for _, row in rows] == [(n, n) for n in range(24)]
 
 
-def test_more_columns_than_there_may_be_are_no_wrong_sum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measures, "MOST_COLUMNS", 2)
-    plan = compile_ceql(load(f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM S WHERE A+ AS x WITHIN 9 EVENTS", "ceql"))
-    values = ("1.5", "2", "1e300", "3.25")
+@pytest.mark.parametrize("size", [1, 7, 400])
+def test_sums_of_all_scales_do_not_depend_on_batches(size: int) -> None:
+    plan = compile_ceql(load(f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM S WHERE A AS x; B WITHIN 999 EVENTS", "ceql"))
+    values = [f"{'-' * (n % 2)}{n % 3 * 10**n}.{'0' * n}{1 + n % 9}" for n in range(300)]
+    events = [event(second, "A", 0, value, 0) for second, value in enumerate([*values, "1e300"])]
+    exact = sum((Fraction(value) for value in values), Fraction(0))
+    for last, number, expected in ((300, Fraction, exact), (301, float, float(exact + Fraction(1e300)))):
+        rows = told(plan, [*events[:last], event(999, "B", 0, "1", 0)], size, Capacities(), sets=False, at=9999)
+        assert [number(row.value) for _, (row,) in rows if row is not None] == [expected]
+
+
+def test_what_is_too_long_makes_its_sums_unbound() -> None:
+    plan = compile_ceql(load(f"VOCAB <{E}> SELECT SUM(x[v]) AS s FROM S WHERE A AS x WITHIN 2 EVENTS", "ceql"))
+    values = ("1.5", f"0.{'0' * 1007}1", f"0.{'0' * 1008}1", str(2**4154 - 1), str(2**4154), "-2")
     events = [event(second, "A", 0, value, 0) for second, value in enumerate(values)]
-    rows = told(plan, events, 1, Capacities(), sets=False, at=9)
-    assert [None if row is None else row.value for _, (row,) in rows] == ["1.5", "5.5", None, None]
+    rows = told(plan, events, 6, Capacities(), sets=False, at=9)
+    assert [row is not None for _, (row,) in rows] == [True, True, False, False, False, True]
+
+
+def test_the_sum_of_more_matches_than_numbers_say_is_unbound() -> None:
+    """Also where all that they add is 0."""
+    text = f"VOCAB <{E}> SELECT COUNT(*) AS n, SUM(x[v]) AS s FROM S WHERE A+ AS x"
+    events = [event(second, "A", 0, "0", 0) for second in range(4_098)]
+    rows = told(compile_ceql(load(text, "ceql")), events, 999, Capacities(), sets=False, at=9999)
+    assert [row[1] is None for _, row in rows[-3:]] == [False, True, True]
 
 
 def test_what_has_left_makes_nothing_slow_or_unbound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that only values of before need make room for others, and numbers have as many limbs as they need."""
-    monkeypatch.setattr(measures, "MOST_COLUMNS", 4)
+    monkeypatch.setattr(composed, "_COLLECT_EVERY", 8)
     text = f"VOCAB <{E}> SELECT SUM(x[v]) AS s, MAX(x[v]) AS m FROM S WHERE A+ AS x; B WITHIN 8 EVENTS"
     run = TupleRun(compile_ceql(load(text, "ceql")), terms := TermDictionary())
     shown, limbs, sizes = [], [], []

@@ -100,6 +100,26 @@ def test_the_windows_end_is_a_deadline_too() -> None:
     assert run.run.deadline == 30
 
 
+def test_a_bound_between_and_one_at_the_end() -> None:
+    """Edges whose runs go on, and edges whose runs become matches."""
+    run = driven("A ; B WITHIN 50u ; N! WITHIN 100u")
+    run.push([Reading(10, "a"), Reading(20, "b"), Reading(30, "a"), Reading(90, "c")])
+    run.run.advance()
+    assert run.run.deadline == 120
+    run.run.punctuate(run.plan.streams[0], 121)
+    assert run.count() == 1 and run.run.deadline is None
+
+
+def test_matches_of_instants_keep_their_order_beside_matches_that_wait() -> None:
+    """Where partitions count their events the cut-off of a later instant may be the smaller one."""
+    text = query("A; (B; N!)?", "WITHIN 3 EVENTS SLIDING PARTITION BY ?k", A="KEYED", B="KEYED", N="KEYED")
+    events = [Reading(0, "a"), Reading(1, "b"), *(Reading(i, "a") for i in range(2, 20))]
+    events += [Reading(i, "a", key=2) for i in range(20, 24)]
+    alone = Driven(text, start=0)
+    rows = [row for each in events for row in (alone.push([each]), alone.advance())[1]] + alone.finish()
+    assert Driven(text, start=0).answer(events) == rows and sorted(end for end, _, _ in rows) == [*range(24)]
+
+
 def test_the_smallest_memory_gives_the_same_matches() -> None:
     readings = [Reading(i * 3, "abn"[i * i % 3] if i % 7 else "c") for i in range(400)]
     found = []

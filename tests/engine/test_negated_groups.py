@@ -165,6 +165,15 @@ def test_why_names_the_events_that_the_bound_lets_count() -> None:
     assert "there is one at 1970-01-01T00:00:00.000001Z, 1970-01-01T00:00:00.000005Z\n" in lines
 
 
+def test_why_says_what_hides_a_match_at_the_end() -> None:
+    about = "<{0}> <http://e/kind> <http://e/{1}> ; <http://e/k> 1 ; <http://e/v> 1 ."
+    found = readings("a@0 b@1 c@5 c@6 n@9")
+    events = [(each.time, about.format(f"http://e/{each.kind}{each.time}", each.kind)) for each in found]
+    lines = str(oxiseq.Query(query("A; (B; C)! WITHIN PT0.000005S")).why(streams={"http://e/s1": events}))
+    assert "without the negation, (B; C)!: 1 more" in lines
+    assert "there is one at 1970-01-01T00:00:00.000001Z, 1970-01-01T00:00:00.000005Z\n" in lines
+
+
 @pytest.mark.parametrize(
     ("sequence", "reason", "hint"),
     [

@@ -21,11 +21,13 @@ WHERE {{
 }}
 """
 UNBOUNDED = QUERY.replace("WITHIN 1 HOUR SLIDING ", "")
+GROUP = UNBOUNDED.replace("N!", "(N; O)!").replace("\n}", "\n  DEFINE GPM O ON P { ?x :gone ?z }\n}")
+"""A negated group in the place of N."""
 WATTS = f'<{EX}h> <{EX}watts> "5"^^<http://www.w3.org/2001/XMLSchema#integer>'
 SEEN = f"<{EX}h> <{EX}seen> <{EX}y>"
 
 
-@pytest.mark.parametrize("text", [QUERY, UNBOUNDED])
+@pytest.mark.parametrize("text", [QUERY, UNBOUNDED, GROUP])
 def test_by_a_watermark(text: str) -> None:
     store = oxiseq.Store()
     query = store.register(text)
@@ -66,9 +68,10 @@ def test_not_by_the_clock_where_no_idle_time_is_given() -> None:
     assert list(query.wait("500ms", idle=None)) == []
 
 
-def test_by_the_clock_of_a_service(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [UNBOUNDED, GROUP])
+def test_by_the_clock_of_a_service(text: str, tmp_path: Path) -> None:
     with live(tmp_path, LiveSettings(idle=0.05)) as service:
-        service.queries.register("silent", UNBOUNDED)
+        service.queries.register("silent", text)
         begun = time.monotonic()
         push(service, Batch(POWER, "1", event("e", 1_000_000, WATTS).encode()))
         eventually(lambda: bool(rows(service, "silent")))

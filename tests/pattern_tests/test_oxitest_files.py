@@ -77,6 +77,41 @@ def test_the_clock_stands_where_it_is_told_to(tmp_path: Path) -> None:
     assert passes(tmp_path, EVENTS + "[[case.after]]\ntime='2m'\nnew=1\n[[case.after]]\ntime='3m'\nnew=0")
 
 
+GROUP_AT_THE_END = """
+text = '''
+PREFIX : <http://example.org/>
+SELECT ?who FROM STREAM S <http://example.org/payments>
+WHERE {
+  SEQ(A; (B; C)! WITHIN 10 MINUTES)
+  DEFINE GPM A ON S { ?who :paid 3 }
+  DEFINE GPM B ON S { ?who :paid 50 }
+  DEFINE GPM C ON S { ?who :paid 7 }
+}
+'''
+[[case]]
+events = '''
+0m { :ann :paid 3 }
+1m { :ann :paid 50 }
+2m { :bob :paid 3 }
+3m { :bob :paid 50 }
+4m { :bob :paid 7 }
+'''
+[[case.after]]
+time = '599s'
+expect = 0
+[[case.after]]
+time = '10m'
+expect = 1
+[[case.after]]
+time = '40m'
+new = 0
+"""
+
+
+def test_the_bound_of_a_negated_group_passes_by_the_clock(tmp_path: Path) -> None:
+    assert all(result.passed for result in run_file(written(tmp_path, GROUP_AT_THE_END)))
+
+
 def test_late_events_and_open_ends(tmp_path: Path) -> None:
     events = "events = '''\n2m { :ann :paid 40 }\n0m { :ann :paid 3 }\n'''\n"
     assert passes(tmp_path, events + "lateness = '5m'\nexpect = 1\nlate = 0")

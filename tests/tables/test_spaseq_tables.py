@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -167,6 +168,20 @@ def test_what_no_table_can_be() -> None:
         oxiseq.run(TEXT, {"S": ROWS.set_column(1, "type", pa.array([1, 2, 3]))})
     with pytest.raises(EventError, match="no column 'time'"):
         oxiseq.run(TEXT, {"S": ROWS.drop_columns("time")})
+
+
+def test_two_threads_read_tables_of_two_schemas() -> None:
+    """Where the time is, is remembered from one table to the next."""
+    tables = [
+        pa.table({"type": ["A", "A"], "time": pa.array([1, 2], pa.int64())}),
+        pa.table({"time": pa.array([10, 20], pa.timestamp("us")), "x": [1.0, 2.0], "type": ["A", "A"]}),
+    ]
+
+    def times(number: int) -> set[tuple[int, ...]]:
+        return {tuple(rows.time.tolist()) for _ in range(300) for rows in read_rows(tables[number])}
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [*pool.map(times, (0, 1))] == [{(1, 2)}, {(10, 20)}]
 
 
 def test_values_that_have_gone_by_leave_the_dictionary() -> None:

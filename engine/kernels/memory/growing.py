@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,11 @@ def longer(array: Array, size: int) -> Array:
     out = np.zeros((size, *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out
+
+
+def flat(lists: Iterable[Sequence[int] | Array], kind: type[np.generic]) -> Array:
+    """Their numbers one behind the other."""
+    return np.concatenate([np.zeros(0, kind), *(np.asarray(each, kind) for each in lists)])
 
 
 def filled(array: Array, saved: Array) -> Array:
