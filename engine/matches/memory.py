@@ -111,4 +111,4 @@ def with_room_for_nodes(S: M, again: bool, least: int = 0) -> M:
 
 def _weights(S: M, size: int) -> Array:
     """Room for those of so many nodes."""
-    return longer(S.weights, len(S.weights) // len(S.nodes) * size)
+    return longer(S.weights, max(len(S.weights) // len(S.nodes), 1) * size)
