@@ -29,6 +29,10 @@ PATTERNS: Mapping[str, str] = {
     "chain of 3": "?e :zone ?z . ?z :part ?b . ?b :owner ?o .",
     "tree of 4": "?e :power ?p ; :zone ?z . ?z :part ?b . ?z :floor ?l .",
     "cycle of 3": "?e :zone ?z . ?z :part ?b . ?b :holds ?e .",
+    "star, STRSTARTS of a thousand terms": "?e :type :Reading ; :power ?p ; :flow ?f . "
+    'FILTER(STRSTARTS(STR(?p), "4") && ?f > 799)',
+    "star, STRSTARTS of two variables": "?e :type :Reading ; :power ?p ; :flow ?f . "
+    "FILTER(STRSTARTS(STR(?p), STR(?f)))",
     "star, 4 values of one predicate": "?e :type :Reading ; :many ?m ; :power ?p . FILTER(?m > 499)",
 }
 

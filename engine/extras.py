@@ -83,6 +83,6 @@ def loaded(name: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != package:
+        if package not in EXTRAS or (error.name or "").partition(".")[0] != package:
             raise
         raise ExtraError(package, EXTRAS[package]) from error

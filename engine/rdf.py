@@ -43,6 +43,17 @@ def parse(content: Content, format: RdfFormat, **options: Any) -> Iterator[Quad]
     return _Quads(pyoxigraph.parse(guarded(content, format), format, **options))
 
 
+def rewritten(content: bytes | str, format: RdfFormat, into: RdfFormat) -> bytes:
+    """All statements of a text in N-Triples or N-Quads, written while it is parsed, without a step in Python for each.
+    Raises SyntaxError, and ValueError for named graphs that `into` cannot have."""
+    try:
+        text = pyoxigraph.serialize(pyoxigraph.parse(guarded(content, format), format), format=into)
+    except MemoryError as error:
+        raise as_syntax_error(error) from error
+    assert text is not None  # it is only when a file is given
+    return text
+
+
 def load(
     method: Callable[..., None],
     content: Content = None,

@@ -26,6 +26,7 @@ _S = "http://e/s"
 _LEFT = ["A", "A", "A", "A:+", "A{2}", "(A & X)", "A: X?", "(A: X)", "A: Y!", "A: X WITHIN 4u"]
 _GROUP = ["(B; C)", "(B: C)", "(B; (C | D))", "((B | D); C)", "(B; C; D)", "(B; (C & D))"]
 _RIGHT = ["N", "N", "N", "N:+", "N{1,2}", "N?: M", "(N | M)", "M!: N", "N: M WITHIN 3u", "(N; M AFTER 2u)"]
+_RIGHT += ["N WITHIN 4u", "(N WITHIN 3u):+", "N? WITHIN 2u: M", "N WITHIN 3u: (X | Y)"]
 _WINDOWS = ["", "", "WITHIN PT0.000009S SLIDING", "WITHIN PT0.000012S", "WITHIN 7 EVENTS SLIDING"]
 _WHOLE = ["{}", "{}", "{}", "({}):+", "({});+ LASTING 9u", "Z: {}"]
 

@@ -75,6 +75,10 @@ class Placed:
         """That of an event at `time` (µs), in a window of time."""
         return cast(int, _window_start(time, self._back, 1, 0))
 
+    def cuts(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same of events at these times; in other windows the times."""
+        return cast(NDArray[np.int64], _window_start(time, self._back, 1, 0)) if self._kind == k.BY_TIME else time
+
     def place(
         self,
         symbol: NDArray[np.uint64],
@@ -92,8 +96,7 @@ class Placed:
         if self._kind == k.BY_ATTRIBUTE:
             assert attribute is not None
             return Pointers(k.Events(symbol, partition, *attribute_clocks(self._few, plain(attribute, np.float64))))
-        cut = _window_start(time, self._back, 1, 0) if self._kind == k.BY_TIME else time
-        return Pointers(k.Events(symbol, partition, time, cut))
+        return Pointers(k.Events(symbol, partition, time, self.cuts(time)))
 
     def place_few(self, time: NDArray[np.int64], count: int) -> Pointers[k.Events]:
         """A batch whose symbols, partitions and values of the window's attribute are in `few`."""

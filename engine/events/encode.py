@@ -17,7 +17,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, s
 from oxiseq.engine.errors import ArgumentTypeError, EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.time import Time, to_microseconds
-from oxiseq.engine.rdf import parse
+from oxiseq.engine.rdf import parse, rewritten
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 
@@ -86,6 +86,8 @@ def _encode(graph: GraphLike, terms: TermDictionary) -> NDArray[np.uint32]:
     """The ids of each triple's subject, predicate and object. pyoxigraph writes a graph faster than its terms can be
     read one by one in Python."""
     try:
+        if isinstance(graph, str | bytes):
+            return terms.intern_triples(rewritten(graph, RdfFormat.TURTLE, RdfFormat.N_TRIPLES))
         text = serialize(graph_triples(graph), format=RdfFormat.N_TRIPLES)
         assert text is not None  # it is only when a file is given
         return terms.intern_triples(text)

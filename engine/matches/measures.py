@@ -259,6 +259,10 @@ class Measures:
             counted.add(1, weight.count if m is None else self.events(m, weight))
             return counted
         assert m is not None
+        if self.measures[m].attribute is None:  # SUM of how many there are in each match
+            summed = SumTotal(False, self._terms)
+            summed.put(Fraction(self.events(m, weight)), {kinds.INTEGER: 1}, (), failed=False)
+            return summed
         flags = weight.flags >> (_FIRST_FLAG + _FLAGS * m)
         if aggregate.name in ("MIN", "MAX"):
             return self._extreme(aggregate, m, flags & _MISSING != 0, weight)
@@ -277,9 +281,11 @@ class Measures:
     def numbers(self, name: str, m: int | None, weights: U64, form: I64) -> tuple[int, NDArray[np.bool_]]:
         """Which number of a weight COUNT or SUM is (`number_of`), and of which of n weights it is one by itself, an
         integer."""
-        if name == "COUNT":
-            return 0 if m is None else 1 + self._sums[m, _THERE, 0], np.ones(len(weights), np.bool_)
+        if name == "COUNT" and m is None:
+            return 0, np.ones(len(weights), np.bool_)
         assert m is not None
+        if name == "COUNT" or self.measures[m].attribute is None:
+            return 1 + self._sums[m, _THERE, 0], np.ones(len(weights), np.bool_)
         if name != "SUM":
             return 0, np.zeros(len(weights), np.bool_)
         flags = weights[:, 0] >> np.uint64(_FIRST_FLAG + _FLAGS * m) & np.uint64((1 << _FLAGS) - 1)

@@ -1,165 +1,139 @@
-"""SELECT expressions: match functions, aggregates over iterations, and the expressions around them."""
+"""Expressions over whole matches: FILTERs behind SEQ, SELECT expressions, keys of ORDER BY.
+
+Match functions and aggregates over iterations become columns first (parts.py), so that a FILTER is one over columns
+(expressions/column.py), and an expression is evaluated once for each set of values that it reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+from pyoxigraph import Variable
 
-from oxiseq.engine.events.time import to_duration_literal, to_literal
-from oxiseq.engine.expressions.aggregate import aggregate
+from oxiseq.engine.expressions.column import holding
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, holds
+from oxiseq.engine.flow.rewriting import replaced
+from oxiseq.engine.output.parts import Ids, MatchRows, PartColumns, id_of, is_pure
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import Key, order_key
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Prev
+from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.scope import expression_variables, match_parts
 
-_INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
-
-
-@dataclass(frozen=True, slots=True)
-class MatchRows:
-    """Resolved values of matches (u32[n, v]) and their rows: values u32[f, v], ends i64[n + 1], letter i32[f],
-    time i64[f]."""
-
-    resolved: NDArray[np.uint32]
-    values: NDArray[np.uint32]
-    ends: NDArray[np.int64]
-    letter: NDArray[np.int32]
-    time: NDArray[np.int64]
+_FEW: Final = 3
+"""So many matches are evaluated one by one: that is cheaper than columns."""
 
 
 class ExpressionColumns:
     """Computes the expression columns of a query's answer."""
 
     def __init__(self, plan: QueryPlan, variables: tuple[Variable, ...], terms: TermDictionary) -> None:
-        self._plan = plan
         self._terms = terms
         self._index = {v: i for i, v in enumerate(variables)}
-        columns = plan.runner.written.columns
-        self._columns = [(i, c.expression) for i, c in enumerate(columns) if c.expression is not None]
-        self._computed = {columns[i].variable: i for i, _ in self._columns}
-        self._letters = [plan.letter for plan in plan.letters]
-        self._nothing = np.zeros(len(columns), np.uint32)
-        """Of a row: FILTER and ORDER BY do not see what SELECT names."""
-        self._blanks: dict[str, int] = {}
-        """The blank nodes that the match at work binds, by their labels."""
+        columns, filters = plan.runner.written.columns, plan.runner.written.filters
+        order = [] if plan.ranking is None else [expression for expression, _ in plan.ranking.order_by]
+        computed = [(i, c.variable, c.expression) for i, c in enumerate(columns) if c.expression is not None]
+        parts = [part for e in (*filters, *order, *(e for _, _, e in computed)) for part in match_parts(e)]
+        self._parts = {Variable(f"__part_{n}"): part for n, part in enumerate(dict.fromkeys(parts))}
+        """Match functions and aggregates, as variables."""
+        names: dict[Expression, Expression] = {part: name for name, part in self._parts.items()}
+        self._columns = [(i, variable, _Prepared.of(replaced(e, names))) for i, variable, e in computed]
+        self._filters = [_Prepared.of(replaced(e, names)) for e in filters]
+        self._keys = {e: _Prepared.of(replaced(e, names)) for e in order}
+        self._part_columns = PartColumns(plan, self._index, terms)
+        self._of: MatchRows | None = None
+        """The matches that `_made` is of."""
+        self._made: dict[Variable, Ids] = {}
 
     def fill(self, matches: MatchRows, values: NDArray[np.uint32]) -> None:
-        """Write the columns' term ids into `values` (u32[n, columns]); an error leaves the cell unbound."""
-        if not self._columns:
-            return
-        for m in range(len(matches.resolved)):
-            for column, expression in self._columns:
-                values[m, column] = self._value(expression, matches, m, values[m])
+        """Write the columns' term ids into `values` (u32[n, columns]); an error leaves the cell unbound. Later ones see
+        what SELECT names before them."""
+        named: dict[Variable, Ids] = {}
+        for column, variable, prepared in self._columns:
+            columns = self._read(prepared, matches)
+            for name in prepared.variables:
+                if name in named:
+                    columns[name] = np.where(named[name] != 0, named[name], columns.get(name, np.uint32(0)))
+            values[:, column] = named[variable] = self._values(prepared, columns, len(matches))
 
     def passing(self, matches: MatchRows) -> NDArray[np.int64]:
         """Numbers of the matches that pass the FILTERs behind SEQ."""
-        kept = [
-            m
-            for m in range(len(matches.resolved))
-            if all(holds(f, self._leaves(f, matches, m, self._nothing)) for f in self._plan.runner.written.filters)
-        ]
-        return np.array(kept, np.int64)
+        count = len(matches)
+        kept = np.ones(count, np.bool_)
+        for prepared in self._filters:
+            condition, columns = prepared.expression, self._read(prepared, matches)
+            if prepared.pure and count > _FEW:
+                kept &= holding([condition], columns, count, self._terms)
+            else:
+                kept &= np.array([holds(condition, self._terms_of(columns, m)) for m in range(count)], np.bool_)
+        return np.flatnonzero(kept)
 
     def rank(self, expression: Expression, matches: MatchRows, m: int) -> Key:
         """The value by which ORDER BY compares match `m`; an error sorts as an unbound value does."""
+        prepared = self._keys[expression]
         try:
-            return order_key(evaluate(expression, self._leaves(expression, matches, m, self._nothing)))
+            return order_key(evaluate(prepared.expression, self._terms_of(self._read(prepared, matches), m)))
         except ExpressionError:
             return order_key(None)
 
-    def ranked(self, expression: Expression, matches: MatchRows, m: int) -> int:
-        """The id of what ORDER BY compares of match `m`; 0: unbound, or an error."""
-        return self._value(expression, matches, m, self._nothing)
+    def ranked(self, expression: Expression, matches: MatchRows) -> Ids:
+        """u32[n]: the id of what ORDER BY compares of each match; 0: unbound, or an error."""
+        prepared = self._keys[expression]
+        return self._values(prepared, self._read(prepared, matches), len(matches))
 
-    def _value(self, expression: Expression, matches: MatchRows, m: int, row: NDArray[np.uint32]) -> int:
-        leaves = self._leaves(expression, matches, m, row)
+    def _read(self, prepared: _Prepared, matches: MatchRows) -> dict[Variable, Ids]:
+        """The columns of what an expression is made of, u32[n] ids by variable."""
+        if self._of is not matches:
+            self._of, self._made = matches, {}
+        columns: dict[Variable, Ids] = {}
+        for variable in prepared.variables:
+            if (part := self._parts.get(variable)) is not None:
+                if variable not in self._made:
+                    self._made[variable] = self._part_columns.of(part, matches)
+                columns[variable] = self._made[variable]
+            elif (at := self._index.get(variable)) is not None:
+                columns[variable] = matches.resolved[:, at]
+        return columns
+
+    def _values(self, prepared: _Prepared, columns: Mapping[Variable, Ids], count: int) -> Ids:
+        """u32[count]: the ids of an expression's values, 0 for an error."""
+        expression = prepared.expression
+        if isinstance(expression, Variable):
+            return columns.get(expression, np.zeros(count, np.uint32))
+        if not prepared.pure or count <= _FEW:
+            return np.array([self._value(expression, columns, m) for m in range(count)], np.uint32)
+        table = np.zeros((count, len(columns)), np.uint32)
+        for i, ids in enumerate(columns.values()):
+            table[:, i] = ids
+        _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        values = [self._value(expression, columns, m) for m in first.tolist()]
+        return np.array(values, np.uint32)[which.reshape(-1)]
+
+    def _value(self, expression: Expression, columns: Mapping[Variable, Ids], m: int) -> int:
+        terms = self._terms_of(columns, m)
         try:
-            term = evaluate(expression, leaves)
+            term = evaluate(expression, terms)
         except ExpressionError:
             return 0
-        return self._number(term)
+        return id_of(term, {term: int(columns[variable][m]) for variable, term in terms.items()}, self._terms)
 
-    def _leaves(
-        self, expression: Expression, matches: MatchRows, m: int, row: NDArray[np.uint32]
-    ) -> dict[Variable | Prev | MatchFunction | Aggregate, Term]:
-        """The values of what an expression is made of; what is unbound, or an error, has none."""
-        self._blanks.clear()
-        leaves: dict[Variable | Prev | MatchFunction | Aggregate, Term] = {}
-        for variable in expression_variables(expression):
-            term = self._named(variable, row) or self._term(matches.resolved[m], variable)
-            if term is not None:
-                leaves[variable] = term
-        for part in match_parts(expression):
-            try:
-                found = (
-                    self._aggregate(part, matches, m)
-                    if isinstance(part, Aggregate)
-                    else self._function(part, matches, m)
-                )
-            except ExpressionError:
-                continue
-            if found is not None:
-                leaves[part] = found
-        return leaves
+    def _terms_of(self, columns: Mapping[Variable, Ids], m: int) -> dict[Variable, Term]:
+        """The values of match `m`; what is unbound, or an error, has none."""
+        return {variable: self._terms.term(int(ids[m])) for variable, ids in columns.items() if ids[m]}
 
-    def _number(self, term: Term) -> int:
-        """The id of a computed term; a blank node of the match keeps its own, one from BNODE() is new."""
-        if not isinstance(term, BlankNode):
-            return self._terms.intern(term)
-        return self._blanks.get(term.value) or self._terms.blank()
 
-    def _named(self, variable: Variable, row: NDArray[np.uint32]) -> Term | None:
-        """The value of an earlier expression column, by its AS name."""
-        at = self._computed.get(variable)
-        return self._bound(int(row[at])) if at is not None and row[at] else None
+class _Prepared(NamedTuple):
+    """An expression whose parts are variables, in a fixed order; `pure`: equal values of them give an equal value."""
 
-    def _term(self, row: NDArray[np.uint32], variable: Variable) -> Term | None:
-        at = self._index.get(variable)
-        return self._bound(int(row[at])) if at is not None and row[at] else None
+    expression: Expression
+    variables: tuple[Variable, ...]
+    pure: bool
 
-    def _bound(self, term_id: int) -> Term:
-        term = self._terms.term(term_id)
-        if isinstance(term, BlankNode):
-            self._blanks[term.value] = term_id
-        return term
-
-    def _rows_of(self, name: str, matches: MatchRows, m: int) -> Iterator[int]:
-        for i in range(int(matches.ends[m]), int(matches.ends[m + 1])):
-            if name in self._letters[int(matches.letter[i])]:
-                yield i
-
-    def _function(self, part: MatchFunction, matches: MatchRows, m: int) -> Term | None:
-        first = int(matches.time[matches.ends[m]])
-        last = int(matches.time[matches.ends[m + 1] - 1])
-        match part.name:
-            case "STARTTIME":
-                return to_literal(first)
-            case "ENDTIME":
-                return to_literal(last)
-            case "DURATION":
-                return to_duration_literal(last - first)
-        assert part.gpm is not None
-        rows = list(self._rows_of(part.gpm, matches, m))
-        if part.name == "COUNT":
-            return Literal(str(len(rows)), datatype=_INTEGER)
-        return to_literal(int(matches.time[rows[-1]])) if rows else None
-
-    def _aggregate(self, part: Aggregate, matches: MatchRows, m: int) -> Term | None:
-        iterations = self._plan.runner.written.iterations[part]
-        mappings = []
-        for i in self._rows_of(iterations.gpm, matches, m):
-            mapping = {}
-            for variable in expression_variables(part):
-                row = matches.values[i] if variable in iterations.variables else matches.resolved[m]
-                term = self._term(row, variable)
-                if term is not None:
-                    mapping[variable] = term
-            mappings.append(mapping)
-        return aggregate(part, mappings)
+    @classmethod
+    def of(cls, expression: Expression) -> _Prepared:
+        """It with what is known of it."""
+        return cls(expression, tuple(sorted(expression_variables(expression), key=str)), is_pure(expression))

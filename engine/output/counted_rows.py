@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.kernels.matches import weights as w
 from oxiseq.engine.matches.measures import MOST_MEASURES, WEIGHED, Measure, Measures, new_form, words_of
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.composing import ids_of_times, keys_read
 from oxiseq.engine.output.weight_rows import WeightRows
+from oxiseq.engine.plan import composing
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.counts import ANY_LENGTH, Case, Counts, lengths_of
 from oxiseq.engine.sequence.states import Value
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Aggregate, Every, Expression, MatchFunction
+from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
@@ -40,11 +41,10 @@ _AT_ONCE: Final = 1 << 20
 
 def in_columns(plan: SummaryPlan) -> bool:
     """Whether rows need counts and sums alone."""
-    plain = plan.instantly and not isinstance(plan.report, Every) and not plan.order_by and not plan.distinct
-    whole = plan.limit is None and not plan.offset and len(plan.written) - len(plan.keys) <= MOST_MEASURES
+    few = len(plan.written) - len(plan.keys) <= MOST_MEASURES
     written = all(e == MatchFunction("ENDTIME") or _variable_of(e) is not None for e in plan.written)
     totals = all(a.name in WEIGHED and not a.distinct for a in plan.aggregates)
-    return plain and whole and written and totals
+    return composing.in_columns(plan) and few and written and totals
 
 
 def _variable_of(e: Expression) -> Variable | None:
@@ -77,13 +77,14 @@ class CountedRows:
         """By edge, of each value written, the column of a count's key; `_ENDTIME`, or None for a variable that no match
         has."""
         self._columns = len(plan.columns)
+        self._read = keys_read(plan)
         measured = [None if m.column is None else m.column - self._keys for m in plan.measures]
         names: list[set[str]] = [set() for _ in plan.written[self._keys :]]
         for aggregate, m in zip(plan.aggregates, measured, strict=True):
             if m is not None:
                 names[m].add(aggregate.name)
         self._measures = Measures([Measure.of(m, each) for m, each in enumerate(names)], terms)
-        self._rows = WeightRows(plan, self._measures, measured, plan.having, terms)
+        self._rows = WeightRows(plan, measured, plan.having, terms)
 
     def rows(self, found: Sequence[Counts], cases: Sequence[Case], times: dict[int, int]) -> list[MatchBatch] | None:
         """For each case the rows of what has been counted, by the instant of their end; None where a number is too
@@ -145,7 +146,9 @@ class CountedRows:
         if weights is None:
             return None
         keys = groups.keys[group]
-        kept, values = self._rows.of(keys[:, 1:].astype(np.uint32), weights, new_form(1, self._measures))
+        kept, values = self._rows.of(
+            keys[:, 1:].astype(np.uint32), weights, new_form(1, self._measures), self._measures
+        )
         every = MatchBatch.of_groups(keys[kept, 0], values)
         return list(every.cut(np.searchsorted(case[kept], np.arange(cases + 1)).tolist()))
 
@@ -156,19 +159,11 @@ class CountedRows:
         for edge in np.unique(counts.edge).tolist():
             rows = np.flatnonzero(counts.edge == edge)
             for column, place in enumerate(self._places[edge], 1):
-                if place == _ENDTIME:
-                    found[rows, column] = self._ids_of(counts.bucket[rows], times)
-                elif place is not None:
+                if place == _ENDTIME and (column > self._keys or self._read[column - 1]):
+                    found[rows, column] = ids_of_times(counts.bucket[rows], times, self._terms)
+                elif place is not None and place != _ENDTIME:
                     found[rows, column] = counts.key[rows, place]
         return found
-
-    def _ids_of(self, ends: I64, times: dict[int, int]) -> I64:
-        distinct, place = np.unique(ends, return_inverse=True)
-        every = distinct.tolist()
-        for end in every:
-            if end not in times:
-                times[end] = self._terms.intern(to_literal(end))
-        return np.array([times[end] for end in every], np.int64)[place]
 
     def _weights(self, groups: _Groups, count: I64, totals: I64, group: I64, case: I64) -> U64 | None:
         """Of these groups in these cases: u64[n, words]; None where a number is too large."""

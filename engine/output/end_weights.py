@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.cea.composed import Ended
+from oxiseq.engine.matches.composed import Ended
 from oxiseq.engine.matches.measures import Measure, Measures
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.end_plan import EndPlan, counts_only, least_of
@@ -38,14 +38,14 @@ class EndWeights:
         measured = [None if v is None else numbers[v, a] for v, a in plan.measured]
         self.least = max([1, *map(least_of, plan.having)])
         having = [e for e in plan.having if not counts_only(e)]
-        self._rows = WeightRows(plan, self.measures, measured, having, terms)
+        self._rows = WeightRows(plan, measured, having, terms)
 
     def rows(self, found: list[Ended]) -> MatchBatch | None:
         """Of what ends; None: there are none."""
         times, values = [np.zeros(0, np.int64)], [np.zeros((0, len(self._plan.columns)), np.uint32)]
         for at, weights, form in found:
             keys = self._values(at)[:, list(self._plan.key_columns)].astype(np.uint32)
-            kept, rows = self._rows.of(keys, weights, form)
+            kept, rows = self._rows.of(keys, weights, form, self.measures)
             times.append(self._times(at[kept]))
             values.append(rows)
         made = MatchBatch.of_groups(np.concatenate(times), np.concatenate(values))

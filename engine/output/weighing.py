@@ -7,16 +7,14 @@ In the flow: finals of a batch → weights → **totals** → groups (summaries.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.time import to_literal
-from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total
+from oxiseq.engine.expressions.totals import TOO_MANY, Total
 from oxiseq.engine.kernels.matches import weighing as w
 from oxiseq.engine.kernels.matches import weights as numbers
 from oxiseq.engine.kernels.matches.records import NODE_TOP
@@ -165,12 +163,7 @@ class MatchWeigher:
         if of is None:
             return self._measures.total(aggregate, None, weight)
         m = self._number[of]
-        events = self._measures.events(m, weight)
-        if of.variable is None:
-            total = SumTotal(False, self._terms)
-            total.put(Fraction(events), {kinds.INTEGER: 1}, (), failed=False)
-            return total
         made = self._measures.total(aggregate, m, weight)
-        if of.single and events < weight.count and aggregate.name != "COUNT":
+        if of.single and aggregate.name != "COUNT" and self._measures.events(m, weight) < weight.count:
             made.add(0, 1)  # a match without such an event has an error
         return made

@@ -1,8 +1,9 @@
 """Weights of groups → rows, a batch at a time (semantics.md 2.6b).
 
 In the flow: weights of groups → **rows**. Counts, sums of integers, least and largest values become terms as columns,
-and HAVING is decided on columns; the others are computed once for each weight that differs. Groups are what ends at one
-event (CEQL, end_weights.py) or at one instant (SPAseq, counted_rows.py).
+and HAVING is decided on columns; averages and other sums are made one by one, and rows with computed columns once for
+each weight that differs. Groups are what ends at one event (CEQL, end_weights.py) or at one instant (SPAseq,
+composing.py, counted_rows.py).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.column import holding
+from oxiseq.engine.expressions.exact import ExpressionError
 from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.kernels.flow.results import large_terms
@@ -42,12 +44,11 @@ class WeightRows:
     def __init__(
         self,
         plan: RowPlan,
-        measures: Measures,
         measured: Sequence[int | None],
         having: Sequence[Expression],
         terms: TermDictionary,
     ) -> None:
-        self._plan, self._measures, self._measured, self._terms = plan, measures, measured, terms
+        self._plan, self._measured, self._terms = plan, measured, terms
         self._group = GroupRows(plan, terms)
         self._names = [Variable(f"__{i}") for i in range(len(plan.aggregates))]
         names: dict[Expression, Expression] = dict(zip(plan.aggregates, self._names, strict=True))
@@ -62,9 +63,10 @@ class WeightRows:
             return -1 - self._plan.keys.index(column)
         return None
 
-    def of(self, keys: Ids, weights: U64, form: I64) -> tuple[NDArray[np.intp], Ids]:
-        """Which of n groups have a row, and the rows: of groups with these keys, u32[n, keys], and weights."""
-        columns, known = self._columns(weights, form)
+    def of(self, keys: Ids, weights: U64, form: I64, measures: Measures) -> tuple[NDArray[np.intp], Ids]:
+        """Which of n groups have a row, and the rows: of groups with these keys, u32[n, keys], and weights, of these
+        measures."""
+        columns, known = self._columns(weights, form, measures)
         kept = np.arange(len(keys))
         if self._having:
             given = dict(zip(self._names, columns.T, strict=True)) | dict(zip(self._plan.keys, keys.T, strict=True))
@@ -81,7 +83,7 @@ class WeightRows:
         for i in np.flatnonzero(~known).tolist():
             same = weights[i].tobytes(), keys[i].tobytes()
             if same not in made:
-                row = self._group.row(tuple(keys[i].tolist()), self._totals(weights[i], form))
+                row = self._group.row(tuple(keys[i].tolist()), self._totals(weights[i], form, measures))
                 made[same] = None if row is None else row[0]
             row_of = made[same]
             stays[i] = row_of is not None
@@ -90,7 +92,7 @@ class WeightRows:
 
     # --- as columns -------------------------------------------------------------------------------------
 
-    def _columns(self, weights: U64, form: I64) -> tuple[Ids, NDArray[np.bool_]]:
+    def _columns(self, weights: U64, form: I64, measures: Measures) -> tuple[Ids, NDArray[np.bool_]]:
         """The ids of each aggregate, and for which weights they are known."""
         columns = np.zeros((len(weights), len(self._measured)), np.uint32)
         known = weights[:, 0] & np.uint64(w.HUGE) == 0
@@ -101,14 +103,16 @@ class WeightRows:
                 break
             if aggregate.name in ("MIN", "MAX"):
                 assert m is not None
-                columns[:, c] = self._measures.extremes(aggregate.name, m, weights, form)
+                columns[:, c] = measures.extremes(aggregate.name, m, weights, form)
                 continue
-            number, whole = self._measures.numbers(aggregate.name, m, weights, form)
-            known &= whole
+            number, whole = measures.numbers(aggregate.name, m, weights, form)
+            others = np.flatnonzero(known & ~whole)
+            columns[others, c] = self._one_by_one(aggregate, m, weights[others], form, measures)
+            whole &= known
             small, fits = number_of(number, weights, form)
-            columns[known & fits, c] = integer_ids(small[known & fits], self._terms)
+            columns[whole & fits, c] = integer_ids(small[whole & fits], self._terms)
             if not fits.all():
-                rows = np.flatnonzero(known & ~fits)
+                rows = np.flatnonzero(whole & ~fits)
                 numbers = large_numbers(number, weights[rows], form)
                 told = np.array([abs(n) < TOO_MANY for n in numbers], np.bool_)
                 columns[rows[told], c] = self._large([n for n, tells in zip(numbers, told, strict=True) if tells])
@@ -131,13 +135,33 @@ class WeightRows:
 
     # --- one by one -------------------------------------------------------------------------------------
 
-    def _totals(self, words: U64, form: I64) -> list[Total]:
-        weight = Weight.of(words, form)
-        return [self._total(*each, weight) for each in zip(self._plan.aggregates, self._measured, strict=True)]
+    def _one_by_one(self, aggregate: Aggregate, m: int | None, weights: U64, form: I64, measures: Measures) -> Ids:
+        """The ids of an aggregate that is no integer by itself: an average, a sum of decimals; 0 where it is an
+        error."""
+        made: dict[bytes, int] = {}
+        found = np.zeros(len(weights), np.uint32)
+        for i, words in enumerate(weights):
+            same = words.tobytes()
+            if same not in made:
+                made[same] = self._id(self._total(aggregate, m, Weight.of(words, form), measures))
+            found[i] = made[same]
+        return found
 
-    def _total(self, aggregate: Aggregate, m: int | None, weight: Weight) -> Total:
+    def _id(self, total: Total) -> int:
+        try:
+            return self._terms.intern(total.term())
+        except ExpressionError:
+            return 0
+
+    def _totals(self, words: U64, form: I64, measures: Measures) -> list[Total]:
+        weight = Weight.of(words, form)
+        return [
+            self._total(*each, weight, measures) for each in zip(self._plan.aggregates, self._measured, strict=True)
+        ]
+
+    def _total(self, aggregate: Aggregate, m: int | None, weight: Weight, measures: Measures) -> Total:
         if m is not None and weight.count >= TOO_MANY and aggregate.name not in ("MIN", "MAX"):
             unknown = SumTotal(False, self._terms)
             unknown.add(0, 1)  # an error
             return unknown
-        return self._measures.total(aggregate, m, weight)
+        return measures.total(aggregate, m, weight)

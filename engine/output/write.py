@@ -21,7 +21,8 @@ from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
+from oxiseq.engine.output.compute import ExpressionColumns
+from oxiseq.engine.output.parts import MatchRows
 from oxiseq.engine.output.ranked import OfEnd, listed_ends, told
 from oxiseq.engine.output.rows import RowBlock, RowStore
 from oxiseq.engine.output.window_ranks import Candidates, End, WindowRanks
@@ -142,7 +143,7 @@ class AnswerWriter:
         matches = _match_rows(self._resolved(flat), flat)
         keys = np.zeros((len(batch), len(ranks.order_by)), np.uint32)
         for place, expression in enumerate(ranks.order_by):
-            keys[:, place] = [self._expressions.ranked(expression, matches, m) for m in range(len(batch))]
+            keys[:, place] = self._expressions.ranked(expression, matches)
         highs = np.cumsum(sizes).tolist()
         ends = [End(high - size, high, count) for size, high, count in zip(sizes, highs, counts, strict=True) if size]
         ranks.hold(Candidates(batch, keys, flat.block.clock[flat.ends[1:] - 1], flat.ids), ends, start)

@@ -22,13 +22,25 @@ from oxiseq.grammar.scope import expression_variables, subexpressions
 def listed_because(
     summary: SummaryPlan, seen: Overview, ambiguous: bool, enriched: Iterable[str], graph: StateGraph
 ) -> str | None:
-    """Why every match has to be listed; None: they can be counted.
+    """Why every match has to be listed; None: they can be counted. Parameters as of `each_because`."""
+    because = each_because(seen, ambiguous, enriched, graph)
+    if because is not None:
+        return because
+    write = SparqlWriter(dict(seen.query.prefixes))
+    for expression in summary.written:
+        part = _beyond(expression, summary, seen)
+        if part is not None:
+            return f"{write.expression(part)} is no value that a run carries"
+    return None
+
+
+def each_because(seen: Overview, ambiguous: bool, enriched: Iterable[str], graph: StateGraph) -> str | None:
+    """Why every match has to be listed, whatever is wanted of it; None: for no such reason.
 
     `ambiguous`: two ways may lead to one match; `enriched`: GPMs whose matches are joined with the knowledge base when
     they are written.
     """
     query = seen.query
-    write = SparqlWriter(dict(query.prefixes))
     if query.selection is not None:
         return f"{query.selection.strategy.value} chooses among those of an instant"
     if query.consumption is not None:
@@ -43,10 +55,6 @@ def listed_because(
         return "a trailing negation decides some when their window closes"
     for gpm in enriched:
         return f"the knowledge base may give one of {gpm} several mappings"
-    for expression in summary.written:
-        part = _beyond(expression, summary, seen)
-        if part is not None:
-            return f"{write.expression(part)} is no value that a run carries"
     return None
 
 

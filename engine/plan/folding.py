@@ -55,7 +55,9 @@ def folding_of(summary: SummaryPlan, seen: Overview, iterations: Mapping[Aggrega
     try:
         keys = tuple(_key(e, seen) for e in summary.written[: len(summary.keys)])
         measures = tuple(
-            None if m.column is None else _measure(m.aggregate, summary.written[m.column], seen, iterations)
+            None
+            if m.column is None
+            else _measure(m.aggregate, summary.written[m.column], seen, iterations, there=False)
             for m in summary.measures
         )
     except _NotOfEventsError:
@@ -75,6 +77,17 @@ def weighed(folding: Folding, summary: SummaryPlan, query: Query) -> bool:
     return stand and few and all(columns) and all(key is None for key in folding.keys)
 
 
+def measure_of(
+    outer: Aggregate, e: Expression, seen: Overview, iterations: Mapping[Aggregate, Iterations], *, there: bool
+) -> OfEvents | None:
+    """What an aggregate over e adds for each event; None where it needs more than that. `there`: nor may a match lack
+    such an event that it needs."""
+    try:
+        return _measure(outer, e, seen, iterations, there=there)
+    except _NotOfEventsError:
+        return None
+
+
 class _NotOfEventsError(Exception):
     """A key or a measure is not known of each event by itself."""
 
@@ -87,11 +100,13 @@ def _key(e: Expression, seen: Overview) -> tuple[str, Variable] | None:
     raise _NotOfEventsError
 
 
-def _measure(outer: Aggregate, e: Expression, seen: Overview, iterations: Mapping[Aggregate, Iterations]) -> OfEvents:
+def _measure(
+    outer: Aggregate, e: Expression, seen: Overview, iterations: Mapping[Aggregate, Iterations], *, there: bool
+) -> OfEvents:
     sums = outer.name == "SUM" and not outer.distinct
     match e:
         case Variable() if outer.name != "GROUP_CONCAT":  # which needs each of them
-            if (gpm := owner_of(e, seen, always_there=False)) is not None:
+            if (gpm := owner_of(e, seen, always_there=there)) is not None:
                 return OfEvents(gpm, e, single=True)
         case MatchFunction("COUNT", str() as gpm) if sums:
             return OfEvents(gpm, None)

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from pyoxigraph import Variable
 
+from oxiseq.engine.extras import needed
 from oxiseq.engine.kernels.matches.records import NO_LIMIT
 from oxiseq.engine.matches.paging import Page
 from oxiseq.engine.matches.plan import Clauses, SequencePlan, forgotten_by
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
-from oxiseq.engine.plan.counting import carried, listed_because
+from oxiseq.engine.plan.counting import carried, each_because, listed_because
 from oxiseq.engine.plan.families import Family
 from oxiseq.engine.plan.folding import Folding, folding_of
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking, ranking_of, variables_of
@@ -33,6 +34,11 @@ from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Query
 from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.places import Overview, atoms, overview
 from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, expression_variables, holds_exists
+
+if TYPE_CHECKING:
+    from oxiseq.engine.plan import composing as compositions
+else:
+    compositions = needed("oxiseq.engine.plan.composing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,11 @@ class LiveKeys:
     """How groups are made of the sets of matches that end at one instant, where that needs no listing."""
     family: Family | None = None
     """It finds the matches of all these queries; its own is the most lenient one."""
+    composing: compositions.Composing | None = None
+    """How groups are made of composed windows, which count and keep no prefix."""
+    otherwise: QueryPlan | None = None
+    """The same query without composing: how queries find together that differ in windows or thresholds, and what
+    earlier versions have saved."""
 
     @property
     def asked_again(self) -> tuple[Exists, ...]:
@@ -141,11 +152,12 @@ def compile_query(
     wanted: frozenset[Variable] = frozenset(),
     family: Family | None = None,
     page: Page | None = None,
+    composing: bool = True,
 ) -> QueryPlan:
     """Compile a checked query; constants are interned in `terms`. `listing`: groups are made of listed matches, also
     where these could be counted, and the best, or a sample, are chosen among listed matches. `wanted`: rows keep these
-    variables for other answers, too. `family`: of which this is the most lenient query. `page`: only
-    these of its matches."""
+    variables for other answers, too. `family`: of which this is the most lenient query. `page`: only these of its
+    matches. `composing`: groups are made of composed windows where they can be."""
     seen = overview(query)
     plan = _compile(seen, terms, None, wanted, family=family, page=page)
     if listing:
@@ -157,11 +169,36 @@ def compile_query(
         return replace(plan, ranking=replace(plan.ranking, listed=because))
     if plan.summary is None:
         return plan
+    found = _composing(plan, plan.summary, seen) if composing else None
+    otherwise = _counted(plan, plan.summary, seen, terms, wanted, family)
+    if found is None:
+        return otherwise
+    return replace(plan, runner=replace(plan.runner, composing=found, listed=None, otherwise=otherwise))
+
+
+def _composing(plan: QueryPlan, summary: SummaryPlan, seen: Overview) -> compositions.Composing | None:
+    """How groups are made of composed windows, if they can be."""
+    runner = plan.runner
+    enriched = (name for name, gpm in runner.gpms.items() if gpm.enriched)
+    if each_because(seen, runner.automaton.ambiguous, enriched, runner.sequence.graph) is not None:
+        return None
+    return compositions.composing_of(summary, seen, runner.answer.iterations, runner.sequence, runner.stored)
+
+
+def _counted(
+    plan: QueryPlan,
+    summary: SummaryPlan,
+    seen: Overview,
+    terms: TermDictionary,
+    wanted: frozenset[Variable],
+    family: Family | None,
+) -> QueryPlan:
+    """The plan of a query with groups whose matches are counted, folded, or listed, as far as that is needed."""
     enriched = (name for name, gpm in plan.runner.gpms.items() if gpm.enriched)
-    because = listed_because(plan.summary, seen, plan.runner.automaton.ambiguous, enriched, plan.runner.sequence.graph)
+    because = listed_because(summary, seen, plan.runner.automaton.ambiguous, enriched, plan.runner.sequence.graph)
     if because is None:
-        return _compile(seen, terms, carried(plan.summary), wanted, family=family)
-    folding = _folded(plan, plan.summary, seen)
+        return _compile(seen, terms, carried(summary), wanted, family=family)
+    folding = _folded(plan, summary, seen)
     if folding is None:
         return replace(plan, runner=replace(plan.runner, listed=because))
     plan = _compile(seen, terms, None, wanted, folding=True, weighed=folding.weighed)

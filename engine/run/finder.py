@@ -10,7 +10,7 @@ thresholds (a family), may have one finder: it processes each part of the instan
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,8 +47,10 @@ from oxiseq.engine.windows.window import cut_of
 from oxiseq.grammar.algebra import Window
 
 if TYPE_CHECKING:
-    from oxiseq.engine.output import folding, picking, sieve, weighing
+    from oxiseq.engine.output import composing, folding, picking, sieve, weighing
+    from oxiseq.engine.sequence.composed import ComposedSequence
 else:
+    composing = needed("oxiseq.engine.output.composing")
     folding, picking = needed("oxiseq.engine.output.folding"), needed("oxiseq.engine.output.picking")
     sieve, weighing = needed("oxiseq.engine.output.sieve"), needed("oxiseq.engine.output.weighing")
 
@@ -77,6 +79,10 @@ class Findings:
     """Of how many matches the samples of `found` were drawn, end by end, where a window's matches are sampled."""
     case: Case = WHOLE
     """Which query's numbers of what is `counted`."""
+    ends: Sequence[composing.GroupEnds] = ()
+    """Of composed windows, what has ended."""
+    times: dict[int, int] = field(default_factory=dict)
+    """The ids of times of ends as terms, as far as a query has needed them."""
 
 
 class Finder:
@@ -138,7 +144,13 @@ class Finder:
         sieved = None if plan.runner.deferred else self._sieve
         ask = None if exists is None else exists.ask
         sequence, terms = plan.runner.sequence, self._terms
-        self.sequence = SequenceRun(sequence, terms, self.capacities, ask, picker, sieved, self._weigher)
+        self._composer: composing.MatchComposer | None = None
+        self.sequence: SequenceRun | ComposedSequence
+        if plan.runner.composing is None:
+            self.sequence = SequenceRun(sequence, terms, self.capacities, ask, picker, sieved, self._weigher)
+        else:
+            self._composer = composing.MatchComposer(plan, plan.runner.composing, self.rows, terms, self.capacities)
+            self.sequence = self._composer.sequence
         self._deferred = _deferred(plan)
         self.partitions: Partitions | None = None
         if plan.query.partition is not None:
@@ -159,7 +171,8 @@ class Finder:
         if window is not None and window != plan.window:
             wanted = frozenset(variable for variable in plan.runner.stored if variable != PARTITION)
             query, family = replace(plan.query, window=window), plan.runner.family
-            plan = compile_query(query, self._terms, wanted=wanted, family=family)
+            composes = plan.runner.composing is not None
+            plan = compile_query(query, self._terms, wanted=wanted, family=family, composing=composes)
         other = self.another(plan)
         other.restore(self.save(SavedTerms(self._terms), self.plan), [], SameTerms(self._terms))
         return other
@@ -168,7 +181,7 @@ class Finder:
         """As `copy`, of the family's query that has this plan."""
         query = replace(self.plan.query, window=plan.window, gpms=plan.query.gpms)
         wanted = frozenset(variable for variable in self.plan.runner.stored if variable != PARTITION)
-        alone = compile_query(query, self._terms, wanted=wanted)
+        alone = compile_query(query, self._terms, wanted=wanted, composing=False)
         other = self.another(alone)
         other.restore(self.save(SavedTerms(self._terms), alone), [], SameTerms(self._terms))
         return other
@@ -188,7 +201,7 @@ class Finder:
         """Its state between batches, with the stored columns of `plan`, of a query whose finder it is; of a family's,
         what concerns that query."""
         run = self.sequence
-        if self.plan.runner.family is not None and plan.runner.family is None:
+        if isinstance(run, SequenceRun) and self.plan.runner.family is not None and plan.runner.family is None:
             run = run.of_member(member_of(plan, self.plan.runner.family), plan.runner.sequence)
         sequence = run.save(terms)
         if self.endless:
@@ -326,6 +339,9 @@ class Finder:
             written = bool(sources) or (count > 0 and bool(self._letters.settings[lr.EVERY]))
             if written:
                 self._write_rows(sources, instants, number, answers, split)
+            if self._composer is not None:
+                return self._composed(self._composer, until)
+            assert isinstance(self.sequence, SequenceRun)
             passed = self._time_until(newest, last, instants.passed)
             if self._weigher is not None:
                 self._weigher.origin = self.window_start
@@ -335,6 +351,8 @@ class Finder:
             if self._deferred is not None:
                 self._deferred.hold(found if self._sieve is None else self._sieve.keep(found), self.rows)
                 found = self._deferred.release(until, self.window_start, self._seen(bool(sources)))
+        if not isinstance(self.sequence, SequenceRun):
+            return Findings(None, None, (), until, self.window_start)
         compiled = self.plan.runner.sequence
         counted = CountedPart(self.sequence.take_counts(), compiled.keys) if compiled.counted else None
         error = self.sequence.take_error()
@@ -342,6 +360,13 @@ class Finder:
             return Findings(None, counted, self._folder.take(), until, self.window_start, error)
         drawn_from = () if self._picker is None else self._picker.take_counts()
         return Findings(found, counted, (), until, self.window_start, error, drawn_from)
+
+    def _composed(self, composer: composing.MatchComposer, until: int) -> Findings:
+        """What ends in the rows that have been written; no later match needs them."""
+        table = None if self.partitions is None else self.partitions.table
+        ends = composer.feed(self._letters.buffer, _no_values if table is None else table.values)
+        self.rows.forget(BEFORE_ALL, self.rows.end)
+        return Findings(None, None, (), until, self.window_start, ends=ends)
 
     def _of_end(self, found: Found, at: int) -> Found:
         """Those that end at a time (µs)."""
@@ -355,6 +380,8 @@ class Finder:
 
     def _count_by_window(self) -> None:
         plan, summary = self.plan, self.plan.summary
+        if not isinstance(self.sequence, SequenceRun):
+            return
         if plan.runner.sequence.counted and summary is not None and summary.by_window and plan.window is not None:
             self.sequence.count_by(self.window_start, plan.window.size)
 
@@ -483,6 +510,11 @@ class Finder:
             if self._deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end
             self.rows.forget(floor, 0)
+
+
+def _no_values(numbers: NDArray[np.int64], column: int) -> NDArray[np.uint32]:
+    """Of partitions where there are none."""
+    raise AssertionError("without PARTITION BY rows have the values")
 
 
 def of_all(finder: Finder, plan: QueryPlan) -> QueryPlan:

@@ -86,6 +86,7 @@ def _of_sequence(plan: SequencePlan) -> Iterable[object]:  # type: ignore[type-a
 
 
 def _of_live_keys(plan: QueryPlan) -> Iterable[object]:
+    plan = plan.runner.otherwise or plan  # a state says by itself whether windows are composed
     keys, compiled = plan.runner, plan.runner.sequence
     yield plan.streams
     yield [(gpm.name, gpm.stream, gpm.keep, gpm.late, gpm.enriched, gpm.order) for gpm in keys.gpms.values()]

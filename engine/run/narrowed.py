@@ -30,7 +30,7 @@ def why_not_cut(plan: QueryPlan, *, counted: bool = False) -> str | None:
     only counted, as they can where counts are apart by what decides."""
     clauses, sequence = plan.clauses, plan.runner.sequence
     graph = sequence.graph
-    if (sequence.counted and not counted) or plan.runner.folding is not None:
+    if (sequence.counted and not counted) or plan.runner.folding is not None or plan.runner.composing is not None:
         return "its matches are not listed"
     if clauses.strategy is not None or clauses.consumes != NOTHING:
         return "what is kept or forgotten depends on all matches of the window"

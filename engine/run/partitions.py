@@ -16,11 +16,10 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.sequence import splitting as sp
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
-from oxiseq.engine.matches.partitions import I64, Bools, Ids, PartitionTable
+from oxiseq.engine.matches.partitions import I64, Bools, Ids, Partitioned, PartitionTable
 from oxiseq.engine.patterns.matcher import Rows, address
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.run.letters import Frame
-from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.windows.window import cut_of
 from oxiseq.grammar.scope import certain_variables
@@ -110,7 +109,7 @@ class Split:
 class Partitions:
     """Splits the instants of a query's batches. `capacity`: partitions that there is room for to begin with."""
 
-    def __init__(self, plan: QueryPlan, sequence: SequenceRun, capacity: int, terms: TermDictionary) -> None:
+    def __init__(self, plan: QueryPlan, sequence: Partitioned, capacity: int, terms: TermDictionary) -> None:
         assert plan.query.partition is not None
         self._plan = plan
         self._by = by = plan.query.partition.by

@@ -180,6 +180,14 @@ class QueryRun(Run):
         self.finder, self.teller = finder, teller
         finder.users += 1
 
+    def compose_no_more(self) -> None:
+        """Count its matches otherwise than by composed windows, as it has to together with others of other windows
+        or thresholds, or as it has been saved; for one that has not seen anything."""
+        if self._plan.runner.otherwise is not None:
+            self._plan = self._plan.runner.otherwise
+            finder = self.finder.another(self._plan)
+            self.share(finder, Teller(of_all(finder, self._plan), self._terms))
+
     @property
     def lineage(self) -> Hashable | None:
         """The same in runs of equal queries, with one clock, that are known to be in the same state: those that have
@@ -222,6 +230,8 @@ class QueryRun(Run):
 
     def restore_own(self, state: State, clock: Clock, terms: KnownTerms) -> None:
         """Continue from a saved state, with a clock in the state of then; for a run that has not seen any event."""
+        if "composed" not in state["sequence"]:
+            self.compose_no_more()
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
         self.clock, self._joined = clock, _Counters(*map(int, state["joined"]))

@@ -30,8 +30,9 @@ from oxiseq.engine.windows.window import end_of
 from oxiseq.grammar.algebra import OnClose
 
 if TYPE_CHECKING:
-    from oxiseq.engine.output import counted_rows
+    from oxiseq.engine.output import composing, counted_rows
 else:
+    composing = needed("oxiseq.engine.output.composing")
     counted_rows = needed("oxiseq.engine.output.counted_rows")
 
 
@@ -43,12 +44,14 @@ class Teller:
         self._terms = terms
         self._writer = AnswerWriter(plan, terms)
         self._summaries = None if plan.summary is None else Summaries(plan.summary, terms)
-        self._counted = self._counted_rows = None
+        self._counted = self._counted_rows = self._composed = None
         sequence = plan.runner.sequence
         if plan.summary is not None and sequence.counted:
             self._counted = CountedEntries(plan.summary, sequence, terms)
             if counted_rows.in_columns(plan.summary):
                 self._counted_rows = counted_rows.CountedRows(plan.summary, sequence.keys, terms)
+        if plan.summary is not None and plan.runner.composing is not None:
+            self._composed = composing.ComposedRows(plan.summary, plan.runner.composing, terms)
         window = plan.window
         self._ranks = self._writer.ranks
         self._numbers = InstantNumbers(2 * window.size) if window is not None and window.events else None
@@ -119,6 +122,12 @@ class Teller:
         clocks = times if self._numbers is None else np.arange(number, number + len(times))
         summaries.see(times, clocks, findings.start)
         sliding = plan.window is not None and plan.window.sliding
+        if self._composed is not None:
+            composed = self._composed.rows(findings.ends, findings.times)
+            if composed is None:
+                return []
+            self._terms.hold(composed.values)
+            return [composed]
         counted, case = findings.counted, findings.case
         if self._counted_rows is not None and self._numbers is None and counted is not None:
             told = joint.rows(counted, self._counted_rows, case)

@@ -8,7 +8,7 @@ repeat (σ) and itself; after the repeat the last iteration stays visible. See e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
@@ -181,8 +181,8 @@ class Edge:
     most: int | None = None
     """Of an edge by `,`, which has no segments: the bounds of its gap in µs."""
     lasting: tuple[tuple[Value, int], ...] = ()
-    """(when it began, how long it may last) for each LASTING that the gap lies in. Where it waits for time: when the
-    gap began, and how long after that a run that is still there is a match."""
+    """(when it began, how long it may last) for each LASTING that the gap lies in, and for a gap with a negated group
+    that WITHIN bounds: in its steps runs have no age. A run that is still there at the end of SEQ is a match."""
     moves: tuple[Move, ...] = ()
     """Of a gap with a negated group: what takes runs to the edge that waits for the group's next step."""
     counts: tuple[Value, ...] | None = None
@@ -196,8 +196,8 @@ class Edge:
 
     @property
     def longest(self) -> int | None:
-        """How long (µs) after the gap's beginning the last segment, or a negated group at the end, has a run wait."""
-        return max((size for _, size in self.lasting), default=self.limit) if self.waits else self.limit
+        """How long (µs) after the gap's beginning this segment, or each step of a negated group, has a run wait."""
+        return min((size for value, size in self.lasting if value == LAST_EVENT), default=self.limit)
 
     @property
     def bounded(self) -> bool:
@@ -370,6 +370,8 @@ class StateBuilder:
     scopes: dict[Letter, LetterScope] = field(default_factory=dict)
     relevant: frozenset[Variable] = frozenset()
     wanted: dict[int, list[Variable]] = field(default_factory=dict)
+    timed: frozenset[int] = frozenset()
+    """Positions of whose last event runs carry the time."""
     known: dict[_Signature, int] = field(default_factory=dict)
     entered: list[tuple[int, _Scopes]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
@@ -414,6 +416,7 @@ class StateBuilder:
 
     def _collect(self) -> None:
         positions = self.automaton.positions
+        self.timed = frozenset(self._bounded_groups())
         guards = [g for way in self.automaton.transitions for g in way.left + way.right]
         guards += [g for ending in self.automaton.endings for g in ending.guards]
         letters = [x for p in positions for x in p.letters] + [x for g in guards for x in g.letters]
@@ -474,20 +477,16 @@ class StateBuilder:
                 guards = [self._guard(g, scopes) for g in ending.guards]
                 bounds = [g.within for g in ending.guards]
                 most = None if None in bounds else max(b for b in bounds if b is not None)
-                gap = Edge(state, Op.ANY, (), (), waits=True)
-                deadline = self._deadline(position)
-                if deadline is not None:
-                    gap, most = replace(gap, lasting=((LAST_EVENT, deadline),)), None
-                self._segments(gap, 0, most, guards)
+                self._segments(Edge(state, Op.ANY, (), (), waits=True), 0, most, guards)
 
-    def _deadline(self, position: int) -> int | None:
-        """How long (µs) after its last event a match that ends at a position may wait for steps of a negated group, in
-        which runs have no age; None: there is no such group, or the window's end decides."""
+    def _bounded_groups(self) -> Iterator[int]:
+        """Where gaps begin that have a negated group and a bound: runs carry when that was."""
+        for way in self.automaton.transitions:
+            if way.most is not None and way.op is not Op.STRICT and _has_group(way.left + way.right):
+                yield way.source
         for ending in self.automaton.endings:
-            bounds = [g.within for g in ending.guards]
-            if ending.source == position and None not in bounds and any(len(g.steps) > 1 for g in ending.guards):
-                return max(b for b in bounds if b is not None)
-        return None
+            if _has_group(ending.guards) and all(guard.within is not None for guard in ending.guards):
+                yield ending.source
 
     def _segments(self, gap: Edge, least: int, most: int | None, guards: Sequence[_Guarded]) -> None:
         """The gap as a chain of edges, one for each range of ages in which the same arms and guards are at work, or one
@@ -495,7 +494,9 @@ class StateBuilder:
         group = next((each for each in guards if len(each.steps) > 1), None)
         plain = [each for each in guards if each is not group]
         if group is not None:
-            assert not least and most is None and all(each.within is None for each in plain), "the checks refuse it"
+            assert not least and all(each.within is None for each in plain), "the checks refuse it"
+            if most is not None:
+                gap = replace(gap, lasting=(*gap.lasting, (LAST_EVENT, most)))
             first, alone = len(self.edges), tuple(each.steps[0][0] for each in plain)
             for number, step in enumerate(group.steps[:-1]):
                 moves = tuple(Move(check.letter, check.check, first + number + 1) for check in step)
@@ -547,7 +548,7 @@ class StateBuilder:
         for depth, span in enumerate(spans):
             value = span_value(span)
             yield value, Kept(value) if depth < inside else RowTime()
-        if self._deadline(target) is not None:
+        if target in self.timed:
             yield LAST_EVENT, RowTime()
 
     def _check(self, scope: LetterScope, before: _Scopes) -> Check:
@@ -603,7 +604,7 @@ class StateBuilder:
         if scopes.negated:
             values |= {LAST_NEGATED}
         values |= {span_value(span) for span in self.automaton.positions[position].spans}
-        if self._deadline(position) is not None:
+        if position in self.timed:
             values |= {LAST_EVENT}
         return State(position, values, final, scopes.negated)
 
@@ -627,6 +628,10 @@ class StateBuilder:
 def span_value(span: LastingSpan) -> Value:
     """When the element that it bounds began."""
     return Value(ValueKind.SPAN, span.number)
+
+
+def _has_group(guards: Iterable[Guard]) -> bool:
+    return any(len(guard.steps) > 1 for guard in guards)
 
 
 def age_ranges(least: int, most: int | None, bounds: Iterable[int | None]) -> list[tuple[int, int | None]]:

@@ -79,7 +79,8 @@ def _bounds(gap: GroupGap, seen: Overview) -> Iterator[Finding]:
         instead = f"write in {last} {_filter('<=', gap.start, within)}"
         hint = f"{instead}: the match comes at the window's end; or give the query a WITHIN of time, or none"
         yield error("bounds", message, gap.element.span, hint)
-    for bound in (*_met(gap.before[::-1], False), *_met(gap.after, True)):
+    later = [b for b in _met(gap.after, True) if b.kind is not BoundKind.WITHIN or negation(b) is not None]
+    for bound in (*_met(gap.before[::-1], False), *later):
         message = f"{bound.kind.value} bounds the gap of the negated group `{text}`: a run between its steps has no age"
         yield error("bounds", message, bound.span, _instead(bound, gap, seen))
 

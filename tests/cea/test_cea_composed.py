@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oxiseq.engine.cea import composed
 from oxiseq.engine.cea.composed import ComposedRun
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.cea.run import CeaRun
 from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.matches import composed
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms import order
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -143,12 +143,12 @@ def test_the_rows_are_those_of_the_sets(
     with pytest.MonkeyPatch.context() as patch:
         if small:
             patch.setattr(order, "_MOST", 64)  # labels of least values have no room and are given anew
-            patch.setattr(composed, "_COLLECT_EVERY", 4)
+            patch.setattr(composed, "COLLECT_EVERY", 4)
         assert told(plan, events, size, capacities, sets=False, at=at) == expected
 
 
 def test_least_values_are_read_before_they_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(composed, "_COLLECT_EVERY", 8)
+    monkeypatch.setattr(composed, "COLLECT_EVERY", 8)
     text = f"VOCAB <{E}> SELECT MIN(x[v]) AS low, MAX(x[v]) AS high FROM S WHERE A AS x WITHIN 1 EVENTS"
     events = [event(second, "A", 0, str(second), 0) for second in range(24)]
     rows = told(compile_ceql(load(text, "ceql")), events, 12, Capacities(), sets=False, at=99)
@@ -184,7 +184,7 @@ def test_the_sum_of_more_matches_than_numbers_say_is_unbound() -> None:
 
 def test_what_has_left_makes_nothing_slow_or_unbound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that only values of before need make room for others, and numbers have as many limbs as they need."""
-    monkeypatch.setattr(composed, "_COLLECT_EVERY", 8)
+    monkeypatch.setattr(composed, "COLLECT_EVERY", 8)
     text = f"VOCAB <{E}> SELECT SUM(x[v]) AS s, MAX(x[v]) AS m FROM S WHERE A+ AS x; B WITHIN 8 EVENTS"
     run = TupleRun(compile_ceql(load(text, "ceql")), terms := TermDictionary())
     shown, limbs, sizes = [], [], []

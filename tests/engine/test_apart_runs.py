@@ -639,6 +639,18 @@ def test_queries_share_their_plan_again_after_a_restart() -> None:
     assert any(found)
 
 
+def test_a_stream_forgets_what_it_watched_for_queries_that_have_left() -> None:
+    drill = Quiet(3)
+    for _ in range(6):
+        drill.register()
+    drill.push()
+    streams = drill.runs._apart._streams.values()
+    assert any(stream.backlog.watched for stream in streams)
+    for pair in drill.pairs.values():
+        drill.runs.remove(pair.together)
+    assert not any(stream.backlog.watched or stream.watches for stream in streams)
+
+
 def test_numbers_of_a_family_are_given_once() -> None:
     """Also when some of its queries are gone."""
     drill = Drill(1)

@@ -343,12 +343,13 @@ class Drill:
         bounds: str | None = None,
         capacities: Capacities | None = None,
     ) -> None:
-        def compiled() -> QueryRun:
-            return QueryRun(compile_query(load(text), self.terms), self.terms, self.kb, start, lateness, capacities)
+        def compiled(*, composing: bool) -> QueryRun:
+            plan = compile_query(load(text), self.terms, composing=composing)
+            return QueryRun(plan, self.terms, self.kb, start, lateness, capacities)
 
-        one = compiled()
+        one = compiled(composing=True)
         with patch.object(counted_rows, "in_columns", return_value=False):  # its rows of counts are made one by one
-            alone = compiled()
+            alone = compiled(composing=False)
         self.runs.add(one, start, bounds=bounds)
         self.pairs.append(Pair(text, one, alone, start, bounds))
 

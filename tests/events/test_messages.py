@@ -7,6 +7,7 @@ import time
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -16,8 +17,10 @@ from pyoxigraph import CanonicalizationAlgorithm, Dataset, NamedNode, Quad, RdfF
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events
+from oxiseq.engine.events.messages import turtle
 from oxiseq.engine.events.messages.announced import RDF_FORMATS, MessageFormat
 from oxiseq.engine.events.messages.reading import read_messages
+from oxiseq.engine.events.messages.turtle import turtle_messages
 from oxiseq.engine.events.messages.writing import head, message_text
 from oxiseq.engine.events.open import open_events, write_events
 from oxiseq.engine.events.quads import GENERATED_AT
@@ -185,6 +188,51 @@ def test_a_graph_in_triples_is_a_fault() -> None:
 def test_prefixes_of_a_broken_message_hold_behind_it() -> None:
     text = V + "PREFIX x: <urn:x:>\nx:a x:b c .\nMESSAGE\n" + stamp(2) + "x:a x:b x:c .\n"
     assert events(text, on_error="skip")[0] == [(2, 1)]
+
+
+PIECES: Final = (
+    stamp(1),
+    stamp(2, "<urn:a>"),
+    "<urn:a> <urn:b> _:b , [ <urn:c> 'x' ] .\n",
+    "x:a x:b ( 1 2 ) .\n",
+    "PREFIX x: <urn:x:>\n",
+    "@prefix x: <urn:y:> .\n",
+    "BASE <http://example.org/>\n",
+    "<r> <s> <t> . # MESSAGE\n",
+    '<urn:a> <urn:b> """one\nMESSAGE\ntwo""" .\n',
+    "<urn:g> { <urn:a> <urn:b> _:b }\n",
+    "<urn:g> {\n",
+    "}\n",
+    "<urn:a> <urn:b> c .\n",
+    "<urn:a> <urn:b>\n",
+    "<urn:c> .\n",
+    "<urn:a> <urn:b> 'open\n",
+    "# nothing\r\n",
+    *("MESSAGE\n", "MESSAGE\n", "  message # here\r\n", "@message .\n", "MESSAGE <urn:a> <urn:b> 1 .\n"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=24), st.sampled_from(["messages-turtle", "messages-trig"]))
+@settings(deadline=None)
+def test_messages_are_the_same_together_and_one_by_one(pieces: list[str], format: MessageFormat) -> None:
+    """Whatever is wrong with some of them."""
+
+    def found() -> tuple[Any, ...]:
+        log = turtle_messages(BytesIO((V + "".join(pieces)).encode()), RDF_FORMATS[format])
+        one_by_one = [
+            (line, each.fault, quads)
+            for each in log
+            for line, quads in zip(each.lines, each.text.split(b"MESSAGE\n"), strict=False)
+        ]
+        told = [(line, fault) for line, fault, _ in one_by_one]
+        quads = [Dataset(parse(text, RdfFormat.N_QUADS)) for _, _, text in one_by_one]
+        for each in quads:
+            each.canonicalize(CanonicalizationAlgorithm.UNSTABLE)
+        return told, quads
+
+    together = found()
+    with patch.object(turtle._Log, "_several", return_value=None):
+        assert found() == together
 
 
 def test_text_that_is_all_faults_takes_time_by_its_length() -> None:

@@ -15,14 +15,14 @@ from pyoxigraph import RdfFormat
 
 from oxiseq.engine.errors import syntax_reason
 from oxiseq.engine.events.contexts import NO_CONTEXTS, Contexts
-from oxiseq.engine.events.messages.turtle import Parsed
-from oxiseq.engine.rdf import parse
+from oxiseq.engine.events.messages.turtle import Messages
+from oxiseq.engine.rdf import rewritten
 
 _BLOCK: Final = 1 << 18
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-def jsonld_messages(content: IO[bytes], contexts: Contexts = NO_CONTEXTS) -> Iterator[Parsed]:
+def jsonld_messages(content: IO[bytes], contexts: Contexts = NO_CONTEXTS) -> Iterator[Messages]:
     """The messages."""
     active: bytes | None = None
     for number, text in enumerate(_lines(content), 1):
@@ -33,7 +33,7 @@ def jsonld_messages(content: IO[bytes], contexts: Contexts = NO_CONTEXTS) -> Ite
             if not isinstance(value, dict):
                 raise ValueError("a line is one JSON object")
             if not value:
-                yield Parsed([], number)
+                yield Messages.one(b"", number)
                 continue
             if (known := contexts.written_out(value)) != value:
                 text = json.dumps(known, ensure_ascii=False).encode()
@@ -41,11 +41,11 @@ def jsonld_messages(content: IO[bytes], contexts: Contexts = NO_CONTEXTS) -> Ite
                 active = json.dumps(known["@context"], ensure_ascii=False).encode()
                 continue
             whole = text if active is None else b'{"@context":%b,"@graph":%b}' % (active, text)
-            yield Parsed(list(parse(whole, RdfFormat.JSON_LD)), number)
+            yield Messages.one(rewritten(whole, RdfFormat.JSON_LD, RdfFormat.N_QUADS), number)
         except SyntaxError as error:
-            yield Parsed([], number, syntax_reason(error))
+            yield Messages.none(number, syntax_reason(error))
         except (ValueError, RecursionError) as error:
-            yield Parsed([], number, f"not a JSON object in one line: {error}")
+            yield Messages.none(number, f"not a JSON object in one line: {error}")
 
 
 def _lines(content: IO[bytes]) -> Iterator[bytes]:

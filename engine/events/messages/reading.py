@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import IO, Final, cast
 
-from pyoxigraph import NamedNode, RdfFormat, serialize
+from pyoxigraph import NamedNode, RdfFormat
 
 from oxiseq.engine.events.assembler import BATCH_EVENTS, Block
 from oxiseq.engine.events.batch import EventBatch
@@ -18,13 +17,13 @@ from oxiseq.engine.events.messages.columns import MessageColumns, read_columns
 from oxiseq.engine.events.messages.jsonld import jsonld_messages
 from oxiseq.engine.events.messages.lines import line_blocks
 from oxiseq.engine.events.messages.times import events_of
-from oxiseq.engine.events.messages.turtle import Parsed, turtle_messages
+from oxiseq.engine.events.messages.turtle import Messages, turtle_messages
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 _LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 _TOGETHER: Final = 1024
-"""Messages that are written as N-Quads at a time."""
+"""Messages that are read as N-Quads at a time, at least."""
 
 
 def read_message_file(
@@ -88,9 +87,14 @@ def message_columns(
     parsed = jsonld_messages(content, contexts) if rdf == RdfFormat.JSON_LD else turtle_messages(content, rdf)
     broken: Exception | None = None
     while broken is None:
-        some: list[Parsed] = []
+        some: list[Messages] = []
+        count = 0
         try:
-            some.extend(islice(parsed, _TOGETHER))  # keeps what came before an error
+            for each in parsed:
+                some.append(each)  # keeps what came before an error
+                count += len(each.lines)
+                if count >= _TOGETHER:
+                    break
         except DAMAGED as error:
             broken = error
         if some:
@@ -100,12 +104,12 @@ def message_columns(
     raise broken
 
 
-def _columns(messages: list[Parsed], terms: TermDictionary) -> MessageColumns:
-    columns = read_columns(Block.of(b"".join(map(_as_lines, messages))), terms, 1, None)
-    columns.faults.update((i, (each.line, each.fault)) for i, each in enumerate(messages) if each.fault is not None)
-    columns.line[:] = [each.line for each in messages]
+def _columns(messages: list[Messages], terms: TermDictionary) -> MessageColumns:
+    columns = read_columns(Block.of(b"".join(each.text for each in messages)), terms, 1, None)
+    columns.line[:] = [line for each in messages for line in each.lines]
+    at = 0
+    for each in messages:
+        if each.fault is not None:
+            columns.faults[at] = each.lines[0], each.fault
+        at += len(each.lines)
     return columns
-
-
-def _as_lines(message: Parsed) -> bytes:
-    return (serialize(message.quads, format=RdfFormat.N_QUADS) or b"") + b"MESSAGE\n"

@@ -11,8 +11,18 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.records import STRIDE, SYMBOLS, WORDS, Cache, Events
+from oxiseq.engine.kernels.cea.records import (
+    KNOWN,
+    NEED_STATE,
+    NEED_SYMBOL,
+    STRIDE,
+    SYMBOLS,
+    WORDS,
+    Cache,
+    Events,
+)
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.matches.records import DONE
 from oxiseq.engine.kernels.memory.hashing import SPREAD
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
@@ -124,3 +134,36 @@ def enter_steps(A: Ptr[Cache], first: int, end: int) -> None:
         while table[at] >= 0:
             at = (at + 1) & mask
         table[at] = step
+
+
+@kernel
+def number_events(A: Ptr[Cache], E: Ptr[Events], numbers: Array, known: Array, work: Array) -> int:
+    """The number of each event's symbol from work[0] on, where the automaton rests also -1 for one that no letter
+    reads. DONE, or what is needed: room for symbols, or to know what an event of symbol work[1] does in all states.
+
+    numbers: i32[n]; known: i32[symbols]: in how many states that is known of each; work: i64: place, symbol, states,
+    whether an event that no letter reads may change something.
+    """
+    count = v.partition(E).shape[0]
+    while work[0] < count:
+        at = work[0]
+        number = i64(-1)
+        if work[3] or is_read(A, E, at):
+            number = number_of(A, v.symbol(E), at)
+            if number < 0:
+                return NEED_SYMBOL
+            if number >= known.shape[0] or known[number] < work[2]:
+                work[1] = number
+                return NEED_STATE
+        numbers[at] = number
+        work[0] = at + 1
+    return DONE
+
+
+@kernel
+def unknown_state(A: Ptr[Cache], symbol: int, states: int) -> int:
+    """A state whose move on a symbol is not known; -1: there is none."""
+    for state in range(states):
+        if not v.moves(A)[state * v.sizes(A)[STRIDE] + symbol].flags & KNOWN and not recall(A, i64(state), symbol):
+            return i64(state)
+    return i64(-1)

@@ -158,6 +158,8 @@ def _settled(form: Array, a: Array, i: int, x: int, fits: bool) -> bool:
 @inner
 def _add(a: Array, i: int, x: int, b: Array, j: int, y: int, limbs: int) -> bool:
     """Add a number of `b` to one of `a`; False if the sum does not fit."""
+    if limbs == 1:
+        return _add_small(a, i, x, i64(b[j, y]))
     last = limbs - 1
     before, other = a[i, x + last] >> np.uint64(_TOP), b[j, y + last] >> np.uint64(_TOP)
     carry = np.uint64(0)
@@ -174,8 +176,25 @@ def _add(a: Array, i: int, x: int, b: Array, j: int, y: int, limbs: int) -> bool
 
 
 @inner
+def _is_half(value: int) -> bool:
+    """Whether products of two such numbers have 63 bits."""
+    return -(1 << 31) < value < 1 << 31
+
+
+@inner
+def _add_small(a: Array, i: int, x: int, value: int) -> bool:
+    """The same for numbers of one limb."""
+    before = i64(a[i, x])
+    total = before + value
+    a[i, x] = np.uint64(total)
+    return (before ^ total) & (value ^ total) >= 0
+
+
+@inner
 def _add_multiple(a: Array, i: int, x: int, b: Array, j: int, y: int, limbs: int, value: int) -> bool:
     """Add `value` times a number of `b` that is not negative."""
+    if limbs == 1 and _is_half(i64(b[j, y])) and _is_half(value):
+        return _add_small(a, i, x, i64(b[j, y]) * value)
     top = _top(b, j, y, limbs)
     if top < 0:
         return True
@@ -213,6 +232,8 @@ def _add_multiple(a: Array, i: int, x: int, b: Array, j: int, y: int, limbs: int
 @inner
 def _add_product(a: Array, i: int, x: int, b: Array, j: int, y: int, c: Array, k: int, z: int, limbs: int) -> bool:
     """Add the product of two numbers, modulo 2^(64 · limbs); False if something does not fit."""
+    if limbs == 1 and _is_half(i64(b[j, y])) and _is_half(i64(c[k, z])):
+        return _add_small(a, i, x, i64(b[j, y]) * i64(c[k, z]))
     top_b, top_c = _top(b, j, y, limbs), _top(c, k, z, limbs)
     if top_b < 0 or top_c < 0:
         return True

@@ -17,12 +17,22 @@ from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.plan.thresholds import thresholds
-from oxiseq.engine.run.alike import why_alone, why_no_family
+from oxiseq.engine.run.alike import to_share, why_alone, why_no_family
 from oxiseq.engine.run.dozing import ending
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.sequence.asked import gpm_of_time
 from oxiseq.engine.sequence.positions import START, Letter
-from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Move, Value, ValueKind, own_filters
+from oxiseq.engine.sequence.states import (
+    LAST_EVENT,
+    PARTITION,
+    Check,
+    Edge,
+    GuardCheck,
+    Move,
+    Value,
+    ValueKind,
+    own_filters,
+)
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
@@ -90,6 +100,7 @@ def _sharing(plan: QueryPlan) -> str:
         return f"{looks}; it finds matches on its own: {why}"
     if ends := ending(plan):
         looks += f"; beside other queries it may delay events until one of {', '.join(sorted(ends))} comes"
+    plan = to_share(plan)
     longer = why_not_narrowed(plan)
     windows = f", of the same window since {longer}" if longer is not None else " or in the length of their windows"
     return (
@@ -201,7 +212,9 @@ class LiveKeysExplainer:
         keys = ", ".join(self.write.expression(e) for e in summary.written[: len(summary.keys)])
         yield f"GROUP BY {keys}" if keys else "one group of all matches"
         listed, folding = self.plan.runner.listed, self.plan.runner.folding
-        if folding is not None and folding.weighed:
+        if self.plan.runner.composing is not None:
+            yield "matches are counted by composed windows, none is listed"
+        elif folding is not None and folding.weighed:
             yield f"matches are counted and summed as they are found, by weights of nodes: {listed}"
         elif folding is not None:
             yield f"matches are counted by visiting the live nodes of an instant, none is listed: {listed}"
@@ -309,7 +322,7 @@ class LiveKeysExplainer:
                 tuple(value_text(v) for v in key),
                 age_text(low, limit),
                 _then(edge),
-                tuple(f"lasts {span_text(size)} at most" for _, size in edge.lasting if not edge.waits),
+                tuple(f"lasts {span_text(size)} at most" for v, size in edge.lasting if v != LAST_EVENT),
                 after,
                 steps,
             )

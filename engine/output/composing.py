@@ -1,0 +1,140 @@
+"""Rows of letters → weights of what ends at instants → rows of groups, by composed windows (engine/plan/composing.py).
+
+In the flow: rows of a batch → **composed windows** → weights of ends → **rows of groups**, a batch at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.time import to_literal
+from oxiseq.engine.matches.measures import Measure, Measures
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.weight_rows import WeightRows
+from oxiseq.engine.plan.composing import Composing
+from oxiseq.engine.plan.folding import OfEvents
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.plan.summary import SummaryPlan
+from oxiseq.engine.sequence.composed import ComposedSequence
+from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.sequence.rows import RowBuffer
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.scope import expression_variables
+
+I64 = NDArray[np.int64]
+Values = Callable[[I64, int], NDArray[np.uint32]]
+"""Numbers of partitions, and which of the values of PARTITION BY → the values."""
+
+
+class GroupEnds(NamedTuple):
+    """The matches that end at instants, by groups: the instants' times (µs); the ids of those keys that are values,
+    u32[n, keys]; the weights, u64[n, words], of this form and of these measures."""
+
+    time: I64
+    keys: NDArray[np.uint32]
+    weights: NDArray[np.uint64]
+    form: I64
+    measures: Measures
+
+
+class MatchComposer:
+    """Composes for one query. `rows`: the store that rows of batches are in."""
+
+    def __init__(
+        self, plan: QueryPlan, composing: Composing, rows: RowStore, terms: TermDictionary, capacities: Capacities
+    ) -> None:
+        self._rows, self._keys, self._parted = rows, [key for key in composing.keys if key is not None], plan.by
+        of = composing.distinct
+        attributes = [*dict.fromkeys(m.variable for m in of if m.variable is not None)]
+        self._stored = [plan.runner.stored.index(variable) for variable in attributes]
+        names: dict[OfEvents, set[str]] = {m: {"COUNT"} if m.variable is None else set() for m in of}
+        for each, name in zip(composing.measures, composing.aggregates, strict=True):
+            if each is not None and each.variable is not None:
+                names[each].add(name)
+        self._measures = Measures(
+            [Measure.of(None if m.variable is None else attributes.index(m.variable), names[m]) for m in of], terms
+        )
+        held = np.array([[m.gpm in letter.letter for m in of] for letter in plan.letters], np.bool_)
+        self.sequence = ComposedSequence(
+            plan.runner.sequence,
+            plan.window,
+            composing.by,
+            self._measures,
+            held.reshape(len(plan.letters), len(of)),
+            terms,
+            capacities,
+            merges=composing.merges,
+        )
+
+    def feed(self, buffer: RowBuffer, values: Values) -> list[GroupEnds]:
+        """Take in a batch of rows, the last ones of the store; what ends in it, in order. It is to be read before the
+        next call. `values`: see there."""
+        count = int(buffer.arrays.first[buffer.instants])
+        stored = self._rows.block.stored
+        ids = stored[len(stored) - count :, self._stored].astype(np.int64)
+        return [self._groups(buffer, values, *ended) for ended in self.sequence.feed(buffer, ids)]
+
+    def _groups(self, buffer: RowBuffer, values: Values, row: I64, weights: NDArray[np.uint64], form: I64) -> GroupEnds:
+        arrays, keys = buffer.arrays, np.zeros((len(row), len(self._keys)), np.uint32)
+        instant = np.searchsorted(arrays.first[1 : buffer.instants + 1], row, "right")
+        if self._keys and self._parted:
+            for column, key in enumerate(self._keys):
+                keys[:, column] = values(arrays.partition[instant], key)
+        elif self._keys:
+            keys = self.sequence.keys(buffer, row)[:, self._keys]
+        return GroupEnds(arrays.time[instant], keys, weights, form, self._measures)
+
+
+class ComposedRows:
+    """Makes the rows of one query's groups."""
+
+    def __init__(self, plan: SummaryPlan, composing: Composing, terms: TermDictionary) -> None:
+        self._terms, self._composing = terms, composing
+        numbers = {m: i for i, m in enumerate(composing.distinct)}
+        measured = [None if m is None else numbers[m] for m in composing.measures]
+        self._rows = WeightRows(plan, measured, plan.having, terms)
+        self._read = keys_read(plan)
+
+    def rows(self, found: Sequence[GroupEnds], times: dict[int, int]) -> MatchBatch | None:
+        """The rows of what ends; None: there are none. `times`: the ids of times as terms, as far as they are known;
+        more are added."""
+        made = [*self._made(found, times)]
+        if not made:
+            return None
+        return MatchBatch.of_groups(*(np.concatenate(column) for column in zip(*made, strict=True)))
+
+    def _made(self, found: Sequence[GroupEnds], times: dict[int, int]) -> Iterator[tuple[I64, NDArray[np.uint32]]]:
+        for ends in found:
+            kept, rows = self._rows.of(self._keys(ends, times), ends.weights, ends.form, ends.measures)
+            if len(kept):
+                yield ends.time[kept], rows
+
+    def _keys(self, ends: GroupEnds, times: dict[int, int]) -> NDArray[np.uint32]:
+        columns, given = np.zeros((len(ends.time), len(self._read)), np.uint32), iter(ends.keys.T)
+        for column, (key, read) in enumerate(zip(self._composing.keys, self._read, strict=True)):
+            if key is not None:
+                columns[:, column] = next(given)
+            elif read:
+                columns[:, column] = ids_of_times(ends.time, times, self._terms)
+        return columns
+
+
+def keys_read(plan: SummaryPlan) -> list[bool]:
+    """Which of the keys a row needs: mostly not the time at which matches end, which is the row's own."""
+    read = {v for e in (*plan.columns, *plan.having) for v in expression_variables(e)}
+    return [key in read for key in plan.keys]
+
+
+def ids_of_times(time: I64, times: dict[int, int], terms: TermDictionary) -> NDArray[np.uint32]:
+    """The ids of times as terms; `times`: those that are known; more are added."""
+    distinct, place = np.unique(time, return_inverse=True)
+    every = distinct.tolist()
+    for end in every:
+        if end not in times:
+            times[end] = terms.intern(to_literal(end))
+    return np.array([times[end] for end in every], np.uint32)[place]
