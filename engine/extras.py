@@ -53,7 +53,10 @@ EXTRAS: Final = {
 
 
 class Needed:
-    """A module that is imported at the first access to one of its names."""
+    """A module that is imported at the first access to one of its names; from then on its names are the module's, also
+    those that are set later."""
+
+    __slots__ = ("__dict__", "__name")
 
     def __init__(self, name: str) -> None:
         self.__name = name
@@ -62,9 +65,9 @@ class Needed:
         """The module's attribute of this name. Raises ExtraError where it is not installed."""
         if attribute.startswith("__"):  # doctest, pickle and others ask every object for these
             raise AttributeError(attribute)
-        found = getattr(loaded(self.__name), attribute)
-        setattr(self, attribute, found)
-        return found
+        module = loaded(self.__name)
+        self.__dict__ = vars(module)
+        return getattr(module, attribute)
 
 
 def needed(name: str) -> Any:

@@ -80,7 +80,12 @@ class TupleRows:
         """The rows of these numbers."""
         if not len(index):
             return self.slice(0, 0)  # `pa.array` of a NumPy array imports pandas where it is installed
-        return TupleRows(self.time[index], self.rows.take(pa.array(index)), self.naming)
+        try:
+            rows = self.rows.take(pa.array(index))
+        except pa.ArrowNotImplementedError:  # views of texts, among others
+            runs = np.split(index, np.flatnonzero(np.diff(index) != 1) + 1)
+            rows = pa.concat_batches([self.rows.slice(int(run[0]), len(run)) for run in runs])
+        return TupleRows(self.time[index], rows, self.naming)
 
     def slice(self, start: int, stop: int) -> TupleRows:
         """The rows start, ..., stop - 1."""

@@ -2,8 +2,8 @@
 
 In the flow: weights of groups → **rows**. Counts, sums of integers, least and largest values become terms as columns,
 and HAVING is decided on columns; averages and other sums are made one by one, and rows with computed columns once for
-each weight that differs. Groups are what ends at one event (CEQL, end_weights.py) or at one instant (SPAseq,
-composing.py, counted_rows.py).
+each weight that differs, with UUID() and the like once for each group. Groups are what ends at one event (CEQL,
+end_weights.py) or at one instant (SPAseq, composing.py, counted_rows.py).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from oxiseq.engine.kernels.terms.table import PADDING
 from oxiseq.engine.matches.measures import Measures, Weight, large_numbers, number_of
 from oxiseq.engine.output.group_rows import GroupRows, Row, RowPlan
 from oxiseq.engine.output.integers import integer_ids
+from oxiseq.engine.output.parts import is_pure
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.value import integer_value
 from oxiseq.grammar.algebra import Aggregate, Expression
@@ -54,6 +55,8 @@ class WeightRows:
         names: dict[Expression, Expression] = dict(zip(plan.aggregates, self._names, strict=True))
         self._having = [replaced(e, names) for e in having]
         self._plain = [self._source(column) for column in plan.columns]
+        self._repeats = all(map(is_pure, (*plan.columns, *having)))
+        """Whether equal groups have equal rows."""
 
     def _source(self, column: Expression) -> int | None:
         """What a column is of: an aggregate by number, a key by -1 and less; None: it is computed."""
@@ -68,7 +71,9 @@ class WeightRows:
         measures."""
         columns, known = self._columns(weights, form, measures)
         kept = np.arange(len(keys))
-        if self._having:
+        if not self._repeats:
+            known[:] = False
+        elif self._having:
             given = dict(zip(self._names, columns.T, strict=True)) | dict(zip(self._plan.keys, keys.T, strict=True))
             kept = np.flatnonzero(~known | holding(self._having, given, len(keys), self._terms))
             weights, keys, columns, known = weights[kept], keys[kept], columns[kept], known[kept]
@@ -78,10 +83,10 @@ class WeightRows:
                 known[:] = False
             else:
                 values[:, c] = columns[:, source] if source >= 0 else keys[:, -1 - source]
-        made: dict[tuple[bytes, bytes], Row | None] = {}
+        made: dict[tuple[bytes, bytes, int], Row | None] = {}
         stays = np.ones(len(kept), np.bool_)
         for i in np.flatnonzero(~known).tolist():
-            same = weights[i].tobytes(), keys[i].tobytes()
+            same = weights[i].tobytes(), keys[i].tobytes(), 0 if self._repeats else i
             if same not in made:
                 row = self._group.row(tuple(keys[i].tolist()), self._totals(weights[i], form, measures))
                 made[same] = None if row is None else row[0]

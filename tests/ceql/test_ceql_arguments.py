@@ -112,6 +112,14 @@ def test_rows_whose_time_falls_are_late() -> None:
     }
 
 
+def test_late_rows_may_have_columns_that_arrow_cannot_take_from() -> None:
+    views = pa.array(["p", "q", None, "r", "s"], pa.string_view())
+    found = run({"S": table((3, 1, 2, 4, 1), ("A", "B", "C", "B", "C"), v=[1, 2, 3, 2, 3], k=views)})
+    assert spans(found) == [(0, 1)]
+    values = [[t.object.value for t in late.graph if t.predicate.value == f"{VOCAB}k"] for late in found.late_events()]
+    assert values == [["q"], [], ["s"]]
+
+
 def test_lateness_lets_them_be_sorted() -> None:
     found = run({"S": table([2, 3, 1], ["B", "B", "A"])}, lateness=timedelta(microseconds=2))
     assert found.late == 0 and spans(found) == [(0, 2)]

@@ -167,6 +167,16 @@ def test_numbers_are_exact(window: str) -> None:
     assert (int(row["n"].value), int(row["s"].value)) == (2**200 - 1, 2**199 * 200)
 
 
+@pytest.mark.parametrize("function", ["STRUUID()", "BNODE()", "RAND()"])
+def test_rows_of_equal_groups_have_values_of_their_own(function: str) -> None:
+    text = LOOP.replace("(SUM(SUM(?v)) AS ?s)", f"({function} AS ?own)").replace("A : B:+ : C", "A : C")
+    text = text.replace("DEFINE GPM B ON S {{ ?b :is :B ; :v ?v }}", "")
+    assert "matches are counted by composed windows" in str(oxiseq.Query(text.format("")).explain())
+    rows = oxiseq.run(text.format(""), {f"{E}s": [number(i, kind) for i, kind in enumerate("ACCCC")]})
+    assert [row["n"].value for row in rows] == ["1"] * 4
+    assert len({str(row["own"]) for row in rows}) == 4
+
+
 @pytest.mark.parametrize(
     ("seq", "key", "tail", "composes"),
     [

@@ -91,9 +91,10 @@ def test_a_service_without_idle_leaves_time_to_the_streams(tmp_path: Path) -> No
         eventually(lambda: bool(rows(service, "silent")))
 
 
-def test_a_restart_in_between_loses_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [UNBOUNDED, GROUP])
+def test_a_restart_in_between_loses_nothing(text: str, tmp_path: Path) -> None:
     with live(tmp_path, LiveSettings(idle=None)) as service:
-        service.queries.register("silent", UNBOUNDED)
+        service.queries.register("silent", text)
         push(service, Batch(POWER, "1", event("e", 1_000_000, WATTS).encode()))
     with live(tmp_path, LiveSettings(idle=0.05)) as service:
         eventually(lambda: bool(rows(service, "silent")))

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import gc
+import pkgutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import oxiseq
 from oxiseq.engine.extras import EXTRAS, Needed, needed
+from oxiseq.engine.output import counted_rows
 from oxiseq.warmup.importing import loading
 
 ROOT = Path(__file__).parents[2]
@@ -145,6 +151,50 @@ def test_a_module_that_waits_is_asked_for_nothing_by_inspection() -> None:
     waiting = needed("pandas.no_such_part")
     assert isinstance(waiting, Needed)
     assert not hasattr(waiting, "__wrapped__")
+
+
+def test_a_module_that_waited_has_the_names_that_the_module_has_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a test that sets one in place of another changes nothing where it was used before."""
+    waiting = needed("oxiseq.engine.output.counted_rows")
+    before = waiting.FEW
+    monkeypatch.setattr(counted_rows, "FEW", before + 1)
+    assert before + 1 == waiting.FEW
+
+
+def test_a_module_of_oxiseq_that_is_not_there_is_no_missing_extra() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'oxiseq\.engine\.no_such'"):
+        needed("oxiseq.engine.no_such").anything  # noqa: B018
+
+
+def test_the_types_are_those_of_the_module_that_waits() -> None:
+    """mypy and import-linter see the import under TYPE_CHECKING, a run the name that `needed` gets."""
+    found = 0
+    for module in filter(_waits, pkgutil.walk_packages(oxiseq.__path__, "oxiseq.")):
+        names = vars(import_module(module.name))
+        waiting = {name: each._Needed__name for name, each in names.items() if type(each) is Needed}
+        assert waiting.items() <= dict(_for_types(module.name)).items(), module.name
+        found += len(waiting)
+    assert found > 50
+
+
+def _waits(module: pkgutil.ModuleInfo) -> bool:
+    return not module.name.endswith("__main__") and "needed(" in _source(module.name)
+
+
+def _source(module: str) -> str:
+    spec = find_spec(module)
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).read_text()
+
+
+def _for_types(module: str) -> Iterator[tuple[str, str]]:
+    """(name, module) of what is imported under TYPE_CHECKING."""
+    for block in ast.parse(_source(module)).body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for each in block.body:
+                for alias in each.names if isinstance(each, ast.Import | ast.ImportFrom) else ():
+                    package = f"{each.module}." if isinstance(each, ast.ImportFrom) else ""
+                    yield alias.asname or alias.name, package + alias.name
 
 
 def test_every_extra_is_one_of_the_package() -> None:

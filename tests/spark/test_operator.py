@@ -44,6 +44,9 @@ QUERIES = {
     "contiguous": "SELECT ?k ?a " + RISE % ", ",
     "tumbling": "SELECT ?k ?b WITHIN 20 SECONDS PARTITION BY ?k " + RISE % ", ",
     "events": "SELECT ?k WITHIN 7 EVENTS SLIDING " + RISE % ": ",
+    "groups": """SELECT ?k ?a FROM STREAM S <http://e/s> WHERE { SEQ(A; (B; C)! WITHIN 20 SECONDS)
+      DEFINE GPM A ON S { ?x :k ?k ; :v ?a FILTER(?a > 6) } DEFINE GPM B ON S { ?y :k ?k ; :v ?b FILTER(?b < 4) }
+      DEFINE GPM C ON S { ?z :k ?k ; :v ?c FILTER(?c > ?a) } }""",
     "graph": "CONSTRUCT { ?k :rose ?b } WITHIN 9 SECONDS SLIDING " + RISE % "; ",
     "none": "ASK " + RISE % "; ",
     "uncorrelated": """SELECT ?a ?b FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
