@@ -19,7 +19,6 @@ from oxiseq.grammar.algebra import (
     Call,
     Conjunction,
     Disjunction,
-    Expression,
     Gpm,
     MatchFunction,
     Maybe,
@@ -94,12 +93,6 @@ def overview(query: Query, text: str = "") -> Overview:
     places = tuple(_walk(query.sequence, _Walk(binds)))
     seen = {p.name: p.seen for p in places}
     parts = {name: split_gpm(gpm, seen.get(name, NOTHING)) for name, gpm in gpms.items()}
-    for gap in group_gaps(query.sequence):
-        condition = gap.condition
-        if condition is None:
-            continue
-        for name in {a.name for a in atoms(gap.steps[-1])} & parts.keys():
-            parts[name] = replace(parts[name], stateful=(*parts[name].stateful, condition))
     bound = frozenset(v for p in places if not p.negated for v in binds.get(p.name, NOTHING))
     return Overview(query, text, gpms, parts, places, bound)
 
@@ -278,15 +271,6 @@ class GroupGap:
     def ends(self) -> bool:
         """Whether no event has to come after it."""
         return all(map(skippable, self.after))
-
-    @property
-    def condition(self) -> Expression | None:
-        """What WITHIN asks of the group's last event, as a FILTER of its GPM would; None without WITHIN, and where the
-        checks refuse it."""
-        within, start = shortest(self.element), self.start
-        if within is None or start is None:
-            return None
-        return time_condition("<=", start, within)
 
 
 def time_condition(comparison: str, start: str, size: int) -> Call:

@@ -27,9 +27,6 @@ XSD_STRING = NamedNode(XSD + "string")
 XSD_DURATION = NamedNode(XSD + "duration")
 XSD_DAY_TIME_DURATION = NamedNode(XSD + "dayTimeDuration")
 
-OWN_NAMES = ("__", "oxiseq_")
-"""How names of variables begin that plans add to those of a query's text."""
-
 WELL_KNOWN = {
     "rdf": RDF,
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
@@ -136,9 +133,6 @@ class TermBuilder:
     # variables and blank nodes
 
     def variable(self, token: Token) -> Variable:
-        if token[1:].startswith(OWN_NAMES):
-            message = f"{token}: variables whose names begin with `{'` or `'.join(OWN_NAMES)}` are oxiseq's own"
-            raise self.error(message, span_of(token), hint=f"write {token[0]}{_plain(token[1:])}", code="variable")
         try:
             return Variable(token[1:])
         except ValueError as reason:
@@ -165,11 +159,6 @@ class TermBuilder:
             name = f"term{self._fresh}"
             if name not in self.text:
                 return Variable(name)
-
-
-def _plain(name: str) -> str:
-    """A name for a variable that has one of oxiseq's own."""
-    return next((name[len(own) :].lstrip("_") for own in OWN_NAMES if name.startswith(own)), name) or "v"
 
 
 def number(text: str) -> Literal:

@@ -85,6 +85,10 @@ class ExpressionColumns:
         prepared = self._keys[expression]
         return self._values(prepared, self._read(prepared, matches), len(matches))
 
+    def forget(self) -> None:
+        """The matches have been written: nothing of them is kept."""
+        self._of, self._made = None, {}
+
     def _read(self, prepared: _Prepared, matches: MatchRows) -> dict[Variable, Ids]:
         """The columns of what an expression is made of, u32[n] ids by variable."""
         if self._of is not matches:

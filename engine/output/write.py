@@ -89,6 +89,7 @@ class AnswerWriter:
         report when they close are kept in `ranks`: `start` is the window's t; `drawn_from`, where matches are samples:
         of how many, end by end. Raises LimitError."""
         batch = self._write_plain(found, rows) if self._plain else self._write_any(found, rows, start, drawn_from)
+        self._expressions.forget()
         self._terms.hold(batch.values)
         return [batch] if len(batch) else []
 
@@ -97,7 +98,9 @@ class AnswerWriter:
         flat = self._gather(found, rows)
         for gpm in self._late:
             flat = self._enrich(gpm, flat, rows)
-        return np.unique(flat.origin[self._expressions.passing(_match_rows(self._resolved(flat), flat))])
+        passing = self._expressions.passing(_match_rows(self._resolved(flat), flat))
+        self._expressions.forget()
+        return np.unique(flat.origin[passing])
 
     def _write_any(self, found: Found, rows: RowStore, start: int, drawn_from: Sequence[int]) -> MatchBatch:
         if self._plan.runner.automaton.ambiguous:

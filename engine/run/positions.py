@@ -40,4 +40,5 @@ class PositionClock(Clock):
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         super().restore(state, terms)
+        self.log = PositionLog(0, len(self._streams))
         self.log.restore(state["log"], terms)

@@ -27,8 +27,8 @@ def live_keys(graph: StateGraph, sliding: bool) -> tuple[tuple[Value, ...], ...]
     leaving = edges_by_source(graph)
     need: list[set[Value]] = [set(_reads(graph, leaving, edge, sliding)) for edge in graph.edges]
     for index, edge in enumerate(graph.edges):
-        following = edge.then if edge.then is not None else next((move.to for move in edge.moves), None)
-        if following is not None:  # all edges of a gap have one key; what follows comes after its edge
+        following = edge.then if edge.limit is not None else next((move.to for move in edge.moves), None)
+        if following is not None:  # age segments, or steps of a group, have one key; what follows comes after its edge
             need[index] |= need[following]
             need[following] = need[index]
     changed = True
@@ -36,6 +36,8 @@ def live_keys(graph: StateGraph, sliding: bool) -> tuple[tuple[Value, ...], ...]
         changed = False
         for index, edge in enumerate(graph.edges):
             before = len(need[index])
+            if edge.then is not None:
+                need[index] |= need[edge.then]
             for arm in edge.arms:
                 fill = dict(arm.fill)
                 for following in leaving.get(arm.target, ()):

@@ -40,8 +40,8 @@ MAX_POSITIONS = 2_000
 @dataclass(frozen=True, slots=True)
 class Guard:
     """A negated letter in a gap, or the letters of each step of a negated group; `loops` are the repeats around the
-    place of its own. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap. That of
-    a group is a condition of its last step, too (grammar/places.py)."""
+    place of its own. `within`: how long after the gap's beginning it is forbidden (µs); None: in the whole gap; of
+    a group, its last event."""
 
     steps: tuple[tuple[Letter, ...], ...]
     loops: tuple[int, ...]

@@ -161,7 +161,8 @@ class Edge:
     """A wait: from a state (or START) by an operator; `arms` fire it, `guards` kill it.
 
     With bounds a gap is a chain of edges with one key, its *age segments*: a run that is older than `limit` moves to
-    the edge `then` (semantics.md 2.5b, answers.md 3.3). An edge may also be the end of matches that are counted.
+    the edge `then` (semantics.md 2.5b, answers.md 3.3). From the steps of a negated group with a bound it moves there
+    when that has passed. An edge may also be the end of matches that are counted.
     """
 
     source: int
@@ -182,7 +183,8 @@ class Edge:
     """Of an edge by `,`, which has no segments: the bounds of its gap in µs."""
     lasting: tuple[tuple[Value, int], ...] = ()
     """(when it began, how long it may last) for each LASTING that the gap lies in, and for a gap with a negated group
-    that WITHIN bounds: in its steps runs have no age. A run that is still there at the end of SEQ is a match."""
+    if WITHIN bounds it, or the group: in its steps runs have no age. A run that is still there goes on to `then`, or is
+    a match at the end of SEQ."""
     moves: tuple[Move, ...] = ()
     """Of a gap with a negated group: what takes runs to the edge that waits for the group's next step."""
     counts: tuple[Value, ...] | None = None
@@ -482,10 +484,10 @@ class StateBuilder:
     def _bounded_groups(self) -> Iterator[int]:
         """Where gaps begin that have a negated group and a bound: runs carry when that was."""
         for way in self.automaton.transitions:
-            if way.most is not None and way.op is not Op.STRICT and _has_group(way.left + way.right):
+            if way.op is not Op.STRICT and _bounds_group(way.left + way.right, way.most):
                 yield way.source
         for ending in self.automaton.endings:
-            if _has_group(ending.guards) and all(guard.within is not None for guard in ending.guards):
+            if _bounds_group(ending.guards, None):
                 yield ending.source
 
     def _segments(self, gap: Edge, least: int, most: int | None, guards: Sequence[_Guarded]) -> None:
@@ -495,13 +497,17 @@ class StateBuilder:
         plain = [each for each in guards if each is not group]
         if group is not None:
             assert not least and all(each.within is None for each in plain), "the checks refuse it"
-            if most is not None:
-                gap = replace(gap, lasting=(*gap.lasting, (LAST_EVENT, most)))
             first, alone = len(self.edges), tuple(each.steps[0][0] for each in plain)
+            outlived = group.within is not None and (most is None or group.within < most)
+            behind = _lasts(replace(gap, guards=alone, follows=True), most)
+            gap = _lasts(gap, group.within if outlived else most)
+            gap = replace(gap, then=first + len(group.steps) if outlived else None)
             for number, step in enumerate(group.steps[:-1]):
                 moves = tuple(Move(check.letter, check.check, first + number + 1) for check in step)
                 self.edges.append(replace(gap, guards=alone, moves=moves, follows=number > 0))
             self.edges.append(replace(gap, guards=(*alone, *group.steps[-1]), follows=True))
+            if outlived:
+                self.edges.append(behind)
             return
         ranges = age_ranges(least, most, [each.within for each in plain])
         for number, (low, limit) in enumerate(ranges):
@@ -630,8 +636,13 @@ def span_value(span: LastingSpan) -> Value:
     return Value(ValueKind.SPAN, span.number)
 
 
-def _has_group(guards: Iterable[Guard]) -> bool:
-    return any(len(guard.steps) > 1 for guard in guards)
+def _bounds_group(guards: Iterable[Guard], most: int | None) -> bool:
+    return any(len(guard.steps) > 1 and (most is not None or guard.within is not None) for guard in guards)
+
+
+def _lasts(gap: Edge, size: int | None) -> Edge:
+    """The edge where runs wait so long (µs) after the gap's beginning."""
+    return gap if size is None else replace(gap, lasting=(*gap.lasting, (LAST_EVENT, size)))
 
 
 def age_ranges(least: int, most: int | None, bounds: Iterable[int | None]) -> list[tuple[int, int | None]]:

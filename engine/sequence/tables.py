@@ -363,6 +363,8 @@ class _TableBuilder:
             }
         )
         self.chain += common
+        if edge.then is not None and edge.limit is None:
+            self.chain += [slots[value] for value in self.keys[edge.then]]
         self.lasting += [(slots[value], span) for value, span in edge.lasting]
         return tuple(words)
 

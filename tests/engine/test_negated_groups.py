@@ -162,9 +162,20 @@ def test_explain_says_when_it_is_complete() -> None:
     assert "waits for the window's end" not in text
 
 
-def test_explain_says_the_bound_as_a_condition_of_the_last_step() -> None:
+def test_explain_says_what_becomes_of_runs_when_the_bound_has_passed() -> None:
     text = str(oxiseq.Query(query("A; (B; C)! WITHIN 10 MINUTES; N")).explain())
-    assert "not C: ordered index, EVENTTIME() <= TIMEOF(A) + " in text and '"PT600S"' in text
+    assert text.count("a run that has waited up to 10 MINUTES; older, it continues to wait") == 2
+    assert "not C: stamp on the key, nothing is searched" in text
+    behind = text.partition("a run that has waited more than 10 MINUTES")[2]
+    assert "N at the next one (;) → state 1: hash of the key" in behind and "not C" not in behind
+
+
+def test_runs_are_one_group_when_the_bound_has_passed() -> None:
+    run = Driven(query("A: (B; C)! WITHIN PT0.000010S: N"), start=0)
+    run.push([Reading(i, "ab"[i % 7 == 0]) for i in range(2_000)])
+    run.run.advance()
+    assert run.run.state["groups"] <= 14
+    assert len(run.answer([Reading(2_000, "n")])) == 1_714
 
 
 def test_why_names_the_events_that_the_bound_lets_count() -> None:

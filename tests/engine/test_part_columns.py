@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from engine_runs import query
+from engine_runs import Driven, Reading, query
 from pyoxigraph import Literal, NamedNode, Variable
 from strategies import Dice
 
@@ -67,3 +68,9 @@ def test_aggregates_of_all_matches_are_those_of_each(kind: str) -> None:
                 assert found[m] == 0
             else:
                 assert terms.term(found[m]) == expected
+
+
+def test_nothing_is_kept_of_matches_that_have_been_written() -> None:
+    run = Driven(query("A : B:+", "", "SELECT (SUM(?bv) AS ?s) (COUNT(B) AS ?n)"))
+    assert len(run.answer([Reading(time, kind) for time, kind in enumerate("abbb")])) > 3
+    assert not [each for each in gc.get_objects() if isinstance(each, MatchRows)]

@@ -34,8 +34,8 @@ from oxiseq.engine.kernels.matches.records import (
 )
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
-from oxiseq.engine.kernels.sequence.ages import pass_time
-from oxiseq.engine.kernels.sequence.closings import close_waits, drop_lapsed
+from oxiseq.engine.kernels.sequence.ages import pass_lapses, pass_time
+from oxiseq.engine.kernels.sequence.closings import close_waits
 from oxiseq.engine.kernels.sequence.groups import expire
 from oxiseq.engine.kernels.sequence.joining import measured, order_kind
 from oxiseq.engine.kernels.sequence.partitions import close_waits_of, enter_partition
@@ -101,7 +101,9 @@ def advance(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, until: int
                 scalars[INSTANT] = k + 1
                 continue
             else:
-                _open(T, S, R, k, clock)
+                need = _open(T, S, R, C, k, clock)
+                if need != DONE:
+                    return need
                 scalars[PHASE] = READ
         if scalars[PHASE] == EMIT_CLOSED:
             need = emit(S, NO_LIMIT, scalars[WAVE])
@@ -179,8 +181,8 @@ def _has_rows(R: Ptr[Rows], k: int) -> bool:
 
 
 @inner
-def _open(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, clock: int) -> None:
-    """What is alive at instant `k`; dead groups go."""
+def _open(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, clock: int) -> int:
+    """What is alive at instant `k`; dead groups go. It is called again where something was full."""
     scalars = v.scalars(S)
     if v.sizes(T)[PARTITIONED]:
         enter_partition(T, S, R, k)
@@ -189,7 +191,7 @@ def _open(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, clock: int) -> N
         scalars[OPENED] = scalars[TAU]
     if scalars[OPENED] > BEFORE_ALL:
         expire(T, S, scalars[OPENED], clock)
-    drop_lapsed(T, S, v.time(R)[k])
+    return pass_lapses(T, S, C, v.time(R)[k], clock)
 
 
 @inner

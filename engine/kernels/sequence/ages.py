@@ -1,4 +1,5 @@
-"""Time passes for runs in age segments: they go on to the next one, become matches, or are dropped.
+"""Time passes for runs in age segments and in the steps of negated groups: they go on to the next edge of their gap,
+become matches, or are dropped.
 
 Entries leave an edge in the order in which their runs came to the gap, one by one: the next segment's order stays
 that of time (answers.md 3.3).
@@ -11,14 +12,15 @@ from oxiseq.engine.kernels.matches.records import DONE, FINALS
 from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Ptr
 from oxiseq.engine.kernels.sequence import views as v
-from oxiseq.engine.kernels.sequence.closings import add_final, close_first, cut_of
+from oxiseq.engine.kernels.sequence.closings import add_final, close_first, cut_of, pop_lapse
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
-from oxiseq.engine.kernels.sequence.queues import pop, turn
+from oxiseq.engine.kernels.sequence.queues import is_queue, pop, turn
 from oxiseq.engine.kernels.sequence.records import (
     AGEING,
     BEFORE_ALL,
     CLOSINGS,
     DUE,
+    LAPSES,
     MOMENT,
     MOVING,
     NEED_FINALS,
@@ -126,3 +128,35 @@ def _cut(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
     if v.sizes(T)[SLIDING] == 1 and v.sizes(T)[NUMBERED] == 1:
         return i64(BEFORE_ALL)  # all its prefixes start together, in the window
     return cut_of(T, S, g, v.scalars(S)[MOMENT])
+
+
+@inner
+def pass_lapses(T: Ptr[Tables], S: Ptr[Memory], C: Columns, now: int, clock: int) -> int:
+    """What bounds groups has passed at `now` (µs): they are dropped, or go on. Only before rows are read: which groups
+    there are then decides the order of matches, which must not depend on how events are batched."""
+    scalars, lapses, groups = v.scalars(S), v.lapses(S), v.groups(S)
+    while scalars[LAPSES] > 0 and lapses[0].close < now:
+        g = i64(lapses[0].group)
+        if groups[g].edge >= 0 and groups[g].serial == lapses[0].serial:
+            need = _outlive(T, S, C, g, clock)
+            if need != DONE:
+                return need
+            remove_group(T, S, g)
+        pop_lapse(S)  # the same: what has gone on lapses later, or has a later serial
+    return DONE
+
+
+@inner
+def _outlive(T: Ptr[Tables], S: Ptr[Memory], C: Columns, g: int, clock: int) -> int:
+    """The runs of `g` go on to where its negated group is over, if there is such an edge. Nothing has changed for them
+    where something is full."""
+    groups = v.groups(S)
+    edge = i64(groups[g].edge)
+    then = i64(v.edges(T)[edge].then)
+    if then < 0 or is_queue(T, edge) or killed(T, S, g):
+        return DONE
+    for c in range(v.edges(T)[then].width):
+        v.key(S)[c] = v.keys(S)[g, v.chain(T)[v.edges(T)[edge].chain0 + c]]
+    # a plain negation there is one of the steps too: the group is alive, so none came since its insert
+    node, inserted, close = i64(groups[g].node), groups[g].inserted, groups[g].close
+    return insert_run(T, S, C, then, node, inserted, clock, groups[g].time, i64(BEFORE_ALL), close)

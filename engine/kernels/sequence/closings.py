@@ -48,20 +48,15 @@ def push_closing(S: Ptr[Memory], close: int, g: int) -> None:
 
 @inner
 def push_lapse(S: Ptr[Memory], time: int, g: int) -> None:
-    """`g` is dead when `time` (µs) has passed: what LASTING bounds has lasted too long."""
+    """When `time` (µs) has passed `g` is dead, for what LASTING bounds has lasted too long, or it goes on to the next
+    edge of its gap, for no negated group can be in time (ages.py)."""
     _push(v.lapses(S), v.scalars(S), LAPSES, time, v.groups(S)[g].serial, g)
 
 
 @inner
-def drop_lapsed(T: Ptr[Tables], S: Ptr[Memory], now: int) -> None:
-    """Groups that are dead at `now` go. Only before rows are read: which groups there are then decides the order of
-    matches, which must not depend on how events are batched."""
-    scalars, lapses, groups = v.scalars(S), v.lapses(S), v.groups(S)
-    while scalars[LAPSES] > 0 and lapses[0].close < now:
-        g = i64(lapses[0].group)
-        if groups[g].edge >= 0 and groups[g].serial == lapses[0].serial:
-            remove_group(T, S, g)
-        _pop(lapses, scalars, LAPSES)
+def pop_lapse(S: Ptr[Memory]) -> None:
+    """Remove the earliest lapse."""
+    _pop(v.lapses(S), v.scalars(S), LAPSES)
 
 
 @inner

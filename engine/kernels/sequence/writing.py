@@ -199,15 +199,15 @@ def insert_run(
     groups[g].inserted = instant
     groups[g].close = close
     _join(T, S, g, node, time, tau, queue)
+    lapse, goes_on = _lapses_at(T, S, edge), v.edges(T)[edge].then >= 0
     if v.edges(T)[edge].waits == 0:
         enqueue(S, g, clock)
-        lapse = _lapses_at(T, S, edge)
-        if lapse != NEVER_CLOSES:
-            push_lapse(S, lapse, g)
-    else:
-        close = min(close, _lapses_at(T, S, edge))
-        if close != NEVER_CLOSES:
-            push_closing(S, close, g)
+    elif not goes_on:
+        close = min(close, lapse)
+    if v.edges(T)[edge].waits != 0 and close != NEVER_CLOSES:
+        push_closing(S, close, g)
+    if (v.edges(T)[edge].waits == 0 or goes_on) and lapse != NEVER_CLOSES:
+        push_lapse(S, lapse, g)
     _index(T, S, C, g, edge)
     return DONE
 
@@ -232,8 +232,8 @@ def _join(T: Ptr[Tables], S: Ptr[Memory], g: int, node: int, time: int, tau: int
 
 @inner
 def _lapses_at(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
-    """When (µs) what LASTING bounds has lasted too long in a group of `edge`, or a negated group at the end has been
-    waited for; its key is in `v.key(S)`."""
+    """When (µs) what LASTING bounds has lasted too long in a group of `edge`, or a negated group has been waited for;
+    its key is in `v.key(S)`."""
     lapse = i64(NEVER_CLOSES)
     for i in range(v.edges(T)[edge].lasting0, v.edges(T)[edge].lasting1):
         lapse = min(lapse, v.key(S)[v.lasting(T)[i, 0]] + v.lasting(T)[i, 1])

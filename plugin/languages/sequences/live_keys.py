@@ -328,6 +328,7 @@ class LiveKeysExplainer:
             )
             after += (" | ".join(step.letter for step in steps),) if steps else ()
             low = 0 if limit is None or steps else limit + 1
+            after = () if low else after
 
     def guard(self, guard: GuardCheck | Move, index: str) -> WaitFacts:
         return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.letter, guard.check))
