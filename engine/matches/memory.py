@@ -27,14 +27,14 @@ M = TypeVar("M", cea.Memory, sequence.Memory)
 
 
 def match_arrays(
-    scalars: int, nodes: int, finals: int, stack: int, out: int, limbs: int = 0, *, family: bool = False
+    scalars: int, nodes: int, finals: int, stack: int, out: int, limbs: int = 0, *, family: int = 0
 ) -> dict[str, Array]:
     """Empty arrays of `MatchMemory`, with room for so many records of each; `limbs`: of the counts, 0 for none;
-    `family`: whether nodes have spans."""
+    `family`: how many queries nodes have spans of, 0: there are no spans."""
     return k.MatchMemory(
         scalars=np.zeros(scalars, np.int64),
         nodes=np.zeros(nodes, k.NODE),
-        weights=np.zeros((nodes, limbs), np.uint64),
+        weights=np.zeros((nodes * max(family, 1), limbs), np.uint64),
         spans=np.zeros((nodes if family else 0, 2), np.int32),
         finals=np.zeros((finals, 2), np.int64),
         stack=np.zeros((stack, 4 if family else 2), np.int64),
@@ -80,7 +80,7 @@ def put_matches(S: M, found: Sequence[Array]) -> M:
     count = int(ends[-1]) if len(ends) else 0
     if top + count > len(S.nodes):
         size = max(2 * len(S.nodes), top + count)
-        S = S._replace(nodes=longer(S.nodes, size), weights=longer(S.weights, size))
+        S = S._replace(nodes=longer(S.nodes, size), weights=_weights(S, size))
     made = S.nodes[top : top + count]
     made["pos"] = np.concatenate([np.zeros(0, np.int64), *found])
     made["left"] = np.arange(top - 1, top + count - 1)
@@ -105,5 +105,10 @@ def with_room_for_nodes(S: M, again: bool, least: int = 0) -> M:
     if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes) or len(S.nodes) < least:
         size = max(2 * len(S.nodes), 2 * SPINE)
         spans = longer(S.spans, size) if len(S.spans) else S.spans
-        return S._replace(nodes=longer(S.nodes, size), weights=longer(S.weights, size), spans=spans)
+        return S._replace(nodes=longer(S.nodes, size), weights=_weights(S, size), spans=spans)
     return S
+
+
+def _weights(S: M, size: int) -> Array:
+    """Room for those of so many nodes."""
+    return longer(S.weights, max(len(S.weights) // len(S.nodes), 1) * size)

@@ -130,8 +130,8 @@ class LiveKeys:
     composing: compositions.Composing | None = None
     """How groups are made of composed windows, which count and keep no prefix."""
     otherwise: QueryPlan | None = None
-    """The same query without composing: how queries find together that differ in windows, and what earlier versions
-    have saved."""
+    """The same query without composing: how queries find together that differ in windows or thresholds, and what
+    earlier versions have saved."""
 
     @property
     def asked_again(self) -> tuple[Exists, ...]:
@@ -156,8 +156,8 @@ def compile_query(
 ) -> QueryPlan:
     """Compile a checked query; constants are interned in `terms`. `listing`: groups are made of listed matches, also
     where these could be counted, and the best, or a sample, are chosen among listed matches. `wanted`: rows keep these
-    variables for other answers, too. `family`: of listed matches, of which this is the most lenient query. `page`: only
-    these of its matches. `composing`: groups are made of composed windows where they can be."""
+    variables for other answers, too. `family`: of which this is the most lenient query. `page`: only these of its
+    matches. `composing`: groups are made of composed windows where they can be."""
     seen = overview(query)
     plan = _compile(seen, terms, None, wanted, family=family, page=page)
     if listing:
@@ -170,7 +170,7 @@ def compile_query(
     if plan.summary is None:
         return plan
     found = _composing(plan, plan.summary, seen) if composing else None
-    otherwise = _counted(plan, plan.summary, seen, terms, wanted)
+    otherwise = _counted(plan, plan.summary, seen, terms, wanted, family)
     if found is None:
         return otherwise
     return replace(plan, runner=replace(plan.runner, composing=found, listed=None, otherwise=otherwise))
@@ -186,13 +186,18 @@ def _composing(plan: QueryPlan, summary: SummaryPlan, seen: Overview) -> composi
 
 
 def _counted(
-    plan: QueryPlan, summary: SummaryPlan, seen: Overview, terms: TermDictionary, wanted: frozenset[Variable]
+    plan: QueryPlan,
+    summary: SummaryPlan,
+    seen: Overview,
+    terms: TermDictionary,
+    wanted: frozenset[Variable],
+    family: Family | None,
 ) -> QueryPlan:
     """The plan of a query with groups whose matches are counted, folded, or listed, as far as that is needed."""
     enriched = (name for name, gpm in plan.runner.gpms.items() if gpm.enriched)
     because = listed_because(summary, seen, plan.runner.automaton.ambiguous, enriched, plan.runner.sequence.graph)
     if because is None:
-        return _compile(seen, terms, carried(summary), wanted)
+        return _compile(seen, terms, carried(summary), wanted, family=family)
     folding = _folded(plan, summary, seen)
     if folding is None:
         return replace(plan, runner=replace(plan.runner, listed=because))
@@ -268,7 +273,9 @@ def _compile(
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned)
     ranked = {each.letter: each.variable for each in (family.ranked if family is not None else ())}
-    sequence = build_tables(graph, builder.scopes, query.window, terms, clauses, ranked)
+    sequence = build_tables(
+        graph, builder.scopes, query.window, terms, clauses, ranked, 0 if family is None else len(family.members)
+    )
     positive = {letter for position in automaton.positions for letter in position.letters}
     summary = summary_of(seen, answer)
     together = {letter: _named(own_filters(letter, parts), letter, asked) for letter in sequence.letters}

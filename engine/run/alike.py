@@ -39,7 +39,7 @@ def why_alone(plan: QueryPlan) -> str | None:
 
 def why_no_family(plan: QueryPlan) -> str | None:
     """Why a query cannot take its matches from what is found for one with more lenient thresholds; None: it can."""
-    cut, graph = why_not_cut(plan), plan.runner.sequence.graph
+    cut, graph = why_not_cut(plan, counted=True), plan.runner.sequence.graph
     if cut is not None:
         return cut
     if any(edge.bounded for edge in graph.edges):
@@ -53,11 +53,21 @@ def why_no_family(plan: QueryPlan) -> str | None:
     return None
 
 
+def to_share(plan: QueryPlan) -> QueryPlan:
+    """As which a query finds together with others of other windows or thresholds: where its windows are composed, as it
+    is counted otherwise, if that can be for all at once. Alone, and among those of its window and its thresholds, it
+    composes."""
+    counted = plan.runner.otherwise
+    if counted is None:
+        return plan
+    family = counted.runner.sequence.counted and why_no_family(counted) is None
+    return counted if family or why_not_narrowed(counted) is None else plan
+
+
 def found_by(plan: QueryPlan, *, narrowed: bool) -> Hashable:
     """What is the same in the plans of queries that are alike and may share. narrowed: also those of longer or shorter
     windows, and other thresholds."""
-    if narrowed and plan.runner.otherwise is not None and why_not_narrowed(plan.runner.otherwise) is None:
-        plan = plan.runner.otherwise
+    plan = to_share(plan) if narrowed else plan
     query, summary, window = plan.query, plan.summary, plan.window
     gpms: Hashable = query.gpms
     if narrowed and why_no_family(plan) is None:
@@ -109,17 +119,18 @@ def share(runs: Sequence[QueryRun], bounds: Mapping[QueryRun, Hashable], terms: 
 
 def _make_families(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
     """Have runs find together that may differ in their thresholds, if they have some."""
-    if any(why_no_family(run.plan) is not None for run in runs):
+    plans = [to_share(run.plan) for run in runs]
+    if any(why_no_family(plan) is not None for plan in plans):
         _make_one(runs, None, terms)
         return
-    for chain in chains([run.plan for run in runs]):
+    for chain in chains(plans):
         if len(chain) > 1:
-            _make_one([runs[i] for i in chain], family_of([runs[i].plan for i in chain]), terms)
+            _make_one([runs[i] for i in chain], family_of([plans[i] for i in chain]), terms)
 
 
 def _make_one(runs: Sequence[QueryRun], family: Family | None, terms: TermDictionary) -> None:
     """`family`: where they have one, in order of strictness."""
-    if len({(run.plan.runner.composing, run.plan.window) for run in runs}) > 1:
+    if family is not None or len({(run.plan.runner.composing, run.plan.window) for run in runs}) > 1:
         for run in runs:
             run.compose_no_more()
     plan = _widest(runs).plan

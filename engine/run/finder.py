@@ -31,12 +31,13 @@ from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import member_of
 from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.clock import Instants
+from oxiseq.engine.run.counted_part import CountedPart, JointRows
 from oxiseq.engine.run.letters import LetterRows, Source
-from oxiseq.engine.run.narrowed import ANY_LENGTH, Cuts, counts_within
+from oxiseq.engine.run.narrowed import Cuts
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.ranks import Ranks
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
-from oxiseq.engine.sequence.counts import Counts
+from oxiseq.engine.sequence.counts import ANY_LENGTH, WHOLE, Case
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.run import Picker, SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
@@ -69,13 +70,15 @@ class Findings:
     `start`: the first clock of the first tumbling window; `error`: why the matches of some instant are missing."""
 
     found: Found | None
-    counts: Sequence[Counts]
+    counted: CountedPart | None
     folded: Sequence[folding.Folded]
     until: int
     start: int
     error: LimitError | None = None
     drawn_from: Sequence[int] = ()
     """Of how many matches the samples of `found` were drawn, end by end, where a window's matches are sampled."""
+    case: Case = WHOLE
+    """Which query's numbers of what is `counted`."""
     ends: Sequence[composing.GroupEnds] = ()
     """Of composed windows, what has ended."""
     times: dict[int, int] = field(default_factory=dict)
@@ -105,8 +108,9 @@ class Finder:
         self._cuts: Cuts | None = None
         self._members: dict[int, tuple[QueryPlan, int]] = {}
         """By the identity of a plan, which stays alive by that."""
-        self._narrowed: dict[tuple[int, int], Findings] = {}
-        """By member of a family and length of a window, for the part processed last."""
+        self._narrowed: dict[Case, Findings] = {}
+        """For the part processed last."""
+        self.joint = JointRows()
         self.begin()
         terms.register(self)
         window = plan.window
@@ -272,25 +276,26 @@ class Finder:
     def of(self, findings: Findings, plan: QueryPlan) -> Findings:
         """Its last result, as far as a query with the thresholds and the window of `plan` finds it; the same for
         everyone with these."""
-        found, family = findings.found, self.plan.runner.family
+        family = self.plan.runner.family
         size = 0 if plan.window is None else plan.window.size
         longest = 0 if self.plan.window is None else self.plan.window.size
         if family is None and size == longest:
             return findings
-        if self.plan.runner.sequence.counted:
-            if (0, size) not in self._narrowed:
-                within = counts_within(findings.counts, self.plan.runner.sequence.keys, size)
-                self._narrowed[0, size] = replace(findings, counts=within)
-            return self._narrowed[0, size]
+        member = 0 if family is None else self._member(plan, family)
+        case = Case(member, ANY_LENGTH if size == longest else size)
+        if case not in self._narrowed:
+            self._narrowed[case] = self._of_case(findings, case)
+        return self._narrowed[case]
+
+    def _of_case(self, findings: Findings, case: Case) -> Findings:
+        found = findings.found
+        if findings.counted is not None:
+            return replace(findings, case=case)
         if not found:
             return findings
         if self._cuts is None:
-            self._cuts = Cuts(found, self.rows, family=family is not None)
-        key = 0 if family is None else self._member(plan, family), size
-        if key not in self._narrowed:
-            fits = self._cuts.of(key[0], ANY_LENGTH if size == longest else size)
-            self._narrowed[key] = replace(findings, found=fits)
-        return self._narrowed[key]
+            self._cuts = Cuts(found, self.rows, family=self.plan.runner.family is not None)
+        return replace(findings, found=self._cuts.of(*case))
 
     def _member(self, plan: QueryPlan, family: Family) -> int:
         """Which query of the family has this plan."""
@@ -347,20 +352,21 @@ class Finder:
                 self._deferred.hold(found if self._sieve is None else self._sieve.keep(found), self.rows)
                 found = self._deferred.release(until, self.window_start, self._seen(bool(sources)))
         if not isinstance(self.sequence, SequenceRun):
-            return Findings(None, (), (), until, self.window_start)
-        counts = self.sequence.take_counts() if self.plan.runner.sequence.counted else ()
+            return Findings(None, None, (), until, self.window_start)
+        compiled = self.plan.runner.sequence
+        counted = CountedPart(self.sequence.take_counts(), compiled.keys) if compiled.counted else None
         error = self.sequence.take_error()
         if self._folder is not None:
-            return Findings(None, counts, self._folder.take(), until, self.window_start, error)
+            return Findings(None, counted, self._folder.take(), until, self.window_start, error)
         drawn_from = () if self._picker is None else self._picker.take_counts()
-        return Findings(found, counts, (), until, self.window_start, error, drawn_from)
+        return Findings(found, counted, (), until, self.window_start, error, drawn_from)
 
     def _composed(self, composer: composing.MatchComposer, until: int) -> Findings:
         """What ends in the rows that have been written; no later match needs them."""
         table = None if self.partitions is None else self.partitions.table
         ends = composer.feed(self._letters.buffer, _no_values if table is None else table.values)
         self.rows.forget(BEFORE_ALL, self.rows.end)
-        return Findings(None, (), (), until, self.window_start, ends=ends)
+        return Findings(None, None, (), until, self.window_start, ends=ends)
 
     def _of_end(self, found: Found, at: int) -> Found:
         """Those that end at a time (µs)."""
@@ -490,6 +496,7 @@ class Finder:
             self.forget(int(part.instants.clocks[-1]), part.number + len(part.instants.time) - 1)
         self._part = self._findings = self._cuts = None
         self._narrowed.clear()
+        self.joint.forget()
 
     def forget(self, time: int, number: int) -> None:
         """Drop rows that are out of every window, now that the instant of this time and number is over."""

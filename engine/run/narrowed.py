@@ -1,16 +1,13 @@
 """What queries find whose sliding windows differ in length: the longest finds all, each takes what fits.
 
     matches of the longest window ─ how long each match lasts ─ **matches of a shorter one**
-    counts of the longest window, apart by starts ─ ends, starts ─ **counts of a shorter one**
 
 A sliding window only cuts: what `;`, `,` and negations between look at lies between a match's first event and its last,
-hence inside every window that holds the match (answers.md 5.2). `why_not_narrowed` says where that is not all.
+hence inside every window that holds the match (answers.md 5.2). `why_not_narrowed` says where that is not all. What is
+only counted is apart by starts: counted_part.py.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
@@ -19,10 +16,6 @@ from oxiseq.engine.kernels.matches.records import NO_LIMIT, NOTHING, PLACE_BITS
 from oxiseq.engine.matches.found import Found
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.sequence.counts import Counts
-from oxiseq.engine.sequence.states import RUN_START, Value
-
-ANY_LENGTH: Final = 1 << 62
 
 
 def why_not_narrowed(plan: QueryPlan) -> str | None:
@@ -64,13 +57,3 @@ class Cuts:
         rows, ends = np.empty(len(found.rows), np.int64), np.zeros(len(found.ends), np.int64)
         kept = cut(found.rows, found.ends, self._lengths, size, self._spans, member, rows, ends)
         return Found(rows[: ends[kept]], ends[: kept + 1], found.marks[:kept])
-
-
-def counts_within(found: Sequence[Counts], keys: Sequence[Sequence[Value]], size: int) -> list[Counts]:
-    """Of what is counted in sliding windows, apart by starts (`keys`: by edge): what lasts no longer."""
-    place = np.array([key.index(RUN_START) if RUN_START in key else 0 for key in keys], np.int64)
-    narrow = []
-    for counts in found:
-        start = counts.key[np.arange(len(counts.edge)), place[counts.edge]]
-        narrow.append(counts.take(np.flatnonzero(counts.bucket - start <= size)))
-    return narrow

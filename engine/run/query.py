@@ -181,8 +181,8 @@ class QueryRun(Run):
         finder.users += 1
 
     def compose_no_more(self) -> None:
-        """Count its matches otherwise than by composed windows, as it has to together with others of other windows, or
-        as it has been saved; for one that has not seen anything."""
+        """Count its matches otherwise than by composed windows, as it has to together with others of other windows
+        or thresholds, or as it has been saved; for one that has not seen anything."""
         if self._plan.runner.otherwise is not None:
             self._plan = self._plan.runner.otherwise
             finder = self.finder.another(self._plan)
@@ -266,7 +266,7 @@ class QueryRun(Run):
         self.origin = None
         part = Part(instants, instants.first - self._joined.instants, last)
         findings = self.finder.of(self.finder.find(part, found, answers), self.plan)
-        batches = self.teller.tell(part, findings, self.finder.rows)
+        batches = self.teller.tell(part, findings, self.finder)
         if findings.error is not None:
             self._too_much = self._too_much or findings.error
         self.matches += sum([len(batch) for batch in batches])

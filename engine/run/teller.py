@@ -21,7 +21,8 @@ from oxiseq.engine.output.summaries import Summaries
 from oxiseq.engine.output.window_ranks import WindowRanks
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.run.finder import Findings, Part
+from oxiseq.engine.run.counted_part import JointRows
+from oxiseq.engine.run.finder import Finder, Findings, Part
 from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
@@ -63,12 +64,12 @@ class Teller:
         if self._summaries is not None:
             yield from self._summaries.held_ids()
 
-    def tell(self, part: Part, findings: Findings, rows: RowStore) -> list[MatchBatch]:
+    def tell(self, part: Part, findings: Findings, finder: Finder) -> list[MatchBatch]:
         """The answers that a part of the instants gives; the same for every caller. Raises
         LimitError, also to everyone."""
         if self._told is None or self._told[0] is not findings:
             try:
-                self._told = findings, self._answers(part, findings, rows)
+                self._told = findings, self._answers(part, findings, finder)
             except Exception as error:
                 self._told = findings, error
         told = self._told[1]
@@ -85,15 +86,15 @@ class Teller:
         """All callers have their answers."""
         self._told = None
 
-    def _answers(self, part: Part, findings: Findings, rows: RowStore) -> list[MatchBatch]:
+    def _answers(self, part: Part, findings: Findings, finder: Finder) -> list[MatchBatch]:
         found = findings.found
         batches = []
         if found is not None and len(found):
-            batches = self._writer.write(found, rows, findings.start, findings.drawn_from)
+            batches = self._writer.write(found, finder.rows, findings.start, findings.drawn_from)
         if self._ranks is not None:
             return self._closed(self._ranks, part, findings)
         if self._summaries is not None:
-            return self._summarised(self._summaries, batches, part, findings)
+            return self._summarised(self._summaries, batches, part, findings, finder.joint)
         return batches
 
     def _closed(self, ranks: WindowRanks, part: Part, findings: Findings) -> list[MatchBatch]:
@@ -111,7 +112,7 @@ class Teller:
         return batches
 
     def _summarised(
-        self, summaries: Summaries, batches: list[MatchBatch], part: Part, findings: Findings
+        self, summaries: Summaries, batches: list[MatchBatch], part: Part, findings: Findings, joint: JointRows
     ) -> list[MatchBatch]:
         """The rows of groups that matches, the instants and the clock's progress give."""
         plan, times, number = self.plan, part.instants.time, part.number
@@ -127,13 +128,14 @@ class Teller:
                 return []
             self._terms.hold(composed.values)
             return [composed]
-        if self._counted_rows is not None and self._numbers is None:
-            told = self._counted_rows.rows(findings.counts, findings.times)
+        counted, case = findings.counted, findings.case
+        if self._counted_rows is not None and self._numbers is None and counted is not None:
+            told = joint.rows(counted, self._counted_rows, case)
             if told is not None:
                 self._terms.hold(told.values)
                 return [told] if len(told) else []
-        if self._counted is not None:
-            found = self._counted.instants(findings.counts, findings.start, self._numbers)
+        if self._counted is not None and counted is not None:
+            found = self._counted.instants(counted.of(case), findings.start, self._numbers)
         elif plan.runner.folding is not None:
             found = instants_of_folded(findings.folded, self._numbers)
         else:

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from oxiseq.engine.kernels.matches.nodes import SPINE
-from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP
+from oxiseq.engine.kernels.matches.records import DONE, NEED_LIMBS, NEED_NODES, NODE_TOP
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.members import move_entries, move_groups, move_nodes
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matches.memory import with_room_for_nodes
+from oxiseq.engine.sequence.counts import more_limbs, with_limbs
 from oxiseq.engine.sequence.memory import Capacities, allocate, grow, no_waits
 from oxiseq.engine.sequence.tables import SequenceTables
 
@@ -28,6 +29,8 @@ def member_memory(
     M = allocate(alone, replace(sizes, nodes=max(sizes.nodes, top + 2 * SPINE)))
     M = M._replace(floors=S.floors.copy(), moments=S.moments.copy(), numbers=S.numbers.copy())
     M = M._replace(waits=no_waits(len(S.floors)))
+    if S.weights.shape[1] > 1:
+        M = with_limbs(M, S.weights.shape[1])
     M.scalars[list(_KEPT)] = S.scalars[list(_KEPT)]
     made, progress = np.full(max(top, 1), -1, np.int32), np.zeros(2, np.int64)
     T, from_, A, C = Pointers(family.tables), Pointers(S), Pointers(alone.tables), Pointers(terms)
@@ -38,5 +41,10 @@ def member_memory(
             need = int(call(move, T, from_, A, to, C, made, progress, member))
             if need == DONE:
                 break
-            M = with_room_for_nodes(M, again=True) if need == NEED_NODES else grow(A, to, M, need, alone, k.BEFORE_ALL)
+            if need == NEED_LIMBS:
+                M = more_limbs(M)
+            elif need == NEED_NODES:
+                M = with_room_for_nodes(M, again=True)
+            else:
+                M = grow(A, to, M, need, alone, k.BEFORE_ALL)
     return M

@@ -53,7 +53,7 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     """Empty memory for one run of a compiled sequence."""
     width, probes = int(compiled.tables.sizes[k.WIDTH]), int(compiled.tables.sizes[k.PROBES])
     arrays = match_arrays(
-        k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted), family=compiled.shared
+        k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted), family=compiled.members
     )
     scalars = arrays["scalars"]
     scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE, k.ENTRY_FREE]] = -1
@@ -95,7 +95,7 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         floors=np.zeros(1, np.int64),
         moments=np.zeros(1, np.int64),
         numbers=np.zeros(1, np.int64),
-        tally=np.zeros((tallies, 1), np.uint64),
+        tally=np.zeros((tallies * max(compiled.members, 1), 1), np.uint64),
         tally_keys=np.zeros((tallies, 2 + width), np.int64),
         tally_table=np.full(table_size(tallies), -1, np.int32),
     )
@@ -187,7 +187,8 @@ def make_nodes(
     marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.floors) + 1, np.int64)
     oldest = int(call(collect, T, memory, marks, floors))
     # few of them live long: room for many saves collections
-    least = _COUNTED_NODES if S.weights.shape[1] else _BUSY_NODES if busy else 0
+    many = len(S.weights) // len(S.nodes)
+    least = max(_COUNTED_NODES // many, _BUSY_NODES) if S.weights.shape[1] else _BUSY_NODES if busy else 0
     return with_room_for_nodes(S, again, least), oldest
 
 

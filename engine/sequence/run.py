@@ -183,7 +183,7 @@ class SequenceRun(MatchRunner[k.Memory]):
         self._weigh(rows)
         self._drain()
         found = self._taken()
-        return _by_end(found, positions) if self._defers and not self._compiled.shared else found
+        return _by_end(found, positions) if self._defers and not self._compiled.members else found
 
     def _weigh(self, rows: RowBuffer) -> None:
         """Hand on the finals of instants since the last time."""

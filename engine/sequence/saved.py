@@ -29,8 +29,8 @@ def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> Sta
     s, probes = S.scalars, int(compiled.tables.sizes[k.PROBES])
     used = {
         "nodes": s[NODE_TOP],
-        "weights": s[NODE_TOP],
-        "spans": s[NODE_TOP] if compiled.shared else 0,
+        "weights": s[NODE_TOP] * max(compiled.members, 1),
+        "spans": s[NODE_TOP] if compiled.members else 0,
         "groups": s[k.GROUP_TOP],
         "keys": s[k.GROUP_TOP],
         "links": s[k.GROUP_TOP] * probes,

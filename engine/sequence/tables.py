@@ -114,8 +114,8 @@ class SequenceTables:
     """Of the stack that filters and measures need."""
     measure_count: int
     clauses: Clauses
-    shared: bool
-    """Whether it finds the matches of a family of queries, whose rows have ranks."""
+    members: int
+    """How many queries the family has whose matches it finds, and whose rows have ranks; 0: it is none."""
 
     @property
     def counted(self) -> bool:
@@ -130,13 +130,14 @@ def build_tables(
     terms: TermDictionary,
     clauses: Clauses = NO_CLAUSES,
     ranked: Collection[Letter] = (),
+    members: int = 0,
 ) -> SequenceTables:
     """Tables of a state graph; constants of filters are interned in `terms`. `ranked`: the letters whose rows not all
-    queries of a family take; such a row brings its rank."""
+    of so many `members` of a family take; such a row brings its rank."""
     keys = live_keys(graph, window is not None and window.sliding)
     if ranked:
         keys = tuple((*key, FLOOR) if _has_floor(edge) else key for key, edge in zip(keys, graph.edges, strict=True))
-    return _TableBuilder(graph, keys, scopes, window, terms, clauses, ranked).build()
+    return _TableBuilder(graph, keys, scopes, window, terms, clauses, ranked, members).build()
 
 
 def _has_floor(edge: Edge) -> bool:
@@ -165,6 +166,7 @@ class _TableBuilder:
     terms: TermDictionary
     clauses: Clauses
     ranked: Collection[Letter]
+    members: int
     letters: list[Letter] = field(default_factory=list)
     columns: list[dict[Variable, int]] = field(default_factory=list)
     edges: list[dict[str, int]] = field(default_factory=list)
@@ -266,7 +268,7 @@ class _TableBuilder:
             self.depth,
             len(self.measures),
             self.clauses,
-            bool(self.ranked),
+            self.members,
         )
 
     def _csr(self, items: Iterable[int], letter_of: Mapping[int, int]) -> tuple[Array, Array]:

@@ -5,6 +5,7 @@ That each finds what it finds alone is tested at random in test_shared_runs.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
@@ -14,6 +15,7 @@ from pyoxigraph import Store
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.plan.thresholds import chains, family_of, strictness, thresholds
@@ -54,16 +56,30 @@ class Queries:
     def push(self, *readings: tuple[int, str, float]) -> list[int]:
         """How many matches each has found; the twins the same."""
         batch = readings_batch(self.terms, [Reading(time, kind, 1, value) for time, kind, value in readings])
-        outcomes = {outcome.run: sum(map(len, outcome.matches)) for outcome in self.runs.push(STREAM, batch)}
-        found = [outcomes.get(run, 0) for run in self.shared]
+        outcomes = {outcome.run: outcome.matches for outcome in self.runs.push(STREAM, batch)}
         for run in self.alone:
             run.push(STREAM, batch)
-        assert found == [sum(map(len, run.advance())) for run in self.alone]
-        return found
+        found = [rows_of(outcomes.get(run, ())) for run in self.shared]
+        assert found == [rows_of(run.advance()) for run in self.alone]
+        return [*map(len, found)]
+
+
+def rows_of(batches: Iterable[MatchBatch]) -> list[tuple[int, ...]]:
+    """Ends and values, in any order."""
+    return sorted((int(b.time[m]), *b.values[m].tolist()) for b in batches for m in range(len(b)))
 
 
 def texts(sequence: str, *bounds: int, window: str = SLIDING) -> list[str]:
     return [query(sequence, window, A=f"FILTER(?av >= {bound})", B=f"FILTER(?bv >= {bound})") for bound in bounds]
+
+
+def counting(sequence: str, *bounds: int, window: str = SLIDING) -> list[str]:
+    """Counts of ends, of which some have a bound, too."""
+    select, behind = "SELECT (ENDTIME() AS ?t) (COUNT(*) AS ?n)", " GROUP BY (ENDTIME())"
+    return [
+        query(sequence, window, select, A=f"FILTER(?av >= {bound})", B=f"FILTER(?bv >= {bound})") + behind
+        for bound in bounds
+    ]
 
 
 def test_what_a_threshold_is() -> None:
@@ -93,7 +109,9 @@ def test_who_is_in_no_family_and_why() -> None:
     assert "compares its variable" in str(why_no_family(plan("A; B", A="FILTER(?av = 5)")))
     assert "LIMIT" in str(why_no_family(plan("A; B", select="SELECT DISTINCT ?a", **filtered)))
     assert "all matches" in str(why_no_family(plan("A; B", select="SELECT NEXT ?a", **filtered)))
-    assert "not listed" in str(why_no_family(plan("A; B", select="SELECT (COUNT(*) AS ?n)", **filtered)))
+    assert why_no_family(plan("A; B", select="SELECT (COUNT(*) AS ?n)", **filtered)) is None
+    summed = plan("A; B+", "WITHIN PT0.00003S", "SELECT (SUM(SUM(?bv)) AS ?n)", **filtered)
+    assert "not listed" in str(why_no_family(summed))
     assert "bounds" in str(why_no_family(plan("A; B WITHIN PT0.000003S", **filtered)))
     assert "negation" in str(why_no_family(plan("A; N!", **filtered)))
     assert "begins with a negation" in str(why_no_family(plan("N!; A", "WITHIN PT0.00003S", **filtered)))
@@ -130,6 +148,35 @@ def test_what_a_lenient_query_takes_is_still_awaited_by_the_strict_one(capacitie
     assert first.finder.plan.runner.family is not None
     assert len({id(run.teller) for run in queries.shared}) == 3
     assert queries.push((10, "a", 4), (11, "a", 9), (12, "b", 5), (13, "b", 9), (14, "x", 0)) == [2, 1, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("capacities", [None, Capacities.smallest()])
+def test_matches_are_counted_for_each_query_and_numbers_may_be_large(capacities: Capacities | None) -> None:
+    """2^70 - 1 for one and fewer for the others; who leaves goes on with its own."""
+    queries = Queries(*counting("A; B:+; C", 1, 5, 9, window="WITHIN PT0.0002S SLIDING"), capacities=capacities)
+    many = [(2 + n, "b", 4 if n < 50 else 6 if n < 68 else 9) for n in range(70)]
+    assert queries.push((1, "a", 9), *many, (80, "c", 1), (81, "x", 0)) == [1, 1, 1]
+    first, second, third = queries.shared
+    assert first.finder is second.finder is third.finder
+    assert first.finder.plan.runner.sequence.members == 3
+    assert queries.push((82, "a", 6), (83, "b", 7), (84, "c", 1), (85, "c", 1), (86, "x", 0)) == [1, 1, 0]
+    queries.push((87, "a", 9), (88, "b", 9), (89, "x", 0))
+    queries.runs.settle(second)
+    queries.alone[1].settle()
+    assert queries.alone[1].advance() == []
+    assert second.finder is not first.finder
+    assert queries.push((90, "b", 5), (91, "c", 1), (92, "x", 0)) == [1, 1, 1]
+
+
+def test_rows_of_counts_are_made_for_all_who_asked_the_last_time() -> None:
+    """Those who show something else have theirs."""
+    texts = [*counting("A; B", 1, 5, 9), *(text.replace("AS ?n)", "AS ?m)") for text in counting("A; B", 3, 7))]
+    queries = Queries(*texts)
+    for time in range(0, 60, 10):
+        queries.push(*[(time + n, "ab"[n % 2], n + 1) for n in range(9)])
+    assert len({id(run.finder) for run in queries.shared}) == 1
+    assert [len(form.asked) for form in queries.shared[0].finder.joint._forms.values()] == [3, 2]
 
 
 def test_several_that_come_at_once_are_next_together() -> None:
@@ -179,7 +226,7 @@ def test_explain_says_which_numbers_may_differ() -> None:
     assert "or in the number in ?av > 5 and 7 <= ?bv where each is stricter" in explain(above(5, 7)).sharing
     assert (
         "of the same constants since its matches are not listed"
-        in explain(plan(select="SELECT (COUNT(*) AS ?n)", A="FILTER(?av > 5)")).sharing
+        in explain(plan("A; B+", "WITHIN PT0.00003S", "SELECT (SUM(SUM(?bv)) AS ?n)", A="FILTER(?av > 5)")).sharing
     )
 
 

@@ -200,7 +200,10 @@ def of_thresholds(dice: random.Random) -> list[str]:
     sliding = window == WINDOWS[2] and dice.random() < 0.5
     shown = ["*", "?a", "(STARTTIME() AS ?from) ?a"]
     if "A; B?" in sequence:
-        shown.append("?b (GROUP_CONCAT(?av) AS ?all)")
+        shown.append("?b (GROUP_CONCAT(?av) AS ?all) GROUP BY ?b")
+    known = "B" in base and "|" not in sequence and "A;+" not in sequence
+    if known and not (by and "EVENTS" in window) and dice.random() < 0.5:
+        shown = counted(dice, "EVENTS" not in window)
     texts = []
     for _ in range(dice.choice([2, 3, 5, 9])):
         gpms = dict(base)
@@ -209,10 +212,9 @@ def of_thresholds(dice: random.Random) -> list[str]:
             bound = same if dice.random() < 0.7 else dice.randint(1, 20)
             gpms[name] += f" FILTER({how[name].format(name.lower(), bound)})"
         size = f"WITHIN PT0.0000{dice.choice([3, 9, 20]):02}S SLIDING" if sliding else window
-        chosen = dice.choice(shown)
-        texts.append(
-            query(sequence, f"{size} {by}", f"SELECT {chosen}", **gpms) + (" GROUP BY ?b" if "GROUP" in chosen else "")
-        )
+        chosen, _, behind = dice.choice(shown).partition(" GROUP BY ")
+        behind = f" GROUP BY {behind}" if behind else ""
+        texts.append(query(sequence, f"{size} {by}", f"SELECT {chosen}", **gpms) + behind)
     return texts
 
 

@@ -62,7 +62,8 @@ class MatchMemory(NamedTuple):
 
     scalars: Array
     nodes: Array
-    weights: Array  # u64[nodes, limbs]: matches below a node (counting.py); no columns: nothing is counted
+    weights: Array  # u64[nodes, limbs]: matches below a node (counting.py), of a family u64[nodes * queries, limbs]; no
+    # columns: nothing is counted
     spans: Array  # i32[nodes, 2]: for which queries of a family a node holds (families.py); no rows: there is none
     finals: Array  # i64[n, 2]: node, cut-off
     stack: Array  # i64[n, 2]: node, depth; of a family i64[n, 4]: and a span

@@ -7,7 +7,8 @@ family's, or -1; progress: where to go on when something was full. First nodes, 
 from __future__ import annotations
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.matches.counting import extend, unite
+from oxiseq.engine.kernels.matches.counting import extend, take_member, unite
+from oxiseq.engine.kernels.matches.families import EVERYBODY
 from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PROGRESS, HasMatches
 from oxiseq.engine.kernels.memory.numbers import i64
@@ -30,14 +31,17 @@ def move_nodes(
     progress: Array,
     member: int,
 ) -> int:
-    """Outputs that hold for the query, and unions of them; children are older than their parents."""
+    """Outputs that hold for the query, and unions of them; children are older than their parents. Where matches are
+    counted, nodes whose number is not 0 for it."""
     nodes, spans = v.nodes(S), v.spans(S)
     while progress[0] < v.scalars(S)[NODE_TOP]:
         i = progress[0]
         if v.scalars(M)[NODE_TOP] + 2 * SPINE > v.nodes(M).shape[0]:
             return NEED_NODES
         left, right, leaf = i64(nodes[i].left), i64(nodes[i].right), i64(nodes[i].leaf)
-        if leaf >= 0:
+        if v.weights(S).shape[1]:
+            made[i] = take_member(S, i, member, M)
+        elif leaf >= 0:
             node = i64(made[leaf])
             if left >= 0:
                 node = unite(M, node, i64(made[left]), BEFORE_ALL)
@@ -45,9 +49,9 @@ def move_nodes(
                 node = unite(M, node, i64(made[right]), BEFORE_ALL)
             made[i] = node
         elif spans[i, 0] <= member < spans[i, 1] and left < 0:
-            made[i] = extend(M, -1, nodes[i].pos, nodes[i].maxs)
+            made[i] = extend(M, -1, nodes[i].pos, nodes[i].maxs, 0, EVERYBODY)
         elif spans[i, 0] <= member < spans[i, 1] and made[left] >= 0:
-            made[i] = extend(M, i64(made[left]), nodes[i].pos, v.nodes(M)[made[left]].maxs)
+            made[i] = extend(M, i64(made[left]), nodes[i].pos, v.nodes(M)[made[left]].maxs, 0, EVERYBODY)
         progress[0] = i + 1
     return DONE
 

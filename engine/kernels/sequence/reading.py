@@ -10,7 +10,7 @@ from typing import Any
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.matches.counting import extend, unite
-from oxiseq.engine.kernels.matches.families import EVERYBODY, span
+from oxiseq.engine.kernels.matches.families import EVERYBODY
 from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import (
     DONE,
@@ -150,8 +150,7 @@ def _start(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int, r: 
     need = _room(S)
     if need != DONE:
         return need
-    node = extend(S, -1, _pos(R, r, probe), v.clock(R)[k])
-    span(S, node, 0, _rank(R, r, probe))
+    node = extend(S, -1, _pos(R, r, probe), v.clock(R)[k], 0, _rank(R, r, probe))
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), seen)
 
 
@@ -276,8 +275,7 @@ def _extend(
         return acc, need
     if probe.rowonly == 1:
         return unite(S, acc, prefixes, tau), DONE
-    node = extend(S, prefixes, _pos(R, r, probe), v.nodes(S)[prefixes].maxs)
-    span(S, node, low, high)
+    node = extend(S, prefixes, _pos(R, r, probe), v.nodes(S)[prefixes].maxs, low, high)
     return acc, _deliver(T, S, R, k, r, p, node, g, v.keys(S), NEVER_SEEN)
 
 
@@ -303,9 +301,10 @@ def _accumulated(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], k: int, r: int, p
     need = _room(S)
     if need != DONE:
         return need
-    node = extend(S, acc, _pos(R, r, probe), v.nodes(S)[acc].maxs)
+    low, high = i64(0), _rank(R, r, probe)
     if v.spans(S).shape[0]:
-        span(S, node, v.spans(S)[acc, 0], min(_rank(R, r, probe), i64(v.spans(S)[acc, 1])))
+        low, high = i64(v.spans(S)[acc, 0]), min(high, i64(v.spans(S)[acc, 1]))
+    node = extend(S, acc, _pos(R, r, probe), v.nodes(S)[acc].maxs, low, high)
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), NEVER_SEEN)
 
 
@@ -430,8 +429,7 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
                 if probe.rowonly == 1:
                     acc = unite(S, acc, i64(entry.node), v.scalars(S)[TAU])
                 else:
-                    node = extend(S, entry.node, _pos(R, r, probe), entry.maxs)
-                    span(S, node, low, high)
+                    node = extend(S, entry.node, _pos(R, r, probe), entry.maxs, low, high)
                     need = _deliver(T, S, R, k, r, p, node, at, v.entry_keys(S), NEVER_SEEN)
                     if need == NEED_DECISIONS:
                         asking = True

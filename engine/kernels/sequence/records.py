@@ -338,7 +338,7 @@ class Memory(NamedTuple):
     floors: Array  # i64 by partition: everything that starts before is dead
     moments: Array  # i64: when it was seen last
     numbers: Array  # i64: the number of its instant then
-    tally: Array  # u64[n, limbs]: matches counted ...
+    tally: Array  # u64[n, limbs]: matches counted, of a family u64[n * queries, limbs] ...
     tally_keys: Array  # i64[n, 2 + width]: ... their bucket, edge and key
     tally_table: Array  # i32 open addressing over tallies
 

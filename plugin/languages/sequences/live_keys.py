@@ -17,7 +17,7 @@ from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.plan.thresholds import thresholds
-from oxiseq.engine.run.alike import why_alone, why_no_family
+from oxiseq.engine.run.alike import to_share, why_alone, why_no_family
 from oxiseq.engine.run.dozing import ending
 from oxiseq.engine.run.narrowed import why_not_narrowed
 from oxiseq.engine.sequence.asked import gpm_of_time
@@ -100,6 +100,7 @@ def _sharing(plan: QueryPlan) -> str:
         return f"{looks}; it finds matches on its own: {why}"
     if ends := ending(plan):
         looks += f"; beside other queries it may delay events until one of {', '.join(sorted(ends))} comes"
+    plan = to_share(plan)
     longer = why_not_narrowed(plan)
     windows = f", of the same window since {longer}" if longer is not None else " or in the length of their windows"
     return (
