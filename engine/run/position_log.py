@@ -109,7 +109,7 @@ class PositionLog:
 
     def forget(self, before: int) -> None:
         """Nothing before this position is needed; it is freed once it is most of the content."""
-        if before == self._needed:
+        if before == self._needed and self._gone == before - self._first:
             return
         self._needed = before
         gone = self._gone = min(max(before - self._first, 0), self._count)
