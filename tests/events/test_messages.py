@@ -7,7 +7,7 @@ import time
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 from hypothesis import given, settings
@@ -244,6 +244,15 @@ def test_text_that_is_all_faults_takes_time_by_its_length() -> None:
         took.append(time.process_time() - begun)
         assert not found
     assert took[1] < 30 * took[0] + 1
+
+
+def test_where_no_delimiter_has_a_line_of_its_own_few_searches_look_for_one() -> None:
+    """Each search reads the rest of a block."""
+    searches = Mock(wraps=turtle._ENDS)
+    with patch.object(turtle, "_ENDS", searches):
+        found, _ = events(V + (stamp(1).strip() + " MESSAGE\n") * 3_000)
+    assert len(found) == 3_000
+    assert 1 <= searches.finditer.call_count <= 20
 
 
 @pytest.mark.parametrize("text", ["", "\n", V, V + "# nothing\n", "\ufeff" + V, V + "\n\n"])

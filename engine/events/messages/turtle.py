@@ -45,6 +45,8 @@ _IN_BRACES: Final = 'a message ends within the braces of a graph: "}" expected b
 _MARK: Final = b" ".join(3 * [b"<urn:oxiseq:message:%b>" % token_hex(16).encode()]) + b" .\n"
 """The statement that stands for a delimiter. Whoever writes a text cannot know it."""
 _END: Final = b"MESSAGE\n"
+_LONGEST_PAUSE: Final = 1 << 10
+"""Messages after which delimiters in lines of their own are searched for again; each search reads a block."""
 _SHARE: Final = 64
 """Bytes of text for each prefix from which on all are declared, whether or not the text uses them."""
 _NO_DOT: Final = '@message needs a "." behind it: @message . or MESSAGE'
@@ -87,6 +89,8 @@ class _Log:
         self._patience = _PATIENCE
         self._alone = 0
         """Messages that are read one by one before many are tried again."""
+        self._pause = 1
+        """How many these are where there are no delimiters in lines of their own: twice as many each time."""
 
     def messages(self) -> Iterator[Messages]:
         """All of them."""
@@ -129,7 +133,9 @@ class _Log:
         if ends and ends[-1].end() == len(self._text) and not self._ended:
             ends.pop()  # the line may go on
         if len(ends) < 2:
+            self._alone, self._pause = self._pause, min(2 * self._pause, _LONGEST_PAUSE)
             return None
+        self._pause = 1
         written = self._written(ends)
         if written is None:
             self._alone = len(ends)
