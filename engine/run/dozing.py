@@ -109,23 +109,25 @@ class Asleep:
 
     def _reach(self, finder: Finder) -> int:
         """The first part that a sleeping one has not processed and that its window still holds."""
-        at, window = self._since[finder] - self._base, finder.plan.window
-        if window is None or window.events or at == len(self._parts):
-            return at
-        floor = self._parts[-1].time[-1] - window.size
-        return bisect_left(self._parts, floor, at, key=lambda part: part.time[-1])
+        at, floor = self._since[finder] - self._base, self._floor(finder)
+        return at if floor is None else bisect_left(self._parts, floor, at, key=lambda part: part.time[-1])
+
+    def _floor(self, finder: Finder) -> int | None:
+        """The first time that its window of time still holds; None: it holds all, or nothing waits."""
+        window = finder.plan.window
+        if window is None or window.events or not self._parts:
+            return None
+        return int(self._parts[-1].time[-1]) - window.size
 
     def missed(self, finder: Finder) -> Instants | None:
         """The instants that a sleeping one has not processed, as far as its window reaches; they now count as
         processed."""
-        parts = self._parts[self._reach(finder) :]
+        parts, floor = self._parts[self._reach(finder) :], self._floor(finder)
         del self._since[finder]
         self._since[finder] = self._base + len(self._parts)
         self._trim()
-        window = finder.plan.window
-        if window is not None and not window.events and parts:
-            floor, oldest = int(parts[-1].time[-1]) - window.size, parts[0]
-            parts[0] = oldest.slice(int(oldest.time.searchsorted(floor)), len(oldest.time))
+        if floor is not None and parts:
+            parts[0] = parts[0].slice(int(parts[0].time.searchsorted(floor)), len(parts[0].time))
         return Instants.concat(parts) if parts else None
 
     def _trim(self) -> None:

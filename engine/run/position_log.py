@@ -27,7 +27,7 @@ class PositionLog:
 
     def begin(self, first: int) -> None:
         """Nothing before this position is needed, and nothing has come since."""
-        self._first = self._needed = first
+        self._first = first
         self._count = self._gone = 0
         self._time = np.zeros(_FIRST, np.int64)
         self._stream = np.zeros(_FIRST, np.int64)
@@ -61,7 +61,7 @@ class PositionLog:
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state."""
-        self._first = self._needed = int(state["first"])
+        self._first = int(state["first"])
         self._count = self._gone = 0
         self.add(state["time"], state["stream"], terms.ids(state["values"]).astype(np.int64))
         self.newest = int(state["newest"])
@@ -109,9 +109,8 @@ class PositionLog:
 
     def forget(self, before: int) -> None:
         """Nothing before this position is needed; it is freed once it is most of the content."""
-        if before == self._needed and self._gone == before - self._first:
+        if before - self._first == self._gone:
             return
-        self._needed = before
         gone = self._gone = min(max(before - self._first, 0), self._count)
         if 2 * gone > self._count:
             kept = self._count - gone
