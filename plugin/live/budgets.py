@@ -71,12 +71,13 @@ class Watch:
     budget: Budget
     after: int
 
-    def passed(self, run: Run) -> str:
-        """In which way a run's state is beyond the budget, between batches; empty if it is not."""
+    def passed(self, run: Run, had: int) -> str:
+        """In which way a run's state is beyond the budget, between batches; empty if it is not. `had`: its records
+        before anything dead was freed, so that all that share a state are examined at the same time."""
         records, most = self.budget.records, self.budget.bytes
         if most is not None and run.bytes > most:
             return f"its running state has {run.bytes:,} bytes, and {most:,} are allowed"
-        if records is None or run.records <= self.after:
+        if records is None or had <= self.after:
             return ""
         run.collect()
         alive = run.records

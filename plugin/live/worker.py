@@ -400,20 +400,26 @@ class Worker:
         stepped = (query for query in self._engine.stepped() if query.watch.budget.bounds)  # others may sleep
         due = dict.fromkeys((*self._undecided, *stepped))
         self._undecided = [query for query in due if query.decided > self.position and query in self._engine]
-        for query in due:
-            if query.decided <= self.position and query in self._engine:
-                self._decide(query, self.position, self._offsets)
+        ready = [query for query in due if query.decided <= self.position and query in self._engine]
+        self._decide(ready, self.position, self._offsets)
         self._save_decisions()
 
-    def _decide(self, query: LiveQuery, position: int, offsets: Mapping[str, int]) -> None:
-        """What is to be done about its state after the entry at `position`."""
+    def _decide(self, queries: Iterable[LiveQuery], position: int, offsets: Mapping[str, int]) -> None:
+        """What is to be done about their states after the entry at `position`."""
+        with self._store_lock:  # who is examined first frees what is dead for all that share its state
+            records = {query: query.run.records for query in queries if self._engine.catch_up(query)}
+        for query, most in records.items():
+            self._decide_one(query, most, position, offsets)
+
+    def _decide_one(self, query: LiveQuery, records: int, position: int, offsets: Mapping[str, int]) -> None:
+        """`records`: how many it has had, some of them dead."""
         with self._store_lock:
-            if not self._engine.catch_up(query) or not (passed := query.watch.passed(query.run)):
+            if query not in self._engine or not (passed := query.watch.passed(query.run, records)):
                 return
             LOG.warning("query %s: %s", query.name, passed, extra={"query": query.name})
             fails = query.watch.budget.policy == "fail"
             self._engine.forget(query)
-            if still := query.watch.passed(query.run):
+            if still := query.watch.passed(query.run, query.run.records):
                 passed, fails = f"{still}, although it discarded all partial matches", True
         self._decisions.append(_Decision(query, passed if fails else "", position, dict(offsets)))
 
@@ -536,7 +542,7 @@ class Worker:
             if at in query.passed_over:  # one that is restored again begins behind it
                 self._save_at(query, at, offsets)
             if query.decided <= at and query in self._engine.queries:
-                self._decide(query, at, offsets)
+                self._decide([query], at, offsets)
                 self._save_decisions()
         return query in self._engine.queries
 
