@@ -84,9 +84,9 @@ ENTRY = np.dtype(
         ("maxs", "i8"),
         ("edge", "i4"),  # -1: free
         ("node", "i4"),
-        ("next", "i4"),  # neighbours in the chain of its hash; free list
-        ("before", "i4"),  # -1: it is the chain's first
-        ("chain", "i4"),
+        ("next", "i4"),  # the one behind in the chain of its hash; free list
+        ("before", "i4"),  # the one in front there, -1: it is the first; in no chain: the sister before
+        ("chain", "i4"),  # below 0: none
         ("sister", "i4"),  # the next one that its partition's instant has made
     ],
     align=True,
