@@ -153,10 +153,11 @@ def started(folder: Path, decisions: list[int]) -> LiveService:
     service = LiveService(Store(), folder, LiveSettings(idle=None), "normal")
     decide = service.worker._decide
 
-    def noted(query: LiveQuery, position: int, offsets: dict[str, int]) -> None:
-        before = query.run.resets.count
-        decide(query, position, offsets)
-        decisions.extend([position] * (query.run.resets.count - before))
+    def noted(queries: list[LiveQuery], position: int, offsets: dict[str, int]) -> None:
+        before = [query.run.resets.count for query in queries]
+        decide(queries, position, offsets)
+        after = [query.run.resets.count for query in queries]
+        decisions.extend([position] * (sum(after) - sum(before)))
 
     setattr(service.worker, "_decide", noted)  # noqa: B010  a method
     service.start()
