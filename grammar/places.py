@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from pyoxigraph import Literal, Variable
+from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
     Atom,
     Bounded,
     BoundKind,
-    Call,
     Conjunction,
     Disjunction,
     Gpm,
-    MatchFunction,
     Maybe,
     Not,
     Query,
@@ -29,7 +27,6 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
 )
 from oxiseq.grammar.scope import GpmParts, split_gpm, visible_variables
-from oxiseq.grammar.terms import XSD_DAY_TIME_DURATION
 
 Variables = frozenset[Variable]
 NOTHING: Variables = frozenset()
@@ -255,30 +252,6 @@ class GroupGap:
     before: tuple[SequenceElement, ...]
     after: tuple[SequenceElement, ...]
 
-    @property
-    def steps(self) -> tuple[SequenceElement, ...]:
-        """The group's elements."""
-        negated = negation(self.element)
-        assert negated is not None
-        return steps_of(negated.item)
-
-    @property
-    def start(self) -> str | None:
-        """The GPM at whose event the gap begins in every match; None if it is not always the same."""
-        return _last_gpm(self.before)
-
-    @property
-    def ends(self) -> bool:
-        """Whether no event has to come after it."""
-        return all(map(skippable, self.after))
-
-
-def time_condition(comparison: str, start: str, size: int) -> Call:
-    """`EVENTTIME() <= TIMEOF(A) + d`; `size` in µs."""
-    seconds, micros = divmod(size, 1_000_000)
-    span = Literal(f"PT{seconds}.{micros:06d}S" if micros else f"PT{seconds}S", datatype=XSD_DAY_TIME_DURATION)
-    return Call(comparison, (MatchFunction("EVENTTIME"), Call("+", (MatchFunction("TIMEOF", start), span))))
-
 
 def group_gaps(
     element: SequenceElement, before: tuple[SequenceElement, ...] = (), after: tuple[SequenceElement, ...] = ()
@@ -298,21 +271,3 @@ def group_gaps(
     else:
         for child in children(element):
             yield from group_gaps(child, before, after)
-
-
-def _last_gpm(items: tuple[SequenceElement, ...]) -> str | None:
-    """The GPM that has the last event of `items` in every match."""
-    nearest = next((item for item in reversed(items) if negation(item) is None), None)
-    if nearest is None or skippable(nearest):
-        return None
-    match nearest:
-        case Atom(name):
-            return name
-        case Conjunction(parts):  # its GPMs have events of one time
-            return next((found for part in parts if (found := _last_gpm((part,))) is not None), None)
-        case Repeat(item) | Bounded(item):
-            return _last_gpm((item,))
-        case Sequence():
-            return _last_gpm(children(nearest))
-        case _:
-            return None

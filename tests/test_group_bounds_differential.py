@@ -24,10 +24,13 @@ from oxiseq.grammar.errors import QueryError
 
 _S = "http://e/s"
 _LEFT = ["A", "A", "A", "A:+", "A{2}", "(A & X)", "A: X?", "(A: X)", "A: Y!", "A: X WITHIN 4u"]
+_LEFT += ["A: Y! WITHIN 2u", "A: Y! WITHIN 3u: X!", "(A | X)"]
 _GROUP = ["(B; C)", "(B: C)", "(B; (C | D))", "((B | D); C)", "(B; C; D)", "(B; (C & D))"]
 _RIGHT = ["N", "N", "N", "N:+", "N{1,2}", "N?: M", "(N | M)", "M!: N", "N: M WITHIN 3u", "(N; M AFTER 2u)"]
 _RIGHT += ["N WITHIN 4u", "(N WITHIN 3u):+", "N? WITHIN 2u: M", "N WITHIN 3u: (X | Y)"]
-_WINDOWS = ["", "", "WITHIN PT0.000009S SLIDING", "WITHIN PT0.000012S", "WITHIN 7 EVENTS SLIDING"]
+_RIGHT += ["N AFTER 2u", "N AFTER 2u WITHIN 4u", "Y! WITHIN 3u: N", "Y! WITHIN 1u: N AFTER 3u", "(N AFTER 2u):+"]
+_ENDS = ["", "", "{}: Y! WITHIN 4u", "{}: Y! WITHIN 2u: M!", "{}: M!"]
+_WINDOWS = ["", "", "WITHIN PT0.000009S SLIDING", "WITHIN PT0.000012S", "WITHIN 7 EVENTS SLIDING", "WITHIN 6 EVENTS"]
 _WHOLE = ["{}", "{}", "{}", "({}):+", "({});+ LASTING 9u", "Z: {}"]
 
 
@@ -37,15 +40,15 @@ def grouped(draw: st.DrawFn) -> Situation:
     ops = [draw(st.sampled_from(";;::,")) for _ in range(2)]
     bound = draw(st.sampled_from(["", *(f" WITHIN {n}u" for n in (1, 2, 2, 3, 4))]))
     group = f"{draw(st.sampled_from(_GROUP))}!{bound}"
-    right = draw(st.sampled_from([*_RIGHT, None, None]))  # None: the group ends the sequence
-    inner = f"{draw(st.sampled_from(_LEFT))}{ops[0]} {group}" + ("" if right is None else f"{ops[1]} {right}")
+    right = f"{ops[1]} {draw(st.sampled_from(_RIGHT))}" if draw(st.integers(0, 2)) else draw(st.sampled_from(_ENDS))
+    inner = f"{draw(st.sampled_from(_LEFT))}{ops[0]} {group}{right.removeprefix('{}')}"
     sequence = draw(st.sampled_from(_WHOLE)).format(inner)
     sequence = " ".join(f"PT0.00000{w[0]}S{w[2:]}" if w[1:2] == "u" else w for w in sequence.split())
     window = draw(st.sampled_from(_WINDOWS))
     keyed = draw(st.sampled_from(["", "", "AN", "ABC", "ACN", "ABCDMNXYZ"]))
     gpms = [_gpm(name, name in keyed) for name in "ABCDMNXYZ" if name in sequence]
     text = f"PREFIX : <http://e/>\nSELECT * {window}\nFROM STREAM S1 <{_S}>\nWHERE {{\n  SEQ({sequence})\n"
-    used = [name.lower() for name in "ABCDMNXZ" if name in sequence]
+    used = [name.lower() for name in "ABCDMNXYZ" if name in sequence]
     kinds = draw(st.lists(st.sampled_from(used), min_size=10, max_size=16))
     rounds = draw(st.lists(st.sampled_from(["abcn", "abbcn", "axbcn", "abcnm", "abcdn"]), max_size=2))
     kinds += [kind for each in rounds for kind in each]

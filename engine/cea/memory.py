@@ -6,6 +6,7 @@ Everything starts small and doubles on demand; nothing is sized by the window or
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import NEED_STACK, NODE_TOP
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_nodes
+
+_BUSY_NODES: Final = 1 << 11
+"""Room for nodes to which each time that it is full leads: 64 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +93,9 @@ def _pack(S: k.Memory) -> k.Memory:
     return S._replace(live=live)
 
 
-def free_nodes(A: Pointers[k.Cache], S: k.Memory, tau: int, again: bool) -> tuple[k.Memory, int]:
-    """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
+def free_nodes(A: Pointers[k.Cache], S: k.Memory, tau: int, again: bool, *, full: bool) -> tuple[k.Memory, int]:
+    """Collect dead nodes; double the room if more than half is still in use, or if that did not help before, or if it
+    was `full` and is little: a query that makes nodes all the time would collect them all the time.
 
     Returns the memory and the smallest position that a node still refers to (1 << 62: none does). There is room
     for as many nodes as partitions, since the kernel visits all of those.
@@ -98,4 +103,4 @@ def free_nodes(A: Pointers[k.Cache], S: k.Memory, tau: int, again: bool) -> tupl
     marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.parts), np.int64)
     oldest = int(call(collect, A, Pointers(S), marks, floors, tau))
     S.weights[S.scalars[NODE_TOP] :] = 0  # nothing is known of nodes to come
-    return with_room_for_nodes(S, again, least=len(S.parts)), oldest
+    return with_room_for_nodes(S, again, least=max(len(S.parts), _BUSY_NODES if full else 0)), oldest

@@ -162,7 +162,7 @@ class CeaRun(MatchRunner[k.Memory]):
                 break
             at = int(scalars[k.AT])
             if need == matches.NEED_NODES:
-                self._free(again=failed == at)
+                self._free(again=failed == at, full=True)
                 failed = at
             elif need == matches.OUT_FULL:
                 self._drain(full=True)
@@ -311,13 +311,13 @@ class CeaRun(MatchRunner[k.Memory]):
                 memory.scalars[matches.EMITTED] = 1
         return memory
 
-    def _free(self, again: bool) -> None:
-        """Free dead nodes in the midst of a batch or at its end."""
+    def _free(self, again: bool, *, full: bool = False) -> None:
+        """Free dead nodes in the midst of a batch or at its end; `full`: there was no room for more."""
         scalars = self._memory.scalars
         at, tau = int(scalars[k.AT]), self._tau
         if self._by_time and at < len(self._times):
             tau = self._placed.cut(int(self._times[at]))
-        self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, tau, again)
+        self._memory, oldest = free_nodes(self._tables.of(self._cache.arrays), self._memory, tau, again, full=full)
         position = int(scalars[k.BASE]) + (at if len(self._times) else 0)
         self.oldest = max(self.oldest, min(oldest, position))
 

@@ -30,7 +30,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers, PointerTables
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.asking import KNOWN_TRUE
 from oxiseq.engine.matching.conditions import ConditionMemo, passes
-from oxiseq.engine.matching.tables import build_tables
+from oxiseq.engine.matching.tables import NativeGpm, build_tables
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -138,6 +138,11 @@ class StreamMatcher:
             ]
         self._kernel: _Kernel | None = None  # a query among others may never need its own
         self._wanted = np.ones(len(plan.kernel), np.bool_)
+        distinct: dict[NativeGpm, int] = {}
+        numbers = [distinct.setdefault(gpm, len(distinct)) for gpm in plan.native]
+        self._native = tuple(distinct)
+        self._place = np.array(numbers, np.int64)
+        """Of each of the kernel's GPMs which of its tables' it is: equal ones are one there, with the same rows."""
         self.nothing = [
             Rows.of(np.zeros(0, np.int64), np.zeros((0, max(width, 1)), np.uint32)) for width in plan.widths
         ]
@@ -181,7 +186,16 @@ class StreamMatcher:
         """Of the kernel's GPMs `find` finds these from now on, by number; at first all."""
         self._wanted = wanted
         if self._kernel is not None:
-            self._kernel.want(wanted)
+            self._kernel.want(self._wanted_native)
+
+    @property
+    def _wanted_native(self) -> NDArray[np.bool_]:
+        """The same of those in its tables."""
+        if len(self._native) == len(self._place):
+            return self._wanted
+        wanted = np.zeros(len(self._native), np.bool_)
+        wanted[self._place[self._wanted]] = True
+        return wanted
 
     def release(self) -> None:
         """Release the kernel's tables and buffers, until they are needed again."""
@@ -193,15 +207,18 @@ class StreamMatcher:
         """The numbers of the kernel's GPMs that may have rows on a batch, of whose events there are some: `rows_of`
         says which. Raises LimitError as `match` does."""
         if self._kernel is None:
-            self._kernel = _Kernel(build_tables(self.plan.native, self._terms), self._limits)
-            self._kernel.want(self._wanted)
+            self._kernel = _Kernel(build_tables(self._native, self._terms), self._limits)
+            self._kernel.want(self._wanted_native)
         kernel = self._kernel
         rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
         if rows < 0:
-            self._raise_limit(rows, int(batch.time[kernel.state[k.FIRST]]), self.plan.kernel[kernel.state[k.GPM]])
+            number = int(np.flatnonzero(self._place == kernel.state[k.GPM])[0])
+            self._raise_limit(rows, int(batch.time[kernel.state[k.FIRST]]), self.plan.kernel[number])
         if rows == 0:
             return _NONE
         row0 = kernel.memory.row0
+        if len(self._native) < len(self._place):
+            return np.flatnonzero(((row0[1:] != row0[:-1])[self._place]) & self._wanted)
         return np.flatnonzero(row0[1:] != row0[:-1]) if len(row0) > 2 else _FIRST
 
     def rows_of(self, numbers: Sequence[int]) -> dict[int, Rows]:
@@ -213,7 +230,8 @@ class StreamMatcher:
         doubtful = int(kernel.state[k.DOUBTFUL])
         for number in numbers:
             gpm = self.plan.kernel[number]
-            low, high = int(row0[number]), int(row0[number + 1])
+            place = int(self._place[number])
+            low, high = int(row0[place]), int(row0[place + 1])
             if doubtful or gpm.distinct:
                 found[gpm.request] = self._decided(gpm, memory, low, high)
             else:

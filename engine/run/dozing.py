@@ -117,8 +117,8 @@ class Asleep:
         window = finder.plan.window
         if window is None or window.events or not self._parts:
             return None
-        newest: int = self._parts[-1].time.item(-1)
-        return newest - window.size
+        floor: int = int(self._parts[-1].time[-1]) - window.size
+        return floor
 
     def missed(self, finder: Finder) -> Instants | None:
         """The instants that a sleeping one has not processed, as far as its window reaches; they now count as

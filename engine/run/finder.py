@@ -122,7 +122,7 @@ class Finder:
                 window.size,
             )
             # else a window's last instant and a bound that passes would come in an order that batches decide
-            bounds = any(edge.waits and edge.limit is not None for edge in plan.runner.sequence.graph.edges)
+            bounds = any(edge.waits and edge.longest is not None for edge in plan.runner.sequence.graph.edges)
             settings[lr.EVERY] = window.events and bounds
 
     def begin(self) -> None:

@@ -146,15 +146,15 @@ class Partitions:
     def _owned(self, found: Sequence[Sequence[Rows]], where: Sequence[I64], instants: int) -> I64 | None:
         """By stream and instant the partition of the event; None: some are in several."""
         owner = np.full((len(found), instants), -1, np.int64)
-        sources, columns = [], []
+        sources: dict[tuple[int, ...], None] = {}
         for member in self._plan.runner.members:
             rows = found[member.stream][member.request]
             if rows.low < rows.high:
                 at = address(where[member.stream]) if len(found) > 1 else 0
-                sources.append((*rows.addresses, rows.values.shape[1], at, member.stream, rows.low, rows.high))
-                columns.append(member.columns)
-        table = np.array(sources, np.int64).reshape(-1, sp.HIGH + 1)
-        places = np.array(columns, np.int64).reshape(-1, len(self._by))
+                lies = (*rows.addresses, rows.values.shape[1], at, member.stream, rows.low, rows.high)
+                sources[(*lies, *member.columns)] = None  # equal GPMs have the same rows
+        whole = np.array(list(sources), np.int64).reshape(-1, sp.HIGH + 1 + len(self._by))
+        table, places = np.ascontiguousarray(whole[:, : sp.HIGH + 1]), np.ascontiguousarray(whole[:, sp.HIGH + 1 :])
         outcome = self.table.own(table, places, owner)
         if outcome == sp.FRESH:
             self.table.number(self._memberships(found, where, instants)[2])

@@ -26,8 +26,8 @@ from oxiseq.engine.sequence.tables import SequenceTables
 
 _ASKED = 256
 _COUNTED_NODES = 1 << 14
-_BUSY_NODES = 1 << 11
-"""Room for nodes where those of one batch are collected again and again: 64 KiB."""
+_BUSY_NODES = 1 << 12
+"""Room for nodes where those of one batch are collected again and again: 128 KiB."""
 _MEMO = 1024
 """Initial slots where Python decides anything; `keep_answers` doubles them at most once for _ASKED more."""
 _MEMO_LIMIT = 1 << 20

@@ -131,6 +131,8 @@ class SequenceRun(MatchRunner[k.Memory]):
         tables = self._compiled.tables
         timed = memory.scalars[k.CLOSINGS] and not tables.sizes[k.NUMBERED]
         due = [int(memory.closings["close"][0])] if timed else []
+        if memory.scalars[k.LAPSES] and any(edge.waits and edge.lasting for edge in self._compiled.graph.edges):
+            due.append(int(memory.lapses["close"][0]))
         for edge in tables.aged[int(tables.sizes[k.MOVING]) : int(tables.sizes[k.AGEING])].tolist():
             oldest = int(memory.ages["oldest"][edge])
             if oldest >= 0:

@@ -182,9 +182,9 @@ class Edge:
     most: int | None = None
     """Of an edge by `,`, which has no segments: the bounds of its gap in µs."""
     lasting: tuple[tuple[Value, int], ...] = ()
-    """(when it began, how long it may last) for each LASTING that the gap lies in, and for a gap with a negated group
-    if WITHIN bounds it, or the group: in its steps runs have no age. A run that is still there goes on to `then`, or is
-    a match at the end of SEQ."""
+    """(when it began, how long it may last) for each LASTING that the gap lies in, and, in a gap with a negated group,
+    for an age segment: runs come to its steps in another order than to the gap. A run that is still there goes on to
+    `then`, or is a match at the end of SEQ."""
     moves: tuple[Move, ...] = ()
     """Of a gap with a negated group: what takes runs to the edge that waits for the group's next step."""
     counts: tuple[Value, ...] | None = None
@@ -350,6 +350,13 @@ class _Guarded:
     steps: tuple[tuple[GuardCheck, ...], ...]
     within: int | None
 
+    def reaches(self, age: int | None) -> bool:
+        """Whether it is still at work when a run gets older than that."""
+        return self.within is None or (age is not None and age < self.within)
+
+
+_ANY = [(0, None)]
+"""The ranges of ages of a gap without bounds."""
 
 _Signature: TypeAlias = tuple[object, ...]
 
@@ -484,45 +491,37 @@ class StateBuilder:
     def _bounded_groups(self) -> Iterator[int]:
         """Where gaps begin that have a negated group and a bound: runs carry when that was."""
         for way in self.automaton.transitions:
-            if way.op is not Op.STRICT and _bounds_group(way.left + way.right, way.most):
+            guards = way.left + way.right
+            if way.op is Op.STRICT or not _has_group(guards):
+                continue
+            if age_ranges(way.least, way.most, _ends(guards)) != _ANY:
                 yield way.source
         for ending in self.automaton.endings:
-            if _bounds_group(ending.guards, None):
+            if _has_group(ending.guards) and any(end is not None for end in _ends(ending.guards)):
                 yield ending.source
 
     def _segments(self, gap: Edge, least: int, most: int | None, guards: Sequence[_Guarded]) -> None:
-        """The gap as a chain of edges, one for each range of ages in which the same arms and guards are at work, or one
-        for each step of the negated group in it (the checks refuse both together)."""
+        """The gap as a chain of edges, one for each range of ages in which the same arms and guards are at work; where
+        a negated group is at work there is one for each of its steps, in each of these ranges."""
         group = next((each for each in guards if len(each.steps) > 1), None)
-        plain = [each for each in guards if each is not group]
-        if group is not None:
-            assert not least and all(each.within is None for each in plain), "the checks refuse it"
-            first, alone = len(self.edges), tuple(each.steps[0][0] for each in plain)
-            outlived = group.within is not None and (most is None or group.within < most)
-            behind = _lasts(replace(gap, guards=alone, follows=True), most)
-            gap = _lasts(gap, group.within if outlived else most)
-            gap = replace(gap, then=first + len(group.steps) if outlived else None)
-            for number, step in enumerate(group.steps[:-1]):
-                moves = tuple(Move(check.letter, check.check, first + number + 1) for check in step)
-                self.edges.append(replace(gap, guards=alone, moves=moves, follows=number > 0))
-            self.edges.append(replace(gap, guards=(*alone, *group.steps[-1]), follows=True))
-            if outlived:
-                self.edges.append(behind)
-            return
-        ranges = age_ranges(least, most, [each.within for each in plain])
+        ranges = age_ranges(least, most, _ends(guards))
+        first = len(self.edges)
         for number, (low, limit) in enumerate(ranges):
-            here = tuple(each.steps[0][0] for each in plain if each.within is None or low <= each.within)
-            last = number + 1 == len(ranges)
-            self.edges.append(
-                replace(
-                    gap,
-                    arms=gap.arms if low >= least else (),
-                    guards=here,
-                    limit=limit,
-                    then=None if last else len(self.edges) + 1,
-                    follows=number > 0,
-                )
-            )
+            here = [each for each in guards if each.within is None or low <= each.within]
+            alone = tuple(each.steps[0][0] for each in here if each is not group)
+            steps = group.steps if group is not None and group in here else ()
+            following = first + max(len(steps), 1)
+            goes_on = group is not None and number + 1 < len(ranges) and group.reaches(limit)
+            part = replace(gap, arms=gap.arms if low >= least else ())
+            part = _lasts(part, limit) if group is not None else replace(part, limit=limit)
+            for at in range(max(len(steps), 1)):
+                then = None if number + 1 == len(ranges) else following + (at if goes_on else 0)
+                last = at + 1 >= len(steps)
+                moves = () if last else tuple(Move(check.letter, check.check, first + at + 1) for check in steps[at])
+                kills = (*alone, *(steps[at] if steps and last else ()))
+                follows = number > 0 or at > 0
+                self.edges.append(replace(part, guards=kills, moves=moves, then=then, follows=follows))
+            first = following
 
     def _guard(self, guard: Guard, scopes: _Scopes) -> _Guarded:
         seen = scopes.copy()
@@ -636,8 +635,12 @@ def span_value(span: LastingSpan) -> Value:
     return Value(ValueKind.SPAN, span.number)
 
 
-def _bounds_group(guards: Iterable[Guard], most: int | None) -> bool:
-    return any(len(guard.steps) > 1 and (most is not None or guard.within is not None) for guard in guards)
+def _has_group(guards: Iterable[Guard]) -> bool:
+    return any(len(guard.steps) > 1 for guard in guards)
+
+
+def _ends(guards: Iterable[Guard | _Guarded]) -> list[int | None]:
+    return [guard.within for guard in guards]
 
 
 def _lasts(gap: Edge, size: int | None) -> Edge:

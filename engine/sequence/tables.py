@@ -212,6 +212,7 @@ class _TableBuilder:
         size = self.window.size if self.window else 0
         aged = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and not e.waits]
         deciding = [i for i, e in enumerate(self.graph.edges) if e.longest is not None and e.waits]
+        deciding.sort(key=lambda i: bool(self.graph.edges[i].lasting))
         sizes = [
             max(self.width, 1),
             max(self.wide, 1),

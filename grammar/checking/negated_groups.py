@@ -10,17 +10,7 @@ from collections.abc import Iterator
 
 from pyoxigraph import Variable
 
-from oxiseq.grammar.algebra import (
-    Atom,
-    Bounded,
-    BoundKind,
-    Conjunction,
-    Not,
-    Op,
-    Sequence,
-    SequenceElement,
-    Span,
-)
+from oxiseq.grammar.algebra import Not, Op, Sequence, SequenceElement, Span
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import error, listing
 from oxiseq.grammar.places import (
@@ -28,17 +18,13 @@ from oxiseq.grammar.places import (
     Overview,
     always,
     atoms,
-    children,
     elements,
     group_gaps,
     negation,
-    shortest,
-    skippable,
     steps_of,
-    time_condition,
     without_bounds,
 )
-from oxiseq.grammar.render import render_expression, render_sequence
+from oxiseq.grammar.render import render_sequence
 from oxiseq.grammar.scope import expression_variables, match_parts
 
 
@@ -47,7 +33,6 @@ def check_negated_groups(seen: Overview) -> Iterator[Finding]:
     gaps = tuple(group_gaps(seen.query.sequence))
     for gap in gaps:
         yield from _place(gap, gaps[0])
-        yield from _bounds(gap, seen)
         there = frozenset[str]().union(*map(always, gap.before)).intersection(seen.parts)
         yield from _compared(gap.element, frozenset(v for name in there for v in seen.parts[name].certain), seen)
 
@@ -63,66 +48,6 @@ def _place(gap: GroupGap, first: GroupGap) -> Iterator[Finding]:
         message = f"`{text}`: `,` cannot be used in a negated group: a run knows its last step, not that step's instant"
         hint = "join its GPMs with ; which forbids the later ones at any instant of the gap, not only at the next"
         yield error("negation", message, element.span, hint)
-
-
-def _bounds(gap: GroupGap, seen: Overview) -> Iterator[Finding]:
-    """Bounds of its gap that need to know when the gap began, where only conditions can: a run in a step of a group has
-    no age."""
-    text = render_sequence(without_bounds(gap.element))
-    within = shortest(gap.element)
-    if within is not None and gap.start is None:
-        message = f"WITHIN on the negated group `{text}`: its gap does not always begin at an event of the same GPM"
-        yield error("bounds", message, gap.element.span, "write a query for each GPM that may come before the group")
-    elif within is not None and gap.start is not None and gap.ends and _counts_events(seen):
-        message = f"WITHIN on the negated group `{text}` at the end: beside a window of EVENTS it has no deadline"
-        last = " and in ".join(a.name for a in atoms(gap.steps[-1]))
-        instead = f"write in {last} {_filter('<=', gap.start, within)}"
-        hint = f"{instead}: the match comes at the window's end; or give the query a WITHIN of time, or none"
-        yield error("bounds", message, gap.element.span, hint)
-    later = [b for b in _met(gap.after, True) if b.kind is not BoundKind.WITHIN or negation(b) is not None]
-    for bound in (*_met(gap.before[::-1], False), *later):
-        message = f"{bound.kind.value} bounds the gap of the negated group `{text}`: a run between its steps has no age"
-        yield error("bounds", message, bound.span, _instead(bound, gap, seen))
-
-
-def _counts_events(seen: Overview) -> bool:
-    return seen.query.window is not None and seen.query.window.events
-
-
-def _instead(bound: Bounded, gap: GroupGap, seen: Overview) -> str:
-    names = {a.name for a in atoms(bound)}
-    group = {a.name for a in atoms(gap.element)}
-    repeats = {p.repeats for p in seen.places if p.name in names | group}
-    if gap.start is None or len(repeats) > 1 or any(gap.start not in p.earlier for p in seen.places if p.name in names):
-        return "leave the bound out, or negate single GPMs instead of the group"
-    comparison = ">=" if bound.kind is BoundKind.AFTER else "<="
-    return f"write in {' and in '.join(sorted(names))} {_filter(comparison, gap.start, bound.size)}"
-
-
-def _filter(comparison: str, start: str, size: int) -> str:
-    return f"FILTER({render_expression(time_condition(comparison, start, size))})"
-
-
-def _met(items: tuple[SequenceElement, ...], forward: bool) -> Iterator[Bounded]:
-    """The bounds on a gap that goes on to one of `items`, nearest first, or comes from there."""
-    for item in items:
-        yield from _at_edge(item, forward)
-        if not skippable(item):
-            return
-
-
-def _at_edge(item: SequenceElement, forward: bool) -> Iterator[Bounded]:
-    if isinstance(item, Bounded) and item.kind is not BoundKind.LASTING and (forward or negation(item) is not None):
-        yield item
-    match item:
-        case Sequence():
-            parts = children(item)
-            yield from _met(parts if forward else parts[::-1], forward)
-        case Atom() | Not() | Conjunction():
-            return
-        case _:
-            for child in children(item):
-                yield from _at_edge(child, forward)
 
 
 def _compared(element: SequenceElement, known: frozenset[Variable], seen: Overview) -> Iterator[Finding]:

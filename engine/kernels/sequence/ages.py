@@ -1,4 +1,4 @@
-"""Time passes for runs in age segments and in the steps of negated groups: they go on to the next edge of their gap,
+"""Time passes for runs in age segments, and in gaps with negated groups: they go on to the next edge of their gap,
 become matches, or are dropped.
 
 Entries leave an edge in the order in which their runs came to the gap, one by one: the next segment's order stays
@@ -25,6 +25,7 @@ from oxiseq.engine.kernels.sequence.records import (
     MOVING,
     NEED_FINALS,
     NEVER_CLOSES,
+    NO_AGE,
     NUMBERED,
     SLIDING,
     Memory,
@@ -73,6 +74,7 @@ def _due(T: Ptr[Tables], S: Ptr[Memory], edge: int) -> int:
 def _decide(T: Ptr[Tables], S: Ptr[Memory], C: Columns, now: int, clock: int) -> int:
     """Whatever becomes a match before `now`, as far as the first moment at which something does."""
     scalars = v.scalars(S)
+    in_groups = v.edges(T)[v.aged_edges(T)[v.sizes(T)[AGEING] - 1]].limit == NO_AGE
     while True:
         first, moment = i64(-1), i64(NEVER_CLOSES)
         for i in range(v.sizes(T)[MOVING], v.sizes(T)[AGEING]):
@@ -80,18 +82,25 @@ def _decide(T: Ptr[Tables], S: Ptr[Memory], C: Columns, now: int, clock: int) ->
             due = _due(T, S, edge)
             if due < moment:
                 first, moment = edge, due
+        lapses = in_groups and scalars[LAPSES] > 0 and v.lapses(S)[0].close < moment
+        if lapses:
+            moment = v.lapses(S)[0].close
         timed = scalars[CLOSINGS] > 0 and v.sizes(T)[NUMBERED] == 0  # else `advance` closes windows
-        if timed and v.closings(S)[0].close <= moment:
-            first, moment = i64(-1), v.closings(S)[0].close
+        closes = timed and v.closings(S)[0].close <= moment
+        if closes:
+            moment = v.closings(S)[0].close
         if moment >= now or (scalars[FINALS] > 0 and moment != scalars[MOMENT]):
             return DONE
         scalars[MOMENT] = moment
-        if first >= 0:
+        need = DONE
+        if closes:
+            need = DONE if close_first(T, S) else NEED_FINALS
+        elif lapses:
+            need = _lapse(T, S, C, clock)
+        else:
             need = _leave(T, S, C, first, now, clock)
-            if need != DONE:
-                return need
-        elif not close_first(T, S):
-            return NEED_FINALS
+        if need != DONE:
+            return need
 
 
 @inner
@@ -133,30 +142,43 @@ def _cut(T: Ptr[Tables], S: Ptr[Memory], g: int) -> int:
 @inner
 def pass_lapses(T: Ptr[Tables], S: Ptr[Memory], C: Columns, now: int, clock: int) -> int:
     """What bounds groups has passed at `now` (µs): they are dropped, or go on. Only before rows are read: which groups
-    there are then decides the order of matches, which must not depend on how events are batched."""
-    scalars, lapses, groups = v.scalars(S), v.lapses(S), v.groups(S)
-    while scalars[LAPSES] > 0 and lapses[0].close < now:
-        g = i64(lapses[0].group)
-        if groups[g].edge >= 0 and groups[g].serial == lapses[0].serial:
-            need = _outlive(T, S, C, g, clock)
-            if need != DONE:
-                return need
-            remove_group(T, S, g)
-        pop_lapse(S)  # the same: what has gone on lapses later, or has a later serial
+    there are then decides the order of matches, which must not depend on how events are batched. Where it makes
+    matches, that is done already, one moment after the other, however events are batched."""
+    scalars = v.scalars(S)
+    while scalars[LAPSES] > 0 and v.lapses(S)[0].close < now:
+        need = _lapse(T, S, C, clock)
+        if need != DONE:
+            return need
+    return DONE
+
+
+@inner
+def _lapse(T: Ptr[Tables], S: Ptr[Memory], C: Columns, clock: int) -> int:
+    """The bound that passes first has passed for its group. Nothing has changed where something is full."""
+    groups, g = v.groups(S), i64(v.lapses(S)[0].group)
+    if groups[g].edge >= 0 and groups[g].serial == v.lapses(S)[0].serial:
+        need = _outlive(T, S, C, g, clock)
+        if need != DONE:
+            return need
+        remove_group(T, S, g)
+    pop_lapse(S)  # the same: what has gone on lapses later, or has a later serial
     return DONE
 
 
 @inner
 def _outlive(T: Ptr[Tables], S: Ptr[Memory], C: Columns, g: int, clock: int) -> int:
-    """The runs of `g` go on to where its negated group is over, if there is such an edge. Nothing has changed for them
-    where something is full."""
+    """The runs of `g` go on to the next edge of their gap, if there is one, or are matches at the end of SEQ. Nothing
+    has changed for them where something is full."""
     groups = v.groups(S)
     edge = i64(groups[g].edge)
     then = i64(v.edges(T)[edge].then)
-    if then < 0 or is_queue(T, edge) or killed(T, S, g):
+    if is_queue(T, edge) or killed(T, S, g):
         return DONE
+    if then < 0:
+        final = v.edges(T)[edge].waits == 1
+        return NEED_FINALS if final and not add_final(S, i64(groups[g].node), _cut(T, S, g)) else DONE
     for c in range(v.edges(T)[then].width):
         v.key(S)[c] = v.keys(S)[g, v.chain(T)[v.edges(T)[edge].chain0 + c]]
-    # a plain negation there is one of the steps too: the group is alive, so none came since its insert
+    # a negation there is one of this edge too: the group is alive, so none came since its insert
     node, inserted, close = i64(groups[g].node), groups[g].inserted, groups[g].close
     return insert_run(T, S, C, then, node, inserted, clock, groups[g].time, i64(BEFORE_ALL), close)

@@ -49,7 +49,7 @@ def push_closing(S: Ptr[Memory], close: int, g: int) -> None:
 @inner
 def push_lapse(S: Ptr[Memory], time: int, g: int) -> None:
     """When `time` (µs) has passed `g` is dead, for what LASTING bounds has lasted too long, or it goes on to the next
-    edge of its gap, for no negated group can be in time (ages.py)."""
+    edge of its gap, which has a negated group, or it is a match (ages.py)."""
     _push(v.lapses(S), v.scalars(S), LAPSES, time, v.groups(S)[g].serial, g)
 
 

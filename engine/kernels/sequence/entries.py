@@ -1,10 +1,13 @@
 """`,`: runs that wait for the very next instant of their partition; without PARTITION BY there is one partition.
 
-An entry is in the chain of its hash, where a row finds it, and in the list of its partition, with which it goes when
-the partition's next instant has been read. Chains hold entries of many partitions, the newest first.
+An entry is in the list of its partition, with which it goes when the partition's next instant has been read. Where the
+list is longer than FEW, all of it are in the chains of their hashes, too, where a row finds them: chains hold entries
+of many partitions. Either way a row meets them the newest first.
 """
 
 from __future__ import annotations
+
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +18,9 @@ from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.records import ENTRY_FREE, ENTRY_TOP, NEED_ENTRIES, PARTITIONED, Memory, Tables
+
+FEW: Final = 4
+"""Entries of a partition that a row looks through without asking for their hash."""
 
 
 @inner
@@ -27,6 +33,13 @@ def owner_of(T: Ptr[Tables], edge: int, keys: Array, at: int) -> int:
 def first_entry(S: Ptr[Memory], edge: int, key: Array, chained: int) -> int:
     """The first one of the chain of the entries of `edge` with these equality values, or -1; others are in it, too."""
     return i64(v.chains(S)[_chain(S, edge, key, chained)])
+
+
+@inner
+def next_entry(S: Ptr[Memory], at: int) -> int:
+    """The one behind entry `at`, or -1: of its chain, or of its partition if that has few."""
+    entry = v.entries(S)[at]
+    return i64(entry.before if entry.chain < 0 else entry.next)
 
 
 @inner
@@ -45,18 +58,13 @@ def put_entry(T: Ptr[Tables], S: Ptr[Memory], i: int, edge: int, instant: int, t
     entry.edge = edge
     entry.node = v.pending(S)[i, 1]
     entry.maxs = v.nodes(S)[entry.node].maxs
-    for c in range(v.edges(T)[edge].width):
-        v.entry_keys(S)[at, c] = v.pending_keys(S)[i, c]
+    own, pending, width = v.entry_keys(S), v.pending_keys(S), v.edges(T)[edge].width
+    for c in range(width):
+        own[at, c] = pending[i, c]
     wait = v.waits(S)[owner_of(T, edge, v.pending_keys(S), i)]
     wait.instant = instant
     wait.time = time
-    entry.sister = -1
-    if wait.last >= 0:
-        entries[wait.last].sister = at
-    else:
-        wait.first = at
-    wait.last = at
-    _enchain(T, S, at)
+    _append(T, S, wait, at)
     return DONE
 
 
@@ -82,6 +90,8 @@ def drop_entries(S: Ptr[Memory], p: int, floor: int) -> None:
             else:
                 entries[kept].sister = at
             entries[at].sister = -1
+            if entries[at].chain < 0:
+                entries[at].before = kept
             kept = at
         at = following
     wait.last = kept
@@ -95,14 +105,38 @@ def chain_entries(T: Ptr[Tables], S: Ptr[Memory]) -> None:
         chains[h] = -1
     for p in range(waits.shape[0]):
         at = i64(waits[p].first)
+        waits[p].first = waits[p].last = -1
         while at >= 0:
-            _enchain(T, S, at)
-            at = i64(v.entries(S)[at].sister)
+            following = i64(v.entries(S)[at].sister)
+            _append(T, S, waits[p], at)
+            at = following
 
 
 @inner
 def _chain(S: Ptr[Memory], edge: int, key: Array, chained: int) -> int:
     return i64(hash_key(edge, key, chained) & np.uint64(v.chains(S).shape[0] - 1))
+
+
+@inner
+def _append(T: Ptr[Tables], S: Ptr[Memory], wait: Any, at: int) -> None:
+    """The last one of a partition's list. `chain` of those that are in none counts down from -1."""
+    entries, last = v.entries(S), i64(wait.last)
+    entry = entries[at]
+    entry.sister = -1
+    entry.before = last
+    entry.chain = -1
+    wait.last = at
+    if last < 0:
+        wait.first = at
+        return
+    entries[last].sister = at
+    if -FEW < entries[last].chain < 0:
+        entry.chain = entries[last].chain - 1
+        return
+    first = at if entries[last].chain >= 0 else i64(wait.first)
+    while first >= 0:
+        _enchain(T, S, first)
+        first = i64(entries[first].sister)
 
 
 @inner
@@ -126,12 +160,13 @@ def _enchain(T: Ptr[Tables], S: Ptr[Memory], at: int) -> None:
 def _free(S: Ptr[Memory], at: int) -> None:
     entries = v.entries(S)
     entry = entries[at]
-    if entry.before >= 0:
-        entries[entry.before].next = entry.next
-    else:
-        v.chains(S)[entry.chain] = entry.next
-    if entry.next >= 0:
-        entries[entry.next].before = entry.before
+    if entry.chain >= 0:
+        if entry.before >= 0:
+            entries[entry.before].next = entry.next
+        else:
+            v.chains(S)[entry.chain] = entry.next
+        if entry.next >= 0:
+            entries[entry.next].before = entry.before
     entry.edge = -1
     entry.next = v.scalars(S)[ENTRY_FREE]
     v.scalars(S)[ENTRY_FREE] = at

@@ -56,16 +56,17 @@ def order_kind(kind: int, number: float, quality: int) -> int:
 @inner
 def read_key(T: Ptr[Tables], S: Ptr[Memory], keys: Array, at: int) -> None:
     """Copy a key into the value vector."""
-    first = 1 + v.sizes(T)[COLUMNS]
-    for k in range(v.sizes(T)[WIDTH]):
-        v.vector(S)[first + k] = keys[at, k]
+    vector, width, first = v.vector(S), v.sizes(T)[WIDTH], 1 + v.sizes(T)[COLUMNS]
+    for k in range(width):
+        vector[first + k] = keys[at, k]
 
 
 @inner
 def read_row(T: Ptr[Tables], S: Ptr[Memory], values: Array, r: int) -> None:
     """Copy a row into the value vector."""
-    for c in range(v.sizes(T)[COLUMNS]):
-        v.vector(S)[1 + c] = values[r, c]
+    vector, count = v.vector(S), v.sizes(T)[COLUMNS]
+    for c in range(count):
+        vector[1 + c] = values[r, c]
 
 
 @inner

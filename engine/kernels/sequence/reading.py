@@ -26,7 +26,7 @@ from oxiseq.engine.kernels.memory.numbers import i64
 from oxiseq.engine.kernels.memory.pointers import Array, Ptr
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket
-from oxiseq.engine.kernels.sequence.entries import first_entry
+from oxiseq.engine.kernels.sequence.entries import first_entry, next_entry
 from oxiseq.engine.kernels.sequence.groups import find_group, killed, mark
 from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.joining import ASK, NO, UNKNOWN, YES, folded, joins
@@ -171,20 +171,23 @@ def _deliver(
         v.finals(S)[scalars[FINALS], 0] = node
         v.finals(S)[scalars[FINALS], 1] = scalars[TAU]
         scalars[FINALS] += 1
+    next_, fills, values = v.next(T), v.fill(T), v.values(R)
+    pending, pending_keys = v.pending(S), v.pending_keys(S)
     for n in range(probe.next0, probe.next1):
-        edge, fill = v.next(T)[n, 0], v.next(T)[n, 1]
-        if v.edges(T)[edge].waits != 0 and not clear:
+        edge, fill = next_[n, 0], next_[n, 1]
+        waits, width = v.edges(T)[edge].waits, v.edges(T)[edge].width
+        if waits != 0 and not clear:
             continue
         i = scalars[PENDING]
-        if i == v.pending(S).shape[0]:
+        if i == pending.shape[0]:
             return NEED_PENDING
-        v.pending(S)[i, 0] = edge
-        v.pending(S)[i, 1] = node
-        v.pending(S)[i, 2] = at if probe.moves == 1 else -1
-        for s in range(v.edges(T)[edge].width):
-            column, slot = v.fill(T)[fill + s, 0], v.fill(T)[fill + s, 1]
+        pending[i, 0] = edge
+        pending[i, 1] = node
+        pending[i, 2] = at if probe.moves == 1 else -1
+        for s in range(width):
+            column, slot = fills[fill + s, 0], fills[fill + s, 1]
             if column >= 0:
-                held = v.values(R)[r, column]
+                held = values[r, column]
                 if held == 0 and slot >= 0:
                     held = keys[at, slot]
             elif column == FROM_CLOCK:
@@ -196,11 +199,11 @@ def _deliver(
             elif column == FOR_EVERYBODY:
                 held = i64(0)
             elif column == FROM_FOLD:
-                held = folded(T, S, v.values(R), r, keys, at, slot)
+                held = folded(T, S, values, r, keys, at, slot)
                 asking = asking or held == UNKNOWN
             else:
                 held = keys[at, slot]
-            v.pending_keys(S)[i, s] = held
+            pending_keys[i, s] = held
         scalars[PENDING] = i + 1
     return NEED_DECISIONS if asking else DONE
 
@@ -398,13 +401,15 @@ def _fire_chain(T: Ptr[Tables], S: Ptr[Memory], R: Ptr[Rows], C: Columns, k: int
         return DONE
     if not _in_time(T, probe.edge, v.time(R)[k] - wait.time):
         return DONE
-    for i in range(edge.chained):
-        v.key(S)[i] = v.values(R)[r, v.equal(T)[probe.equal0 + i, 1]]
-    at = first_entry(S, probe.edge, v.key(S), edge.chained)
+    at = i64(wait.last)
+    if v.entries(S)[at].chain >= 0:
+        for i in range(edge.chained):
+            v.key(S)[i] = v.values(R)[r, v.equal(T)[probe.equal0 + i, 1]]
+        at = first_entry(S, probe.edge, v.key(S), edge.chained)
     acc, asking = i64(-1), False
     while at >= 0:
         entry = v.entries(S)[at]
-        following = i64(entry.next)
+        following = next_entry(S, at)
         v.scalars(S)[TOUCHED] += 1
         if entry.edge == probe.edge and entry.maxs >= v.scalars(S)[TAU]:
             outcome = NO if _overdue(T, R, k, probe.edge, v.entry_keys(S), at) else YES

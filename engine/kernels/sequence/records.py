@@ -84,9 +84,9 @@ ENTRY = np.dtype(
         ("maxs", "i8"),
         ("edge", "i4"),  # -1: free
         ("node", "i4"),
-        ("next", "i4"),  # neighbours in the chain of its hash; free list
-        ("before", "i4"),  # -1: it is the chain's first
-        ("chain", "i4"),
+        ("next", "i4"),  # the one behind in the chain of its hash; free list
+        ("before", "i4"),  # the one in front there, -1: it is the first; in no chain: the sister before
+        ("chain", "i4"),  # below 0: none
         ("sister", "i4"),  # the next one that its partition's instant has made
     ],
     align=True,
@@ -108,14 +108,14 @@ EDGE = np.dtype(
         ("probe1", "i4"),
         ("waits", "i4"),  # no arms; WINDOW_END: emitted when the window closes, COUNTED_END: counted at once
         ("chained", "i4"),  # ',' edges: how many equalities all arms share
-        ("chain0", "i4"),  # their key slots; of a step of a negated group, those of the key of `then`
+        ("chain0", "i4"),  # their key slots; in the gap of a negated group, those of the key of `then`
         ("stamps", "i4"),  # 1: some guard kills by a stamp on its bucket
         ("part", "i4"),  # slot of the partition's number + 1 in the key
-        ("then", "i4"),  # the next age segment, or where a negated group is over, or -1
+        ("then", "i4"),  # the next age segment, or -1
         ("limit", "i8"),  # how old a run gets here (µs), or NO_AGE
         ("least", "i8"),  # of ',': bounds of the gap (µs)
         ("most", "i8"),
-        ("lasting0", "i4"),  # (slot, µs) pairs: what began then and how long it lasts at most; of a wait, its end
+        ("lasting0", "i4"),  # (slot, µs) pairs: what began then and how long it lasts at most
         ("lasting1", "i4"),
         ("floor", "i4"),  # of a family: the key slot of the first query for which the runs still wait, or -1
     ],
@@ -252,12 +252,12 @@ class Tables(NamedTuple):
     compatible: Array
     either: Array  # i32 (position in the value vector, column, slot)
     uses: Array  # positions in the value vector that a filter reads
-    chain: Array  # key slots of ',' chains, and of keys that go on behind a negated group
+    chain: Array  # key slots of ',' chains, and of keys that go on in the gap of a negated group
     next: Array  # i32 (edge, fill0)
     fill: Array  # i32 (column or special, slot or special) per key slot
     code: Array  # programs of the filters
     lasting: Array  # i64 (slot, µs)
-    aged: Array  # i32: edges with a limit, those that make matches last
+    aged: Array  # i32: edges with a limit, those that make matches last, and of them those in a negated group's gap
     sizes: Array  # i64: WIDTH, COLUMNS, ...
 
 

@@ -199,14 +199,12 @@ def insert_run(
     groups[g].inserted = instant
     groups[g].close = close
     _join(T, S, g, node, time, tau, queue)
-    lapse, goes_on = _lapses_at(T, S, edge), v.edges(T)[edge].then >= 0
+    lapse = _lapses_at(T, S, edge)
     if v.edges(T)[edge].waits == 0:
         enqueue(S, g, clock)
-    elif not goes_on:
-        close = min(close, lapse)
-    if v.edges(T)[edge].waits != 0 and close != NEVER_CLOSES:
+    elif close != NEVER_CLOSES:
         push_closing(S, close, g)
-    if (v.edges(T)[edge].waits == 0 or goes_on) and lapse != NEVER_CLOSES:
+    if lapse != NEVER_CLOSES:
         push_lapse(S, lapse, g)
     _index(T, S, C, g, edge)
     return DONE

@@ -292,11 +292,15 @@ class LiveKeysExplainer:
         """The waits between them."""
         tables = self.plan.runner.sequence
         low, after = 0, tuple[str, ...]()
+        limit: int | None = None
         for edge, key, words in zip(tables.graph.edges, tables.keys, tables.indexes, strict=True):
             if edge.counts is not None:
                 continue
-            low, after = (low, after) if edge.follows else (edge.least, ())
-            limit = edge.most if edge.longest is None else edge.longest
+            before, limit = limit, edge.most if edge.longest is None else edge.longest
+            if not edge.follows:
+                low, after = edge.least, ()
+            elif limit != before and before is not None:  # else it is the next step of a negated group
+                low, after = before + 1, ()
             at_start = edge.source == START
             index = iter(words)
             arms = tuple(
@@ -327,8 +331,6 @@ class LiveKeysExplainer:
                 steps,
             )
             after += (" | ".join(step.letter for step in steps),) if steps else ()
-            low = 0 if limit is None or steps else limit + 1
-            after = () if low else after
 
     def guard(self, guard: GuardCheck | Move, index: str) -> WaitFacts:
         return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.letter, guard.check))

@@ -50,9 +50,11 @@ def blockers(
 def _end(query: Query, negated: SequenceElement, own: Mapping[str, tuple[int, ...]]) -> int | None:
     """Until when (µs) the last event of a negated group with a bound counts, beside these events; None: without end."""
     for gap in group_gaps(query.sequence):
-        within, start = shortest(gap.element), gap.start
-        if gap.element == negated and within is not None and start is not None and start in own:
-            return max(own[start]) + within
+        within, later = shortest(gap.element), {atom.name for item in gap.after for atom in atoms(item)}
+        before = [name for item in gap.before for atom in atoms(item) if (name := atom.name) not in later]
+        if gap.element == negated and within is not None:
+            began = max((time for name in before for time in own.get(name, ())), default=None)
+            return None if began is None else began + within
     return None
 
 
