@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, Protocol
 
@@ -19,7 +19,7 @@ from pyoxigraph import Literal, NamedNode
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.aggregate import aggregate_values, average
 from oxiseq.engine.expressions.exact import ExpressionError
-from oxiseq.engine.expressions.values import Value, promoted, read, term_of
+from oxiseq.engine.expressions.values import Exact, Value, read, term_of, to_double, to_float
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate
@@ -168,22 +168,19 @@ class SumTotal:
         if abs(self._sum) >= TOO_MANY:
             raise ExpressionError("beyond 2^4096")
         if kind in (kinds.FLOAT, kinds.DOUBLE):
-            total = Value(kind, self._rounded())
+            total = Value(kind, self._rounded(to_float if kind == kinds.FLOAT else to_double))
         else:
             total = Value(kind, self._sum if kind == kinds.DECIMAL else int(self._sum))
-        summed = term_of(_in(kind, total))
+        summed = term_of(total)
         return summed if not self._average else average(summed, count)
 
-    def _rounded(self) -> float:
+    def _rounded(self, to: Callable[[Exact], float]) -> float:
         special = {value for value, times in self._special.items() if times}
         if 0.0 in special or len(special) > 1:
             return math.nan
         if special:
             return special.pop()
-        try:
-            return float(self._sum)
-        except OverflowError:
-            return math.inf if self._sum > 0 else -math.inf
+        return to(self._sum)
 
     @property
     def held(self) -> list[int]:
@@ -198,11 +195,6 @@ class SumTotal:
         self._sum = Fraction(numbers[0], numbers[1])
         self._of_kind, self._errors = numbers[2:6], numbers[6]
         self._special = Counter(dict(zip((0.0, math.inf, -math.inf), numbers[7:], strict=True)))
-
-
-def _in(kind: int, value: Value) -> Value:
-    """A number rounded to its kind."""
-    return Value(*promoted(value, value)[:2]) if kind in (kinds.FLOAT, kinds.DOUBLE) else value
 
 
 _MOST_JOINED: Final = 1_000_000

@@ -277,7 +277,8 @@ class ComposedWindows:
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Continue from a saved state; for windows that have not seen anything. Raises KeyError, ValueError for one of
         another layout: fingerprints of plans do not depend on it."""
-        if (state["parts"].dtype, state["entries"].dtype, len(state["scalars"])) != (c.PART, c.ENTRY, c.SCALARS):
+        layout = state["parts"].dtype, state["entries"].dtype, len(state["scalars"]), state["vectors"].shape[1]
+        if layout != (c.PART, c.ENTRY, c.SCALARS, self._states * words_of(state["form"])):
             raise ValueError("composed windows of another layout")
         self.measures.restore(state["measures"], terms)
         self._memory = self._memory._replace(**{name: state[name].copy() for name in _SAVED})

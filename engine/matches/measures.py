@@ -107,6 +107,18 @@ class Weight:
         return cls(flags, TOO_MANY if flags & w.HUGE else numbers[0], numbers[1:], leasts)
 
 
+class Sums(NamedTuple):
+    """Of n groups: the kind of the sum (i64, kinds.*); whether it is an error; 0, or the NaN or INF that it is (f64);
+    how many values there are, 1 where only the sum is wanted; and the exact sums of the finite ones as fractions."""
+
+    kind: I64
+    failed: NDArray[np.bool_]
+    special: NDArray[np.float64]
+    events: list[int]
+    numerators: list[int]
+    denominator: int
+
+
 class Measures:
     """The columns of some measures."""
 
@@ -296,6 +308,28 @@ class Measures:
                 number, fits = number_of(1 + i, weights, form)
                 whole &= fits & (number == 0)
         return 1 + found, whole
+
+    def summed(self, name: str, m: int, weights: U64, form: I64) -> Sums:
+        """SUM or AVG of the values of a measure, of n weights."""
+        flags = (weights[:, 0] >> np.uint64(_FIRST_FLAG + _FLAGS * m)).view(np.int64) & (1 << _FLAGS) - 1
+        kind = np.full(len(flags), kinds.INTEGER)
+        for each in KINDS:
+            kind[flags & _flag(each) != 0] = each
+        special = np.zeros(len(flags))
+        special[flags & _PLUS != 0], special[flags & _MINUS != 0] = math.inf, -math.inf
+        special[(flags & _NAN != 0) | (flags & _PLUS != 0) & (flags & _MINUS != 0)] = math.nan
+        events = [1] * len(flags)
+        if name == "AVG":
+            events = large_numbers(1 + self._sums[m, _THERE, 0], weights, form)
+        limbs = int(form[w.LIMBS])
+        used = [(c, i) for c, i in self._of(m) if weights[:, 1 + (1 + i) * limbs : 1 + (2 + i) * limbs].any()]
+        denominator = math.lcm(*(_unit(column).denominator for column, _ in used))
+        numerators = [0] * len(flags)
+        for column, i in used:
+            times = int(_unit(column) * denominator)
+            more = large_numbers(1 + i, weights, form)
+            numerators = [total + times * number for total, number in zip(numerators, more, strict=True)]
+        return Sums(kind, flags & (_ERROR | _MISSING) != 0, special, events, numerators, denominator)
 
     def extremes(self, name: str, m: int, weights: U64, form: I64) -> NDArray[np.uint32]:
         """MIN or MAX of n weights: ids, 0 where it is unbound."""

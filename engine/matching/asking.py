@@ -35,8 +35,8 @@ _FEW: Final = 8
 """Up to so many rows, one by one is faster."""
 _ROW: Final = "oxiseq_row"
 _UNBOUND: Final = "UNDEF"
-_IN_VALUES: Final = ('"', "<", "U")
-"""How the text of a term begins that VALUES takes (`<<(` is refused apart): no blank node, no triple term."""
+_QUOTE: Final = ord('"')
+_LESS: Final = ord("<")
 
 
 class Asked:
@@ -78,19 +78,21 @@ class Asked:
 
     def _ask(self, rows: NDArray[np.integer], terms: TermDictionary, found: NDArray[np.uint8]) -> None:
         """Fill in the outcomes of the rows that VALUES takes."""
-        columns = [_texts(terms, column) for column in rows.T]
-        texts = [
-            f"({i} {' '.join(row)})" for i, row in enumerate(zip(*columns, strict=True)) if all(map(_is_plain, row))
-        ]
+        columns, fits = zip(*(_texts(terms, column) for column in rows.T), strict=True)
+        asked = np.flatnonzero(np.logical_and.reduce(fits)).tolist()
+        written = columns[0] if len(columns) == 1 else [" ".join(row) for row in zip(*columns, strict=True)]
+        if len(asked) < len(written):
+            written = [written[i] for i in asked]
+        texts = [f"({i} {text})" for i, text in zip(asked, written, strict=True)]
         try:
             solutions = _EMPTY.query(f"{self._head}{' '.join(texts)}{self._tail}")
         except RuntimeError:  # a function that Oxigraph does not know: `exact` knows that it is an error
             return
         assert isinstance(solutions, QuerySolutions)  # it is a SELECT
-        lines = (solutions.serialize(format=QueryResultsFormat.TSV) or b"").split(b"\n")[1:-1]
-        parts = [line.partition(b"\t") for line in lines]
-        numbers = np.array([int(number) for number, _, _ in parts], np.int64)
-        cells = [self._alike(cell) for _, _, cell in parts] if any(self._named) else [cell for _, _, cell in parts]
+        lines = solutions.serialize(format=QueryResultsFormat.TSV) or b"\n"
+        numbers, cells = self._cells(lines[lines.index(b"\n") + 1 :])
+        if any(self._named):
+            cells = [self._alike(cell) for cell in cells]
         distinct = dict.fromkeys(cells)
         try:
             answers = dict(zip(distinct, self._read(distinct), strict=True))
@@ -103,6 +105,14 @@ class Asked:
         for i, cell in zip(numbers.tolist(), cells, strict=True):
             own = {self._variables[v]: terms.term(int(rows[i, v])) for v in self._own if rows[i, v]}
             found[i] = self._outcome({**answers[cell], **own})
+
+    def _cells(self, lines: bytes) -> tuple[NDArray[np.int64], list[bytes]]:
+        """The number of each line's row, and the answers, as TSV has them: without a tab in any."""
+        if len(self._calls) == 1:
+            flat = lines.replace(b"\n", b"\t").split(b"\t")
+            return np.array(list(map(int, flat[:-1:2])), np.int64), flat[1::2]
+        parts = [line.partition(b"\t") for line in lines.split(b"\n")[:-1]]
+        return np.array([int(number) for number, _, _ in parts], np.int64), [cell for _, _, cell in parts]
 
     def _alike(self, cells: bytes) -> bytes:
         """Answers of the same outcome: a text that the expression does not name, where it only looks for some, is like
@@ -157,15 +167,19 @@ def _other(named: frozenset[bytes]) -> bytes:
     return b'"' + b"x" * max(map(len, named)) + b'"'
 
 
-def _texts(terms: TermDictionary, ids: NDArray[np.integer]) -> list[str]:
-    """As SPARQL writes them."""
+def _texts(terms: TermDictionary, ids: NDArray[np.integer]) -> tuple[list[str], NDArray[np.bool_]]:
+    """As SPARQL writes them; and of which VALUES takes it: of no blank node and no triple term."""
     data, ends = terms.texts(ids)
-    text = data.tobytes()
-    return [str(text[a:b], "utf-8") if a < b else _UNBOUND for a, b in pairwise(ends.tolist())]
-
-
-def _is_plain(text: str) -> bool:
-    return text[0] in _IN_VALUES and text[1] != "<"
+    bytes_ = data.tobytes()
+    whole, bounds = bytes_.decode(), pairwise(ends.tolist())
+    if len(whole) == len(bytes_):
+        texts = [whole[a:b] if a < b else _UNBOUND for a, b in bounds]
+    else:
+        texts = [str(bytes_[a:b], "utf-8") if a < b else _UNBOUND for a, b in bounds]
+    codes = np.append(data, np.zeros(2, np.uint8))
+    first, second = codes[ends[:-1]], codes[ends[:-1] + 1]
+    fits = (first == _QUOTE) | ((first == _LESS) & (second != _LESS)) | (ends[1:] == ends[:-1])
+    return texts, fits
 
 
 _EQUALITIES: Final = frozenset({"=", "!=", "IN", "NOT IN"})

@@ -1,8 +1,8 @@
 """Weights of groups → rows, a batch at a time (semantics.md 2.6b).
 
-In the flow: weights of groups → **rows**. Counts, sums of integers, least and largest values become terms as columns,
-and HAVING is decided on columns; averages and other sums are made one by one, and rows with computed columns once for
-each weight that differs, with UUID() and the like once for each group. Groups are what ends at one event (CEQL,
+In the flow: weights of groups → **rows**. Counts, sums, averages, least and largest values become terms as columns, and
+HAVING is decided on columns; rows with computed columns are made once for each weight that differs, with UUID() and the
+like once for each group. Groups are what ends at one event (CEQL,
 end_weights.py) or at one instant (SPAseq, composing.py, counted_rows.py).
 """
 
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.column import holding
-from oxiseq.engine.expressions.exact import ExpressionError
 from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.kernels.flow.results import large_terms
@@ -27,6 +26,7 @@ from oxiseq.engine.matches.measures import Measures, Weight, large_numbers, numb
 from oxiseq.engine.output.group_rows import GroupRows, Row, RowPlan
 from oxiseq.engine.output.integers import integer_ids
 from oxiseq.engine.output.parts import is_pure
+from oxiseq.engine.output.sums import sum_ids
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.value import integer_value
 from oxiseq.grammar.algebra import Aggregate, Expression
@@ -112,7 +112,10 @@ class WeightRows:
                 continue
             number, whole = measures.numbers(aggregate.name, m, weights, form)
             others = np.flatnonzero(known & ~whole)
-            columns[others, c] = self._one_by_one(aggregate, m, weights[others], form, measures)
+            if len(others):
+                assert m is not None
+                sums = measures.summed(aggregate.name, m, weights[others], form)
+                columns[others, c] = sum_ids(aggregate.name == "AVG", sums, self._terms)
             whole &= known
             small, fits = number_of(number, weights, form)
             columns[whole & fits, c] = integer_ids(small[whole & fits], self._terms)
@@ -139,24 +142,6 @@ class WeightRows:
         return ids
 
     # --- one by one -------------------------------------------------------------------------------------
-
-    def _one_by_one(self, aggregate: Aggregate, m: int | None, weights: U64, form: I64, measures: Measures) -> Ids:
-        """The ids of an aggregate that is no integer by itself: an average, a sum of decimals; 0 where it is an
-        error."""
-        made: dict[bytes, int] = {}
-        found = np.zeros(len(weights), np.uint32)
-        for i, words in enumerate(weights):
-            same = words.tobytes()
-            if same not in made:
-                made[same] = self._id(self._total(aggregate, m, Weight.of(words, form), measures))
-            found[i] = made[same]
-        return found
-
-    def _id(self, total: Total) -> int:
-        try:
-            return self._terms.intern(total.term())
-        except ExpressionError:
-            return 0
 
     def _totals(self, words: U64, form: I64, measures: Measures) -> list[Total]:
         weight = Weight.of(words, form)

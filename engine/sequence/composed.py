@@ -36,7 +36,7 @@ def key_of(compiled: SequenceTables) -> Key | None:
     """The variables whose values all rows of a match have in common, and on which alone it depends which rows make one;
     (PARTITION,) under PARTITION BY. None: it depends on more, or some rows lack them."""
     graph = compiled.graph
-    if len(graph.edges) + 1 > MOST_STATES:
+    if max(_states(graph)) + 1 > MOST_STATES:
         return None
     between = [(edge, key) for edge, key in zip(graph.edges, compiled.keys, strict=True) if edge.source != START]
     values = {frozenset(value for value in key) for _, key in between}
@@ -87,20 +87,19 @@ def _is_kept(arm: Arm, following: Sequence[Value], key: frozenset[Variable]) -> 
 
 
 def rules_of(compiled: SequenceTables, window: Window | None, *, merges: bool) -> Rules:
-    """What rows of each letter do: state e + 1 is the wait of edge e. `merges`: what ends at an instant is told of
-    together."""
+    """What rows of each letter do. `merges`: what ends at an instant is told of together."""
     kind = c.UNBOUNDED if window is None else c.BY_CLOCK if window.sliding else c.TUMBLING
-    graph, leaving = compiled.graph, edges_by_source(compiled.graph)
-    once = sum(1 << n for n, edge in enumerate(graph.edges, 1) if edge.op is Op.STRICT and edge.source != START)
+    graph, leaving, states = compiled.graph, edges_by_source(compiled.graph), _states(compiled.graph)
+    once = sum(1 << states[n] for n, edge in enumerate(graph.edges) if edge.op is Op.STRICT and states[n])
     rules = Rules(kind, once=once, merges=merges)
-    rules.settings[c.STATES] = len(graph.edges) + 1
+    rules.settings[c.STATES] = max(states) + 1
     for symbol, letter in enumerate(compiled.letters):
         keep, arcs = -1 & ~once, list[tuple[int, int, int]]()
-        for n, edge in enumerate(graph.edges, 1):
-            state = 0 if edge.source == START else n
+        for state, edge in zip(states, graph.edges, strict=True):
             mine = [arm for arm in edge.arms if arm.letter == letter]
             for arm in mine:
-                arcs += _arcs(graph, state, arm.target, leaving.get(arm.target, ()), symbol + 1)
+                following = [states[n] for n in leaving.get(arm.target, ())]
+                arcs += _arcs(graph, state, arm.target, following, symbol + 1)
             fires = bool(mine) and edge.op is Op.NEXT
             if state and (fires or any(guard.letter == letter for guard in edge.guards)):
                 keep &= ~(1 << state)
@@ -108,9 +107,15 @@ def rules_of(compiled: SequenceTables, window: Window | None, *, merges: bool) -
     return rules
 
 
+def _states(graph: StateGraph) -> list[int]:
+    """The number of the state in which matches wait at each edge; 0: before a match begins."""
+    numbers = iter(range(1, len(graph.edges) + 1))
+    return [0 if edge.source == START else next(numbers) for edge in graph.edges]
+
+
 def _arcs(graph: StateGraph, source: int, target: int, following: Sequence[int], place: int) -> Arcs:
     ends = [(source, c.END, place)] if graph.states[target].final else []
-    return [*ends, *((source, edge + 1, place) for edge in following)]
+    return [*ends, *((source, state, place) for state in following)]
 
 
 class EndedRows(NamedTuple):
@@ -148,7 +153,7 @@ class ComposedSequence:
         nothing = np.zeros((1, held.shape[1]), np.bool_)
         parts = max(capacities.groups, 1) if key else 1
         self._windows = ComposedWindows(
-            rules, measures, np.concatenate([nothing, held]), len(compiled.graph.edges) + 1, parts, capacities.out
+            rules, measures, np.concatenate([nothing, held]), int(rules.settings[c.STATES]), parts, capacities.out
         )
         self._edges = len(compiled.graph.edges)
         self._partitioned = key == (PARTITION,)

@@ -100,7 +100,7 @@ _CEQL: Final = (
     "VOCAB <urn:w:> SELECT LAST y FROM S WHERE A AS x; B+ AS y; A CONSUME BY ANY",
     "VOCAB <urn:w:> SELECT x, y FROM S WHERE (A AS x; B) OR (A AS y; A) WITHIN 9 EVENTS",
     "VOCAB <urn:w:> SELECT MAX x FROM S WHERE A AS x; B+ AS y WITHIN 9 [v]",
-    "VOCAB <urn:w:> SELECT COUNT(*) AS n, SUM(y[v]) AS s, MAX(y[w]) AS m FROM S WHERE A AS x; B+ AS y WITHIN 9 EVENTS",
+    "VOCAB <urn:w:> SELECT COUNT(*) AS n, AVG(y[v]) AS s, MAX(y[w]) AS m FROM S WHERE A AS x; B+ AS y WITHIN 9 EVENTS",
 )
 
 _INTERVALS: Final = (

@@ -159,8 +159,9 @@ def test_one_broken_message_costs_itself_alone(format: MessageFormat, broken: st
         events(text, format)
 
 
-def test_a_delimiter_in_the_braces_of_a_graph() -> None:
-    text = V + "<urn:g> {\n <urn:a> <urn:b> <urn:c> .\nMESSAGE\n}\nMESSAGE\n" + stamp(4)
+@pytest.mark.parametrize("graph", ["<urn:g>", "GRAPH <urn:g>", "", "_:g"])
+def test_a_delimiter_in_the_braces_of_a_graph(graph: str) -> None:
+    text = V + f"{graph} {{\n <urn:a> <urn:b> <urn:c> .\nMESSAGE\n}}\nMESSAGE\n" + stamp(4)
     found, faults = events(text, "messages-trig", "skip")
     assert found == [(4, 0)]
     assert faults[0] == '4: a message ends within the braces of a graph: "}" expected before it'
@@ -202,6 +203,8 @@ PIECES: Final = (
     '<urn:a> <urn:b> """one\nMESSAGE\ntwo""" .\n',
     "<urn:g> { <urn:a> <urn:b> _:b }\n",
     "<urn:g> {\n",
+    "{\n",
+    "GRAPH\n",
     "}\n",
     "<urn:a> <urn:b> c .\n",
     "<urn:a> <urn:b>\n",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from functools import cmp_to_key
 
+import numpy as np
 from pyoxigraph import Literal, NamedNode, Variable
 
 from oxiseq.grammar.algebra import Aggregate, Expression, Term
@@ -18,6 +20,9 @@ from reference.values import (
     ask_store,
     evaluate,
     normal,
+    number_literal,
+    to_float32,
+    to_float64,
     value_of,
 )
 
@@ -63,6 +68,26 @@ def aggregate_of(asked: Aggregate, values: Sequence[Term | None]) -> Term:
         case _:
             texts = [ask_store("STR", (v,)) for v in present]
             return Literal((" " if asked.separator is None else asked.separator).join(t.value for t in texts))
+
+
+def of_matches(asked: Aggregate, values: Sequence[Term | None]) -> Term:
+    """An aggregate over values of matches. They have no order, so that a sum of floats or doubles is the exact one,
+    rounded once to the type that SPARQL's promotion gives it; an average is that divided by the count, in that type."""
+    numbers = [None if v is None else value_of(v) for v in (dict.fromkeys(values) if asked.distinct else values)]
+    read = [n for n in numbers if isinstance(n, Number)]
+    kind = next((k for k in ("double", "float") if any(n.kind == k for n in read)), None)
+    if asked.name not in ("SUM", "AVG") or kind is None or len(read) < len(numbers):
+        return aggregate_of(asked, values)
+    floats = [n.value for n in read if not isinstance(n.value, Fraction)]
+    special = {str(value) for value in floats if not np.isfinite(value)}
+    rounded, narrow = (to_float64, np.float64) if kind == "double" else (to_float32, np.float32)
+    if special:
+        total = narrow("nan") if len(special) > 1 else narrow(special.pop())
+    else:
+        exact = (n.value if isinstance(n.value, Fraction) else Fraction(float(n.value)) for n in read)
+        total = rounded(sum(exact, Fraction(0)))
+    summed = number_literal(Number(kind, total))
+    return summed if asked.name == "SUM" else arithmetic("/", summed, integer(len(read)))
 
 
 def value_or_none(expression: Expression, bound: Mapping[Variable, Term]) -> Term | None:

@@ -10,7 +10,7 @@ from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Aggregate, Call, Expression, Term
 from oxiseq.grammar.ceql_algebra import CeqlQuery
-from reference.aggregates import aggregate_of
+from reference.aggregates import of_matches
 from reference.ceql import ComplexEvent, evaluate_ceql
 from reference.tuples import TupleEvent
 from reference.values import ExpressionError, evaluate, holds
@@ -46,7 +46,7 @@ def _row(query: CeqlQuery, ends: list[ComplexEvent], events: Sequence[TupleEvent
     def answer(asked: object) -> Term:
         assert isinstance(asked, Aggregate)
         values = sorted(values_of(query, asked, ends, events), key=str)
-        return aggregate_of(asked, [None if v is None else v for v in values])
+        return of_matches(asked, [None if v is None else v for v in values])
 
     columns: dict[str, Term] = {}
     for column in totals.columns:

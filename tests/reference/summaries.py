@@ -22,7 +22,7 @@ from oxiseq.grammar.algebra import (
     Select,
     Term,
 )
-from reference.aggregates import aggregate_of
+from reference.aggregates import aggregate_of, of_matches
 from reference.expand import names_in, repeated_names
 from reference.output import Row, instantiate, match_values
 from reference.patterns import Parts
@@ -219,7 +219,7 @@ def _row(
         found = [_of_match(query, parts, m, asked.arg) for m in members]
         if asked.name in ("MIN", "MAX", "SAMPLE", "GROUP_CONCAT"):  # matches that end at once have no order
             found.sort(key=lambda term: (isinstance(term, BlankNode), str(term)))
-        return aggregate_of(asked, found)
+        return of_matches(asked, found)
 
     if not all(holds(put(condition), bound, answer) for condition in query.summary.having):
         return None

@@ -42,8 +42,12 @@ _OWN_LINE: Final = re.compile(
 _ENDS: Final = re.compile(rb"\n[ \t]*+(MESSAGE|@message[ \t]*+\.)[ \t]*+(?:#[^\r\n]*+)?\r?(?=\n|\Z)", re.IGNORECASE)
 """The same, but for the first line of a text: it is searched for four times as fast."""
 _IN_BRACES: Final = 'a message ends within the braces of a graph: "}" expected before it'
-_MARK: Final = b" ".join(3 * [b"<urn:oxiseq:message:%b>" % token_hex(16).encode()]) + b" .\n"
-"""The statement that stands for a delimiter. Whoever writes a text cannot know it."""
+_NAME: Final = b"<urn:oxiseq:message:%b>" % token_hex(16).encode()
+"""Whoever writes a text cannot know it."""
+_TRIPLE: Final = b"%b %b %b .\n" % (_NAME, _NAME, _NAME)
+_QUAD: Final = b"%b %b %b %b .\n" % (_NAME, _NAME, _NAME, _NAME)
+_GRAPH: Final = b"GRAPH %b { %b %b %b }\n" % (_NAME, _NAME, _NAME, _NAME)
+"""A triple stands for a delimiter in Turtle, in TriG a graph: it cannot be within the braces of one."""
 _END: Final = b"MESSAGE\n"
 _LONGEST_PAUSE: Final = 1 << 10
 """Messages after which delimiters in lines of their own are searched for again; each search reads a block."""
@@ -152,19 +156,20 @@ class _Log:
         """The messages up to the last one of these delimiters; None if they are no valid text, or a delimiter is in a
         string or a graph."""
         begin, parts = self._begin, [self._head(self._text[self._begin : ends[-1].start() + 1])]
+        mark, told = (_GRAPH, _QUAD) if self._trig else (_TRIPLE, _TRIPLE)
         for found in ends:
-            parts += [self._text[begin : found.start() + 1], _MARK]
+            parts += [self._text[begin : found.start() + 1], mark]
             begin = found.end()
         parser = parse(b"".join(parts), format=self._format, base_iri=self._base)
         try:
             written = serialize(parser, format=RdfFormat.N_QUADS) or b""
         except (SyntaxError, MemoryError):
             return None
-        if written.count(_MARK) != len(ends):
+        if written.count(told) != len(ends):
             return None
         self._prefixes.update(parser.prefixes)
         self._base = parser.base_iri
-        return written.replace(_MARK, _END)
+        return written.replace(told, _END)
 
     def _cut(self) -> tuple[int, int, str | None] | None:
         """Where the message ends and its delimiter does (-1: the text does), and what is wrong with that. None: nothing

@@ -278,3 +278,22 @@ def large_terms(D: Terms, texts: int, ends: Array, numbers: Array, qualities: Ar
             return i
         ids[i] = known
     return i64(ids.shape[0])
+
+
+@kernel
+def number_terms(
+    D: Terms, scratch: int, kind: Array, numbers: Array, high: Array, low: Array, ids: Array, done: int
+) -> int:
+    """As `integer_terms`, of decimals, floats and doubles: `kind` (i64; others are passed over), `numbers` (f64; of a
+    decimal only the sign counts), and of decimals the magnitude in units of 10^-18, two u64."""
+    for i in range(done, kind.shape[0]):
+        if kind[i] == kinds.DECIMAL:
+            known = decimal_term(D, scratch, numbers[i] < 0, high[i], low[i])
+        elif kind[i] == kinds.FLOAT or kind[i] == kinds.DOUBLE:
+            known = double_term(D, scratch, numbers[i], i64(kind[i]))
+        else:
+            continue
+        if known == FULL:
+            return i
+        ids[i] = known
+    return i64(kind.shape[0])

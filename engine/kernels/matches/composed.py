@@ -312,10 +312,9 @@ def _reached(A: Ptr[Automaton], S: Ptr[Composed], p: int, s: int, to: int, secon
     if kind == UNBOUNDED or kind == TUMBLING or front < 0:
         return add(form(S), work(S), to, second, maps(S), line, 0)
     fits = True
-    for c in range(settings(A)[STATES]):
-        fits = (
-            add_product(form(S), work(S), to, second, maps(S), line, c * words, vectors(S), front, c * words) and fits
-        )
+    for x in range(0, settings(A)[STATES] * words, words):
+        if present(maps(S), line, x) and present(vectors(S), front, x):
+            fits = add_product(form(S), work(S), to, second, maps(S), line, x, vectors(S), front, x) and fits
     return fits
 
 
@@ -365,6 +364,8 @@ def _move(
         line, to, place, row = here + found[t, 0], states + found[t, 1], found[t, 2], found[t, 3]
         mask = batch_flags(V)[row] & masks(S)[place]
         for x in range(0, columns, words):
+            if not present(maps(S), line, x):
+                continue
             if place:
                 fits = (
                     add_held(form(S), room, to, x, maps(S), line, x, mask, batch_values(V), row, held(S), place)
@@ -523,6 +524,8 @@ def _before(A: Ptr[Automaton], S: Ptr[Composed]) -> bool:
         s, to, place, e = states + found[t, 0], found[t, 1], found[t, 2], found[t, 3]
         mask = flags(S)[e] & masks(S)[place]
         for x in range(0, columns, words):
+            if not present(room, to, x):
+                continue
             if place:
                 fits = add_held(form(S), room, s, x, room, to, x, mask, values(S), e, held(S), place) and fits
             else:
